@@ -1,0 +1,153 @@
+"""The nouns of Everthread as frozen dataclasses. They hold values and know nothing of stores or models.
+
+Array shapes stand beside each alias: N rows, D dimensions, C candidates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+Vector = npt.NDArray[np.float32]  # (D,) unit length
+Vectors = npt.NDArray[np.float32]  # (N, D) rows of unit length
+Seqs = npt.NDArray[np.int64]  # (N,) line numbers
+
+Role = Literal["user", "assistant", "system", "tool"]
+JSONValue = str | int | float | bool | None | Sequence["JSONValue"] | Mapping[str, "JSONValue"]
+Metadata = Mapping[str, JSONValue]
+
+
+def now() -> datetime:
+    """The present moment, in UTC."""
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class NewLine:
+    """A line as it is offered to a bank, before it has a number.
+
+    said_at keeps the speaker's own offset; None means now. session None means the bank's current conversation.
+    key names the line where it came from, so that offering it again adds nothing.
+    """
+
+    text: str
+    speaker: str = "user"
+    role: Role = "user"
+    said_at: datetime | None = None
+    session: str | None = None
+    metadata: Metadata = field(default_factory=dict)
+    parent: int | None = None
+    key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One message, verbatim. seq counts 1, 2, 3 … through the bank, across both speakers."""
+
+    seq: int
+    session: str
+    role: Role
+    speaker: str
+    text: str
+    said_at: datetime
+    parent: int | None = None
+    metadata: Metadata = field(default_factory=dict)
+    key: str | None = None
+    retracted_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One conversation in a bank. lines counts those not retracted."""
+
+    id: str
+    started_at: datetime
+    last_at: datetime
+    first_seq: int
+    last_seq: int
+    lines: int
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Which lines may be recalled. Every field given must hold; a tuple means any of these.
+
+    since is inclusive and until exclusive, both on the time a line was said. metadata compares equal, key by key.
+    """
+
+    session: str | tuple[str, ...] | None = None
+    speaker: str | tuple[str, ...] | None = None
+    role: Role | tuple[Role, ...] | None = None
+    kind: str | tuple[str, ...] | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    metadata: Metadata = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A line found for a query.
+
+    score orders hits and has no unit; relevance is the calibrated chance (0..1) that the line bears on the query.
+    signals are the raw measurements that made the score, by name. passage is the line among its neighbours, in order.
+    """
+
+    line: Line
+    score: float
+    relevance: float
+    signals: Mapping[str, float]
+    passage: tuple[Line, ...]
+    kind: str = "line"
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What is remembered for a query, laid out as text for a prompt.
+
+    lines are those in the text, in the order they were said; cut are the hits left out for want of room.
+    relevance is the gate's verdict (0..1) on the query as a whole; an empty text means that nothing passed it.
+    """
+
+    text: str
+    tokens: int
+    lines: tuple[Line, ...]
+    hits: tuple[Hit, ...]
+    cut: tuple[Hit, ...]
+    relevance: float
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """Proof that something was forgotten. It names numbers, never text, speakers or sessions.
+
+    bank is the SHA-256 of the bank's id, so that whoever knows the id can check, and nobody else.
+    """
+
+    bank: str
+    scope: Literal["line", "session", "speaker", "bank"]
+    seqs: tuple[tuple[int, int], ...]  # inclusive ranges
+    lines: int
+    forgotten_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """What a bank holds. pending counts lines that still want a vector of the present model."""
+
+    bank: str
+    lines: int
+    retracted: int
+    sessions: int
+    speakers: tuple[str, ...]
+    first_said_at: datetime | None
+    last_said_at: datetime | None
+    vectors: Mapping[str, int]  # model name -> count
+    pending: int
+    bytes: int
+    recipe: str
+    embedder: str
