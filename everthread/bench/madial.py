@@ -1,0 +1,124 @@
+"""MADial-Bench: a child's memories and the dialogues that should bring them to mind, in English and Chinese.
+
+It knows the published files (JSON Lines, whatever their ending says) and measures nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import UTC
+from pathlib import Path
+from typing import Literal
+
+from everthread.bench.questions import Conversation, Gathering, Question, items
+from everthread.transfer.dates import moment
+from everthread.transfer.files import bad, numbered, parse, shown, text_of
+from everthread.transfer.locomo import Record, mapping
+from everthread.types import NewLine
+
+CHILDREN = {1: "Bart", 2: "Lisa"}  # the dataset's two people, by user-id
+_SAID = re.compile(r"\s*<(?P<name>[^<>:]{1,20})>\s*[:：]\s*(?P<text>.*)", re.DOTALL)
+
+
+def madial(path: Path, language: Literal["en", "zh"] = "en") -> list[Conversation]:
+    """One bank for each user-id, its lines the memories of that child, by date; an id is the memory's number.
+
+    The published candidate lists never mix the two children, so neither do the banks. The query is the dialogue before
+    its first test turn (by the later ones it has been told the memory); the gold is `relevant-id`. The English memories
+    bear no user-id: theirs is that of the dialogues they are relevant to, else of the child they name. path is the
+    folder of the two files, or the folder above.
+    """
+    memories = dict(_memories(_file(path, language, "memory")))
+    dialogues = _file(path, language, "dialogue")
+    asked = [(_user(record, dialogues), record) for record in _records(dialogues)]
+    owners = {
+        str(id): user for user, record in asked for id in items(record.get("relevant-id"), dialogues, "relevant-id")
+    }
+    return [_child(user, language, memories, owners, asked, dialogues) for user in sorted({user for user, _ in asked})]
+
+
+def query_of(record: Record, path: Path) -> tuple[str, str]:
+    """(the dialogue before its first test turn, what was said then), each message as "Name: text"."""
+    spoken = [str(item) for item in items(record.get("dialogue"), path, "dialogue")]
+    tests = [n for n in items(record.get("test-turn"), path, "test-turn") if isinstance(n, int) and 1 < n < len(spoken)]
+    if not tests:
+        raise bad(path, "", f'"test-turn" is {shown(record.get("test-turn"))}', "it must number turns of the dialogue")
+    child = CHILDREN.get(_user(record, path), "User")
+    said = [_said(text, child if place % 2 else "Assistant") for place, text in enumerate(spoken)]
+    return "\n".join(said[1 : min(tests)]), said[min(tests)]
+
+
+def _said(text: str, otherwise: str) -> str:
+    """<Bart>: "Hello" as Bart: Hello. Some messages have lost their name; the two speak in turns."""
+    match = _SAID.fullmatch(text)
+    name, words = (match["name"], match["text"]) if match else (otherwise, text)
+    return f"{name}: {words.strip().strip('<>').strip(chr(34)).strip()}"
+
+
+def _child(
+    user: int,
+    language: str,
+    memories: dict[str, Record],
+    owners: dict[str, int],
+    asked: list[tuple[int, Record]],
+    path: Path,
+) -> Conversation:
+    own = {id: record for id, record in memories.items() if _owner(id, record, owners) == user}
+    ordered = sorted(own, key=lambda id: (str(own[id].get("time")), int(id)))
+    name = CHILDREN.get(user, f"User {user}")
+    lines = tuple(_line(id, own[id], name, language, path) for id in ordered)
+    gathering = Gathering(f"madial-{language}-{user}", lines, tuple(ordered))
+    for asker, record in asked:
+        if asker == user:
+            query, answer = query_of(record, path)
+            wanted = {str(id) for id in items(record.get("relevant-id"), path, "relevant-id")}
+            gathering.unresolved += len(wanted.difference(own))
+            gathering.ask(Question(query, frozenset(wanted.intersection(own)), "recall", None, answer))
+    return gathering.done()
+
+
+def _owner(id: str, record: Record, owners: dict[str, int]) -> int | None:
+    user = record.get("user-id", owners.get(id))
+    if isinstance(user, int):
+        return user
+    return next((user for user, name in CHILDREN.items() if name in str(record.get("event"))), None)
+
+
+def _line(id: str, record: Record, name: str, language: str, path: Path) -> NewLine:
+    """A memory of its own session: its neighbours in time have nothing to do with it."""
+    place = f"memory {id}"
+    text, time = text_of(record, "event", path, place), text_of(record, "time", path, place)
+    try:
+        said_at = moment(time, UTC)
+    except ValueError:
+        raise bad(path, place, f'"time" is {shown(time)}', "write it as 2024-05-01") from None
+    return NewLine(text, name, "user", said_at, f"memory-{id}", key=f"madial:{language}:{id}")
+
+
+def _memories(path: Path) -> Iterator[tuple[str, Record]]:
+    for record in _records(path):
+        for id, memory in record.items():
+            if not id.isdecimal():
+                raise bad(path, "", f"{shown(id)} is no memory's number", "give the file as it was published")
+            yield id, mapping(memory, path, f"memory {id}")
+
+
+def _records(path: Path) -> list[Record]:
+    return [mapping(parse(text, path, n), path, f"line {n}") for n, text in numbered(path) if text.strip()]
+
+
+def _user(record: Record, path: Path) -> int:
+    user = record.get("user-id")
+    if not isinstance(user, int):
+        raise bad(path, "", f'"user-id" is {shown(user)}', "it must be a number")
+    return user
+
+
+def _file(path: Path, language: str, kind: str) -> Path:
+    name = f"MADial-Bench-{language}-{kind}.json"
+    folders = (path, path / language, path / "ch") if language == "zh" else (path, path / language)
+    found = next((folder / name for folder in folders if (folder / name).is_file()), None)
+    if found is None:
+        raise bad(path, "", f"there is no {name} here", "give the dataset's folder")
+    return found

@@ -1,0 +1,61 @@
+"""What is counted, as pure functions over ids. They know no bank, no clock and no dataset."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Sequence, Set
+
+KS = (1, 5, 10, 25, 50)  # the cut-offs of every recall table, so that tables can be laid side by side
+
+
+def recall_at(ranked: Sequence[str], gold: Set[str], k: int) -> float:
+    """The share of the gold ids among the first k."""
+    _some(gold)
+    return len(gold.intersection(ranked[:k])) / len(gold)
+
+
+def ndcg_at(ranked: Sequence[str], gold: Set[str], k: int) -> float:
+    """Normalised discounted cumulative gain with gains of 0 and 1 (Järvelin and Kekäläinen, 2002).
+
+    An id that comes twice gains once, at its first place.
+    """
+    _some(gold)
+    first = {id: place for place, id in reversed(list(enumerate(ranked[:k], 1)))}
+    gain = sum(_discount(first[id]) for id in gold if id in first)
+    return gain / sum(_discount(place) for place in range(1, min(k, len(gold)) + 1))
+
+
+def gold_in(shown: Collection[str], gold: Set[str]) -> float:
+    """The share of the gold ids among those shown, wherever they stand."""
+    _some(gold)
+    return len(gold.intersection(shown)) / len(gold)
+
+
+def mean(values: Iterable[float]) -> float:
+    """The mean; of nothing it is 0, so that an empty category prints as a number."""
+    numbers = list(values)
+    return math.fsum(numbers) / len(numbers) if numbers else 0.0
+
+
+def share(values: Iterable[bool]) -> float:
+    """The share of those that are true."""
+    return mean(float(value) for value in values)
+
+
+def percentile(values: Iterable[float], percent: float) -> float:
+    """The value that so many percent do not exceed, between neighbours in proportion; of nothing it is 0."""
+    numbers = sorted(values)
+    if not numbers:
+        return 0.0
+    place = (len(numbers) - 1) * percent / 100
+    low, high = numbers[math.floor(place)], numbers[math.ceil(place)]
+    return low + (high - low) * (place - math.floor(place))
+
+
+def _discount(place: int) -> float:
+    return 1 / math.log2(place + 1)
+
+
+def _some(gold: Set[str]) -> None:
+    if not gold:
+        raise ValueError("a question without gold can't be scored; leave it out and count it")

@@ -1,0 +1,80 @@
+"""Questions with known answers, and the conversations that hold them. It knows no dataset's format."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from everthread.transfer.files import bad, shown
+from everthread.types import NewLine
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question and the ids of the lines that answer it.
+
+    after is how many of the conversation's lines had been said when it was asked; None means all of them.
+    """
+
+    text: str
+    gold: frozenset[str]
+    category: str
+    after: int | None = None
+    answer: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """Lines with their ids, and what is asked about them.
+
+    unresolved counts gold ids that name no line, split those that had to be mended to be read, left_out the questions
+    without any gold line.
+    """
+
+    id: str
+    lines: tuple[NewLine, ...]
+    ids: tuple[str, ...]
+    questions: tuple[Question, ...]
+    speakers: tuple[str, ...]
+    unresolved: int = 0
+    split: int = 0
+    left_out: int = 0
+
+
+@dataclass(slots=True)
+class Gathering:
+    """A conversation while its questions are being read. Those without gold are counted, not asked."""
+
+    name: str
+    lines: tuple[NewLine, ...]
+    ids: tuple[str, ...]
+    questions: list[Question] = field(default_factory=list)
+    unresolved: int = 0
+    split: int = 0
+    left_out: int = 0
+
+    def ask(self, question: Question) -> None:
+        if question.gold:
+            self.questions.append(question)
+        else:
+            self.left_out += 1
+
+    def done(self) -> Conversation:
+        speakers = tuple(dict.fromkeys(line.speaker for line in self.lines))
+        counts = (self.unresolved, self.split, self.left_out)
+        return Conversation(self.name, self.lines, self.ids, tuple(self.questions), speakers, *counts)
+
+
+def items(value: object, path: Path, place: str) -> list[object]:
+    """The value, which must be a JSON list; none at all is an empty one."""
+    if value is not None and not isinstance(value, list):
+        raise bad(path, place, f"{shown(value)} is no list", "give the file as it was published")
+    return value or []
+
+
+def chosen(only: Collection[str], known: Iterable[str], path: Path) -> None:
+    """Complain of a chosen id that is not there."""
+    names = sorted(known)
+    if missing := set(only).difference(names):
+        raise bad(path, "", f"there is no {shown(min(missing))}", f"choose from {', '.join(names[:20])}")

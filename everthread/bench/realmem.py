@@ -1,0 +1,139 @@
+"""RealMem: a persona and an assistant over many short sessions. It knows the published files and measures nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from everthread.bench.questions import Conversation, Gathering, Question, chosen, items
+from everthread.transfer.dates import moment
+from everthread.transfer.files import bad, load, shown, text_of
+from everthread.transfer.locomo import Record, mapping
+from everthread.types import NewLine, Role
+
+SURE = 20  # characters of a snapshot from which a turn that contains it is surely the one it was taken from
+
+
+def realmem(path: Path, only: Collection[str] = ()) -> list[Conversation]:
+    """A file or the folder of them; only names personas. The id of a line is "session-uuid:turn", turns from 1.
+
+    The gold of a query is what its answer used. Each `memory_used` is looked up among the extracted memories of its
+    session, which name the turn they came from. That turn is found by the memory's snapshot of its text, for
+    `source_turn` is counted from 1 mostly and from 0 at times; where the snapshot was reworded, by `source_turn` and the
+    speaker; where even that fails, as for memories of a whole session, every turn of the session is gold. Only lines
+    before the query count.
+    """
+    files = sorted(path.glob("*.json")) if path.is_dir() else [path]
+    named = {file.stem.partition("_dialogues")[0]: file for file in files}
+    chosen(only, named, path)
+    return [_Persona(name, file).conversation() for name, file in named.items() if not only or name in only]
+
+
+def source_turns(memory: str, session: Record, path: Path) -> list[int]:
+    """The turns, from 1, that a memory of this session came from."""
+    spoken = turns(session, path)
+    for item in items(session.get("extracted_memory"), path, "extracted_memory"):
+        record = mapping(item, path, "extracted_memory")
+        if _flat(record.get("content")) == _flat(memory):
+            return _by_text(record, spoken) or _by_number(record, spoken) or list(range(1, len(spoken) + 1))
+    return list(range(1, len(spoken) + 1))
+
+
+def turns(session: Record, path: Path) -> list[Record]:
+    """A session's turns."""
+    place = str(session.get("session_uuid"))
+    return [mapping(turn, path, place) for turn in items(session.get("dialogue_turns"), path, place)]
+
+
+def _by_text(record: Record, spoken: list[Record]) -> list[int]:
+    snapshot = _flat(record.get("source_content_snapshot"))
+    texts = enumerate((_flat(turn.get("content")) for turn in spoken), 1)
+    return [n for n, text in texts if snapshot and (text == snapshot or (len(snapshot) > SURE and snapshot in text))]
+
+
+def _by_number(record: Record, spoken: list[Record]) -> list[int]:
+    source, role = record.get("source_turn"), record.get("source_role_snapshot")
+    numbers = (source, source + 1) if isinstance(source, int) else ()
+    return [n for n in numbers if 1 <= n <= len(spoken) and spoken[n - 1].get("speaker") == role][:1]
+
+
+def _flat(value: object) -> str:
+    return " ".join(str(value or "").split())
+
+
+@dataclass(frozen=True, slots=True)
+class _Persona:
+    """One file."""
+
+    name: str
+    path: Path
+
+    def conversation(self) -> Conversation:
+        sessions = self._sessions()
+        spoken = list(self._spoken(sessions))
+        gathering = Gathering(self.name, tuple(line for _, line in spoken), tuple(id for id, _ in spoken))
+        said = {id: number for number, id in enumerate(gathering.ids)}  # id -> how many lines came before it
+        for uuid, session in sessions.items():
+            self._ask(gathering, uuid, turns(session, self.path), sessions, said)
+        return gathering.done()
+
+    def _sessions(self) -> dict[str, Record]:
+        file = mapping(load(self.path), self.path, "the file")
+        found = [mapping(item, self.path, "dialogues") for item in items(file.get("dialogues"), self.path, "dialogues")]
+        return {
+            text_of(record, "session_uuid", self.path, f"dialogue {n}"): record for n, record in enumerate(found, 1)
+        }
+
+    def _spoken(self, sessions: Mapping[str, Record]) -> Iterator[tuple[str, NewLine]]:
+        """The turns with their ids. A session has only a date: it begins at noon, ten minutes after that day's last."""
+        earlier: dict[datetime, int] = {}
+        for uuid, session in sessions.items():
+            day = self._day(session, uuid)
+            begun = day + timedelta(hours=12, minutes=10 * earlier.get(day, 0))
+            earlier[day] = earlier.get(day, 0) + 1
+            for number, turn in enumerate(turns(session, self.path), 1):
+                line = self._line(uuid, number, turn, begun + timedelta(seconds=number - 1))
+                if line.text:
+                    yield f"{uuid}:{number}", line
+
+    def _line(self, uuid: str, number: int, turn: Record, said_at: datetime) -> NewLine:
+        text = text_of(turn, "content", self.path, f"{uuid}: turn {number}").strip()
+        role: Role = "assistant" if turn.get("speaker") == "Assistant" else "user"
+        speaker = "Assistant" if role == "assistant" else self.name.replace("_", " ")
+        return NewLine(text, speaker, role, said_at, uuid, key=f"realmem:{self.name}:{uuid}:{number}")
+
+    def _day(self, session: Record, uuid: str) -> datetime:
+        text = text_of(session, "current_time", self.path, uuid)
+        try:
+            return moment(text, UTC)
+        except ValueError:
+            raise bad(self.path, uuid, f'"current_time" is {shown(text)}', "write it as 2025-12-19 (Friday)") from None
+
+    def _ask(
+        self,
+        gathering: Gathering,
+        uuid: str,
+        spoken: list[Record],
+        sessions: Mapping[str, Record],
+        said: Mapping[str, int],
+    ) -> None:
+        """Every query of a session; its gold stands on the turn after it."""
+        for number, (turn, answer) in enumerate(zip(spoken, [*spoken[1:], {}], strict=True), 1):
+            after = said.get(f"{uuid}:{number}")
+            if not turn.get("is_query") or after is None:
+                continue
+            gold: set[str] = set()
+            for item in items(answer.get("memory_used"), self.path, uuid):
+                used = mapping(item, self.path, uuid)
+                found = self._sources(used, sessions)
+                earlier = {id for id in found if said.get(id, after) < after}
+                gathering.unresolved += not earlier
+                gold |= earlier
+            text, category = str(turn["content"]).strip(), str(turn.get("category_name"))
+            gathering.ask(Question(text, frozenset(gold), category, after, str(answer.get("content", ""))))
+
+    def _sources(self, used: Record, sessions: Mapping[str, Record]) -> list[str]:
+        uuid = str(used.get("session_uuid"))
+        return [f"{uuid}:{n}" for n in source_turns(str(used.get("content")), sessions.get(uuid, {}), self.path)]

@@ -1,0 +1,173 @@
+"""A benchmark's outcome as a table, as JSON and as a plot. It computes nothing that was not measured (`run.py`)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from everthread.bench.metrics import KS
+from everthread.errors import ConfigError
+
+BUDGETS = (500, 1000, 2000)  # tokens of context: a thrifty, a usual and a generous share of a prompt
+
+
+@dataclass(frozen=True, slots=True)
+class Category:
+    """One kind of question."""
+
+    questions: int
+    recall: Mapping[int, float]  # k -> share
+
+
+@dataclass(frozen=True, slots=True)
+class GatePoint:
+    """What a gate at this threshold would let through, as shares."""
+
+    threshold: float
+    kept: float  # of the questions asked where they belong
+    unchanged: float  # of the same questions asked of a stranger's bank
+    mapped: float  # and again with the stranger's names in them
+
+
+@dataclass(frozen=True, slots=True)
+class FalseInjection:
+    """How often something was put into the prompt for a question that this bank can't answer; shares."""
+
+    unchanged: float
+    mapped: float
+    curve: tuple[GatePoint, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What one run measured. Shares are 0..1, times are milliseconds; None means that it could not be measured."""
+
+    dataset: str
+    recipe: str
+    embedder: str
+    questions: int
+    left_out: int
+    unresolved: int
+    recall: Mapping[int, float]
+    categories: Mapping[str, Category]
+    ndcg10: float
+    gold_in_context: Mapping[int, float]
+    kept: float
+    false_injection: FalseInjection | None
+    latency_p50: float
+    latency_p95: float
+
+    def json(self) -> dict[str, Any]:
+        """The figures under the names that scripts rely on, shares in percent."""
+        return {
+            "dataset": self.dataset,
+            "recipe": self.recipe,
+            "embedder": self.embedder,
+            "questions": self.questions,
+            "left_out": self.left_out,
+            "recall": _percents(self.recall),
+            "ndcg10": _percent(self.ndcg10),
+            "categories": {
+                name: {"questions": category.questions, "recall": _percents(category.recall)}
+                for name, category in self.categories.items()
+            },
+            "gold_in_context": _percents(self.gold_in_context),
+            "kept": _percent(self.kept),
+            "false_injection": _injection(self.false_injection),
+            "latency_ms": {"p50": round(self.latency_p50, 2), "p95": round(self.latency_p95, 2)},
+        }
+
+    def text(self) -> str:
+        """The figures as a table for the terminal and the docs."""
+        head = f"{self.dataset}, recipe {self.recipe}, embedder {self.embedder}"
+        rows = [(name, category.questions, category.recall) for name, category in sorted(self.categories.items())]
+        rows.append(("all", self.questions, self.recall))
+        return "\n".join([head, "", *_table(rows), "", *self._notes()])
+
+    def plot(self, path: Path) -> None:
+        """Draw recall over k, and what the gate lets through over its threshold. The file's ending names the format."""
+        if path.suffix.lower() not in (".png", ".svg", ".pdf"):
+            raise ConfigError(f"can't plot to {str(path)!r}; name a file that ends in .png, .svg or .pdf")
+        try:
+            from matplotlib.backends.backend_agg import FigureCanvasAgg
+            from matplotlib.figure import Figure
+        except ImportError:
+            raise ConfigError("plots need matplotlib; install it with: pip install 'everthread[bench]'") from None
+        figure = Figure(figsize=(10, 4), layout="constrained")
+        FigureCanvasAgg(figure)
+        left, right = figure.subplots(1, 2)
+        self._draw_recall(left)
+        self._draw_gate(right)
+        figure.suptitle(f"{self.dataset} · {self.recipe}")
+        figure.savefig(path, dpi=150)
+
+    def _notes(self) -> list[str]:
+        budgets = "   ".join(f"{budget}: {_percent(share):.2f}" for budget, share in self.gold_in_context.items())
+        notes = [
+            f"nDCG@10          {_percent(self.ndcg10):.2f}",
+            f"gold in context  {budgets}   (% of gold lines within so many tokens)",
+            f"gate             keeps {_percent(self.kept):.2f} % of the questions",
+            f"latency          p50 {self.latency_p50:.1f} ms, p95 {self.latency_p95:.1f} ms a recall",
+            f"left out         {self.left_out} questions without gold, {self.unresolved} unresolved gold ids",
+        ]
+        if self.false_injection is not None:
+            wrong = self.false_injection
+            figures = f"{_percent(wrong.unchanged):.2f} %, and {_percent(wrong.mapped):.2f} % with that bank's names"
+            notes.insert(3, f"false injection  {figures}, of the questions asked of another bank")
+        return notes
+
+    def _draw_recall(self, axes: Any) -> None:
+        for name, category in sorted(self.categories.items()):
+            axes.plot(KS, [_percent(category.recall[k]) for k in KS], marker=".", linewidth=1, alpha=0.6, label=name)
+        axes.plot(KS, [_percent(self.recall[k]) for k in KS], marker="o", color="black", label="all")
+        axes.set(xscale="log", xlabel="k", ylabel="gold lines among the first k (%)", title="Recall", ylim=(0, 100))
+        axes.set_xticks(KS, [str(k) for k in KS])
+        axes.minorticks_off()
+        axes.legend(fontsize="small")
+
+    def _draw_gate(self, axes: Any) -> None:
+        curve = self.false_injection.curve if self.false_injection else ()
+        for name, label in (
+            ("kept", "its own bank"),
+            ("unchanged", "another bank"),
+            ("mapped", "another bank, its names"),
+        ):
+            axes.plot([p.threshold for p in curve], [_percent(getattr(p, name)) for p in curve], label=label)
+        axes.set(xlabel="threshold of relevance", ylabel="questions let through (%)", title="Gate", ylim=(0, 100))
+        axes.legend(fontsize="small")
+
+
+def dump(report: Report, path: Path) -> None:
+    """Write the JSON to a file."""
+    path.write_text(json.dumps(report.json(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _table(rows: list[tuple[str, int, Mapping[int, float]]]) -> list[str]:
+    width = max(len("category"), *(len(name) for name, _, _ in rows))
+    head = f"{'category':<{width}}  questions" + "".join(f"{'R@' + str(k):>8}" for k in KS)
+    return [head] + [
+        f"{name:<{width}}  {count:>9}" + "".join(f"{_percent(recall[k]):>8.2f}" for k in KS)
+        for name, count, recall in rows
+    ]
+
+
+def _injection(wrong: FalseInjection | None) -> dict[str, Any] | None:
+    if wrong is None:
+        return None
+    names = ("kept", "unchanged", "mapped")
+    curve = [
+        {"threshold": point.threshold, **{name: _percent(getattr(point, name)) for name in names}}
+        for point in wrong.curve
+    ]
+    return {"unchanged": _percent(wrong.unchanged), "mapped": _percent(wrong.mapped), "curve": curve}
+
+
+def _percent(share: float) -> float:
+    return round(100 * share, 2)
+
+
+def _percents(shares: Mapping[int, float]) -> dict[str, float]:
+    return {str(number): _percent(share) for number, share in shares.items()}

@@ -1,0 +1,64 @@
+"""Config: what can be set, from where, and what it is when nothing is said.
+
+The order: the file `config.toml` in the user's configuration folder (or the one EVERTHREAD_CONFIG names), then the
+environment (EVERTHREAD_STORE, EVERTHREAD_EMBEDDER, EVERTHREAD_RECIPE, …: the field's name in capitals), then arguments.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+
+import platformdirs
+
+from everthread.errors import ConfigError
+
+PREFIX = "EVERTHREAD_"
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Everything that can be set."""
+
+    store: str = field(default_factory=lambda: platformdirs.user_data_dir("everthread"))  # the folder of the banks
+    embedder: str = (
+        "minilm"  # minilm | hash | a folder with model.onnx | https://…/v1#model | sentence-transformers:NAME
+    )
+    embedder_key: str = field(default="", repr=False)  # the API key of a remote embedder; sent nowhere else
+    recipe: str = "default"
+    threads: int = 0  # processor threads for embedding many lines; 0 means as many as there are
+
+
+def load(path: Path | None = None, environ: Mapping[str, str] = os.environ) -> Config:
+    """The configuration from file and environment. ConfigError names the setting that is unknown or wrong."""
+    named = path or (Path(environ[f"{PREFIX}CONFIG"]) if f"{PREFIX}CONFIG" in environ else None)
+    file = named or Path(platformdirs.user_config_dir("everthread")) / "config.toml"
+    config = Config()
+    if file.exists():
+        config = _set(config, _read(file), str(file))
+    elif named:
+        raise ConfigError(f"there is no configuration file {named}; make it, or unset {PREFIX}CONFIG")
+    said = {each.name: environ[name] for each in fields(Config) if (name := PREFIX + each.name.upper()) in environ}
+    return _set(config, said, "the environment")
+
+
+def _read(file: Path) -> dict[str, object]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(f"{file} can't be read as TOML: {error}") from error
+
+
+def _set(config: Config, values: Mapping[str, object], origin: str) -> Config:
+    known = {each.name: type(getattr(config, each.name)) for each in fields(Config)}
+    for name, value in values.items():
+        if name not in known:
+            raise ConfigError(f"{origin} sets {name!r}, which is unknown; known are {', '.join(known)}")
+        try:
+            config = replace(config, **{name: known[name](value)})
+        except ValueError:
+            raise ConfigError(f"{origin} sets {name} to {value!r}; it must be of type {known[name].__name__}") from None
+    return config

@@ -1,0 +1,321 @@
+"""Memory: what one bot remembers in one relationship. Read this first.
+
+    observe   line ─ clean ─ units ─ embed ─ store
+    recall    query ─ rewrite ─ search ─ fuse ─ gate ─ expand ─ hits
+    context   hits ─ buffer ─ budget ─ text
+
+Each step is a function in the file named for it; this file calls them in order and knows nothing of SQL or of scores.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime
+from itertools import islice
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+
+from everthread import open as opening
+from everthread.errors import BadQuery, EmbedderUnavailable
+from everthread.models.embed import Embedder
+from everthread.observe.clean import clean
+from everthread.observe.units import marks, pieces
+from everthread.prompt.tokens import Counter, estimate
+from everthread.recall import buffer, expand, fuse, gate, rewrite, search
+from everthread.recall.budget import fit
+from everthread.recipes.base import Recipe
+from everthread.stores.base import Entry, Store
+from everthread.stores.text import has_cjk, words
+from everthread.types import (
+    Context,
+    Hit,
+    Line,
+    Metadata,
+    NewLine,
+    Receipt,
+    Role,
+    Session,
+    Stats,
+    Vector,
+    Vectors,
+    Where,
+    now,
+)
+
+log = logging.getLogger("everthread")
+
+BATCH = 256  # lines embedded and written together by observe_many: one fsync each
+COOLDOWN = 30.0  # seconds without trying an embedder that has just failed, so that lines are kept at once meanwhile
+
+Progress = Callable[[int], None]
+
+
+class Memory:
+    """One bank, open. Safe from many threads; usable as a context manager.
+
+        with Memory.open("alice") as memory:
+            memory.observe("My sister Mia moved to Lisbon in May.", speaker="Alice")
+            print(memory.context("Where does Mia live?").text)
+
+    A write is on the disk when its call returns. Reads see every write that has returned, of any process.
+    """
+
+    def __init__(self, bank: str, store: Store, embedder: Embedder, recipe: Recipe) -> None:
+        """A bank of an open store, which stays the caller's to close; `open` is the usual way."""
+        store.corpus(bank)  # makes the bank, or says now what is wrong with it
+        self.bank, self.store, self.embedder, self.recipe = bank, store, embedder, recipe
+        self._owns_store = False
+        self._retry_at = 0.0  # by time.monotonic(); see COOLDOWN
+
+    @classmethod
+    def open(
+        cls,
+        bank: str = "default",
+        *,
+        store: Store | str | Path | None = None,
+        embedder: Embedder | str | None = None,
+        recipe: Recipe | str | None = None,
+    ) -> Self:
+        """Open a bank, made when it is not there. What isn't given comes from the configuration (`everthread.config`).
+
+        store is a folder or a Store; embedder and recipe are objects or their names.
+        Raises BadBankId, ConfigError, BankTooNew, BankDamaged, StoreUnavailable.
+        """
+        memory = cls(bank, opening.store(store), opening.embedder(embedder), opening.recipe(recipe))
+        memory._owns_store = memory.store is not store
+        return memory
+
+    # ------------------------------------------------------------------ observe
+
+    def observe(
+        self,
+        text: str,
+        *,
+        speaker: str | None = None,
+        role: Role = "user",
+        said_at: datetime | None = None,
+        session: str | None = None,
+        metadata: Metadata | None = None,
+        parent: int | None = None,
+        key: str | None = None,
+    ) -> Line:
+        """Keep one line; it is durable and can be recalled when this returns.
+
+        speaker defaults to the role, said_at to now, session to the bank's current one (a new one after an hour of
+        silence). A line whose key the bank knows is not kept twice: the one that is there comes back.
+        Raises BadLine and StoreUnavailable, and then nothing was kept.
+        """
+        new = NewLine(text, speaker or role, role, said_at, session, metadata or {}, parent, key)
+        return self.observe_many([new])[0]
+
+    def observe_many(self, lines: Iterable[NewLine], progress: Progress | None = None) -> list[Line]:
+        """Keep many lines, embedded and written in batches. progress is called with how many are done after each.
+
+        All lines are checked before the first is kept. Raises as `observe`; batches already written stay, and giving
+        the same lines with their keys again completes the work.
+        """
+        present = now()
+        cleaned = iter([clean(line, present) for line in lines])
+        kept: list[Line] = []
+        while batch := list(islice(cleaned, BATCH)):
+            kept += self.store.append(self.bank, self._entries(batch), self.embedder.name)
+            if progress is not None:
+                progress(len(kept))
+        return kept
+
+    def _entries(self, lines: Sequence[NewLine]) -> list[Entry]:
+        vectors = self._embed([line.text for line in lines])
+        return [
+            Entry(line, line.said_at or now(), words(line.text), marks(line.text), vectors[i] if vectors else None)
+            for i, line in enumerate(lines)
+        ]
+
+    def _embed(self, texts: Sequence[str]) -> list[Vectors] | None:
+        """The vectors of each text's pieces, or None when the embedder is down: the lines are kept without."""
+        parts = [pieces(text) for text in texts]
+        if time.monotonic() < self._retry_at:
+            return None
+        try:
+            vectors = self.embedder.embed([piece for part in parts for piece in part])
+        except EmbedderUnavailable as error:
+            self._rest(error)
+            return None
+        ends = np.cumsum([len(part) for part in parts])
+        return np.split(vectors, ends[:-1])
+
+    def _rest(self, error: EmbedderUnavailable) -> None:
+        self._retry_at = time.monotonic() + COOLDOWN
+        log.warning("no vectors for now, lines are kept and found by their words; later run reindex: %s", error)
+
+    # ------------------------------------------------------------------- recall
+
+    def recall(
+        self, query: str, k: int = 10, *, where: Where | None = None, as_of: datetime | None = None
+    ) -> list[Hit]:
+        """The k lines that bear most on the query, best first; fewer when the bank has fewer.
+
+        where restricts which lines may be found; as_of leaves out what was said after that moment. Every hit carries
+        a calibrated relevance: to inject nothing when nothing is relevant, use `context` or test `hit.relevance`.
+        Raises BadQuery.
+        """
+        _positive(k, "k")
+        return self._recall(query, k, where, as_of)[0]
+
+    def measure(
+        self, query: str, *, where: Where | None = None, as_of: datetime | None = None
+    ) -> tuple[search.Found, fuse.Signals]:
+        """The candidates for a query and the raw signals of each: what `recall` weighs, and what weights are fitted on."""
+        if not isinstance(query, str):
+            raise BadQuery(f"query must be a str, got {type(query).__name__}")
+        corpus = self.store.corpus(self.bank)
+        asked = rewrite.rewrite(query, corpus.speakers)
+        allowed = self.store.allowed(self.bank, where or Where(), as_of)
+        vector = self._embed_query(asked.dense)
+        found = search.search(self.store, self.bank, self.embedder.name, asked, vector, corpus, allowed)
+        return found, fuse.signals(asked, found)
+
+    def _recall(self, query: str, k: int, where: Where | None, as_of: datetime | None) -> tuple[list[Hit], float]:
+        found, signals = self.measure(query, where=where, as_of=as_of)
+        scores = fuse.score(signals, self.recipe.weights(found.corpus))
+        relevance = gate.relevance(signals, scores)
+        best = np.argsort(-scores, kind="stable")[:k]
+        seqs, width = found.seqs[best].tolist(), self.recipe.width
+        around = {line.seq: line for line in self.store.get(self.bank, expand.neighbours(seqs, width))}
+        hits = [
+            Hit(
+                around[seq],
+                float(scores[at]),
+                float(relevance.each[at]),
+                {name: float(values[at]) for name, values in signals.items()},
+                expand.passage(around[seq], around, width),
+            )
+            for seq, at in zip(seqs, best.tolist(), strict=True)
+            if seq in around  # it may have been forgotten meanwhile
+        ]
+        return hits, relevance.whole
+
+    def _embed_query(self, text: str) -> Vector | None:
+        if time.monotonic() < self._retry_at or (has_cjk(text) and not getattr(self.embedder, 'multilingual', True)):
+            return None
+        try:
+            return self.embedder.embed_query(text)
+        except EmbedderUnavailable as error:
+            self._rest(error)
+            return None
+
+    def context(
+        self,
+        query: str,
+        budget: int = 1000,
+        *,
+        where: Where | None = None,
+        as_of: datetime | None = None,
+        session: str | None = None,
+        gated: bool = True,
+        count: Counter = estimate,
+    ) -> Context:
+        """What is remembered that bears on the query, laid out for a prompt in at most `budget` tokens by `count`.
+
+        When nothing is relevant the text is empty, unless gated is False. With a session, passages recalled at its
+        earlier turns stay in view for a while (the relevance buffer). Raises BadQuery.
+        """
+        _positive(budget, "budget")
+        hits, relevance = self._recall(query, self.recipe.hits, where, as_of)
+        if gated and relevance < self.recipe.threshold:
+            hits = []
+        held = self._held(session, hits) if session is not None else []
+        return fit(hits, held, budget, count, relevance)
+
+    def _held(self, session: str, hits: Sequence[Hit]) -> list[Line]:
+        """Push the best hits' passages into the session's buffer; the lines it holds, the newest passage first."""
+        spans = [expand.span(hit.passage) for hit in hits[: self.recipe.buffered]]
+        held = buffer.push(self.store.buffer(self.bank, session), reversed(spans))
+        self.store.set_buffer(self.bank, session, held)
+        return [line for first, last in reversed(held) for line in self.store.get(self.bank, range(first, last + 1))]
+
+    # ------------------------------------------------------- what is remembered
+
+    def lines(
+        self, where: Where | None = None, *, after: int = 0, limit: int | None = None, retracted: bool = False
+    ) -> Iterator[Line]:
+        """The lines by seq, from the one behind `after`; retracted ones only when asked for."""
+        return self.store.lines(self.bank, where, after=after, limit=limit, retracted=retracted)
+
+    def sessions(self) -> list[Session]:
+        """The conversations, in the order they began."""
+        return self.store.sessions(self.bank)
+
+    def stats(self) -> Stats:
+        """What the bank holds."""
+        return replace(self.store.stats(self.bank, self.embedder.name), recipe=self.recipe.name)
+
+    def retract(self, seq: int) -> Line:
+        """Take a line out of recall for good, because it was edited, regenerated or is not true. Its text stays in the
+        record; `forget` removes it. Raises NotFound."""
+        return self.store.retract(self.bank, seq, now())
+
+    def forget(
+        self,
+        *,
+        seq: int | None = None,
+        session: str | None = None,
+        speaker: str | None = None,
+        everything: bool = False,
+    ) -> Receipt:
+        """Remove a line, a session, all that a speaker said, or the whole bank, so that no byte of it is left.
+
+        Exactly one of them. Lines of others that quote the forgotten ones stay. Raises BadQuery and NotFound.
+        """
+        named = [
+            (scope, name)
+            for scope, name in (("line", seq), ("session", session), ("speaker", speaker))
+            if name is not None
+        ]
+        if len(named) + everything != 1:
+            raise BadQuery("forget takes exactly one of seq, session, speaker, everything=True")
+        scope, name = ("bank", None) if everything else named[0]
+        return self.store.forget(self.bank, scope, name, now())  # type: ignore[arg-type]
+
+    def reindex(self, progress: Progress | None = None) -> int:
+        """Give every line a vector of the present model, and drop those of others; how many lines were embedded.
+
+        May be stopped and started again at any time. Raises EmbedderUnavailable, with what is done kept.
+        """
+        done = 0
+        while lines := self.store.pending(self.bank, self.embedder.name, BATCH):
+            self._retry_at = 0.0
+            parts = [pieces(line.text) for line in lines]
+            vectors = self.embedder.embed([piece for part in parts for piece in part])
+            split = np.split(vectors, np.cumsum([len(part) for part in parts])[:-1])
+            self.store.put_vectors(
+                self.bank, self.embedder.name, {line.seq: v for line, v in zip(lines, split, strict=True)}
+            )
+            done += len(lines)
+            if progress is not None:
+                progress(done)
+        self.store.drop_vectors(self.bank, keep=self.embedder.name)
+        return done
+
+    def close(self) -> None:
+        """Let go of the files, unless the store was given open. The memory can be opened again."""
+        if self._owns_store:
+            self.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _positive(number: int, name: str) -> None:
+    if not isinstance(number, int) or number < 1:
+        raise BadQuery(f"{name} must be a whole number from 1, got {number!r}")

@@ -1,0 +1,385 @@
+"""Embedders: text in, vectors of unit length out, so that a dot product is a cosine.
+
+Three are here: OnnxEmbedder (the default, with a model shipped in minilm/), RemoteEmbedder (any OpenAI-compatible
+/embeddings) and SentenceTransformerEmbedder (an extra). They know nothing of banks, lines or dates.
+Every heavy import waits for its first use, so that importing Everthread stays quick.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from everthread.errors import ConfigError, EmbedderUnavailable, ModelNotFound
+from everthread.types import Vector, Vectors
+
+if TYPE_CHECKING:
+    import httpx
+    import onnxruntime
+    import sentence_transformers
+    import tokenizers
+
+MINILM = Path(__file__).with_name("minilm")
+CHARS_PER_TOKEN = 32  # far above any language's: only what could never reach the model is cut before tokenising
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors. Vectors of two names are never compared."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def multilingual(self) -> bool:
+        """Whether text that isn't English has a meaning for it; where not, other-script queries are searched by words."""
+        ...
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """A row of unit length for each text, in order: (N, D)."""
+        ...
+
+    def embed_query(self, text: str) -> Vector:
+        """The vector of a question, which some models want to be told apart: (D,)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedderConfig:
+    """What embedder.json says of the model beside it; `everthread.models.export` writes it."""
+
+    name: str
+    dim: int
+    max_tokens: int
+    pooling: str  # done inside the graph; here for whoever reads the file
+    quantisation: str
+    pad_id: int
+    query_prompt: str
+    text_prompt: str
+    multilingual: bool
+    model_bytes: int
+    tokenizer_sha256: str
+
+
+class OnnxEmbedder:
+    """A local model on onnxruntime: the shipped MiniLM, or any folder written by `python -m everthread.models.export`.
+
+    The description is read at once, the model at the first text. Threads may share one embedder.
+    threads 0 means as many as there are cores. batch_size bounds memory; a text's vector doesn't depend on its company.
+    """
+
+    def __init__(self, folder: Path | None = None, threads: int = 1, batch_size: int = 16) -> None:
+        self._folder = MINILM if folder is None else Path(folder)
+        self._threads = threads
+        self._batch_size = batch_size
+        self._config = _read_config(self._folder)
+        self._lock = threading.Lock()
+        self._loaded: tuple[tokenizers.Tokenizer, onnxruntime.InferenceSession] | None = None
+
+    @property
+    def name(self) -> str:
+        return self._config.name
+
+    @property
+    def dim(self) -> int:
+        return self._config.dim
+
+    @property
+    def multilingual(self) -> bool:
+        return self._config.multilingual
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        return self._embed([self._config.text_prompt + text for text in texts])
+
+    def embed_query(self, text: str) -> Vector:
+        return self._embed([self._config.query_prompt + text])[0]
+
+    def _embed(self, texts: Sequence[str]) -> Vectors:
+        vectors = np.empty((len(texts), self.dim), np.float32)  # (N, D)
+        if not texts:
+            return vectors
+        tokenizer, session = self._model()
+        limit = self._config.max_tokens * CHARS_PER_TOKEN
+        # One by one: the tokenizer's own batches start a thread for each core, to save a hundredth of the time.
+        ids = [tokenizer.encode(clean(text[:limit])).ids for text in texts]
+        order = sorted(range(len(ids)), key=lambda i: len(ids[i]))  # like lengths together, so that padding is small
+        for start in range(0, len(order), self._batch_size):
+            batch = order[start : start + self._batch_size]
+            vectors[batch] = session.run(None, _pad([ids[i] for i in batch], self._config.pad_id))[0]
+        return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+
+    def _model(self) -> tuple[tokenizers.Tokenizer, onnxruntime.InferenceSession]:
+        with self._lock:
+            if self._loaded is None:
+                self._loaded = (_open_tokenizer(self._folder, self._config), self._open_session())
+            return self._loaded
+
+    def _open_session(self) -> onnxruntime.InferenceSession:
+        import onnxruntime as ort
+        from onnxruntime.capi import onnxruntime_pybind11_state as faults
+
+        path = self._folder / "model.onnx"
+        _check_size(path, self._config.model_bytes)
+        options = ort.SessionOptions()
+        options.intra_op_num_threads = self._threads
+        options.inter_op_num_threads = 1
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # idle threads sleep
+        options.enable_cpu_mem_arena = False  # the arena keeps the largest batch's memory for ever, and gains no speed
+        options.log_severity_level = 3  # errors only: warnings would land in a command's output
+        try:
+            return ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        except (
+            faults.Fail,
+            faults.InvalidArgument,
+            faults.InvalidGraph,
+            faults.InvalidProtobuf,
+            faults.NotImplemented,
+            faults.RuntimeException,
+        ) as error:
+            raise ModelNotFound(f"{path} can't be loaded ({error}); {REMEDY}, or upgrade onnxruntime") from error
+
+
+REMEDY = "reinstall everthread, or export the model again with `python -m everthread.models.export`"
+
+
+def clean(text: str) -> str:
+    """Text that can be written as UTF-8: surrogate pairs joined, lone ones and NUL replaced. Other text is untouched."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text.replace("\0", "\ufffd")
+
+
+def _pad(ids: Sequence[Sequence[int]], pad: int) -> dict[str, np.ndarray[Any, np.dtype[np.int64]]]:
+    shape = (len(ids), max(map(len, ids)))  # (N, T)
+    tokens, mask = np.full(shape, pad, np.int64), np.zeros(shape, np.int64)
+    for row, sequence in enumerate(ids):
+        tokens[row, : len(sequence)] = sequence
+        mask[row, : len(sequence)] = 1
+    return {"input_ids": tokens, "attention_mask": mask}
+
+
+def _read_bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ModelNotFound(f"{path} can't be read ({error.strerror}); {REMEDY}") from error
+
+
+def _read_config(folder: Path) -> EmbedderConfig:
+    path = folder / "embedder.json"
+    try:
+        return EmbedderConfig(**json.loads(_read_bytes(path)))
+    except (ValueError, TypeError) as error:
+        raise ModelNotFound(f"{path} is damaged or of another version ({error}); {REMEDY}") from error
+
+
+def _open_tokenizer(folder: Path, config: EmbedderConfig) -> tokenizers.Tokenizer:
+    from tokenizers import Tokenizer
+
+    path = folder / "tokenizer.json"
+    content = _read_bytes(path)
+    # The whole file is compared, because a tokenizer that is slightly wrong says nothing and finds nothing.
+    if hashlib.sha256(content).hexdigest() != config.tokenizer_sha256:
+        raise ModelNotFound(f"{path} is not the file that was exported; {REMEDY}")
+    tokenizer = Tokenizer.from_str(content.decode())
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(config.max_tokens)
+    return tokenizer
+
+
+def _check_size(path: Path, expected: int) -> None:
+    """A download cut short, or a Git LFS pointer. Hashing 24 MB would cost a tenth of a short command's time."""
+    try:
+        size = path.stat().st_size
+    except OSError as error:
+        raise ModelNotFound(f"{path} can't be read ({error.strerror}); {REMEDY}") from error
+    if size != expected:
+        raise ModelNotFound(f"{path} has {size} bytes instead of {expected}; {REMEDY}")
+
+
+class RemoteEmbedder:
+    """A model behind an OpenAI-compatible `/embeddings`: OpenAI, Ollama, vLLM, llama.cpp, LM Studio and others.
+
+    Texts are sent to base_url and nowhere else. timeout is in seconds, for each try. Whatever goes wrong in the end is
+    EmbedderUnavailable, whose message never holds the key.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        model: str,
+        api_key: str | None = None,
+        timeout: float = 30.0,
+        batch_size: int = 64,
+        retries: int = 3,
+        multilingual: bool = True,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.name = f"remote/{model}"
+        self.multilingual = multilingual
+        self._url = base_url.rstrip("/") + "/embeddings"
+        self._model = model
+        self._key = api_key
+        self._timeout = timeout
+        self._batch_size = batch_size
+        self._retries = retries
+        self._sleep = sleep
+        self._dim: int | None = None
+        self._lock = threading.Lock()
+        self._client: httpx.Client | None = None
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        starts = range(0, len(texts), self._batch_size)
+        batches = [self._batch(texts[start : start + self._batch_size]) for start in starts]
+        return np.concatenate(batches) if batches else np.empty((0, self._dim or 0), np.float32)
+
+    def embed_query(self, text: str) -> Vector:
+        return self.embed([text])[0]
+
+    def close(self) -> None:
+        """Close the kept connections; the next text opens new ones."""
+        with self._lock:
+            if self._client is not None:
+                self._client.close()
+            self._client = None
+
+    def _batch(self, texts: Sequence[str]) -> Vectors:
+        # Some servers refuse an empty text, and with it the whole batch.
+        reply = self._post([clean(text) if text.strip() else "." for text in texts])
+        try:
+            vectors = _vectors_of(reply.json(), len(texts))
+        except ValueError as error:
+            raise self._unavailable(f"sent a bad reply: {error}", "check that this is an embedding model") from error
+        with self._lock:
+            self._dim = self._dim or vectors.shape[1]
+        if vectors.shape[1] != self._dim:
+            changed = f"sent {vectors.shape[1]} dimensions after {self._dim}"
+            raise self._unavailable(changed, "was the model changed? restart, then reindex")
+        return vectors
+
+    def _post(self, texts: Sequence[str]) -> httpx.Response:
+        """Try, and try again where that may help: time-outs, broken connections, 429 and 5xx."""
+        import httpx
+
+        for attempt in range(self._retries + 1):
+            wait = min(MAX_WAIT, FIRST_WAIT * 2.0**attempt)
+            try:
+                response = self._http().post(self._url, json={"model": self._model, "input": texts})
+            except (httpx.HTTPError, httpx.InvalidURL) as error:
+                fault = f"can't be reached ({type(error).__name__}: {error})"
+                if not isinstance(error, httpx.TransportError) or isinstance(error, httpx.UnsupportedProtocol):
+                    break
+            else:
+                if response.status_code == 200:
+                    return response
+                fault = f"answered {response.status_code} {self._hide(response.text[:200])}"
+                if response.status_code != 429 and response.status_code < 500:
+                    break
+                wait = max(wait, _retry_after(response.headers.get("retry-after", "")))
+            if attempt < self._retries:
+                self._sleep(min(wait, MAX_WAIT))
+        raise self._unavailable(fault, "check that it runs, its URL, the model's name and the key")
+
+    def _http(self) -> httpx.Client:
+        import httpx
+
+        with self._lock:
+            if self._client is None:
+                headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
+                self._client = httpx.Client(timeout=self._timeout, headers=headers)
+            return self._client
+
+    def _hide(self, text: str) -> str:
+        return text.replace(self._key, "[key]") if self._key else text
+
+    def _unavailable(self, fault: str, remedy: str) -> EmbedderUnavailable:
+        shown = re.sub(r"//[^/@]*@", "//", self._url)  # a password may stand in the URL
+        return EmbedderUnavailable(f"embedder {shown} (model {self._model!r}) {self._hide(fault)}; {remedy}")
+
+
+FIRST_WAIT = 0.5  # seconds before the second try, doubled for each further one
+MAX_WAIT = 20.0  # whatever the server asks for: a caller is waiting
+
+
+def _retry_after(header: str) -> float:
+    """Seconds, or a date; nonsense counts as nothing."""
+    try:
+        return float(header) if header.strip().replace(".", "", 1).isdigit() else _seconds_until(header)
+    except ValueError:
+        return 0.0
+
+
+def _seconds_until(date: str) -> float:
+    moment = parsedate_to_datetime(date)
+    return (moment - datetime.now(moment.tzinfo)).total_seconds()
+
+
+def _vectors_of(reply: object, count: int) -> Vectors:
+    """The vectors of a reply in the order of the texts; ValueError says what is wrong with it."""
+    data = reply.get("data") if isinstance(reply, dict) else None
+    if not isinstance(data, list) or not all(isinstance(item, dict) for item in data):
+        raise ValueError("it has no list named 'data'")
+    if len(data) != count:
+        raise ValueError(f"{len(data)} vectors for {count} texts")
+    if sorted(item.get("index", place) for place, item in enumerate(data)) != list(range(count)):
+        raise ValueError("the indexes of its vectors are not 0, 1, 2 …")
+    ordered = [item for _, item in sorted(enumerate(data), key=lambda pair: pair[1].get("index", pair[0]))]
+    try:
+        rows = np.array([item.get("embedding") for item in ordered], dtype=np.float64)  # (N, D)
+    except (TypeError, ValueError):
+        raise ValueError("its vectors differ in length or hold something else than numbers") from None
+    if rows.ndim != 2 or rows.shape[1] == 0 or not np.isfinite(rows).all():
+        raise ValueError("its vectors are empty or hold numbers that are not finite")
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)  # (N, 1)
+    if not (lengths > 0).all() or not np.isfinite(lengths).all():
+        raise ValueError("a vector has no length, or too much")
+    return np.asarray(rows / lengths, dtype=np.float32)
+
+
+class SentenceTransformerEmbedder:
+    """Any sentence-transformers model, by name or folder, on torch. A name is downloaded by that library, once."""
+
+    def __init__(self, model: str | Path, batch_size: int = 32, multilingual: bool = True) -> None:
+        self.name = f"sentence-transformers/{model}"
+        self.multilingual = multilingual
+        self._model_name = str(model)
+        self._batch_size = batch_size
+        self._lock = threading.Lock()
+        self._loaded: sentence_transformers.SentenceTransformer | None = None
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        return self._encode([clean(text) for text in texts], "encode_document")
+
+    def embed_query(self, text: str) -> Vector:
+        return self._encode([clean(text)], "encode_query")[0]
+
+    def _encode(self, texts: list[str], how: str) -> Vectors:
+        with self._lock:  # torch modules make no promise about threads
+            encode = getattr(self._model(), how)
+            vectors = encode(texts, batch_size=self._batch_size, normalize_embeddings=True, show_progress_bar=False)
+        return np.asarray(vectors, dtype=np.float32).reshape(len(texts), -1)
+
+    def _model(self) -> sentence_transformers.SentenceTransformer:
+        if self._loaded is None:
+            try:
+                from sentence_transformers import SentenceTransformer
+            except ImportError as error:
+                extra = "pip install 'everthread[sentence-transformers]'"
+                raise ConfigError(f"{self.name} needs an extra: {extra} ({error})") from error
+            try:
+                self._loaded = SentenceTransformer(self._model_name)
+            except (OSError, ValueError) as error:
+                raise ModelNotFound(f"{self._model_name!r} can't be loaded; check the name or folder ({error})") from error
+        return self._loaded

@@ -1,0 +1,1 @@
+"""From a message to what a store writes: `clean`, then `units`."""

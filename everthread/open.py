@@ -1,0 +1,63 @@
+"""Names and URLs become objects here, and nowhere else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from everthread import config
+from everthread.errors import ConfigError
+from everthread.models.embed import Embedder, OnnxEmbedder, RemoteEmbedder, SentenceTransformerEmbedder
+from everthread.models.fakes import HashEmbedder
+from everthread.recipes.base import Recipe
+from everthread.recipes.default import DEFAULT
+from everthread.stores.base import Store
+from everthread.stores.sqlite import SQLiteStore
+
+RECIPES = {recipe.name: recipe for recipe in (DEFAULT,)}
+
+
+def store(given: Store | str | Path | None = None) -> Store:
+    """A store as it is, or the folder of one; without either, the configured one."""
+    if given is None:
+        given = config.load().store
+    if isinstance(given, str | Path):
+        if "://" in str(given):
+            raise ConfigError(f"store {str(given)!r} is a URL of an unknown kind; give the path of a folder")
+        return SQLiteStore(given)
+    return given
+
+
+def embedder(given: Embedder | str | None = None) -> Embedder:
+    """An embedder as it is or by name: `minilm` (ships with the package), `hash` (no meaning, for tests),
+    `sentence-transformers:NAME`, `http://…/v1#MODEL`, or a folder made by `everthread.models.export`."""
+    settings = config.load()
+    name = settings.embedder if given is None else given
+    if not isinstance(name, str):
+        return name
+    if name == "minilm":
+        return OnnxEmbedder(threads=settings.threads)
+    if name == "hash":
+        return HashEmbedder()
+    if name.startswith("sentence-transformers:"):
+        return SentenceTransformerEmbedder(name.partition(":")[2])
+    if name.startswith(("http://", "https://")):
+        url, _, model = name.partition("#")
+        if not model:
+            raise ConfigError(f"embedder {name!r} names no model; write it behind a #: {url}#nomic-embed-text")
+        return RemoteEmbedder(url, model, api_key=settings.embedder_key or None)
+    if Path(name).expanduser().is_dir():
+        return OnnxEmbedder(Path(name).expanduser(), threads=settings.threads)
+    raise ConfigError(
+        f"embedder {name!r} is unknown; use minilm, hash, a folder with model.onnx, sentence-transformers:NAME, "
+        "or https://host/v1#model"
+    )
+
+
+def recipe(given: Recipe | str | None = None) -> Recipe:
+    """A recipe as it is or by name; without either, the configured one."""
+    name = config.load().recipe if given is None else given
+    if not isinstance(name, str):
+        return name
+    if name not in RECIPES:
+        raise ConfigError(f"recipe {name!r} is unknown; known are {', '.join(RECIPES)}")
+    return RECIPES[name]

@@ -1,0 +1,1 @@
+"""From what was recalled to the text of a prompt."""

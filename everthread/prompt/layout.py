@@ -1,0 +1,34 @@
+"""Lines as text for a prompt: in the order they were said, under the date of their day, each with its speaker. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from everthread.types import Line
+
+GAP = "…"  # stands between lines that did not follow one another
+
+
+def heading(line: Line) -> str:
+    """The day and time of a conversation, on the speaker's own clock."""
+    at = line.said_at
+    return f"[{at:%A}, {at.day} {at:%B} {at.year:04d}, {at:%H:%M}]"
+
+
+def sentence(line: Line) -> str:
+    """A line as it stands in a context."""
+    return f"{line.speaker}: {line.text}"
+
+
+def layout(lines: Sequence[Line]) -> str:
+    """The lines in the order they were said, a heading wherever the conversation or the day changes."""
+    text: list[str] = []
+    before: Line | None = None
+    for line in sorted(lines, key=lambda line: (line.said_at, line.seq)):
+        if before is None or (line.session, line.said_at.date()) != (before.session, before.said_at.date()):
+            text += ["", heading(line)] if text else [heading(line)]
+        elif line.seq != before.seq + 1:
+            text.append(GAP)
+        text.append(sentence(line))
+        before = line
+    return "\n".join(text)

@@ -1,0 +1,24 @@
+"""BM25's two halves as formulas (Robertson and Zaragoza 2009, "The Probabilistic Relevance Framework"). Pure."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float32]
+
+K1 = 0.9  # how soon a repeated term stops counting; flat between 0.6 and 1.2 on conversations
+B = 0.75  # how much a long text is discounted; the usual value
+
+
+def idf(df: int, lines: int) -> float:
+    """How much a term tells that stands in df of so many lines; never negative."""
+    return float(np.log1p((max(lines, df) - df + 0.5) / (df + 0.5)))
+
+
+def saturation(tf: npt.NDArray[np.number], length: Floats | float = 1.0, mean: float = 1.0) -> Floats:
+    """What tf occurrences in a text of this length count, from 0 to K1 + 1."""
+    counts = np.asarray(tf, np.float32)
+    return np.asarray(
+        counts * (K1 + 1) / (counts + K1 * (1 - B + B * np.asarray(length, np.float32) / max(mean, 1e-9)))
+    )

@@ -1,0 +1,164 @@
+"""A dozen raw signals, and the linear score that fuses them. Pure.
+
+Raw values, not z-scores: they mean the same in every bank, so one set of weights and one gate serve all. The weights
+are fitted by a listwise softmax (Cao et al. 2007, ListNet) on whole rankings: `everthread bench fit`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from everthread.observe.units import ASKS, ENDS_ASKING, TELLS_TIME
+from everthread.recall.bm25 import idf, saturation
+from everthread.recall.rewrite import Date, Query
+from everthread.recall.search import AFTER, BEFORE, Found
+from everthread.stores.base import Corpus, Postings, Rows
+
+Floats = npt.NDArray[np.float32]
+Signals = dict[str, Floats]  # name -> (C,)
+
+# How much the words of a line at this distance count towards the line's window.
+WINDOW = {-2: 0.5, -1: 0.8, 0: 1.0, 1: 0.5}
+assert -min(WINDOW) == BEFORE
+assert max(WINDOW) == AFTER
+
+SIGNALS = (
+    "cosine",  # of the stripped question to the line, its nearest piece
+    "cosine_near",  # mean over the line and its two neighbours in the session
+    "bm25_window",  # over the line and its neighbours, WINDOW
+    "bm25_session",  # over the whole session
+    "share",  # of the question's idf mass, what stands in the line itself
+    "asks",  # the line holds a question
+    "length",  # log of one more than its terms
+    "speaker",  # +1 said by the only speaker named in the question, -1 by another one
+    "day",  # said on a day that the question names
+    "month",  # said in a month that the question names
+    "answers",  # the line before it, in the session, ends in a question
+    "time",  # the question wants a time and the line tells one
+)
+UNKNOWN_COSINE = 0.2  # stands in for a line without a vector: about the mean cosine of a question to any line
+
+
+def signals(query: Query, found: Found) -> Signals:
+    """Every signal of every candidate."""
+    rows, at = found.rows, found.at
+    if not len(at):
+        return {name: np.empty(0, np.float32) for name in SIGNALS}
+    near = _Neighbours(rows, at, found.corpus.last_seq)
+    cosine = np.where(np.isnan(found.cosine), UNKNOWN_COSINE, found.cosine)
+    asked = near.value((rows.marks & ENDS_ASKING) > 0, -1)
+    return {
+        "cosine": cosine[at],
+        "cosine_near": (cosine[at] + near.value(cosine, -1) + near.value(cosine, 1))
+        / (1 + near.inside(-1) + near.inside(1)),
+        **_words(found, near),
+        "asks": ((rows.marks[at] & ASKS) > 0).astype(np.float32),
+        "length": np.log1p(rows.length[at]),
+        "speaker": _speaker(query, [rows.speaker[i] for i in at]),
+        "day": _said_on(query.dates, rows.said_at[at], whole_month=False),
+        "month": _said_on(query.dates, rows.said_at[at], whole_month=True),
+        "answers": asked,
+        "time": ((rows.marks[at] & TELLS_TIME) > 0).astype(np.float32) * query.wants_time,
+    }
+
+
+def score(values: Signals, weights: Mapping[str, float]) -> Floats:
+    """(C,) the weighted sum."""
+    names = [name for name in values if name in weights]
+    matrix = np.stack([values[name] for name in names], axis=1)  # (C, S)
+    return matrix @ np.array([weights[name] for name in names], np.float32)
+
+
+class _Neighbours:
+    """Values of the rows around each candidate, by arithmetic on seq; outside the session they count as nothing."""
+
+    def __init__(self, rows: Rows, at: npt.NDArray[np.intp], last_seq: int) -> None:
+        self.rows, self.at = rows, at
+        self.place = np.full(last_seq + BEFORE + AFTER + 2, -1, np.intp)  # by seq: where it stands among the rows
+        self.place[rows.seq] = np.arange(len(rows.seq))
+
+    def index(self, step: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
+        """(C,) where the row at this distance stands, and whether it is one of the same session."""
+        place = self.place[self.rows.seq[self.at] + step]
+        there = (place >= 0) & (self.rows.session[place] == self.rows.session[self.at])
+        return place, there
+
+    def value(self, values: npt.NDArray[np.generic], step: int) -> Floats:
+        place, there = self.index(step)
+        return np.where(there, values[place], 0).astype(np.float32)
+
+    def inside(self, step: int) -> npt.NDArray[np.bool_]:
+        return self.index(step)[1]
+
+
+def _words(found: Found, near: _Neighbours) -> Signals:
+    """The three lexical signals, from the records of the query's terms alone."""
+    rows, at, corpus = found.rows, found.at, found.corpus
+    steps = {step: near.index(step) for step in WINDOW}
+    length = sum(
+        weight * np.where(there, (rows.head_length if step else rows.length)[place], 0)
+        for (step, weight), (place, there) in zip(WINDOW.items(), steps.values(), strict=True)
+    )
+    mean_window = corpus.mean_length * sum(WINDOW.values())
+    mean_session = corpus.terms / max(corpus.sessions, 1)
+    sessions, inverse = np.unique(rows.session[at], return_index=True, return_inverse=True)[1:]
+    starts = at[sessions]  # one row of each session
+    window = np.zeros(len(at), np.float32)
+    session = np.zeros(len(starts), np.float32)
+    share = np.zeros(len(at), np.float32)
+    mass = 0.0
+    scratch = np.zeros(len(rows.seq) + 1, np.float32), np.zeros(len(rows.seq) + 1, np.float32)
+    for posting in found.postings.values():
+        weight = idf(posting.df, corpus.lines)
+        mass += weight
+        if not len(posting.records):
+            continue
+        tf, head = _counts(posting, near, scratch)
+        tf_window = sum(
+            factor * np.where(there, (head if step else tf)[place], 0)
+            for (step, factor), (place, there) in zip(WINDOW.items(), steps.values(), strict=True)
+        )
+        window += weight * saturation(tf_window, length, mean_window)
+        share += weight * (tf[at] > 0)
+        total = _in_sessions(posting, rows.first[starts], rows.last[starts])
+        session += weight * saturation(total, rows.session_length[starts], mean_session)
+    return {"bm25_window": window, "bm25_session": session[inverse], "share": share / max(mass, 1e-9)}
+
+
+def _counts(posting: Postings, near: _Neighbours, scratch: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+    """(R + 1,) how often the term stands in each row and in its head; the last place takes what is no row."""
+    tf, head = scratch
+    tf[:] = head[:] = 0
+    place = near.place[posting.records["seq"]]
+    tf[place], head[place] = posting.records["tf"], posting.records["head"]
+    return tf, head
+
+
+def _in_sessions(posting: Postings, first: npt.NDArray[np.int64], last: npt.NDArray[np.int64]) -> Floats:
+    """(S,) how often the term stands between these seqs, both inclusive."""
+    seqs = posting.records["seq"]
+    sums = np.concatenate([[0], np.cumsum(posting.records["tf"], dtype=np.int64)])
+    return np.asarray(sums[np.searchsorted(seqs, last, "right")] - sums[np.searchsorted(seqs, first)], np.float32)
+
+
+def _speaker(query: Query, speakers: Sequence[str]) -> Floats:
+    if len(query.named) != 1:
+        return np.zeros(len(speakers), np.float32)
+    return np.array([1.0 if speaker in query.named else -1.0 for speaker in speakers], np.float32)
+
+
+def _said_on(dates: Sequence[Date], said_at: npt.NDArray[np.int64], whole_month: bool) -> Floats:
+    """(C,) 1 where the line was said on one of the days, or in one of the months."""
+    hit = np.zeros(len(said_at), bool)
+    if not dates:
+        return hit.astype(np.float32)
+    days = said_at.astype("datetime64[us]").astype("datetime64[D]")
+    months = days.astype("datetime64[M]")
+    year, month = months.astype("datetime64[Y]").astype(int) + 1970, months.astype(int) % 12 + 1
+    for date in dates:
+        same = (month == date.month) & ((year == date.year) if date.year else True)
+        hit |= same if whole_month else same & ((days - months).astype(int) + 1 == (date.day or -1))
+    return hit.astype(np.float32)

@@ -1,0 +1,108 @@
+"""What a question asks for: its words, whom and which dates it names, whether it wants a time. Pure.
+
+The dense query is the question without names and question words: the names of the two speakers are near to every line
+alike, and are better used as a signal of their own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from everthread.stores.text import fold, terms
+
+MONTHS = (
+    *("january", "february", "march", "april", "may", "june"),
+    *("july", "august", "september", "october", "november", "december"),
+)
+# Words that ask or join and say nothing about the matter; dropped before embedding.
+_ASKING = frozenset(
+    """
+    what when where which who whom whose why how many much long often did do does is are was were has have had been
+    would will can could should may might it that to of a an the in on at for and or by with from
+    """.split()
+)
+_WANTS_TIME = re.compile(r"\b(when|how long|what (date|year|month|day|time))\b")
+_MONTH = "|".join(MONTHS)
+_DAY_FIRST = re.compile(rf"\b(\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?({_MONTH})\b(?:,?\s+(\d{{4}}))?")
+_MONTH_FIRST = re.compile(rf"\b({_MONTH})\s+(\d{{1,2}})(?:st|nd|rd|th)?\b(?!\d)(?:,?\s+(\d{{4}}))?")
+_ISO = re.compile(r"\b(\d{4})-(\d{2})-(\d{2})\b")
+_CJK_DATE = re.compile(r"(?:(\d{4})年)?(\d{1,2})月(?:(\d{1,2})[日号])?")
+_WHOLE_MONTH = re.compile(rf"\b({_MONTH})\b(?:,?\s+(?:of\s+)?(\d{{4}}))?")
+# "may" is a verb more often than a month; it is a month behind such a word, or before a year.
+_MAY = re.compile(
+    r"\b(?:in|of|during|since|by|until|before|after|mid|early|late|around|last|this|next)[ -]may\b|\bmay,?\s+\d{4}"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Date:
+    """A date as far as it was named."""
+
+    month: int
+    year: int | None = None
+    day: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A question, understood. named are the bank's speakers whom it names."""
+
+    text: str
+    dense: str
+    terms: tuple[str, ...]
+    named: frozenset[str]
+    dates: tuple[Date, ...]
+    wants_time: bool
+
+
+def rewrite(text: str, speakers: Sequence[str]) -> Query:
+    """Understand a question put to a bank with these speakers."""
+    folded = fold(text)
+    return Query(
+        text=text,
+        dense=strip(text, speakers),
+        terms=tuple(dict.fromkeys(terms(text))),
+        named=named(folded, speakers),
+        dates=dates(folded),
+        wants_time=_WANTS_TIME.search(folded) is not None,
+    )
+
+
+def strip(text: str, speakers: Sequence[str]) -> str:
+    """The question without the speakers' names and the words that only ask; all of it where nothing else is left."""
+    names = {part for name in speakers for part in fold(name).split()}
+    kept = [word for word in re.findall(r"[^\s?]+", text) if _bare(word) not in names and _bare(word) not in _ASKING]
+    return " ".join(kept) or text
+
+
+def _bare(word: str) -> str:
+    return re.sub(r"[.,!;:]+$", "", fold(word)).removesuffix("'s")
+
+
+def named(folded: str, speakers: Sequence[str]) -> frozenset[str]:
+    """The speakers whose first or whole name stands in the question as a word of its own."""
+    found = re.findall(r"\w+", folded.replace("'s", " "))
+    return frozenset(name for name in speakers if (parts := fold(name).split()) and parts[0] in found)
+
+
+def dates(folded: str) -> tuple[Date, ...]:
+    """The days named in a question ("8 May", "May 8th, 2023", "2023-05-08", "5月8日"), or else the months."""
+    days = [Date(_number(m[2]), _int(m[3]), int(m[1])) for m in _DAY_FIRST.finditer(folded)]
+    days += [Date(_number(m[1]), _int(m[3]), int(m[2])) for m in _MONTH_FIRST.finditer(folded)]
+    days += [Date(int(m[2]), int(m[1]), int(m[3])) for m in _ISO.finditer(folded)]
+    days += [Date(int(m[2]), _int(m[1]), _int(m[3])) for m in _CJK_DATE.finditer(folded)]
+    if days:
+        return tuple(days)
+    may = _MAY.search(folded) is not None
+    months = [m for m in _WHOLE_MONTH.finditer(folded) if m[1] != "may" or may]
+    return tuple(Date(_number(m[1]), _int(m[2])) for m in months)
+
+
+def _number(month: str) -> int:
+    return MONTHS.index(month) + 1
+
+
+def _int(digits: str | None) -> int | None:
+    return int(digits) if digits else None

@@ -1,0 +1,89 @@
+"""Which lines come into question, and what is known of them: the one place where recall asks the store.
+
+The dense index names the lines nearest in meaning, the words name those that share the query's rarest terms; the
+union is scored exactly. In a small bank every line is a candidate. It gives raw material and no score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from everthread.recall.bm25 import idf, saturation
+from everthread.recall.rewrite import Query
+from everthread.stores.base import Corpus, Postings, Rows, Store
+from everthread.types import Seqs, Vector
+
+Floats = npt.NDArray[np.float32]
+
+EVERY = 1200  # lines; a bank of at most so many is scored whole
+DENSE = 400  # candidates by meaning
+LEXICAL = 400  # candidates by words, before their neighbours join them
+RECORDS = 400_000  # word records read for one query; the commonest terms are left out first, they tell least
+BEFORE, AFTER = 2, 1  # lines around a line that make its window
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """C candidates, ascending by seq, and R context rows: the candidates with the lines of their windows.
+
+    at says where each candidate stands among the rows; cosine is NaN for rows that have no vector.
+    """
+
+    seqs: Seqs  # (C,)
+    at: npt.NDArray[np.intp]  # (C,) into rows
+    rows: Rows  # (R,)
+    cosine: Floats  # (R,)
+    postings: Mapping[str, Postings]
+    corpus: Corpus
+
+
+def search(
+    store: Store, bank: str, model: str, query: Query, vector: Vector | None, corpus: Corpus, allowed: Seqs | None
+) -> Found:
+    """The candidates for a query: all lines of a small bank, else the nearest by meaning and by words."""
+    last = corpus.last_seq  # what was said since the statistics were read waits for the next query
+    postings = {term: _until(last, posting) for term, posting in store.postings(bank, query.terms, RECORDS).items()}
+    if corpus.last_seq <= EVERY:
+        chosen = np.arange(1, last + 1) if allowed is None else allowed
+    else:
+        dense = np.empty(0, np.int64) if vector is None else store.nearest(bank, model, vector, DENSE, allowed)
+        chosen = np.union1d(dense, by_words(postings, corpus, allowed))
+    chosen = chosen[chosen <= last]
+    rows = store.rows(bank, windows(chosen, last))
+    at = np.flatnonzero(np.isin(rows.seq, chosen, assume_unique=True))
+    cosine = (
+        np.full(len(rows.seq), np.nan, np.float32) if vector is None else store.cosines(bank, model, vector, rows.seq)
+    )
+    return Found(rows.seq[at], at, rows, cosine, postings, corpus)
+
+
+def _until(last: int, posting: Postings) -> Postings:
+    return Postings(posting.df, posting.records[: np.searchsorted(posting.records["seq"], last, "right")])
+
+
+def by_words(postings: Mapping[str, Postings], corpus: Corpus, allowed: Seqs | None) -> Seqs:
+    """The LEXICAL lines with the most weight of shared terms, and the lines in whose windows they stand."""
+    weight = np.zeros(corpus.last_seq + 1, np.float32)  # (N + 1,) by seq
+    for posting in postings.values():
+        weight[posting.records["seq"]] += idf(posting.df, corpus.lines) * saturation(posting.records["tf"])
+    if allowed is not None:
+        inside = np.zeros(len(weight), bool)
+        inside[allowed] = True
+        weight[~inside] = 0
+    found = np.flatnonzero(weight)
+    if len(found) > LEXICAL:
+        found = found[np.argpartition(weight[found], -LEXICAL)[-LEXICAL:]]
+    near = np.unique(np.concatenate([found + step for step in range(-AFTER, BEFORE + 1)]))
+    return near if allowed is None else np.intersect1d(near, allowed)
+
+
+def windows(seqs: Seqs, last: int) -> Seqs:
+    """The seqs and those of their windows, ascending."""
+    if len(seqs) >= last:
+        return seqs
+    inside = np.unique(np.concatenate([seqs + step for step in range(-BEFORE, AFTER + 1)]))
+    return inside[(inside >= 1) & (inside <= last)]

@@ -1,0 +1,1 @@
+"""Complete ways of remembering. `default` is the one that measured best."""

@@ -1,0 +1,1 @@
+"""Where banks are kept. `base` is the protocol; `sqlite` is the embedded default."""

@@ -1,0 +1,172 @@
+"""The Store protocol: what a place that keeps banks must offer. It knows nothing of models, scores or prompts.
+
+A store keeps text, numbers the lines, and answers four plain questions about a bank: which lines lie nearest to a
+vector, where do these words stand, what are these lines, and which lines does a filter allow. Everything that makes
+a hit out of the answers is in `everthread.recall`, once, for every store.
+
+Rows of different banks never meet in one call: every method takes the bank first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from everthread.types import Line, NewLine, Receipt, Seqs, Session, Stats, Vector, Vectors, Where
+
+# One record for each line in which a term stands.
+POSTING = np.dtype(
+    [
+        ("seq", "<u4"),
+        ("tf", "<u2"),  # times the term stands in the line, at most 65,535
+        ("head", "<u2"),  # times it stands in the line's first HEAD characters
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What the analyser found in a line: each term with (times in the line, times in its head), and the length."""
+
+    terms: Mapping[str, tuple[int, int]]
+    length: int
+    head_length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A line ready to be written: cleaned, analysed, embedded. vectors is None when no embedder answered."""
+
+    new: NewLine
+    said_at: datetime
+    words: Words
+    marks: int  # bits; see observe.units
+    vectors: Vectors | None  # (pieces, D)
+
+
+@dataclass(frozen=True, slots=True)
+class Postings:
+    """Where one term stands. records is empty when the term is too common to be worth reading; df counts all."""
+
+    df: int
+    records: npt.NDArray[np.void]  # (df,) of POSTING, ascending by seq
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """What scoring needs to know of C lines, as columns, ascending by seq. Retracted and forgotten lines are absent."""
+
+    seq: Seqs  # (C,)
+    session: npt.NDArray[np.int64]  # (C,) number of the session
+    first: Seqs  # (C,) first seq of its session
+    last: Seqs  # (C,) last seq of its session
+    session_length: npt.NDArray[np.float32]  # (C,) terms in the session
+    length: npt.NDArray[np.float32]  # (C,) terms in the line
+    head_length: npt.NDArray[np.float32]  # (C,) terms in the line's head
+    marks: npt.NDArray[np.int64]  # (C,) the line's marks
+    assistant: npt.NDArray[np.bool_]  # (C,)
+    said_at: npt.NDArray[np.int64]  # (C,) microseconds since 1970, on the speaker's own clock
+    speaker: tuple[str, ...]  # (C,)
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """The bank's own statistics: what BM25 divides by, and who is talking."""
+
+    lines: int
+    terms: int
+    sessions: int
+    last_seq: int
+    speakers: tuple[str, ...]
+    assistants: tuple[str, ...]  # those of the speakers who are the bot
+
+    @property
+    def mean_length(self) -> float:
+        """Terms in a line, on average."""
+        return self.terms / self.lines if self.lines else 1.0
+
+
+Scope = Literal["line", "session", "speaker", "bank"]
+
+
+class Store(Protocol):
+    """Keeps banks. Safe from many threads and processes. A write is durable when its call returns."""
+
+    def banks(self) -> list[str]:
+        """The ids of all banks, sorted."""
+
+    def append(self, bank: str, entries: Sequence[Entry], model: str) -> list[Line]:
+        """Number and keep the lines, in one transaction. An entry whose key is known already returns that line."""
+
+    def lines(
+        self,
+        bank: str,
+        where: Where | None = None,
+        *,
+        after: int = 0,
+        limit: int | None = None,
+        retracted: bool = False,
+    ) -> Iterator[Line]:
+        """The lines by seq, from the one behind `after`."""
+
+    def get(self, bank: str, seqs: Sequence[int]) -> list[Line]:
+        """These lines by seq; those retracted or forgotten are left out."""
+
+    def known(self, bank: str, keys: Sequence[str]) -> set[str]:
+        """Which of these keys the bank has already."""
+
+    def sessions(self, bank: str) -> list[Session]:
+        """The sessions, in the order they began."""
+
+    def allowed(self, bank: str, where: Where, as_of: datetime | None) -> Seqs | None:
+        """The seqs that may be recalled, ascending; None where nothing is ruled out."""
+
+    def nearest(self, bank: str, model: str, query: Vector, k: int, among: Seqs | None) -> Seqs:
+        """About k lines whose vectors of this model lie nearest to the query, in any order."""
+
+    def cosines(self, bank: str, model: str, query: Vector, seqs: Seqs) -> npt.NDArray[np.float32]:
+        """(C,) cosine of each line's nearest piece to the query; NaN where it has no vector of this model."""
+
+    def postings(self, bank: str, terms: Sequence[str], most: int) -> dict[str, Postings]:
+        """Where the terms stand. Rare terms are read first; a term that would pass `most` records is only counted."""
+
+    def rows(self, bank: str, seqs: Seqs) -> Rows:
+        """The columns that scoring wants for these lines (seqs ascending)."""
+
+    def corpus(self, bank: str) -> Corpus:
+        """The bank's statistics."""
+
+    def retract(self, bank: str, seq: int, at: datetime) -> Line:
+        """Take a line out of recall for good. Its text stays in the record. NotFound if there is none."""
+
+    def forget(self, bank: str, scope: Scope, name: str | int | None, at: datetime) -> Receipt:
+        """Remove the bytes of a line, a session, a speaker or the bank. NotFound if there is nothing of the name."""
+
+    def pending(self, bank: str, model: str, limit: int) -> list[Line]:
+        """Lines that have no vector of this model, by seq."""
+
+    def put_vectors(self, bank: str, model: str, vectors: Mapping[int, Vectors]) -> None:
+        """Keep the vectors of lines; vectors of other models stay until `drop_vectors`."""
+
+    def drop_vectors(self, bank: str, keep: str) -> int:
+        """Drop the vectors of every model but one; how many went."""
+
+    def buffer(self, bank: str, session: str) -> list[tuple[int, int]]:
+        """The session's relevance buffer: spans of seqs, oldest first."""
+
+    def set_buffer(self, bank: str, session: str, spans: Sequence[tuple[int, int]]) -> None:
+        """Keep the session's relevance buffer."""
+
+    def stats(self, bank: str, model: str) -> Stats:
+        """What the bank holds (recipe is left empty; the caller knows it)."""
+
+    def check(self, bank: str) -> list[str]:
+        """What is wrong with the bank, in words; an empty list when it is sound."""
+
+    def close(self) -> None:
+        """Let go of files and connections."""

@@ -1,0 +1,70 @@
+"""Taking lines out of a bank: out of the index (retract) or out of existence (forget). SQLite's dialect.
+
+SQLite runs with `secure_delete`, so that a removed row's bytes are overwritten; the caller empties the write-ahead log.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import defaultdict
+from collections.abc import Sequence
+
+from everthread.errors import NotFound
+from everthread.stores import postings
+from everthread.stores.base import Scope
+from everthread.stores.text import words
+
+Ranges = tuple[tuple[int, int], ...]
+
+_OF = {
+    "line": "seq = ?",
+    "session": "session = (SELECT number FROM session WHERE session_id = ?)",
+    "speaker": "speaker = ?",
+}
+
+
+def forget(db: sqlite3.Connection, bank: str, scope: Scope, name: str | int | None) -> list[int]:
+    """Remove every trace of the lines in scope; their seqs. NotFound if there are none."""
+    seqs = [int(seq) for (seq,) in db.execute(f"SELECT seq FROM line WHERE {_OF[scope]} ORDER BY seq", (name,))]
+    if not seqs:
+        raise NotFound(f"bank {bank!r} has no line of {scope} {name!r}; nothing was forgotten")
+    chosen = json.dumps(seqs)
+    unindex(db, seqs)
+    db.execute("DELETE FROM line WHERE seq IN (SELECT value FROM json_each(?))", (chosen,))
+    db.execute(
+        "DELETE FROM unit WHERE EXISTS (SELECT 1 FROM json_each(?) WHERE value BETWEEN first_seq AND last_seq)",
+        (chosen,),
+    )
+    db.execute("DELETE FROM session WHERE number NOT IN (SELECT session FROM line)")
+    db.execute("UPDATE bank SET removals = removals + 1")
+    return seqs
+
+
+def unindex(db: sqlite3.Connection, seqs: Sequence[int]) -> None:
+    """Remove the words, vectors and counts of lines, and retract the units derived from them."""
+    chosen = json.dumps(list(seqs))
+    rows = db.execute(
+        """SELECT seq, session, length, text FROM line WHERE retracted_at IS NULL
+           AND seq IN (SELECT value FROM json_each(?)) ORDER BY seq""",
+        (chosen,),
+    ).fetchall()
+    by_term: defaultdict[str, list[int]] = defaultdict(list)
+    for seq, session, length, text in rows:
+        for term in words(text).terms:
+            by_term[term].append(seq)
+        db.execute("UPDATE session SET lines = lines - 1, terms = terms - ? WHERE number = ?", (length, session))
+        db.execute("UPDATE bank SET lines = lines - 1, terms = terms - ?", (length,))
+    postings.remove(db, by_term)
+    db.execute("DELETE FROM vector WHERE kind = 'line' AND unit_id IN (SELECT value FROM json_each(?))", (chosen,))
+
+
+def ranges(seqs: Sequence[int]) -> Ranges:
+    """Ascending numbers as inclusive ranges."""
+    found: list[tuple[int, int]] = []
+    for seq in seqs:
+        if found and found[-1][1] == seq - 1:
+            found[-1] = (found[-1][0], seq)
+        else:
+            found.append((seq, seq))
+    return tuple(found)

@@ -1,0 +1,225 @@
+"""A bank's file: its name, its connections, and what SQLite's errors mean. It knows no table.
+
+A bank id is any text; it becomes a file name by escaping, never a path. Upper-case letters are escaped too, so that
+`Alice` and `alice` stay two banks where file names ignore case.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import unquote
+
+from everthread.errors import BadBankId, BankDamaged, EverthreadError, StoreError, StoreUnavailable
+
+SUFFIX = ".bank"
+LONGEST_ID = 200  # characters; enough for user/character/thread ids
+LONGEST_NAME = 240  # bytes of a file name; the usual limit is 255, and SQLite adds "-wal"
+PATIENCE = 60.0  # seconds a writer waits for others; a write takes milliseconds, so only a stuck process takes so long
+IDLE = 4  # connections kept open a bank for readers
+
+
+def file_name(bank: str) -> str:
+    """The name of a bank's file. BadBankId if the id is empty, too long, or holds what no one can type."""
+    if not isinstance(bank, str) or not bank.strip():
+        raise BadBankId(f"a bank id must be text that is not blank, got {bank!r}; try 'alice'")
+    if len(bank) > LONGEST_ID:
+        raise BadBankId(f"bank id {bank[:40]!r}… has {len(bank)} characters; at most {LONGEST_ID} are allowed")
+    if re.search(r"[\x00-\x1f\x7f\ud800-\udfff]", bank):
+        raise BadBankId(f"bank id {bank!r} holds control characters or half a surrogate pair; use printable text")
+    name = "".join(c if re.match(r"[a-z0-9_-]", c) else "".join(f"%{b:02X}" for b in c.encode()) for c in bank) + SUFFIX
+    if len(name) > LONGEST_NAME:
+        raise BadBankId(f"bank id {bank[:40]!r}… is {len(name)} bytes once escaped; at most {LONGEST_NAME} are allowed")
+    return name
+
+
+def bank_id(name: str) -> str:
+    """The id from which `file_name` made this name."""
+    return unquote(name.removesuffix(SUFFIX))
+
+
+@contextmanager
+def explained(bank: str, path: Path) -> Iterator[None]:
+    """Turn SQLite's and the system's errors into ours, with the bank, the file and the remedy."""
+    try:
+        yield
+    except EverthreadError:
+        raise
+    except (sqlite3.Error, OSError) as error:
+        raise _explain(bank, path, error) from error
+
+
+def _explain(bank: str, path: Path, error: sqlite3.Error | OSError) -> StoreError:
+    said, place = str(error), f"bank {bank!r} ({path})"
+    if "malformed" in said or "not a database" in said or "no such table" in said or "corrupt" in said:
+        return BankDamaged(
+            f"{place} is damaged: {said}. Put back a copy, or rescue the lines with: sqlite3 {path} .recover"
+        )
+    if "full" in said or "No space" in said or "File too large" in said:
+        return StoreUnavailable(
+            f"no room to write {place}: {said}. Nothing of this call was kept; make room and call again"
+        )
+    if "readonly" in said or "Read-only" in said or "unable to open" in said or "Permission" in said:
+        return StoreUnavailable(
+            f"{place} can't be written: {said}. Check the folder's permissions, or name another one"
+        )
+    if "locked" in said or "busy" in said:
+        return StoreUnavailable(
+            f"{place} was held by another process for over {PATIENCE:.0f} s; try again, or end that process"
+        )
+    return StoreUnavailable(f"{place}: {said}")
+
+
+class BankFile:
+    """The connections to one bank's file: one for writing, a few for reading, each used by one thread at a time.
+
+    The file may be unlinked by another process at any moment (that is how a bank is forgotten). So each use first
+    compares the file on the disk with the one that is open, and lets go of an unlinked one; `prepare` is called with
+    a new connection inside its first transaction, to make or mend the tables.
+    """
+
+    def __init__(self, bank: str, path: Path, prepare: Callable[[sqlite3.Connection], None]) -> None:
+        self.bank, self.path = bank, path
+        self._prepare = prepare
+        self._writing = threading.Lock()
+        self._writer: sqlite3.Connection | None = None
+        self._idle: list[sqlite3.Connection] = []
+        self._inode: tuple[int, int] | None = None
+        self._closed = False
+
+    def _connect(self) -> sqlite3.Connection:
+        db = sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
+        try:
+            db.execute("PRAGMA foreign_keys = ON")
+            db.execute("PRAGMA secure_delete = ON")  # what is removed is overwritten, in this file and in its log
+            _patiently(db, "PRAGMA journal_mode = WAL")
+            db.execute("PRAGMA synchronous = FULL")  # a line is on the disk when observe returns
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    def _on_disk(self) -> tuple[int, int] | None:
+        try:
+            found = self.path.stat()
+        except FileNotFoundError:
+            return None
+        return found.st_dev, found.st_ino
+
+    def _let_go_if_unlinked(self) -> None:
+        if self._inode is not None and self._inode != self._on_disk():
+            self._drop_readers()
+            with self._writing:
+                self._drop_writer()
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """A connection for reading."""
+        with explained(self.bank, self.path):
+            self._let_go_if_unlinked()
+            if self._inode is None:
+                with self.writing():  # makes the tables
+                    pass
+            db = self._take() or self._connect()
+            try:
+                yield db
+            finally:
+                self._give(db)
+
+    def _take(self) -> sqlite3.Connection | None:
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return None
+
+    def _give(self, db: sqlite3.Connection) -> None:
+        if self._closed or len(self._idle) >= IDLE:
+            db.close()
+        else:
+            self._idle.append(db)
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """A connection inside a transaction: committed when the block ends, undone when it raises."""
+        with explained(self.bank, self.path), self._writing:
+            db = self._begin()
+            try:
+                yield db
+                if db.in_transaction:
+                    db.execute("COMMIT")
+            except BaseException:
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+                raise
+
+    def _begin(self) -> sqlite3.Connection:
+        """The writer's connection, in a transaction, on the file that is on the disk now."""
+        while True:
+            if self._writer is None:
+                self._writer = self._connect()
+                self._inode = None
+            self._writer.execute("BEGIN IMMEDIATE")
+            on_disk = self._on_disk()
+            if self._inode is None:
+                try:
+                    self._prepare(self._writer)
+                except BaseException:
+                    self._drop_writer()
+                    raise
+                self._inode = on_disk
+            if self._inode is not None and self._inode == on_disk:
+                return self._writer
+            self._drop_writer()  # another process unlinked the file while we waited for its lock
+            self._drop_readers()
+
+    def _drop_writer(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+        self._writer, self._inode = None, None
+
+    def _drop_readers(self) -> None:
+        while (db := self._take()) is not None:
+            db.close()
+
+    def erase_log(self) -> None:
+        """Move everything out of the write-ahead log into the file and leave the log empty."""
+        with explained(self.bank, self.path), self._writing:
+            db = self._writer or self._connect()
+            self._writer = db
+            end = time.monotonic() + PATIENCE
+            while db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+                if time.monotonic() > end:
+                    raise sqlite3.OperationalError("locked: a reader keeps the old pages alive")
+                time.sleep(0.01)
+
+    def close(self) -> None:
+        """Close every connection that is not in use; those in use close when they are given back."""
+        self._closed = True
+        with self._writing:
+            self._drop_writer()
+        self._drop_readers()
+
+    def unlink(self) -> None:
+        """Remove the file and what SQLite keeps beside it, while no one else can write to it."""
+        with self.writing():
+            for name in (self.path.name, *(self.path.name + end for end in ("-wal", "-shm"))):
+                self.path.with_name(name).unlink(missing_ok=True)
+        self._let_go_if_unlinked()
+
+
+def _patiently(db: sqlite3.Connection, statement: str) -> None:
+    """Run a statement that SQLite refuses at once, without its usual wait, while another process opens the file."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        try:
+            db.execute(statement)
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > end:
+                raise
+            time.sleep(0.005)

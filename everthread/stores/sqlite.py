@@ -1,0 +1,366 @@
+"""SQLiteStore: the embedded store, one file a bank. What each call means stands in `stores.base.Store`."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from everthread.errors import BadLine, NotFound
+from everthread.stores import erase, postings, records, schema, vectors
+from everthread.stores.base import Corpus, Entry, Postings, Rows, Scope
+from everthread.stores.files import SUFFIX, BankFile, bank_id, explained, file_name
+from everthread.stores.filters import as_json, clause
+from everthread.stores.times import micros, moment, offset
+from everthread.types import Line, Receipt, Seqs, Session, Stats, Vector, Vectors, Where, now
+
+OPEN_BANKS = 32  # files kept open at a time; the one unused for longest is closed
+
+_LINE, _FROM, _line = records.LINE, records.FROM, records.line
+
+
+@dataclass(frozen=True, slots=True)
+class _Dense:
+    """A dense index, and what the bank's file said when it was read."""
+
+    removals: int
+    newest: int
+    index: vectors.DenseIndex
+
+
+class _Bank:
+    """One open bank: its file, and its dense indexes by model."""
+
+    def __init__(self, file: BankFile) -> None:
+        self.file = file
+        self.lock = threading.Lock()
+        self.dense: dict[tuple[str, int], _Dense] = {}
+
+
+class SQLiteStore:
+    """Banks as files in a folder. The folder is made when it is not there."""
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder).expanduser()
+        with explained("", self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
+        self._open: OrderedDict[str, _Bank] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def banks(self) -> list[str]:
+        return sorted(bank_id(path.name) for path in self.folder.glob(f"*{SUFFIX}"))
+
+    def _bank(self, bank: str) -> _Bank:
+        with self._lock:
+            found = self._open.get(bank)
+            if found is None:
+                path = self.folder / file_name(bank)
+                found = _Bank(BankFile(bank, path, lambda db: schema.migrate(db, bank, micros(now()))))
+                self._open[bank] = found
+            self._open.move_to_end(bank)
+            stale = self._open.popitem(last=False)[1] if len(self._open) > OPEN_BANKS else None
+        if stale is not None:
+            stale.file.close()
+        return found
+
+    # ------------------------------------------------------------------ writing
+
+    def append(self, bank: str, entries: Sequence[Entry], model: str) -> list[Line]:
+        with self._bank(bank).file.writing() as db:
+            known = self._lines_by_key(db, [entry.new.key for entry in entries if entry.new.key])
+            last = int(db.execute("SELECT last_seq FROM bank").fetchone()[0])
+            written: list[tuple[int, Entry]] = []
+            result: list[Line | int] = []  # a number is looked up once all are written
+            for entry in entries:
+                key = entry.new.key
+                if key is not None and key in known:
+                    result.append(known[key])
+                    continue
+                last += 1
+                self._insert(db, last, entry)
+                written.append((last, entry))
+                result.append(last)
+                if key is not None:
+                    known[key] = last
+            self._index(db, written, model)
+            lines = {line.seq: line for line in self._get(db, [seq for seq, _ in written])}
+        return [lines[found] if isinstance(found, int) else found for found in result]
+
+    def _lines_by_key(self, db: sqlite3.Connection, keys: Sequence[str]) -> dict[str, Line | int]:
+        found = db.execute(
+            f"SELECT {_LINE} {_FROM} WHERE line.key IN (SELECT value FROM json_each(?))", (json.dumps(keys),)
+        )
+        return {str(row[9]): _line(row) for row in found}
+
+    def _insert(self, db: sqlite3.Connection, seq: int, entry: Entry) -> None:
+        new = entry.new
+        at = micros(entry.said_at)
+        if new.parent is not None and not db.execute("SELECT 1 FROM line WHERE seq = ?", (new.parent,)).fetchone():
+            raise BadLine(f"parent {new.parent} is no line of this bank; give the seq of a line that is there")
+        session = new.session if new.session is not None else records.session_for(db, at)
+        db.execute(
+            """INSERT INTO session (session_id, started_at, last_at, first_seq, last_seq, lines, terms)
+               VALUES (?1, ?2, ?2, ?3, ?3, 1, ?4) ON CONFLICT (session_id) DO UPDATE SET
+               started_at = min(started_at, ?2), last_at = max(last_at, ?2), last_seq = ?3,
+               lines = lines + 1, terms = terms + ?4""",
+            (session, at, seq, entry.words.length),
+        )
+        db.execute(
+            """INSERT INTO line SELECT ?, number, ?, ?, ?, ?, ?, ?, ?, ?, NULL, ?, ?, ? FROM session
+               WHERE session_id = ?""",
+            (
+                *(seq, new.parent, new.role, new.speaker, at, offset(entry.said_at)),
+                *(entry.words.length, entry.words.head_length, entry.marks, new.key),
+                *(as_json(new.metadata), new.text, session),
+            ),
+        )
+
+    def _index(self, db: sqlite3.Connection, written: Sequence[tuple[int, Entry]], model: str) -> None:
+        postings.add(db, postings.by_term(written))
+        records.put_vectors(db, model, {seq: entry.vectors for seq, entry in written if entry.vectors is not None})
+        terms = sum(entry.words.length for _, entry in written)
+        db.execute(
+            "UPDATE bank SET last_seq = max(last_seq, ?), lines = lines + ?, terms = terms + ?",
+            (written[-1][0] if written else 0, len(written), terms),
+        )
+
+    def put_vectors(self, bank: str, model: str, vectors: Mapping[int, Vectors]) -> None:
+        with self._bank(bank).file.writing() as db:
+            there = {line.seq for line in self._get(db, list(vectors))}
+            records.put_vectors(db, model, {seq: data for seq, data in vectors.items() if seq in there})
+            db.execute("UPDATE bank SET removals = removals + 1")
+
+    def drop_vectors(self, bank: str, keep: str) -> int:
+        with self._bank(bank).file.writing() as db:
+            others = "SELECT number FROM model WHERE name <> ?"
+            gone = db.execute(f"DELETE FROM vector WHERE model IN ({others})", (keep,)).rowcount
+            db.execute("DELETE FROM model WHERE name <> ?", (keep,))
+            db.execute("UPDATE bank SET removals = removals + 1")
+        return int(gone)
+
+    def retract(self, bank: str, seq: int, at: datetime) -> Line:
+        with self._bank(bank).file.writing() as db:
+            row = db.execute(f"SELECT {_LINE} {_FROM} WHERE line.seq = ?", (seq,)).fetchone()
+            if row is None:
+                raise NotFound(f"bank {bank!r} has no line {seq}")
+            if _line(row).retracted_at is None:
+                erase.unindex(db, [seq])
+                db.execute("UPDATE line SET retracted_at = ? WHERE seq = ?", (micros(at), seq))
+            return _line(db.execute(f"SELECT {_LINE} {_FROM} WHERE line.seq = ?", (seq,)).fetchone())
+
+    def forget(self, bank: str, scope: Scope, name: str | int | None, at: datetime) -> Receipt:
+        held = self._bank(bank)
+        if scope == "bank":
+            with held.file.reading() as db:
+                seqs = [int(seq) for (seq,) in db.execute("SELECT seq FROM line ORDER BY seq")]
+            held.file.unlink()
+        else:
+            with held.file.writing() as db:
+                seqs = erase.forget(db, bank, scope, name)
+            held.file.erase_log()
+        with held.lock:
+            held.dense.clear()
+        receipt = Receipt(sha256(bank.encode()).hexdigest(), scope, erase.ranges(seqs), len(seqs), at)
+        self._keep(receipt)
+        return receipt
+
+    def _keep(self, receipt: Receipt) -> None:
+        path = self.folder / "receipts.jsonl"
+        row = {name: getattr(receipt, name) for name in ("bank", "scope", "seqs", "lines")}
+        with explained("", path), path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps({**row, "forgotten_at": receipt.forgotten_at.isoformat()}) + "\n")
+
+    def set_buffer(self, bank: str, session: str, spans: Sequence[tuple[int, int]]) -> None:
+        with self._bank(bank).file.writing() as db:
+            db.execute("UPDATE session SET buffer = ? WHERE session_id = ?", (json.dumps(list(spans)), session))
+
+    # ------------------------------------------------------------------ reading
+
+    def lines(
+        self,
+        bank: str,
+        where: Where | None = None,
+        *,
+        after: int = 0,
+        limit: int | None = None,
+        retracted: bool = False,
+    ) -> Iterator[Line]:
+        condition, values = clause(where)
+        if retracted:
+            condition = condition.replace("line.retracted_at IS NULL", "1", 1)
+        left = -1 if limit is None else limit
+        while left:  # in pages, so that no connection is held while the caller works
+            page = min(left, 1000) if left > 0 else 1000
+            with self._bank(bank).file.reading() as db:
+                rows = db.execute(
+                    f"SELECT {_LINE} {_FROM} WHERE line.seq > ? AND {condition} ORDER BY line.seq LIMIT ?",
+                    (after, *values, page),
+                ).fetchall()
+            yield from map(_line, rows)
+            if len(rows) < page:
+                return
+            after, left = rows[-1][0], left - len(rows) if left > 0 else left
+
+    def get(self, bank: str, seqs: Sequence[int]) -> list[Line]:
+        with self._bank(bank).file.reading() as db:
+            return self._get(db, seqs)
+
+    def _get(self, db: sqlite3.Connection, seqs: Sequence[int]) -> list[Line]:
+        rows = db.execute(
+            f"""SELECT {_LINE} {_FROM} WHERE line.retracted_at IS NULL
+                AND line.seq IN (SELECT value FROM json_each(?)) ORDER BY line.seq""",
+            (json.dumps([int(seq) for seq in seqs]),),
+        )
+        return [_line(row) for row in rows]
+
+    def known(self, bank: str, keys: Sequence[str]) -> set[str]:
+        with self._bank(bank).file.reading() as db:
+            rows = db.execute(
+                "SELECT key FROM line WHERE key IN (SELECT value FROM json_each(?))", (json.dumps(list(keys)),)
+            )
+            return {str(key) for (key,) in rows}
+
+    def sessions(self, bank: str) -> list[Session]:
+        with self._bank(bank).file.reading() as db:
+            rows = db.execute(
+                """SELECT session_id, started_at, last_at, first_seq, last_seq, lines FROM session
+                   ORDER BY started_at, number"""
+            ).fetchall()
+        return [
+            Session(name, moment(start), moment(last), first, final, n) for name, start, last, first, final, n in rows
+        ]
+
+    def allowed(self, bank: str, where: Where, as_of: datetime | None) -> Seqs | None:
+        if where == Where() and as_of is None:
+            return None
+        condition, values = clause(where, as_of)
+        with self._bank(bank).file.reading() as db:
+            rows = db.execute(f"SELECT line.seq {_FROM} WHERE {condition} ORDER BY line.seq", values).fetchall()
+        return np.array(rows, np.int64).reshape(-1)
+
+    def nearest(self, bank: str, model: str, query: Vector, k: int, among: Seqs | None) -> Seqs:
+        return self._dense(bank, model, len(query)).nearest(query, k, among)
+
+    def cosines(self, bank: str, model: str, query: Vector, seqs: Seqs) -> npt.NDArray[np.float32]:
+        index = self._dense(bank, model, len(query))
+        if index.data is not None:
+            return index.cosines(query, seqs)
+        with self._bank(bank).file.reading() as db:
+            rows = db.execute(
+                """SELECT unit_id, data FROM vector WHERE kind = 'line' AND unit_id IN (SELECT value FROM json_each(?))
+                   AND model = (SELECT number FROM model WHERE name = ? AND dim = ?)""",
+                (json.dumps(seqs.tolist()), model, len(query)),
+            ).fetchall()
+        ids = np.array([row[0] for row in rows], np.int64)
+        data = np.frombuffer(b"".join(row[1] for row in rows), np.float16).reshape(len(rows), len(query))
+        return vectors.best(seqs, ids, data.astype(np.float32) @ query)
+
+    def _dense(self, bank: str, model: str, dim: int) -> vectors.DenseIndex:
+        """The bank's index, brought up to what the file holds now."""
+        held = self._bank(bank)
+        with held.lock, held.file.reading() as db:
+            removals, newest = db.execute(
+                "SELECT removals, (SELECT coalesce(max(id), 0) FROM vector) FROM bank"
+            ).fetchone()
+            cached = held.dense.get((model, dim))
+            if cached is None or cached.removals != removals:
+                held.dense[model, dim] = cached = _Dense(removals, newest, records.load_dense(db, model, dim, 0))
+            elif cached.newest < newest:
+                more = records.load_dense(db, model, dim, cached.newest)
+                held.dense[model, dim] = cached = _Dense(removals, newest, cached.index.extended(more))
+        return cached.index
+
+    def postings(self, bank: str, terms: Sequence[str], most: int) -> dict[str, Postings]:
+        with self._bank(bank).file.reading() as db:
+            return postings.read(db, terms, most)
+
+    def rows(self, bank: str, seqs: Seqs) -> Rows:
+        with self._bank(bank).file.reading() as db:
+            found = db.execute(
+                """SELECT line.seq, line.session, first_seq, last_seq, session.terms, length, head_length, marks,
+                          role = 'assistant', said_at + said_offset * 1000000, speaker
+                   FROM line JOIN session ON session.number = line.session
+                   WHERE retracted_at IS NULL AND line.seq IN (SELECT value FROM json_each(?)) ORDER BY line.seq""",
+                (json.dumps(seqs.tolist()),),
+            ).fetchall()
+        numbers = np.array([row[:10] for row in found], np.int64).reshape(-1, 10).T  # (10, C)
+        seq, session, first, last, terms, length, head_length, marks, assistant, said_at = numbers
+        return Rows(
+            *(seq, session, first, last),
+            *(terms.astype(np.float32), length.astype(np.float32), head_length.astype(np.float32)),
+            *(marks, assistant.astype(np.bool_), said_at),
+            tuple(row[10] for row in found),
+        )
+
+    def corpus(self, bank: str) -> Corpus:
+        with self._bank(bank).file.reading() as db:
+            lines, terms, last = db.execute("SELECT lines, terms, last_seq FROM bank").fetchone()
+            sessions = db.execute("SELECT count(*) FROM session").fetchone()[0]
+            people = records.speakers(db)
+        speakers = tuple(sorted({speaker for speaker, _ in people}))
+        bots = tuple(sorted({speaker for speaker, role in people if role == "assistant"}))
+        return Corpus(lines, terms, sessions, last, speakers, bots)
+
+    def pending(self, bank: str, model: str, limit: int) -> list[Line]:
+        with self._bank(bank).file.reading() as db:
+            rows = db.execute(
+                f"SELECT {_LINE} {_FROM} WHERE {records.UNEMBEDDED} ORDER BY line.seq LIMIT ?",
+                (model, limit),
+            )
+            return [_line(row) for row in rows]
+
+    def buffer(self, bank: str, session: str) -> list[tuple[int, int]]:
+        with self._bank(bank).file.reading() as db:
+            row = db.execute("SELECT buffer FROM session WHERE session_id = ?", (session,)).fetchone()
+        return [(int(first), int(last)) for first, last in json.loads(row[0])] if row else []
+
+    def stats(self, bank: str, model: str) -> Stats:
+        held = self._bank(bank)
+        with held.file.reading() as db:
+            lines, sessions = db.execute("SELECT lines, (SELECT count(*) FROM session) FROM bank").fetchone()
+            first, last, retracted = db.execute(
+                "SELECT min(said_at), max(said_at), count(retracted_at) FROM line"
+            ).fetchone()
+            by_model = dict(
+                db.execute(
+                    """SELECT name, count(DISTINCT unit_id) FROM vector JOIN model ON model.number = vector.model
+                       WHERE kind = 'line' GROUP BY name"""
+                ).fetchall()
+            )
+            pending = db.execute(f"SELECT count(*) FROM line WHERE {records.UNEMBEDDED}", (model,)).fetchone()[0]
+            speakers = tuple(sorted({speaker for speaker, _ in records.speakers(db)}))
+        return Stats(
+            bank,
+            lines,
+            retracted,
+            sessions,
+            speakers,
+            moment(first) if first is not None else None,
+            moment(last) if last is not None else None,
+            by_model,
+            pending,
+            bytes=sum(path.stat().st_size for path in self.folder.glob(held.file.path.name.replace("[", "[[]") + "*")),
+            recipe="",
+            embedder=model,
+        )
+
+    def check(self, bank: str) -> list[str]:
+        with self._bank(bank).file.reading() as db:
+            found = [str(row[0]) for row in db.execute("PRAGMA integrity_check") if row[0] != "ok"]
+            found += [f"a row of {row[0]} points nowhere" for row in db.execute("PRAGMA foreign_key_check")]
+            return found or records.contradictions(db)
+
+    def close(self) -> None:
+        with self._lock:
+            banks, self._open = list(self._open.values()), OrderedDict()
+        for held in banks:
+            held.file.close()

@@ -1,0 +1,74 @@
+"""Moments as people and datasets write them. It guesses nothing: 05/06/2024 may be either day and is refused.
+
+Read are ISO 8601, "2024-05-01 10:22", "2023/05/30 (Tue) 23:40", "29.12.2023, 10:04:11", "1:56 pm on 8 May, 2023",
+"May 8, 2023" and "Monday, 8 May 2023 at 10:22". Month names are English, whatever the machine's language.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, tzinfo
+
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTH = (
+    r"(?P<name>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|"
+    r"sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?"
+)
+_DAY, _YEAR = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?", r"(?P<year>\d{4})"
+_DATES = tuple(
+    re.compile(rf"(?<!\d){pattern}(?!\d)", re.IGNORECASE)
+    for pattern in (
+        r"(?P<year>\d{4})(?P<mark>[-/.])(?P<month>\d{1,2})(?P=mark)(?P<day>\d{1,2})",
+        r"(?P<day>\d{1,2})\.(?P<month>\d{1,2})\.(?P<year>\d{4})",
+        rf"{_DAY}\s+{_MONTH},?\s+{_YEAR}",
+        rf"{_MONTH}\s+{_DAY},?\s+{_YEAR}",
+    )
+)
+_TIME = re.compile(
+    r"(?<![\d:])(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2}))?(?:\s*(?P<half>[ap])\.?m\.?)?(?![\d:])",
+    re.IGNORECASE,
+)
+_WEEKDAY = re.compile(r"\(?\b(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\b\.?\)?", re.IGNORECASE)
+_GLUE = re.compile(r"[\s,]|\b(?:on|at)\b", re.IGNORECASE)  # all that may be left over once date and time are taken
+
+
+def moment(text: str, tz: tzinfo = UTC) -> datetime:
+    """The moment that the text names; a time without an offset is in tz. ValueError for any other form."""
+    try:
+        found = datetime.fromisoformat(text.strip())
+    except ValueError:
+        found = _written(text)
+    return found if found.tzinfo else found.replace(tzinfo=tz)
+
+
+def clock(text: str, day: datetime) -> datetime:
+    """That time of day on the given day: "10:22", "1:56 pm"."""
+    match = _TIME.fullmatch(text.strip())
+    if match is None:
+        raise ValueError(f"no time of day: {text!r}")
+    hour, minute, second = _hms(match)
+    return day.replace(hour=hour, minute=minute, second=second, microsecond=0)
+
+
+def _written(text: str) -> datetime:
+    date = next((match for pattern in _DATES if (match := pattern.search(text))), None)
+    if date is None:
+        raise ValueError(f"no date: {text!r}")
+    rest = text[: date.start()] + " " + text[date.end() :]
+    time = _TIME.search(rest)
+    if time is not None:
+        rest = rest[: time.start()] + " " + rest[time.end() :]
+    if _GLUE.sub("", _WEEKDAY.sub("", rest)):
+        raise ValueError(f"more than a date: {text!r}")
+    parts = date.groupdict()
+    month = int(parts["month"]) if parts.get("month") else _MONTHS.index(parts["name"][:3].lower()) + 1
+    return datetime(int(parts["year"]), month, int(parts["day"]), *(_hms(time) if time else (0, 0, 0)))
+
+
+def _hms(match: re.Match[str]) -> tuple[int, int, int]:
+    hour, half = int(match["hour"]), (match["half"] or "").lower()
+    if half and not 1 <= hour <= 12:
+        raise ValueError(f"no such hour: {match[0]!r}")
+    if half:
+        hour = hour % 12 + (12 if half == "p" else 0)
+    return hour, int(match["minute"]), int(match["second"] or 0)

@@ -1,0 +1,111 @@
+"""Reading text and JSON files so that every fault names its place.
+
+It knows bytes, UTF-8 and JSON; of conversations only that a line must be one that can be kept. It raises BadFile.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NoReturn
+
+from everthread.errors import BadFile, BadLine
+from everthread.observe.clean import clean
+from everthread.types import NewLine
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)  # stands in for "now" where a line is only checked
+SHOWN = 60  # characters of a wrong value that a message shows: enough to find it, too few to flood a terminal
+
+
+def bad(path: Path, where: str, what: str, remedy: str) -> BadFile:
+    """The one shape of our complaints: file, place, what is wrong, what to do."""
+    place = f"{path}, {where}" if where else str(path)
+    return BadFile(f"{place}: {what}; {remedy}")
+
+
+def shown(value: object) -> str:
+    """A wrong value, short enough for a message."""
+    text = repr(value)
+    return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
+
+
+def numbered(path: Path) -> Iterator[tuple[int, str]]:
+    """The file's lines with their numbers from 1, without their ends. Only \\n and \\r\\n end a line."""
+    offset = 0
+    try:
+        with path.open("rb") as file:
+            for number, raw in enumerate(file, 1):
+                line = _decode(path, raw, number, offset)
+                offset += len(raw)
+                yield number, (line.removeprefix("\ufeff") if number == 1 else line).rstrip("\r\n")
+    except OSError as error:
+        _unreadable(path, error)
+
+
+def whole(path: Path) -> str:
+    """The file's text, a byte-order mark removed."""
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        _unreadable(path, error)
+    return _decode(path, raw, None, 0).removeprefix("\ufeff")
+
+
+def parse(text: str, path: Path, line: int | None = None) -> object:
+    """One JSON value. line is the file's line when the text is only that line."""
+    try:
+        value: object = json.loads(text, parse_constant=_no_constant)
+        return value
+    except json.JSONDecodeError as error:
+        where = f"line {line or error.lineno}, column {error.colno}"
+        raise bad(path, where, f"not JSON ({error.msg})", "mend or remove that line") from None
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits, NaN, or endless nesting
+        reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise bad(path, f"line {line}" if line else "", f"JSON that can't be used ({reason})", "simplify it") from None
+
+
+def load(path: Path) -> object:
+    """The whole file as one JSON value."""
+    return parse(whole(path), path)
+
+
+def digest(*parts: object) -> str:
+    """A key for a line that has no id at its source: SHA-256 over its parts, unmistakably separated."""
+    return hashlib.sha256(json.dumps(parts, ensure_ascii=True, default=str).encode()).hexdigest()
+
+
+def keepable(line: NewLine, path: Path, where: str) -> NewLine:
+    """The line as it is, if a bank would take it: nothing of a file is stored before all of it is known to be good."""
+    try:
+        clean(line, EPOCH)
+    except BadLine as error:
+        raise BadFile(f"{path}, {where}: {error}") from None
+    return line
+
+
+def text_of(record: Mapping[str, object], field: str, path: Path, where: str) -> str:
+    """A field that must be text."""
+    value = record.get(field)
+    if not isinstance(value, str):
+        raise bad(path, where, f'"{field}" is {shown(value)}', "it must be a text")
+    return value
+
+
+def _decode(path: Path, raw: bytes, line: int | None, offset: int) -> str:
+    try:
+        return raw.decode()
+    except UnicodeDecodeError as error:
+        number = line or raw.count(b"\n", 0, error.start) + 1
+        what = f"the byte 0x{raw[error.start]:02x} is not UTF-8"
+        raise bad(path, f"line {number}, byte {offset + error.start}", what, "save the file as UTF-8") from None
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def _unreadable(path: Path, error: OSError) -> NoReturn:
+    raise bad(path, "", f"can't be read ({error.strerror})", "check the path and your rights to it") from None

@@ -1,0 +1,132 @@
+"""LoCoMo's JSON: conversations of two friends over months, one sample or a list of samples.
+
+It knows turns and dates. The questions about them are for the benchmark to read (`bench/datasets.py`). REALTALK keeps
+the same shape, so its reader shares the pieces below.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import cast
+
+from everthread.transfer.dates import moment
+from everthread.transfer.files import bad, keepable, load, shown, text_of
+from everthread.types import NewLine
+
+Record = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One turn of a session, as it stands in the file. place is where, for messages."""
+
+    session: int
+    index: int  # from 1 within the session
+    record: Record
+    place: str
+
+
+def read(path: Path, *, only: Collection[str] = ()) -> Iterator[NewLine]:
+    """The turns of the samples named in only, or of all. Both friends have the role "user".
+
+    Times are the session's date in UTC, and a second more with each turn, to keep their order. Sessions are called
+    "session_1" …; where several samples are read at once, "conv-26/session_1" …, so that they stay apart.
+    """
+    found = samples(path, only)
+    for name, sample in found:
+        yield from lines(sample, name, path, prefix=f"{name}/" if len(found) > 1 else "")
+
+
+def samples(path: Path, only: Collection[str] = ()) -> list[tuple[str, Record]]:
+    """The samples of the file with their ids, in the file's order."""
+    value = load(path)
+    items = value if isinstance(value, list) else [value]
+    named = [_named(item, path, f"sample {number}") for number, item in enumerate(items, 1)]
+    known = {name for name, _ in named}
+    if len(known) < len(named):
+        raise bad(path, "", "two samples share a sample_id", "give each sample an id of its own")
+    if missing := set(only) - known:
+        raise bad(path, "", f"there is no sample {shown(min(missing))}", f"choose from {', '.join(sorted(known))}")
+    return [(name, sample) for name, sample in named if not only or name in only]
+
+
+def lines(sample: Record, name: str, path: Path, prefix: str = "") -> Iterator[NewLine]:
+    """One sample's turns as lines."""
+    return distinct(_lines(sample, name, path, prefix), path)
+
+
+def distinct(lines: Iterator[NewLine], path: Path) -> Iterator[NewLine]:
+    """The lines, if all can be kept and no two share a key: the second would never be remembered."""
+    keys: set[str | None] = set()
+    for line in lines:
+        if line.key in keys:
+            raise bad(path, "", f"two turns are called {line.key}", "give each turn a dia_id of its own")
+        keys.add(line.key)
+        yield keepable(line, path, str(line.key))
+
+
+def _lines(sample: Record, name: str, path: Path, prefix: str) -> Iterator[NewLine]:
+    conversation = mapping(sample.get("conversation"), path, f"{name}: conversation")
+    for turn in turns(conversation, path, name):
+        said_at = session_date(conversation, turn.session, path, name) + timedelta(seconds=turn.index - 1)
+        dia_id = text_of(turn.record, "dia_id", path, turn.place)
+        text = turn_text(turn, "text", path)
+        if text:
+            yield NewLine(
+                text=text,
+                speaker=text_of(turn.record, "speaker", path, turn.place),
+                said_at=said_at,
+                session=f"{prefix}session_{turn.session}",
+                metadata={"dia_id": dia_id},
+                key=f"locomo:{name}:{dia_id}",
+            )
+
+
+def turns(conversation: Record, path: Path, name: str) -> Iterator[Turn]:
+    """The turns of session_1, session_2 … in order; a date without a session is no session."""
+    numbers = sorted(int(match[1]) for field in conversation if (match := re.fullmatch(r"session_(\d+)", field)))
+    for number in numbers:
+        place = f"{name}: session_{number}"
+        session = conversation[f"session_{number}"]
+        if not isinstance(session, list):
+            raise bad(path, place, f"{shown(session)} is no session", "it must be a list of turns")
+        for index, record in enumerate(session, 1):
+            yield Turn(number, index, mapping(record, path, f"{place}[{index}]"), f"{place}[{index}]")
+
+
+def session_date(conversation: Record, number: int, path: Path, name: str) -> datetime:
+    """When a session began."""
+    field = f"session_{number}_date_time"
+    text = text_of(conversation, field, path, name)
+    try:
+        return moment(text, UTC)
+    except ValueError:
+        raise bad(path, f"{name}: {field}", f"{shown(text)} is no date", "write it as 1:56 pm on 8 May, 2023") from None
+
+
+def turn_text(turn: Turn, field: str, path: Path) -> str:
+    """What was said, and what was shown: "text [image: caption]". Empty if there is neither."""
+    record = turn.record
+    text = text_of(record, field, path, turn.place) if record.get(field) is not None else ""
+    caption = record.get("blip_caption")
+    captions = [item for item in (caption if isinstance(caption, list) else [caption]) if item]
+    shown_images = [f"[image: {item}]" for item in captions]
+    if not captions and record.get("img_url") and not text.strip():
+        shown_images = ["[image]"]
+    return " ".join(part for part in (text.strip(), *shown_images) if part)
+
+
+def mapping(value: object, path: Path, place: str) -> Record:
+    """The value, which must be a JSON object."""
+    if not isinstance(value, dict):
+        raise bad(path, place, f"{shown(value)} is no object", "give the file as it was published")
+    return cast("Record", value)
+
+
+def _named(item: object, path: Path, place: str) -> tuple[str, Record]:
+    sample = mapping(item, path, place)
+    return text_of(sample, "sample_id", path, place), sample

@@ -1,0 +1,172 @@
+r"""Plain text transcripts, as people keep them:
+
+    Monday, 6 May 2024
+    Ann: Did you water the plants?
+    Bob Miller: I did.
+    All of them, even the fern: see https://example.org/fern
+    [18:05] Ann: Thank you!
+
+    [2024-05-07 09:12] Bob Miller: The fern has a new leaf.
+
+- `Name: text` is a message. A name begins with a letter, has at most four words and is followed by a colon and a space.
+  Each word of a longer name begins with a capital, or has none to begin with; von, van, de … may stand between.
+  So `https://…`, `12:30` and `the plan is this: …` are not names; `小明：…` is. Given `speakers`, only they are names.
+- `[date and time] Name: text` says when; `[10:22] Name: text` is on the day of the line before or of the header.
+- A line that is only a date (`dates.py` lists the forms), perhaps between `---`, `===`, `***`, `#` or
+  brackets, begins a session.
+- Any other line goes on with the message before it. Blank lines mean nothing.
+
+Without a time of its own a message comes one second after the message before it, or at the header's time; without any
+date it has no time at all. The reader knows only what is written: who is the bot is for the caller to say.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta, tzinfo
+from pathlib import Path
+
+from everthread.transfer.dates import clock, moment
+from everthread.transfer.files import bad, digest, keepable, numbered, shown
+from everthread.types import NewLine, Role
+
+LONGEST_NAME = 40  # characters; what is longer is a sentence with a colon in it
+MOST_WORDS = 4
+PARTICLES = frozenset(
+    ("al", "bin", "da", "de", "del", "den", "der", "di", "dos", "du", "la", "le", "of", "van", "von", "y")
+)
+
+_MESSAGE = re.compile(rf"(?P<name>[^:：\[\]]{{1,{LONGEST_NAME}}}?)(?::(?=\s|$)|：)\s*(?P<text>.*)", re.DOTALL)
+_STAMPED = re.compile(r"\[(?P<stamp>[^\]]{3,60})\]\s*(?P<rest>.*)", re.DOTALL)
+_FRAME = " \t-=*#_[]()"
+_WORD = re.compile(r"[^\W\d_][\w.'’\-]*|\d+|\([\w .'’\-]+\)")
+
+
+def read(
+    path: Path, *, assistant: Collection[str] = (), speakers: Collection[str] | None = None, tz: tzinfo = UTC
+) -> Iterator[NewLine]:
+    """The transcript's messages. The speakers named in assistant are the bot; a time is in tz.
+
+    A session's id is the file's name without its ending, and a count: "diary-1", "diary-2" …
+    """
+    seen: Counter[str] = Counter()
+    for message in _messages(path, speakers, tz):
+        role: Role = "assistant" if message.name in assistant else "user"
+        session = f"{path.stem}-{message.session}"
+        text = "\n".join(part for part in message.parts if part)
+        if not text:
+            what = f"{message.name} says nothing"
+            raise bad(path, f"line {message.number}", what, "remove the line, or write what was said")
+        said_at = message.said_at.isoformat() if message.said_at else None
+        parts = digest(session, said_at, message.name, role, text)
+        seen[parts] += 1
+        key = digest(parts, seen[parts])
+        line = NewLine(text, message.name, role, message.said_at, session, key=key)
+        yield keepable(line, path, f"line {message.number}")
+
+
+@dataclass(slots=True)
+class _Message:
+    number: int
+    name: str
+    session: int
+    said_at: datetime | None
+    parts: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Clock:
+    """Where in time the transcript is."""
+
+    tz: tzinfo
+    session: int = 1
+    begun: bool = False  # whether the present session has a message
+    header: datetime | None = None
+    last: datetime | None = None
+
+    def begin(self, header: datetime) -> None:
+        self.session += self.begun
+        self.begun, self.header, self.last = False, header, None
+
+    def stamp(self, text: str) -> datetime | None:
+        """The time in brackets; None if it is no time, ValueError if it is a time of an unknown day."""
+        try:
+            return moment(text, self.tz)
+        except ValueError:
+            pass
+        try:
+            clock(text, datetime(2000, 1, 1))
+        except ValueError:
+            return None
+        day = self.last or self.header
+        if day is None:
+            raise ValueError(text)
+        return clock(text, day)
+
+    def next(self, stamp: datetime | None) -> datetime | None:
+        """When the next message was said."""
+        if stamp is None and self.last is not None:
+            stamp = self.last + timedelta(seconds=1)
+        self.last = stamp or self.header
+        self.begun = True
+        return self.last
+
+
+def _messages(path: Path, speakers: Collection[str] | None, tz: tzinfo) -> Iterator[_Message]:
+    time = _Clock(tz)
+    message: _Message | None = None
+    for number, line in numbered(path):
+        text = line.strip()
+        if not text:
+            continue
+        header = _header(text, tz)
+        if header is not None:
+            time.begin(header)
+        begun = None if header else _begin(path, number, text, speakers, time)
+        if begun is None and header is None:
+            if message is None:
+                raise bad(path, f"line {number}", f"nobody says {shown(text)}", "begin a message with 'Name: '")
+            message.parts.append(text)
+            continue
+        if message is not None:
+            yield message
+        message = begun
+    if message is not None:
+        yield message
+
+
+def _begin(path: Path, number: int, text: str, speakers: Collection[str] | None, time: _Clock) -> _Message | None:
+    """The message that begins on this line, if one does."""
+    stamped = _STAMPED.fullmatch(text)
+    try:
+        stamp = time.stamp(stamped["stamp"]) if stamped else None
+    except ValueError:
+        what = f"the time {shown(text[:20])} is on an unknown day"
+        raise bad(path, f"line {number}", what, "write the date above it, or in the brackets") from None
+    match = _MESSAGE.fullmatch(stamped["rest"] if stamped and stamp else text)
+    if match is None or not _is_name(match["name"].strip(), speakers):
+        return None
+    return _Message(number, match["name"].strip(), time.session, time.next(stamp), [match["text"].strip()])
+
+
+def _header(text: str, tz: tzinfo) -> datetime | None:
+    try:
+        return None if text.isdigit() else moment(text.strip(_FRAME), tz)
+    except ValueError:
+        return None
+
+
+def _is_name(name: str, speakers: Collection[str] | None) -> bool:
+    if speakers is not None:
+        return name in speakers
+    words = name.split()
+    if not words or len(words) > MOST_WORDS or not name[0].isalpha() or not all(map(_WORD.fullmatch, words)):
+        return False
+    return len(words) == 1 or (not words[0][0].islower() and all(map(_capital, words)))
+
+
+def _capital(word: str) -> bool:
+    return not word[0].islower() or word in PARTICLES

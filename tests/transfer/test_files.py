@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from everthread.errors import BadFile
+from everthread.transfer.files import load, numbered, parse, shown, whole
+
+
+def put(folder: Path, data: bytes) -> Path:
+    path = folder / "file.json"
+    path.write_bytes(data)
+    return path
+
+
+def test_lines_are_numbered_from_one_and_lose_only_their_ends(tmp_path: Path) -> None:
+    path = put(tmp_path, "\ufeffone\r\n two\u2028still two \n\nfour".encode())
+    assert list(numbered(path)) == [(1, "one"), (2, " two\u2028still two "), (3, ""), (4, "four")]
+
+
+def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Path) -> None:
+    assert whole(put(tmp_path, b"\xef\xbb\xbf{}")) == "{}"
+
+
+def test_bytes_that_are_not_utf8_are_named_by_line_and_offset(tmp_path: Path) -> None:
+    path = put(tmp_path, b"good\nalso good\nbad \xff here\n")
+    for read in (lambda: list(numbered(path)), lambda: [whole(path)]):
+        with pytest.raises(
+            BadFile, match=r"file\.json, line 3, byte 19: the byte 0xff is not UTF-8; save the file as UTF-8"
+        ):
+            read()
+
+
+def test_a_file_that_is_missing_or_a_folder_says_so(tmp_path: Path) -> None:
+    for path in (tmp_path / "none", tmp_path):
+        with pytest.raises(BadFile, match=r"can't be read .*check the path"):
+            list(numbered(path))
+        with pytest.raises(BadFile, match=r"can't be read .*check the path"):
+            load(path)
+
+
+def test_broken_json_is_named_by_line_and_column(tmp_path: Path) -> None:
+    with pytest.raises(BadFile, match=r"line 2, column 9: not JSON"):
+        load(put(tmp_path, b'{"a": 1,\n "b": 2 3}'))
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"a": NaN}', '{"a": Infinity}', "9" * 5000])
+def test_json_that_no_store_could_keep_is_refused(text: str) -> None:
+    with pytest.raises(BadFile, match=r"f, line 7: JSON that can't be used"):
+        parse(text, Path("f"), 7)
+
+
+def test_a_wrong_value_is_shown_short() -> None:
+    assert shown("x") == "'x'"
+    assert len(shown("x" * 1000)) == 60

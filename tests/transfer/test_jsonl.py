@@ -1,0 +1,197 @@
+from __future__ import annotations
+
+import io
+import json
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from everthread.errors import BadFile
+from everthread.transfer.jsonl import read, read_lines, write
+from everthread.types import JSONValue, Line, NewLine, Role
+
+words = st.text(min_size=1, max_size=30).filter(lambda s: s.strip())
+offsets = st.integers(-14 * 60, 14 * 60).map(lambda minutes: timezone(timedelta(minutes=minutes)))
+times = st.datetimes(min_value=datetime(1900, 1, 1), timezones=offsets)
+scalars = (
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=9)
+)
+values = scalars | st.lists(scalars, max_size=3) | st.dictionaries(st.text(max_size=9), scalars, max_size=3)
+patient = settings(
+    deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=60
+)  # a bank takes long to draw
+roles: st.SearchStrategy[Role] = st.sampled_from(["user", "assistant", "system", "tool"])
+
+
+@st.composite
+def banks(draw: st.DrawFn) -> list[Line]:
+    """The lines of a bank: numbered upwards with gaps, keys all different."""
+    steps = draw(st.lists(st.integers(1, 3), max_size=6))
+    lines, seq = [], 0
+    for number, step in enumerate(steps):
+        parent = seq or None
+        seq += step
+        key = draw(st.none() | st.just(f"key {number}"))
+        metadata: dict[str, JSONValue] = draw(st.dictionaries(st.text(max_size=9), values, max_size=3))
+        retracted = draw(st.none() | times)
+        texts = draw(st.tuples(words, words, words))
+        lines.append(
+            Line(seq, texts[0], draw(roles), texts[1], texts[2], draw(times), parent, metadata, key, retracted)
+        )
+    return lines
+
+
+def saved(folder: Path, *records: object) -> Path:
+    path = folder / "lines.jsonl"
+    path.write_text("".join(r if isinstance(r, str) else json.dumps(r) + "\n" for r in records), encoding="utf-8")
+    return path
+
+
+@patient
+@given(lines=banks())
+def test_lines_come_back_as_they_were_written(lines: list[Line], tmp_path_factory: pytest.TempPathFactory) -> None:
+    path = tmp_path_factory.mktemp("jsonl") / "lines.jsonl"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        assert write(lines, file) == len(lines)
+    back = list(read_lines(path))
+    assert back == lines
+    assert [line.said_at.utcoffset() for line in back] == [line.said_at.utcoffset() for line in lines]
+
+
+@patient
+@given(lines=banks())
+def test_reading_twice_gives_the_same_lines_with_keys_all_different(
+    lines: list[Line], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = tmp_path_factory.mktemp("jsonl") / "lines.jsonl"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        write(lines, file)
+    first = list(read(path))
+    assert first == list(read(path))
+    assert len({line.key for line in first}) == len(first) == sum(line.retracted_at is None for line in lines)
+
+
+def test_a_text_is_enough(tmp_path: Path) -> None:
+    (line,) = read(saved(tmp_path, {"text": " Hello "}))
+    assert (line.text, line.speaker, line.role, line.said_at, line.session) == (" Hello ", "user", "user", None, None)
+
+
+def test_chat_api_messages_are_read(tmp_path: Path) -> None:
+    parts = [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}]
+    path = saved(tmp_path, {"role": "assistant", "content": "Hi"}, {"role": "user", "name": "Ann", "content": parts})
+    assert [(line.role, line.speaker, line.text) for line in read(path)] == [
+        ("assistant", "assistant", "Hi"),
+        ("user", "Ann", "one\ntwo"),
+    ]
+
+
+def test_a_time_without_a_zone_takes_the_given_one_and_an_offset_is_kept(tmp_path: Path) -> None:
+    path = saved(
+        tmp_path, {"text": "a", "said_at": "2019-03-04T05:06"}, {"text": "b", "said_at": "2019-03-04T05:06:00.5-03:00"}
+    )
+    assert next(read(path)).said_at == datetime(2019, 3, 4, 5, 6, tzinfo=UTC)
+    west = [line.said_at for line in read(path, tz=timezone(timedelta(hours=-7)))]
+    assert [t.isoformat() for t in west if t] == ["2019-03-04T05:06:00-07:00", "2019-03-04T05:06:00.500000-03:00"]
+
+
+def test_keys_are_the_lines_own_or_made_of_what_they_say(tmp_path: Path) -> None:
+    path = saved(
+        tmp_path, {"text": "a", "key": "k"}, {"text": "a", "id": 7}, {"text": "a"}, {"text": "a"}, {"text": "b"}
+    )
+    keys = [line.key for line in read(path)]
+    assert keys[:2] == ["k", "7"]
+    assert len(set(keys)) == 5
+    again = saved(tmp_path, {"text": "a"}, {"text": "b"}, {"text": "a"})
+    assert [line.key for line in read(again)] == [keys[2], keys[4], keys[3]]
+
+
+def test_unknown_fields_are_kept_as_metadata(tmp_path: Path) -> None:
+    (line,) = read(saved(tmp_path, {"text": "a", "mood": "glad", "metadata": {"place": "home"}}))
+    assert line.metadata == {"mood": "glad", "place": "home"}
+
+
+def test_parents_are_renumbered_and_retracted_lines_left_out(tmp_path: Path) -> None:
+    path = saved(
+        tmp_path,
+        {"seq": 3, "text": "root"},
+        {"seq": 4, "text": "first try", "parent": 3, "retracted_at": "2024-01-01T00:00:00Z"},
+        {"seq": 9, "text": "second try", "parent": 3},
+        {"seq": 10, "text": "a branch", "parent": 3},
+        {"seq": 11, "text": "of a lost line", "parent": 4},
+    )
+    assert [(line.text, line.parent) for line in read(path, first_seq=101)] == [
+        ("root", None), ("second try", 101), ("a branch", 101), ("of a lost line", None),
+    ]  # fmt: skip
+
+
+def test_half_a_character_is_left_for_the_bank_to_mend(tmp_path: Path) -> None:
+    (line,) = read(saved(tmp_path, '{"text": "\\ud83d!"}\n'))
+    assert line.text == "\ud83d!"
+    assert line.key
+
+
+def test_blank_lines_between_objects_are_nothing(tmp_path: Path) -> None:
+    assert len(list(read(saved(tmp_path, {"text": "a"}, "\n  \r\n", {"text": "b"})))) == 2
+
+
+def test_an_empty_file_has_no_lines(tmp_path: Path) -> None:
+    assert list(read(saved(tmp_path))) == []
+
+
+def test_a_broken_line_five_thousand_is_named(tmp_path: Path) -> None:
+    path = saved(tmp_path, *[{"text": f"line {n}"} for n in range(4999)], '{"text": \n')
+    with pytest.raises(BadFile, match=r"lines\.jsonl, line 5000, column \d+: not JSON"):
+        list(read(path))
+
+
+@pytest.mark.parametrize(
+    ("record", "complaint"),
+    [
+        ('["text"]\n', r"\['text'\] is no object"),
+        ({}, 'neither "text" nor "content"'),
+        ({"text": 5}, '"text" is 5; it must be a text'),
+        ({"text": " \n"}, "the text is empty"),
+        ({"content": None}, '"content" is None'),
+        ({"content": [{"type": "image_url"}]}, "is no text"),
+        ({"text": "a", "role": "narrator"}, "\"role\" is 'narrator'; it must be one of user, assistant, system, tool"),
+        ({"text": "a", "role": ["user"]}, '"role" is'),
+        ({"text": "a", "speaker": ""}, '"speaker" is empty'),
+        ({"text": "a", "said_at": "soon"}, "\"said_at\" is 'soon'; write it as 2024-05-01T10:22:00"),
+        ({"text": "a", "said_at": 1714550000}, '"said_at" is 1714550000'),
+        ({"text": "a", "session": 3}, '"session" is 3'),
+        ({"text": "a", "seq": 0}, '"seq" is 0'),
+        ({"text": "a", "parent": True}, '"parent" is True'),
+        ({"text": "a", "metadata": []}, r'"metadata" is \[\]; it must be an object'),
+        ({"text": "a", "session": "s" * 201}, "at most 200 are allowed"),
+        ({"text": "a", "key": "k"}, "the key 'k' was already used on line 1"),
+    ],
+)
+def test_each_bad_line_is_refused_with_its_number(tmp_path: Path, record: object, complaint: str) -> None:
+    path = saved(tmp_path, {"text": "good", "key": "k"}, record)
+    with pytest.raises(BadFile, match=r"lines\.jsonl, line 2.*" + complaint):
+        list(read(path))
+
+
+def test_an_exact_copy_needs_numbers_and_each_number_once(tmp_path: Path) -> None:
+    whole = {"seq": 1, "session": "s", "text": "a", "said_at": "2024-01-01T00:00:00Z"}
+    with pytest.raises(BadFile, match="line 1: an exported line has seq, session and said_at"):
+        list(read_lines(saved(tmp_path, {"text": "a"})))
+    with pytest.raises(BadFile, match='line 2: "seq" 1 was already on line 1'):
+        list(read_lines(saved(tmp_path, whole, whole)))
+
+
+def test_what_a_line_does_not_have_is_not_written() -> None:
+    file = io.StringIO()
+    write([Line(1, "s", "user", "Ann", "你好", datetime(2024, 1, 1, tzinfo=UTC))], file)
+    assert file.getvalue() == (
+        '{"seq": 1, "session": "s", "role": "user", "speaker": "Ann", "text": "你好", "said_at": '
+        '"2024-01-01T00:00:00+00:00"}\n'
+    )
+
+
+def test_a_reader_streams(tmp_path: Path) -> None:
+    path = saved(tmp_path, {"text": "good"}, "broken\n")
+    assert isinstance(next(read(path)), NewLine)
