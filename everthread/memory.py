@@ -31,7 +31,7 @@ from everthread.recall import buffer, expand, fuse, gate, rewrite, search
 from everthread.recall.budget import fit
 from everthread.recipes.base import Recipe
 from everthread.stores.base import Entry, Store
-from everthread.stores.text import has_cjk, words
+from everthread.stores.text import unspaced, words
 from everthread.types import (
     Context,
     Hit,
@@ -124,10 +124,18 @@ class Memory:
         cleaned = iter([clean(line, present) for line in lines])
         kept: list[Line] = []
         while batch := list(islice(cleaned, BATCH)):
-            kept += self.store.append(self.bank, self._entries(batch), self.embedder.name)
+            kept += self._keep(batch)
             if progress is not None:
                 progress(len(kept))
         return kept
+
+    def _keep(self, lines: Sequence[NewLine]) -> list[Line]:
+        """Write one batch. Lines known by their key are not embedded again; the store itself sees to it that none is
+        written twice, whoever else is writing."""
+        known = self.store.known(self.bank, [line.key for line in lines if line.key])
+        fresh = [line for line in lines if line.key not in known]
+        written = iter(self.store.append(self.bank, self._entries(fresh), self.embedder.name) if fresh else [])
+        return [known[line.key] if line.key in known else next(written) for line in lines]
 
     def _entries(self, lines: Sequence[NewLine]) -> list[Entry]:
         vectors = self._embed([line.text for line in lines])
@@ -170,7 +178,7 @@ class Memory:
     def measure(
         self, query: str, *, where: Where | None = None, as_of: datetime | None = None
     ) -> tuple[search.Found, fuse.Signals]:
-        """The candidates for a query and the raw signals of each: what `recall` weighs, and what weights are fitted on."""
+        """The candidates for a query and the raw signals of each: what `recall` weighs, and weights are fitted on."""
         if not isinstance(query, str):
             raise BadQuery(f"query must be a str, got {type(query).__name__}")
         corpus = self.store.corpus(self.bank)
@@ -201,7 +209,7 @@ class Memory:
         return hits, relevance.whole
 
     def _embed_query(self, text: str) -> Vector | None:
-        if time.monotonic() < self._retry_at or (has_cjk(text) and not getattr(self.embedder, 'multilingual', True)):
+        if time.monotonic() < self._retry_at or (unspaced(text) and not getattr(self.embedder, "multilingual", True)):
             return None
         try:
             return self.embedder.embed_query(text)

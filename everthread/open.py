@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterator
+from datetime import UTC, tzinfo
 from pathlib import Path
 
 from everthread import config
@@ -12,6 +14,9 @@ from everthread.recipes.base import Recipe
 from everthread.recipes.default import DEFAULT
 from everthread.stores.base import Store
 from everthread.stores.sqlite import SQLiteStore
+from everthread.transfer import jsonl, locomo, realtalk, transcript
+from everthread.transfer.files import load
+from everthread.types import NewLine
 
 RECIPES = {recipe.name: recipe for recipe in (DEFAULT,)}
 
@@ -61,3 +66,37 @@ def recipe(given: Recipe | str | None = None) -> Recipe:
     if name not in RECIPES:
         raise ConfigError(f"recipe {name!r} is unknown; known are {', '.join(RECIPES)}")
     return RECIPES[name]
+
+
+Reader = Callable[[], Iterator[NewLine]]
+
+
+def reader(
+    path: Path, form: str | None = None, *, only: Collection[str] = (), assistant: Collection[str] = (), tz: tzinfo = UTC
+) -> Reader:
+    """What reads a file of this format, or of the one its name and beginning tell; each call reads it from the start."""
+    form = form or _form(path)
+    readers: dict[str, Reader] = {
+        "jsonl": lambda: jsonl.read(path, tz=tz),
+        "transcript": lambda: transcript.read(path, assistant=assistant, tz=tz),
+        "locomo": lambda: locomo.read(path, only=only),
+        "realtalk": lambda: realtalk.read(path, only=only),
+    }
+    if form not in readers:
+        raise ConfigError(f"format {form!r} is unknown; known are {', '.join(readers)}")
+    return readers[form]
+
+
+def _form(path: Path) -> str:
+    if path.suffix.lower() in (".jsonl", ".ndjson"):
+        return "jsonl"
+    if path.suffix.lower() != ".json":
+        return "transcript"
+    value = load(path)
+    first = value[0] if isinstance(value, list) and value else value
+    if isinstance(first, dict):
+        if "conversation" in first:
+            return "locomo"
+        if "session_1" in first:
+            return "realtalk"
+    raise ConfigError(f"{path} is JSON of an unknown kind; name it with --format jsonl, transcript, locomo or realtalk")

@@ -74,7 +74,7 @@ def turn_ids(evidence: object, known: AbstractSet[str]) -> tuple[frozenset[str],
         lost = sum(id not in known for id in found)
         unresolved += lost + (not found)
         mended += lost < len(found) and found != [entry]
-        gold.update(known.intersection(found))
+        gold |= known & set(found)
     return frozenset(gold), unresolved, mended
 
 

@@ -11,7 +11,7 @@ KS = (1, 5, 10, 25, 50)  # the cut-offs of every recall table, so that tables ca
 def recall_at(ranked: Sequence[str], gold: Set[str], k: int) -> float:
     """The share of the gold ids among the first k."""
     _some(gold)
-    return len(gold.intersection(ranked[:k])) / len(gold)
+    return len(gold & set(ranked[:k])) / len(gold)
 
 
 def ndcg_at(ranked: Sequence[str], gold: Set[str], k: int) -> float:
@@ -28,7 +28,7 @@ def ndcg_at(ranked: Sequence[str], gold: Set[str], k: int) -> float:
 def gold_in(shown: Collection[str], gold: Set[str]) -> float:
     """The share of the gold ids among those shown, wherever they stand."""
     _some(gold)
-    return len(gold.intersection(shown)) / len(gold)
+    return len(gold & set(shown)) / len(gold)
 
 
 def mean(values: Iterable[float]) -> float:

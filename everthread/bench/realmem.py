@@ -21,9 +21,9 @@ def realmem(path: Path, only: Collection[str] = ()) -> list[Conversation]:
 
     The gold of a query is what its answer used. Each `memory_used` is looked up among the extracted memories of its
     session, which name the turn they came from. That turn is found by the memory's snapshot of its text, for
-    `source_turn` is counted from 1 mostly and from 0 at times; where the snapshot was reworded, by `source_turn` and the
-    speaker; where even that fails, as for memories of a whole session, every turn of the session is gold. Only lines
-    before the query count.
+    `source_turn` is counted from 1 mostly and from 0 at times; where the snapshot was reworded, by `source_turn` and
+    its speaker; where even that fails, as for memories of a whole session, every turn of the session is gold. Only
+    lines before the query count.
     """
     files = sorted(path.glob("*.json")) if path.is_dir() else [path]
     named = {file.stem.partition("_dialogues")[0]: file for file in files}

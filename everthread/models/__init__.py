@@ -1,1 +1,1 @@
-"""The models behind the engine: embedders, and the fakes that stand in for them in tests. They know nothing of banks."""
+"""The models behind the engine: embedders, and the fakes that stand in for them. They know nothing of banks."""

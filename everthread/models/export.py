@@ -7,8 +7,8 @@ onnxscript); what it writes wants none of them. It knows BERT and its kin with m
 whether a model is any good, and never downloads one.
 
 Quantising was chosen by measurement. Weights become eight-bit in blocks of 128 (MatMulNBits) and embedding tables
-eight-bit per row: cosine to fp32 0.999. The usual dynamic quantisation is quicker in large batches but has one scale
-for a whole batch, so that a text's vector changes with its company (cosine 0.98 to 0.99), and without VNNI it saturates.
+eight-bit per row: cosine to fp32 0.999. The usual dynamic quantisation is quicker, but has one scale for a whole batch,
+so that a text's vector changes with its company (cosine to fp32 0.99), and on a CPU without VNNI its sums saturate.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import argparse
 import hashlib
 import inspect
 import json
+import logging
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     import torch
 
 Quantise = Literal["int8", "none"]
-BLOCK = 128  # divides the usual widths (384, 768, 1024); 32 and 64 gain less than 0.001 of cosine, and cost a tenth in speed
+BLOCK = 128  # divides the usual widths (384, 768, 1024); 32 gains less than 0.001 of cosine, at a fifth of the speed
 TABLE = 256  # a table of fewer rows (token types) is not worth quantising
 MASKED = -10_000.0  # added to the score of a padded token: e^-10000 is 0, and no sum overflows
 
@@ -51,7 +52,7 @@ class Recipe:
 def export(
     folder: Path, out: Path, quantise: Quantise = "int8", name: str | None = None, multilingual: bool = False
 ) -> EmbedderConfig:
-    """Write the model in folder to out, and return its description. name defaults to the folder's, with quantise behind."""
+    """Write the model in folder to out, and return its description. name defaults to the folder's and quantise."""
     if quantise not in get_args(Quantise):
         raise ConfigError(f"unknown quantisation {quantise!r}; choose one of {', '.join(get_args(Quantise))}")
     recipe = read_recipe(folder)
@@ -198,7 +199,7 @@ def _mean(hidden: torch.Tensor, keep: torch.Tensor) -> torch.Tensor:
 
 
 def _fuse(path: Path) -> onnx.ModelProto:
-    """onnxruntime's optimisations, done once here, not at every start. EXTENDED: the next level is this CPU's own layout."""
+    """onnxruntime's optimisations, done once and for all. EXTENDED: the level above writes this very CPU's layout."""
     import onnx
     import onnxruntime as ort
 
@@ -210,14 +211,16 @@ def _fuse(path: Path) -> onnx.ModelProto:
 
 
 def _quantise(model: onnx.ModelProto) -> onnx.ModelProto:
-    from onnxruntime.quantization.matmul_nbits_quantizer import DefaultWeightOnlyQuantConfig, MatMulNBitsQuantizer
+    from onnxruntime.quantization import matmul_nbits_quantizer as nbits
 
+    logging.getLogger(nbits.__name__).setLevel(logging.WARNING)  # else it reports every node
     _quantise_tables(model)
     # Accuracy level 4: products are of eight-bit integers, the activations quantised block by block as they come.
-    config = DefaultWeightOnlyQuantConfig(bits=8, block_size=BLOCK, is_symmetric=True, accuracy_level=4)
-    quantizer = MatMulNBitsQuantizer(model, algo_config=config)
+    config = nbits.DefaultWeightOnlyQuantConfig(bits=8, block_size=BLOCK, is_symmetric=True, accuracy_level=4)
+    quantizer = nbits.MatMulNBitsQuantizer(model, algo_config=config)
     quantizer.process()
-    return quantizer.model.model  # type: ignore[no-any-return]
+    quantised: onnx.ModelProto = quantizer.model.model
+    return quantised
 
 
 def _quantise_tables(model: onnx.ModelProto) -> None:
@@ -262,7 +265,9 @@ def _bare(model: onnx.ModelProto) -> onnx.ModelProto:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; the message of an error is all that is printed of it."""
-    parser = argparse.ArgumentParser(prog="python -m everthread.models.export", description=(__doc__ or "").split("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m everthread.models.export", description=(__doc__ or "").split("\n")[0]
+    )
     parser.add_argument("folder", type=Path, help="a sentence-transformers folder")
     parser.add_argument("out", type=Path, help="where model.onnx, tokenizer.json and embedder.json go")
     parser.add_argument("--quantise", choices=get_args(Quantise), default="int8", help="default: int8")

@@ -35,7 +35,8 @@ class HashEmbedder:
         return vectors
 
     def embed_query(self, text: str) -> Vector:
-        return self.embed([text])[0]
+        vector: Vector = self.embed([text])[0]
+        return vector
 
     def _fill(self, vector: Vector, text: str) -> None:
         for word in WORD.findall(text.casefold()):

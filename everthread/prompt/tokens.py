@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from everthread.stores.text import CJK
+from everthread.stores.text import UNSPACED
 
 Counter = Callable[[str], int]
 
 LETTERS = 6  # of a word in one token: common English words are one token up to about this length, and most are common
-_PIECE = re.compile(rf"[{CJK}]|[^\W\d_{CJK}]+|\d{{1,3}}|[^\w\s]|_|\n+")
+_PIECE = re.compile(rf"[{UNSPACED}]|[^\W\d_{UNSPACED}]+|\d{{1,3}}|[^\w\s]|_|\n+")
 
 
 def estimate(text: str) -> int:

@@ -98,10 +98,7 @@ def _words(found: Found, near: _Neighbours) -> Signals:
     """The three lexical signals, from the records of the query's terms alone."""
     rows, at, corpus = found.rows, found.at, found.corpus
     steps = {step: near.index(step) for step in WINDOW}
-    length = sum(
-        weight * np.where(there, (rows.head_length if step else rows.length)[place], 0)
-        for (step, weight), (place, there) in zip(WINDOW.items(), steps.values(), strict=True)
-    )
+    length = _in_window(steps, rows.length, rows.head_length)
     mean_window = corpus.mean_length * sum(WINDOW.values())
     mean_session = corpus.terms / max(corpus.sessions, 1)
     sessions, inverse = np.unique(rows.session[at], return_index=True, return_inverse=True)[1:]
@@ -117,15 +114,21 @@ def _words(found: Found, near: _Neighbours) -> Signals:
         if not len(posting.records):
             continue
         tf, head = _counts(posting, near, scratch)
-        tf_window = sum(
-            factor * np.where(there, (head if step else tf)[place], 0)
-            for (step, factor), (place, there) in zip(WINDOW.items(), steps.values(), strict=True)
-        )
+        tf_window = _in_window(steps, tf, head)
         window += weight * saturation(tf_window, length, mean_window)
         share += weight * (tf[at] > 0)
         total = _in_sessions(posting, rows.first[starts], rows.last[starts])
         session += weight * saturation(total, rows.session_length[starts], mean_session)
     return {"bm25_window": window, "bm25_session": session[inverse], "share": share / max(mass, 1e-9)}
+
+
+def _in_window(steps: Mapping[int, tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]], own: Floats, near: Floats) -> Floats:
+    """(C,) the line's own value and its neighbours', weighted by their distance."""
+    total = np.zeros(len(steps[0][0]), np.float32)
+    for step, factor in WINDOW.items():
+        place, there = steps[step]
+        total += np.float32(factor) * np.where(there, (near if step else own)[place], np.float32(0))
+    return total
 
 
 def _counts(posting: Postings, near: _Neighbours, scratch: tuple[Floats, Floats]) -> tuple[Floats, Floats]:

@@ -117,8 +117,8 @@ class Store(Protocol):
     def get(self, bank: str, seqs: Sequence[int]) -> list[Line]:
         """These lines by seq; those retracted or forgotten are left out."""
 
-    def known(self, bank: str, keys: Sequence[str]) -> set[str]:
-        """Which of these keys the bank has already."""
+    def known(self, bank: str, keys: Sequence[str]) -> dict[str, Line]:
+        """The lines that the bank has of these keys."""
 
     def sessions(self, bank: str) -> list[Session]:
         """The sessions, in the order they began."""

@@ -76,7 +76,7 @@ class SQLiteStore:
 
     def append(self, bank: str, entries: Sequence[Entry], model: str) -> list[Line]:
         with self._bank(bank).file.writing() as db:
-            known = self._lines_by_key(db, [entry.new.key for entry in entries if entry.new.key])
+            known: dict[str, Line | int] = {**_by_key(db, [entry.new.key for entry in entries if entry.new.key])}
             last = int(db.execute("SELECT last_seq FROM bank").fetchone()[0])
             written: list[tuple[int, Entry]] = []
             result: list[Line | int] = []  # a number is looked up once all are written
@@ -94,12 +94,6 @@ class SQLiteStore:
             self._index(db, written, model)
             lines = {line.seq: line for line in self._get(db, [seq for seq, _ in written])}
         return [lines[found] if isinstance(found, int) else found for found in result]
-
-    def _lines_by_key(self, db: sqlite3.Connection, keys: Sequence[str]) -> dict[str, Line | int]:
-        found = db.execute(
-            f"SELECT {_LINE} {_FROM} WHERE line.key IN (SELECT value FROM json_each(?))", (json.dumps(keys),)
-        )
-        return {str(row[9]): _line(row) for row in found}
 
     def _insert(self, db: sqlite3.Connection, seq: int, entry: Entry) -> None:
         new = entry.new
@@ -222,12 +216,11 @@ class SQLiteStore:
         )
         return [_line(row) for row in rows]
 
-    def known(self, bank: str, keys: Sequence[str]) -> set[str]:
+    def known(self, bank: str, keys: Sequence[str]) -> dict[str, Line]:
+        if not keys:
+            return {}
         with self._bank(bank).file.reading() as db:
-            rows = db.execute(
-                "SELECT key FROM line WHERE key IN (SELECT value FROM json_each(?))", (json.dumps(list(keys)),)
-            )
-            return {str(key) for (key,) in rows}
+            return _by_key(db, keys)
 
     def sessions(self, bank: str) -> list[Session]:
         with self._bank(bank).file.reading() as db:
@@ -364,3 +357,8 @@ class SQLiteStore:
             banks, self._open = list(self._open.values()), OrderedDict()
         for held in banks:
             held.file.close()
+
+
+def _by_key(db: sqlite3.Connection, keys: Sequence[str]) -> dict[str, Line]:
+    rows = db.execute(f"SELECT {_LINE} {_FROM} WHERE line.key IN (SELECT value FROM json_each(?))", (json.dumps(keys),))
+    return {line.key: line for line in map(_line, rows) if line.key is not None}

@@ -1,9 +1,9 @@
 """The one text analyser of every store, so that a word means the same wherever a bank is kept.
 
-Latin and kin: NFKC, case folded, accents kept, split at everything but letters and digits, common words dropped,
-Snowball's English stemmer. Chinese, Japanese and Korean are not segmented into words: each character and each pair of
-neighbours is a term (characters and bigrams found 57.5% at 10 on Chinese dialogues, a dictionary's words 51.5%).
-It knows nothing of banks or scores.
+Scripts with spaces: NFKC, case folded, accents dropped, split at everything but letters and digits, common words
+dropped, irregular forms made regular, Snowball's English stemmer. Scripts without spaces (Chinese, Japanese, Korean,
+Thai …) are not segmented into words: each character and each pair of neighbours is a term (characters and bigrams found
+57.5% at 10 on Chinese dialogues, a dictionary's words 51.5%). It knows nothing of banks or scores.
 """
 
 from __future__ import annotations
@@ -21,23 +21,47 @@ ANALYSER = 1  # raised whenever the same text would give other terms; a bank's f
 HEAD = 220  # characters of a neighbouring line that count towards a window; a long neighbour would drown the line
 LONGEST = 40  # characters of a term; longer runs (keys, base64) are cut, they are never typed again whole
 
-CJK = "\u2e80-\u303f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003134f"
-_WORD = re.compile(rf"[{CJK}]+|[^\W_{CJK}]+(?:'[^\W_{CJK}]+)*")
-_CJK = re.compile(rf"[{CJK}]")
+# Scripts written without spaces: CJK, Kana, Hangul, Thai, Lao, Burmese, Khmer.
+UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u303f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003134f"
+)
+_MARKS = "\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u0dff"  # vowel signs that belong to their word
+_LETTER = rf"(?:[^\W_{UNSPACED}]|[{_MARKS}])"
+_WORD = re.compile(rf"[{UNSPACED}]+|{_LETTER}+(?:'{_LETTER}+)*")
+_UNSPACED = re.compile(rf"[{UNSPACED}]")
+_PUNCTUATION = re.compile("[\u3000-\u3004\u3007-\u3030]+")  # CJK's own, inside the range above
+_ACCENT = re.compile("[\u0300-\u036f]")
+_CONTRACTED = re.compile(r"(?:n't|'(?:s|re|ve|ll|d|m))$")  # don't counts as do, she's as she
 _IGNORED = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufe00-\ufe0f\ufeff]")  # invisible in print
 
+# Words that stand in every conversation alike. A short list: one of 115 words, or none, found less.
 STOP = frozenset(
     """
-    a about above after again against all am an and any are as at be because been before being below between both
-    but by can could did do does doing don down during each few for from further had has have having he her here
-    hers herself him himself his how i if in into is it its itself just me more most my myself no nor not now of off
-    on once only or other our ours ourselves out over own same she should so some such than that the their theirs
-    them themselves then there these they this those through to too under until up very was we were what when where
-    which while who whom why will with would you your yours yourself yourselves im ive id ill youre youve youll hes
-    shes theyre theyve weve isnt arent wasnt werent dont doesnt didnt cant couldnt wont wouldnt shouldnt hasnt
-    havent hadnt lets thats whats oh yeah hey hi hello ok okay um uh wow also really got get
+    a about am an and are as at be been being but by ca can could did do does for from had has have he her here
+    him his how i if in into is it its just may me might my no not of on or our over sha she should so than that
+    the their them then there these they this those to us was we were what when where which who whom whose why
+    will with wo would you your
     """.split()
 )
+
+# What the stemmer can't know: irregular forms, and the family's many names. Each stands behind the word it counts as.
+_IRREGULAR = """
+    be=been,being become=became begin=began,begun break=broke,broken bring=brought build=built buy=bought
+    catch=caught choose=chose,chosen come=came do=did,done draw=drew,drawn drink=drank,drunk drive=drove,driven
+    eat=ate,eaten fall=fell,fallen feed=fed feel=felt fight=fought find=found fly=flew,flown
+    forget=forgot,forgotten get=got,gotten give=gave,given go=went,gone grow=grew,grown hang=hung hear=heard
+    hide=hid,hidden hold=held keep=kept know=knew,known lead=led leave=left lend=lent lose=lost make=made
+    mean=meant meet=met pay=paid ride=rode,ridden run=ran say=said see=saw,seen sell=sold send=sent shoot=shot
+    show=shown sing=sang,sung sit=sat sleep=slept speak=spoke,spoken spend=spent stand=stood steal=stole,stolen
+    stick=stuck swim=swam,swum take=took,taken teach=taught tear=tore,torn tell=told think=thought
+    throw=threw,thrown understand=understood wake=woke,woken wear=wore,worn win=won write=wrote,written
+    child=children person=people man=men woman=women life=lives wife=wives mom=mum,mother,mommy dad=father,daddy
+    kid=kids foot=feet tooth=teeth mouse=mice
+    """
+_SAME = {
+    form: word for entry in _IRREGULAR.split() for word, _, forms in [entry.partition("=")] for form in forms.split(",")
+}
 
 
 class _Stemmers(threading.local):
@@ -52,29 +76,36 @@ _stemmers = _Stemmers()
 
 def fold(text: str) -> str:
     """Text as it is compared: compatibility forms unified, case folded, invisible characters gone."""
-    return _IGNORED.sub("", unicodedata.normalize("NFKC", text)).replace("’", "'").casefold()
+    if text.isascii():
+        return text.lower()
+    return _PUNCTUATION.sub(" ", _IGNORED.sub("", unicodedata.normalize("NFKC", text))).replace("’", "'").casefold()
 
 
-def has_cjk(text: str) -> bool:
-    """Whether any character is Chinese, Japanese or Korean."""
-    return _CJK.search(text) is not None
+def _without_accents(word: str) -> str:
+    return word if word.isascii() else unicodedata.normalize("NFC", _ACCENT.sub("", unicodedata.normalize("NFD", word)))
+
+
+def unspaced(text: str) -> bool:
+    """Whether any character belongs to a script without spaces, which the shipped English model can't read."""
+    return _UNSPACED.search(text) is not None
 
 
 def tokens(text: str) -> list[str]:
     """The words of a text in order, folded, not stemmed; a CJK run gives its characters, then its bigrams."""
     found: list[str] = []
     for word in _WORD.findall(fold(text)):
-        if _CJK.match(word):
+        if _UNSPACED.match(word):
             found += word
             found += [word[i : i + 2] for i in range(len(word) - 1)]
         else:
-            found.append(word.removesuffix("'s").replace("'", "")[:LONGEST])
+            short = _CONTRACTED.sub("", word).replace("'", "") if "'" in word else word
+            found.append(_without_accents(short)[:LONGEST])
     return found
 
 
 def terms(text: str) -> list[str]:
-    """The terms of a text in order: its words without the commonest, stemmed."""
-    words = [word for word in tokens(text) if word not in STOP]
+    """The terms of a text in order: its words without the commonest, irregular forms made regular, stemmed."""
+    words = [_SAME.get(word, word) for word in tokens(text) if word not in STOP]
     return [str(stem) for stem in _stemmers.english.stemWords(words)]
 
 

@@ -36,7 +36,7 @@ def saved(folder: Path, value: object, name: str = "data.json") -> Path:
     ],
 )
 def test_evidence_is_resolved_where_it_can_be(evidence: object, ids: set[str], unresolved: int, mended: int) -> None:
-    assert turn_ids(evidence, KNOWN) == (ids, unresolved, mended)
+    assert turn_ids(evidence, KNOWN) == (frozenset(ids), unresolved, mended)
 
 
 def sample() -> dict[str, Any]:
@@ -61,7 +61,7 @@ def sample() -> dict[str, Any]:
 def test_locomo_keeps_questions_with_gold_and_counts_the_rest(tmp_path: Path) -> None:
     (found,) = locomo(saved(tmp_path, [sample()]))
     assert (found.id, found.ids, found.speakers) == ("conv-1", ("D1:1", "D1:2"), ("Ida", "Tom"))
-    assert [(q.text, q.gold, q.category, q.after, q.answer) for q in found.questions] == [
+    assert [(q.text, set(q.gold), q.category, q.after, q.answer) for q in found.questions] == [
         ("What did Ida build?", {"D1:1"}, "single-hop", None, "a kite"),
         ("When?", {"D1:1", "D1:2"}, "temporal", None, "2023"),
     ]
@@ -81,7 +81,7 @@ def test_realtalk_is_read_by_chat(tmp_path: Path) -> None:
     saved(tmp_path, chat, "Chat_1.json")
     saved(tmp_path, {**chat, "qa": []}, "Chat_2.json")
     one, two = realtalk(tmp_path)
-    assert (one.id, one.questions[0].category, one.questions[0].gold) == ("Chat_1", "multi-hop", {"D1:1"})
+    assert (one.id, one.questions[0].category, set(one.questions[0].gold)) == ("Chat_1", "multi-hop", {"D1:1"})
     assert (two.id, two.questions) == ("Chat_2", ())
     assert [found.id for found in realtalk(tmp_path, only=["Chat_2"])] == ["Chat_2"]
 
@@ -112,9 +112,11 @@ def test_longmemeval_puts_sessions_in_the_order_of_their_dates(tmp_path: Path) -
     (found,) = longmemeval(saved(tmp_path, [haystack()]))
     assert found.ids == ("early:1", "late:1", "late:2", "late#2:1")
     assert [line.role for line in found.lines] == ["user", "user", "assistant", "user"]
-    assert [(q.gold, q.category, q.answer) for q in found.questions] == [({"late:1"}, "single-session-user", "mint")]
+    assert [(set(q.gold), q.category, q.answer) for q in found.questions] == [
+        ({"late:1"}, "single-session-user", "mint")
+    ]
     assert len({line.key for line in found.lines}) == 4
-    assert found.lines[2].said_at and found.lines[2].said_at.isoformat() == "2023-05-30T10:00:01+00:00"
+    assert str(found.lines[2].said_at) == "2023-05-30 10:00:01+00:00"
 
 
 def test_longmemeval_leaves_out_what_was_never_said(tmp_path: Path) -> None:

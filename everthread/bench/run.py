@@ -1,0 +1,216 @@
+"""Ask every question of a dataset and measure what comes back, through the same calls that a chatbot makes.
+
+Each conversation is fed to a bank of its own in a temporary folder. It knows `Memory`, and no dataset or store.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import TypeVar
+
+from everthread import open as opening
+from everthread.bench.metrics import KS, gold_in, mean, ndcg_at, percentile, recall_at, share
+from everthread.bench.questions import Conversation, Question
+from everthread.bench.report import BUDGETS, Category, FalseInjection, GatePoint, Report
+from everthread.errors import BadInput
+from everthread.memory import Memory
+from everthread.models.embed import Embedder
+from everthread.recipes.base import Recipe
+from everthread.types import Context
+
+THRESHOLDS = tuple(round(0.02 * step, 2) for step in range(51))  # 0 to 1, fine enough to choose a threshold by
+_LETTER = (
+    "A-Za-z\u00c0-\u024f"  # letters of names; not \w, for Chinese writes "Bart" without a space before what follows
+)
+
+T = TypeVar("T")
+Progress = Callable[[int, int], None]  # (questions asked, questions in all)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question put to its own bank, and what came back."""
+
+    question: Question
+    ranked: tuple[str, ...]  # ids, best first
+    milliseconds: float
+    shown: tuple[frozenset[str], ...]  # the ids in the context, for each of BUDGETS
+    passed: bool  # whether the gate let anything through
+    relevance: float
+
+
+@dataclass(frozen=True, slots=True)
+class Strayed:
+    """A question put to a bank that knows nothing of it: as it is, and with that bank's names in it."""
+
+    unchanged: Context
+    mapped: Context
+
+
+def run(
+    conversations: Sequence[Conversation],
+    *,
+    dataset: str,
+    recipe: Recipe | str | None = None,
+    embedder: Embedder | str | None = None,
+    progress: Progress | None = None,
+) -> Report:
+    """Measure a recipe and an embedder on these conversations. Raises BadInput when there is nothing to ask."""
+    if not any(conversation.questions for conversation in conversations):
+        raise BadInput(f"{dataset} has no question with gold; choose other conversations")
+    count = _Count(conversations, progress)
+    with tempfile.TemporaryDirectory(prefix="everthread-bench-") as folder:
+        banks = _open(conversations, Path(folder), recipe, embedder)
+        try:
+            pairs = zip(banks, conversations, strict=True)
+            asked = [answer for bank, conversation in pairs for answer in count(_ask(bank, conversation))]
+            strayed = list(count(_stray(conversations, banks)))
+        finally:
+            banks[0].close()  # one store holds them all
+    named = (dataset, banks[0].recipe.name, banks[0].embedder.name)
+    return _report(named, conversations, asked, strayed)
+
+
+def renamed(text: str, names: Sequence[str], others: Sequence[str]) -> str:
+    """The text with each name replaced by its counterpart: whole words, all at once, possessives too.
+
+    The first word of a name of several words stands for it: people are called by their first names.
+    """
+    pairs = dict(zip(names, others, strict=False))
+    pairs = {name.split()[0]: other.split()[0] for name, other in pairs.items()} | pairs
+    choice = "|".join(re.escape(name) for name in sorted(pairs, key=len, reverse=True))
+    if not choice:
+        return text
+    return re.sub(rf"(?<![{_LETTER}])(?:{choice})(?![{_LETTER}])", lambda match: pairs[match[0]], text)
+
+
+def gate_curve(own: Sequence[float], unchanged: Sequence[float], mapped: Sequence[float]) -> tuple[GatePoint, ...]:
+    """What a gate at each threshold lets through, from the relevance of each question asked."""
+    return tuple(
+        GatePoint(threshold, *(share(value >= threshold for value in values) for values in (own, unchanged, mapped)))
+        for threshold in THRESHOLDS
+    )
+
+
+class _Count:
+    """Tells how far the asking has come."""
+
+    def __init__(self, conversations: Sequence[Conversation], progress: Progress | None) -> None:
+        questions = sum(len(conversation.questions) for conversation in conversations)
+        self._all = questions * (2 if len(conversations) > 1 else 1)
+        self._done, self._progress = 0, progress
+
+    def __call__(self, results: Iterable[T]) -> Iterator[T]:
+        for result in results:
+            self._done += 1
+            if self._progress is not None:
+                self._progress(self._done, self._all)
+            yield result
+
+
+def _open(
+    conversations: Sequence[Conversation], folder: Path, recipe: Recipe | str | None, embedder: Embedder | str | None
+) -> list[Memory]:
+    """A bank for each conversation, in one store and with one model."""
+    store, model, chosen = opening.store(folder), opening.embedder(embedder), opening.recipe(recipe)
+    names = [f"bench-{number}" for number in range(len(conversations))]
+    return [Memory.open(name, store=store, embedder=model, recipe=chosen) for name in names]
+
+
+def _ask(bank: Memory, conversation: Conversation) -> Iterator[Asked]:
+    """Feed the conversation and ask its questions, each when as many lines had been said as it says."""
+    ids = {str(line.key): id for line, id in zip(conversation.lines, conversation.ids, strict=True)}
+
+    def after(question: Question) -> int:
+        return len(ids) if question.after is None else question.after
+
+    fed = 0
+    for count, questions in groupby(sorted(conversation.questions, key=after), after):
+        bank.observe_many(conversation.lines[fed:count])
+        fed = count
+        for number, question in enumerate(questions):
+            if number == 0:
+                bank.recall(question.text, max(KS))  # warm: the first recall after a write reads what is new
+            yield _answer(bank, question, ids)
+    bank.observe_many(conversation.lines[fed:])
+
+
+def _answer(bank: Memory, question: Question, ids: Mapping[str, str]) -> Asked:
+    begun = time.perf_counter()
+    hits = bank.recall(question.text, max(KS))
+    taken = time.perf_counter() - begun
+    gated = bank.context(question.text, BUDGETS[0])
+    contexts = [bank.context(question.text, budget, gated=False) for budget in BUDGETS]
+    return Asked(
+        question=question,
+        ranked=tuple(ids[str(hit.line.key)] for hit in hits),
+        milliseconds=1000 * taken,
+        shown=tuple(frozenset(ids[str(line.key)] for line in context.lines) for context in contexts),
+        passed=bool(gated.text),
+        relevance=gated.relevance,
+    )
+
+
+def _stray(conversations: Sequence[Conversation], banks: Sequence[Memory]) -> Iterator[Strayed]:
+    """Each conversation's questions, asked of the next one's bank."""
+    if len(conversations) < 2:
+        return
+    for at, own in enumerate(conversations):
+        other = (at + 1) % len(conversations)
+        for question in own.questions:
+            mapped = renamed(question.text, own.speakers, conversations[other].speakers)
+            unchanged = banks[other].context(question.text, BUDGETS[0])
+            yield Strayed(unchanged, banks[other].context(mapped, BUDGETS[0]))
+
+
+def _report(
+    named: tuple[str, str, str],
+    conversations: Sequence[Conversation],
+    asked: Sequence[Asked],
+    strayed: Sequence[Strayed],
+) -> Report:
+    names = dict.fromkeys(answer.question.category for answer in asked)
+    kinds = {name: [answer for answer in asked if answer.question.category == name] for name in names}
+    times = [answer.milliseconds for answer in asked]
+    return Report(
+        dataset=named[0],
+        recipe=named[1],
+        embedder=named[2],
+        questions=len(asked),
+        left_out=sum(conversation.left_out for conversation in conversations),
+        unresolved=sum(conversation.unresolved for conversation in conversations),
+        recall=_recall(asked),
+        categories={name: Category(len(answers), _recall(answers)) for name, answers in kinds.items()},
+        ndcg10=mean(ndcg_at(answer.ranked, answer.question.gold, 10) for answer in asked),
+        gold_in_context={
+            budget: mean(gold_in(answer.shown[place], answer.question.gold) for answer in asked)
+            for place, budget in enumerate(BUDGETS)
+        },
+        kept=share(answer.passed for answer in asked),
+        false_injection=_injection(asked, strayed) if strayed else None,
+        latency_p50=percentile(times, 50),
+        latency_p95=percentile(times, 95),
+    )
+
+
+def _recall(asked: Sequence[Asked]) -> dict[int, float]:
+    return {k: mean(recall_at(answer.ranked, answer.question.gold, k) for answer in asked) for k in KS}
+
+
+def _injection(asked: Sequence[Asked], strayed: Sequence[Strayed]) -> FalseInjection:
+    unchanged, mapped = [each.unchanged for each in strayed], [each.mapped for each in strayed]
+    return FalseInjection(
+        unchanged=share(bool(context.text) for context in unchanged),
+        mapped=share(bool(context.text) for context in mapped),
+        curve=gate_curve(
+            [answer.relevance for answer in asked],
+            [context.relevance for context in unchanged],
+            [context.relevance for context in mapped],
+        ),
+    )

@@ -1,0 +1,287 @@
+"""How fast, how large: observing, importing and recalling in banks of growing size, beside a plain baseline.
+
+The lines are synthetic (`synthetic.py`). To build a million of them in minutes, their vectors come from `BulkEmbedder`; every
+call that is timed still pays for the real model. The baseline is what one would write in an afternoon: an exact scan of
+float32 vectors with numpy, and SQLite's FTS5 asked for any of the words, over the same lines in the same run.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from everthread import open as opening
+from everthread.bench import synthetic
+from everthread.bench.metrics import percentile
+from everthread.errors import BadInput, StoreError
+from everthread.memory import Memory
+from everthread.models.embed import Embedder
+from everthread.types import NewLine, Vector, Vectors
+
+SIZES = (1_000, 10_000, 100_000, 1_000_000)
+QUERIES = 200
+OBSERVED = 100  # lines observed one by one at each size
+SAMPLE = 512  # lines imported with the real model; more would only take longer
+PATIENCE = 60.0  # seconds for one series of timed calls: a slow baseline is then timed on fewer queries
+DIMENSIONS = 384  # of the vectors, as the default model's
+BUCKETS = 4096  # hashed words; enough that two words rarely share a vector
+BANK = "bench"
+
+Progress = Callable[[str], None]
+A = TypeVar("A")
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Milliseconds, and how many calls they come from."""
+
+    p50: float
+    p95: float
+    calls: int
+
+
+@dataclass(frozen=True, slots=True)
+class Speed:
+    """What was measured at one size. Rates are lines a second; resident is what a fresh process holds, in bytes."""
+
+    lines: int
+    observe: Timing
+    recall: Timing
+    cold_start_ms: float
+    resident_bytes: int
+    disk_bytes: int
+    bulk_rate: float
+    import_rate: float
+    baseline: Timing
+    baseline_bytes: int
+
+
+class BulkEmbedder:
+    """Vectors of lifelike lines for nearly nothing: the mean of a fixed random vector for each word.
+
+    A question, or a single line, pays for the real model first, so that whoever times it times the truth.
+    """
+
+    multilingual = True
+
+    def __init__(self, real: Embedder) -> None:
+        self.name = f"bulk-{DIMENSIONS}"
+        self._real = real
+        self._words = np.random.default_rng(0).standard_normal((BUCKETS, DIMENSIONS), dtype=np.float32)  # (BUCKETS, D)
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        if len(texts) == 1:
+            self._real.embed(texts)
+        return self.project(texts)
+
+    def embed_query(self, text: str) -> Vector:
+        self._real.embed_query(text)
+        return np.asarray(self.project([text])[0], np.float32)
+
+    def project(self, texts: Sequence[str]) -> Vectors:
+        """The vectors alone: (N, D)."""
+        words = [_words(text) or [""] for text in texts]
+        buckets = [zlib.crc32(word.encode()) % BUCKETS for each in words for word in each]
+        starts = np.cumsum([0, *(len(each) for each in words[:-1])])
+        sums = np.add.reduceat(self._words[buckets], starts, axis=0)  # (N, D)
+        return np.asarray(sums / np.linalg.norm(sums, axis=1, keepdims=True), np.float32)
+
+
+class Baseline:
+    """An exact scan and FTS5, over the lines of a file."""
+
+    def __init__(self, path: Path, amount: int) -> None:
+        self._db = sqlite3.connect(path)
+        self._db.execute("CREATE VIRTUAL TABLE line USING fts5(text)")
+        self._vectors = np.empty((amount, DIMENSIONS), np.float32)  # (N, D)
+        self._path = path
+
+    def fill(self, lines: Iterator[NewLine], embedder: BulkEmbedder) -> None:
+        done = 0
+        while batch := [line.text for line in islice(lines, 1000)]:
+            self._vectors[done : done + len(batch)] = embedder.project(batch)
+            rows = enumerate(batch, done + 1)
+            self._db.executemany("INSERT INTO line (rowid, text) VALUES (?, ?)", rows)
+            done += len(batch)
+        self._db.commit()
+
+    def recall(self, query: str, vector: Vector, k: int = 50) -> list[int]:
+        """The k best of each side by reciprocal rank."""
+        scores = self._vectors @ vector  # (N,)
+        near = np.argpartition(-scores, min(k, len(scores) - 1))[:k]
+        dense = (near[np.argsort(-scores[near])] + 1).tolist()
+        match = " OR ".join(f'"{word}"' for word in _words(query))
+        found = self._db.execute("SELECT rowid FROM line WHERE line MATCH ? ORDER BY rank LIMIT ?", (match, k))
+        points: dict[int, float] = {}
+        for ranking in (dense, [seq for (seq,) in found]):
+            for place, seq in enumerate(ranking, 1):
+                points[seq] = points.get(seq, 0.0) + 1 / (60 + place)
+        return sorted(points, key=lambda seq: -points[seq])[:k]
+
+    def close(self) -> int:
+        """Let go; how many bytes it took, vectors included."""
+        self._db.close()
+        return self._path.stat().st_size + self._vectors.nbytes
+
+
+def speed(
+    sizes: Sequence[int] = SIZES, *, embedder: str | None = None, progress: Progress | None = None
+) -> list[Speed]:
+    """Measure at each size, in temporary folders. embedder is the name of the real model; None is the configured one."""
+    if not sizes or min(sizes) < 1:
+        raise BadInput(f"sizes must be whole numbers from 1, got {list(sizes)}; try 1000,10000")
+    tell = progress or (lambda _: None)
+    real = opening.embedder(embedder)
+    tell("importing a sample with the real model")
+    rate = _import_rate(real)
+    return [replace(_measure(size, real, embedder, tell), import_rate=rate) for size in sizes]
+
+
+def table(rows: Sequence[Speed]) -> str:
+    """The figures for the terminal and the docs."""
+    head = (
+        "lines",
+        "observe ms",
+        "recall ms",
+        "baseline ms",
+        "cold start",
+        "resident",
+        "disk",
+        "baseline",
+        "bulk",
+        "import",
+    )
+    cells = [head, *(_cells(row) for row in rows)]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(head))]
+    lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in cells]
+    return "\n".join(
+        [*lines, "", "ms: p50 / p95 of one call. bulk, import: lines a second without and with the model."]
+    )
+
+
+def as_json(rows: Sequence[Speed]) -> list[dict[str, Any]]:
+    """The figures under their names."""
+    return [asdict(row) for row in rows]
+
+
+def recall_once(folder: str, embedder: str) -> None:
+    """In a fresh process: open the bank, recall once, and print what that took as JSON. `speed` starts it."""
+    begun = time.perf_counter()
+    with Memory.open(BANK, store=folder, embedder=BulkEmbedder(opening.embedder(embedder or None))) as bank:
+        hits = bank.recall(synthetic.queries(1, bank.stats().lines)[0])
+    taken = 1000 * (time.perf_counter() - begun)
+    print(json.dumps({"hits": len(hits), "milliseconds": taken, "resident_bytes": _resident()}))
+
+
+def _measure(size: int, real: Embedder, name: str | None, tell: Progress) -> Speed:
+    bulk = BulkEmbedder(real)
+    asked = synthetic.queries(QUERIES, size + OBSERVED)
+    with tempfile.TemporaryDirectory(prefix="everthread-speed-") as folder:
+        tell(f"{size:,} lines: building")
+        with Memory.open(BANK, store=Path(folder) / "banks", embedder=bulk) as bank:
+            begun = time.perf_counter()
+            for chunk in _chunks(synthetic.lines(size), 10_000):
+                bank.observe_many(chunk)
+            rate = size / (time.perf_counter() - begun)
+            disk = bank.stats().bytes
+            tell(f"{size:,} lines: recalling")
+            bank.recall(asked[0])
+            recall = _time(bank.recall, asked)
+        tell(f"{size:,} lines: a fresh process")
+        cold, resident = _fresh(Path(folder) / "banks", name)
+        tell(f"{size:,} lines: observing")
+        with Memory.open(BANK, store=Path(folder) / "banks", embedder=bulk) as bank:
+            observe = _time(lambda line: bank.observe_many([line]), _unheard(size))
+        tell(f"{size:,} lines: the baseline")
+        baseline, baseline_bytes = _baseline(Path(folder) / "baseline.db", size, bulk, asked)
+    return Speed(size, observe, recall, cold, resident, disk, rate, 0.0, baseline, baseline_bytes)
+
+
+def _unheard(size: int) -> list[NewLine]:
+    return list(islice(synthetic.lines(size + OBSERVED), size, None))
+
+
+def _baseline(path: Path, size: int, bulk: BulkEmbedder, asked: Sequence[str]) -> tuple[Timing, int]:
+    plain = Baseline(path, size)
+    plain.fill(synthetic.lines(size), bulk)
+    plain.recall(asked[0], bulk.embed_query(asked[0]))
+    timing = _time(lambda query: plain.recall(query, bulk.embed_query(query)), asked)
+    return timing, plain.close()
+
+
+def _import_rate(real: Embedder) -> float:
+    """Lines a second through the whole of observe_many with the real model, the model loaded."""
+    real.embed(["warm"])
+    with tempfile.TemporaryDirectory(prefix="everthread-speed-") as folder:
+        with Memory.open(BANK, store=folder, embedder=real) as bank:
+            begun = time.perf_counter()
+            bank.observe_many(synthetic.lines(SAMPLE))
+            return SAMPLE / (time.perf_counter() - begun)
+
+
+def _fresh(folder: Path, name: str | None) -> tuple[float, int]:
+    """(milliseconds from starting Python to the first hits, resident bytes) of a new process."""
+    program = "import sys; from everthread.bench.speed import recall_once; recall_once(sys.argv[1], sys.argv[2])"
+    begun = time.perf_counter()
+    done = subprocess.run([sys.executable, "-c", program, str(folder), name or ""], capture_output=True, text=True)
+    taken = 1000 * (time.perf_counter() - begun)
+    if done.returncode != 0:
+        raise StoreError(f"a fresh process could not recall: {done.stderr.strip()[-500:]}; run it again by hand")
+    return taken, int(json.loads(done.stdout)["resident_bytes"])
+
+
+def _time(call: Callable[[A], object], arguments: Sequence[A]) -> Timing:
+    times: list[float] = []
+    for argument in arguments:
+        begun = time.perf_counter()
+        call(argument)
+        times.append(1000 * (time.perf_counter() - begun))
+        if sum(times) > 1000 * PATIENCE:
+            break
+    return Timing(percentile(times, 50), percentile(times, 95), len(times))
+
+
+def _chunks(lines: Iterator[NewLine], size: int) -> Iterator[list[NewLine]]:
+    while chunk := list(islice(lines, size)):
+        yield chunk
+
+
+def _cells(row: Speed) -> tuple[str, ...]:
+    timings = [f"{timing.p50:.1f} / {timing.p95:.1f}" for timing in (row.observe, row.recall, row.baseline)]
+    sizes = [f"{size / 2**20:,.0f} MiB" for size in (row.resident_bytes, row.disk_bytes, row.baseline_bytes)]
+    return (
+        f"{row.lines:,}",
+        *timings,
+        f"{row.cold_start_ms:,.0f} ms",
+        *sizes,
+        f"{row.bulk_rate:,.0f}",
+        f"{row.import_rate:,.0f}",
+    )
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.lower())
+
+
+def _resident() -> int:
+    """Bytes of memory this process holds now; where the system doesn't say, the most it ever held."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        return int(re.search(r"VmRSS:\s+(\d+) kB", status.read_text())[1]) * 1024  # type: ignore[index]
+    import resource
+
+    unit = 1 if sys.platform == "darwin" else 1024  # getrusage counts bytes there and kilobytes elsewhere
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit

@@ -1,0 +1,98 @@
+"""Talk that nobody ever had, for measuring speed at any size. It has the statistics of talk and no meaning.
+
+Words are real English function words at the top of a Zipf curve and made-up ones below. Each session dwells on a few
+topic words, and topics come back after a while. The n-th session is the same whatever the number of lines asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from itertools import count, islice, product
+
+import numpy as np
+import numpy.typing as npt
+
+from everthread.types import NewLine
+
+VOCABULARY = 30_000  # distinct words: what two people use over years
+SESSION = 20  # lines
+WORDS = 20  # a line, on average
+EXPONENT = 1.0  # of Zipf's law, as it is for English
+TOPICAL = 0.25  # share of a session's words drawn from its topic
+TOPICS = 500  # subjects that a friendship comes back to
+TOPIC_WORDS = 30
+SPEAKERS = ("Mara", "Jonas")
+BEGUN = datetime(2015, 1, 1, 18, tzinfo=UTC)
+APART = timedelta(hours=2)  # between sessions: a million lines then span eleven years
+
+FUNCTION_WORDS = (
+    "the i you and to a it of that in is was we for on my with have do but so this not be me at what just are like your"
+    " they he she all about out there if when up get know had no can one how been would from time really will go has think"
+    " who an or them her his did some more now were good then see as by too want could very their our him any new back"
+).split()
+
+
+def lines(amount: int, seed: int = 0) -> Iterator[NewLine]:
+    """So many lines, in the order they were said, with keys."""
+    return islice((line for number in count() for line in session(number, seed)), amount)
+
+
+def session(number: int, seed: int = 0) -> list[NewLine]:
+    """One conversation of SESSION lines."""
+    rng = np.random.default_rng((seed, number))
+    lengths = 1 + rng.geometric(1 / WORDS, SESSION)
+    ids = _common(rng, int(lengths.sum()))
+    topic = _topic(int(rng.integers(TOPICS)), seed)
+    dwells = rng.random(len(ids)) < TOPICAL
+    ids[dwells] = rng.choice(topic, int(dwells.sum()))
+    spoken = np.split(_WORD_LIST[ids], np.cumsum(lengths)[:-1])
+    begun = BEGUN + number * APART
+    return [
+        NewLine(
+            text=" ".join(words.tolist()).capitalize() + ".",
+            speaker=SPEAKERS[place % 2],
+            said_at=begun + timedelta(seconds=30 * place),
+            session=f"talk-{number}",
+            key=f"synthetic:{seed}:{number}:{place}",
+        )
+        for place, words in enumerate(spoken)
+    ]
+
+
+def queries(amount: int, behind: int, seed: int = 0) -> list[str]:
+    """Questions made of words from lines that come after the first `behind` ones, and so are in no bank of that size."""
+    rng = np.random.default_rng((seed, behind, 1))
+    held_out = islice((line for number in count(behind // SESSION + 1) for line in session(number, seed)), amount)
+    return [_question(line, rng) for line in held_out]
+
+
+def _question(line: NewLine, rng: np.random.Generator) -> str:
+    words = [word for word in line.text.lower().rstrip(".").split() if word not in FUNCTION_WORDS]
+    chosen = rng.permutation(words)[:5].tolist() or ["that"]
+    return f"What did {line.speaker} say about {' '.join(chosen)}?"
+
+
+def _common(rng: np.random.Generator, amount: int) -> npt.NDArray[np.int64]:
+    """Word numbers by their frequency."""
+    found = np.searchsorted(_CUMULATIVE, rng.random(amount))
+    return np.minimum(found, VOCABULARY - 1).astype(np.int64)
+
+
+def _topic(number: int, seed: int) -> npt.NDArray[np.int64]:
+    """The words of a topic, none of them a function word."""
+    return np.random.default_rng((seed, number, 2)).integers(len(FUNCTION_WORDS), VOCABULARY, TOPIC_WORDS)
+
+
+def _made_up() -> Iterator[str]:
+    """Pronounceable words, short ones first, all different."""
+    syllables = [a + b for a, b in product("bdfgklmnprstvz", "aeiou")]
+    for length in count(2):
+        shuffled = np.random.default_rng(length).permutation(len(syllables))
+        for places in product(shuffled.tolist(), repeat=length):
+            yield "".join(syllables[place] for place in places)
+
+
+_WORD_LIST = np.array([*FUNCTION_WORDS, *islice(_made_up(), VOCABULARY - len(FUNCTION_WORDS))], dtype=object)
+_CUMULATIVE = np.cumsum(1 / np.arange(1, VOCABULARY + 1) ** EXPONENT)
+_CUMULATIVE /= _CUMULATIVE[-1]

@@ -1,0 +1,378 @@
+"""The command line. Each command is a thin layer over `Memory`; it parses, calls, prints, and knows no SQL or scores."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeVar, get_args
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import click
+
+from everthread import __version__, config, doctor
+from everthread import open as opening
+from everthread.bench.commands import bench
+from everthread.errors import BadInput, ConfigError, EverthreadError, NotFound
+from everthread.memory import BATCH, Memory
+from everthread.prompt.layout import heading, sentence
+from everthread.talk import talk
+from everthread.transfer import jsonl
+from everthread.types import Hit, Line, NewLine, Role, Where, now
+
+Command = TypeVar("Command", bound=Callable[..., None])
+
+
+class Group(click.Group):
+    """Turns our errors into one line on standard error and exit status 1 (2 for bad input), never a traceback."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except EverthreadError as error:
+            click.echo(f"everthread: {error}", err=True)
+            ctx.exit(2 if isinstance(error, BadInput | ConfigError) else 1)
+
+
+@click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="everthread")
+@click.option("--store", metavar="FOLDER", help="Where the banks are. Default: EVERTHREAD_STORE, or your data folder.")
+@click.option("--embedder", metavar="NAME", help="minilm (default), hash, a model's folder, or https://host/v1#model.")
+@click.option("--recipe", metavar="NAME", help="How it remembers. Default: default.")
+@click.pass_context
+def main(ctx: click.Context, store: str | None, embedder: str | None, recipe: str | None) -> None:
+    """Everthread: long-term memory for chatbots. Every conversation, for years, on this machine alone.
+
+    \b
+    Begin with:   everthread chat
+    or:           everthread import talk.txt --bank alice
+                  everthread recall "Where does her sister live?" --bank alice
+    """
+    ctx.obj = {"store": store, "embedder": embedder, "recipe": recipe}
+
+
+# ------------------------------------------------------------------------ options
+
+
+def bank_option(command: Command) -> Command:
+    return click.option("-b", "--bank", default="default", show_default=True, help="Which memory: any text, like alice.")(
+        command
+    )
+
+
+def json_option(command: Command) -> Command:
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
+
+
+def where_options(command: Command) -> Command:
+    for option in (
+        click.option("--session", multiple=True, help="Only this session. May be given again."),
+        click.option("--speaker", multiple=True, help="Only what this speaker said. May be given again."),
+        click.option("--role", multiple=True, type=click.Choice(get_args(Role)), help="Only this role."),
+        click.option("--since", metavar="TIME", help="Said then or later (ISO 8601; without a zone: UTC)."),
+        click.option("--until", metavar="TIME", help="Said before."),
+    ):
+        command = option(command)
+    return command
+
+
+def moment(text: str | None) -> datetime | None:
+    """A time as it is typed. A time without a zone is UTC."""
+    if text is None:
+        return None
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        raise BadInput(f"{text!r} is no time; write it like 2024-05-01 or 2024-05-01T18:30+02:00") from None
+    return at if at.tzinfo else at.replace(tzinfo=UTC)
+
+
+def where(values: dict[str, Any]) -> Where:
+    """The filter of `where_options`, taken out of the command's values."""
+    session, speaker, role, since, until = (values.pop(name) for name in ("session", "speaker", "role", "since", "until"))
+    return Where(session or None, speaker or None, role or None, None, moment(since), moment(until))
+
+
+@contextmanager
+def opened(ctx: click.Context, bank: str, make: bool = False) -> Iterator[Memory]:
+    """The memory of a bank. A bank that is only read must be there, so that a mistyped name is not a new bank."""
+    store = opening.store(ctx.obj["store"])
+    try:
+        if not make and bank not in (there := store.banks()):
+            raise NotFound(f"there is no bank {bank!r}; " + (f"there are {', '.join(there)}" if there else "there are none yet"))
+        with Memory.open(bank, store=store, embedder=ctx.obj["embedder"], recipe=ctx.obj["recipe"]) as memory:
+            yield memory
+    finally:
+        store.close()
+
+
+# ---------------------------------------------------------------------- printing
+
+
+def plain(value: Any) -> Any:
+    """A dataclass as JSON can hold it."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    return value.isoformat() if isinstance(value, datetime) else value
+
+
+def show_json(value: Any) -> None:
+    click.echo(json.dumps(plain(value), ensure_ascii=False, indent=2))
+
+
+def show_line(line: Line) -> str:
+    return f"{line.seq:>6}  {line.said_at:%Y-%m-%d %H:%M}  {sentence(line)}"
+
+
+def show_hit(hit: Hit, signals: bool) -> str:
+    text = f"{hit.relevance:4.0%}  {heading(hit.line)} #{hit.line.seq}\n"
+    text += "\n".join(f"    {'>' if line.seq == hit.line.seq else ' '} {sentence(line)}" for line in hit.passage)
+    if signals:
+        text += "\n      " + "  ".join(f"{name} {value:.2f}" for name, value in hit.signals.items() if value)
+    return text
+
+
+# ---------------------------------------------------------------------- commands
+
+
+@main.command()
+@bank_option
+@click.option("--speaker", default="user", show_default=True, help="Your name, as it will be remembered.")
+@click.pass_context
+def chat(ctx: click.Context, bank: str, speaker: str) -> None:
+    """Talk in the terminal; everything you say is remembered."""
+    with opened(ctx, bank, make=True) as memory:
+        talk(memory, speaker)
+
+
+@main.command()
+@click.argument("text")
+@bank_option
+@click.option("--speaker", help="Who said it. Default: the role.")
+@click.option("--role", type=click.Choice(get_args(Role)), default="user", show_default=True)
+@click.option("--session", help="The conversation. Default: the current one; a new one after an hour of silence.")
+@click.option("--said-at", metavar="TIME", help="When it was said. Default: now.")
+@click.option("--key", help="Its name at its source; a line with a known key is not kept twice.")
+@json_option
+@click.pass_context
+def observe(ctx: click.Context, text: str, bank: str, said_at: str | None, as_json: bool, **values: Any) -> None:
+    """Remember one line. TEXT - reads it from standard input."""
+    with opened(ctx, bank, make=True) as memory:
+        said = click.get_text_stream("stdin", errors="surrogateescape").read() if text == "-" else text
+        line = memory.observe(said, said_at=moment(said_at), **values)
+        show_json(line) if as_json else click.echo(show_line(line))
+
+
+@main.command("import")
+@click.argument("file", type=click.Path(path_type=Path))
+@bank_option
+@click.option("--format", "form", metavar="NAME", help="jsonl, transcript, locomo or realtalk. Default: by the file.")
+@click.option("--only", multiple=True, help="Only this conversation of the file (locomo, realtalk).")
+@click.option("--assistant", multiple=True, help="A name that is the bot's (transcript).")
+@click.option("--tz", default="UTC", show_default=True, help="The zone of times without one.")
+@json_option
+@click.pass_context
+def import_(
+    ctx: click.Context, file: Path, bank: str, form: str | None, only: tuple[str, ...], assistant: tuple[str, ...], tz: str, as_json: bool
+) -> None:
+    """Remember a file of conversations, with the dates they were held.
+
+    The whole file is checked before the first line is kept. Importing it again adds nothing, and completes an import
+    that was cut off.
+    """
+    reader = opening.reader(file, form, only=only, assistant=assistant, tz=zone(tz))
+    total = sum(1 for _ in reader())
+    with opened(ctx, bank, make=True) as memory:
+        before = memory.stats().lines
+        with click.progressbar(length=total, label=f"{file.name} → {bank}", file=sys.stderr) as bar:
+            for batch in batches(reader()):
+                memory.observe_many(batch)
+                bar.update(len(batch))
+        after = memory.stats()
+        result = {"bank": bank, "read": total, "added": after.lines - before, "lines": after.lines, "pending": after.pending}
+    show_json(result) if as_json else click.echo("{added} of {read} lines were new; {bank} has {lines} now".format(**result))
+
+
+def zone(name: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError):
+        raise ConfigError(f"time zone {name!r} is unknown; use one like Europe/Berlin or UTC") from None
+
+
+def batches(lines: Iterator[NewLine]) -> Iterator[list[NewLine]]:
+    """The lines in lists of BATCH."""
+    batch: list[NewLine] = []
+    for line in lines:
+        batch.append(line)
+        if len(batch) == BATCH:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+@main.command()
+@click.argument("query")
+@bank_option
+@click.option("-k", default=5, show_default=True, help="How many hits.")
+@where_options
+@click.option("--as-of", metavar="TIME", help="What was known then.")
+@click.option("--why", is_flag=True, help="Show the signals behind each score.")
+@json_option
+@click.pass_context
+def recall(ctx: click.Context, query: str, bank: str, k: int, as_of: str | None, why: bool, as_json: bool, **values: Any) -> None:
+    """Find the lines that bear on QUERY, best first, each among its neighbours."""
+    chosen = where(values)
+    with opened(ctx, bank) as memory:
+        hits = memory.recall(query, k, where=chosen, as_of=moment(as_of))
+    if as_json:
+        show_json(hits)
+    else:
+        click.echo("\n\n".join(show_hit(hit, why) for hit in hits) or "nothing is remembered here yet")
+
+
+@main.command()
+@click.argument("query")
+@bank_option
+@click.option("--budget", default=1000, show_default=True, help="Tokens at most.")
+@click.option("--all", "everything", is_flag=True, help="Also when nothing seems relevant.")
+@where_options
+@click.option("--as-of", metavar="TIME", help="What was known then.")
+@json_option
+@click.pass_context
+def context(
+    ctx: click.Context, query: str, bank: str, budget: int, everything: bool, as_of: str | None, as_json: bool, **values: Any
+) -> None:
+    """Print what bears on QUERY as text for a prompt; nothing when nothing is relevant."""
+    chosen = where(values)
+    with opened(ctx, bank) as memory:
+        found = memory.context(query, budget, where=chosen, as_of=moment(as_of), gated=not everything)
+    if as_json:
+        show_json(found)
+        return
+    if found.text:
+        click.echo(found.text)
+    cut = f"; {len(found.cut)} hits were cut" if found.cut else ""
+    click.echo(f"({found.tokens} tokens, relevance {found.relevance:.0%}{cut})", err=True)
+
+
+@main.command()
+@bank_option
+@where_options
+@click.option("--after", default=0, help="Only lines behind this number.")
+@click.option("--limit", type=int, help="At most so many.")
+@click.option("--retracted", is_flag=True, help="Retracted lines too.")
+@json_option
+@click.pass_context
+def lines(ctx: click.Context, bank: str, after: int, limit: int | None, retracted: bool, as_json: bool, **values: Any) -> None:
+    """List what was said, in order."""
+    chosen = where(values)
+    with opened(ctx, bank) as memory:
+        found = memory.lines(chosen, after=after, limit=limit, retracted=retracted)
+        if as_json:
+            show_json(list(found))
+            return
+        for line in found:
+            click.echo(show_line(line))
+
+
+@main.command()
+@json_option
+@click.pass_context
+def banks(ctx: click.Context, as_json: bool) -> None:
+    """List the banks."""
+    store = opening.store(ctx.obj["store"])
+    found = store.banks()
+    store.close()
+    show_json(found) if as_json else click.echo("\n".join(found) or "there are no banks yet; begin with: everthread chat")
+
+
+@main.command()
+@bank_option
+@json_option
+@click.pass_context
+def stats(ctx: click.Context, bank: str, as_json: bool) -> None:
+    """Count what a bank holds."""
+    with opened(ctx, bank) as memory:
+        found = memory.stats()
+    if as_json:
+        show_json(found)
+        return
+    for name, value in plain(found).items():
+        click.echo(f"{name:>15}  {', '.join(map(str, value)) if isinstance(value, list) else value}")
+
+
+@main.command()
+@bank_option
+@click.option("--seq", type=int, help="The line of this number.")
+@click.option("--session", help="All lines of this session.")
+@click.option("--speaker", help="Everything this speaker said.")
+@click.option("--everything", is_flag=True, help="The whole bank.")
+@click.option("-y", "--yes", is_flag=True, help="Don't ask.")
+@json_option
+@click.pass_context
+def forget(ctx: click.Context, bank: str, yes: bool, as_json: bool, **scope: Any) -> None:
+    """Remove a line, a session, a speaker or a bank, to the last byte, and print the receipt."""
+    named = ", ".join(f"{name} {value!r}" for name, value in scope.items() if value)
+    with opened(ctx, bank) as memory:
+        if not yes:
+            click.confirm(f"Forget {named or 'nothing'} of bank {bank!r} for good?", abort=True, err=True)
+        receipt = memory.forget(**scope)
+    show_json(receipt) if as_json else click.echo(f"forgotten: {receipt.lines} lines, {receipt.forgotten_at:%Y-%m-%d %H:%M:%S} UTC")
+
+
+@main.command()
+@bank_option
+@json_option
+@click.pass_context
+def reindex(ctx: click.Context, bank: str, as_json: bool) -> None:
+    """Give every line a vector of the present embedder. May be stopped and started again."""
+    with opened(ctx, bank) as memory:
+        with click.progressbar(length=memory.stats().pending, label=f"reindex {bank}", file=sys.stderr) as bar:
+            done = memory.reindex(lambda count: bar.update(count - bar.pos))
+        result = {"bank": bank, "embedded": done, "embedder": memory.embedder.name}
+    show_json(result) if as_json else click.echo("{embedded} lines of {bank} were embedded by {embedder}".format(**result))
+
+
+@main.command()
+@bank_option
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="A file. Default: standard output.")
+@click.option("--retracted", is_flag=True, help="Retracted lines too.")
+@click.pass_context
+def export(ctx: click.Context, bank: str, output: Path | None, retracted: bool) -> None:
+    """Write a bank as JSON Lines, which `import` reads back."""
+    with opened(ctx, bank) as memory:
+        found = memory.lines(retracted=retracted)
+        if output is None:
+            jsonl.write(found, sys.stdout)
+            return
+        with output.open("w", encoding="utf-8") as file:
+            count = jsonl.write(found, file)
+    click.echo(f"{count} lines written to {output}", err=True)
+
+
+@main.command("doctor")
+@click.option("-b", "--bank", multiple=True, help="Only this bank. May be given again. Default: all.")
+@json_option
+@click.pass_context
+def doctor_(ctx: click.Context, bank: tuple[str, ...], as_json: bool) -> None:
+    """Check what is installed, where the data is, whether the model loads and whether the banks are sound."""
+    findings = list(doctor.examine(ctx.obj["store"], ctx.obj["embedder"], bank))
+    if as_json:
+        show_json(findings)
+    else:
+        for finding in findings:
+            click.echo(f"{'ok ' if finding.ok else 'BAD'}  {finding.what:<22} {finding.detail}")
+    ctx.exit(0 if all(finding.ok for finding in findings) else 1)
+
+
+main.add_command(bench)

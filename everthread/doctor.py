@@ -1,0 +1,70 @@
+"""The doctor: is everything that Everthread needs there, and are the banks sound? It changes nothing."""
+
+from __future__ import annotations
+
+import platform
+import sqlite3
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+
+import numpy as np
+
+from everthread import config
+from everthread import open as opening
+from everthread.errors import EverthreadError, NotFound
+
+NEEDED = ("numpy", "onnxruntime", "tokenizers", "pystemmer", "httpx", "click")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at."""
+
+    what: str
+    ok: bool
+    detail: str
+
+
+def examine(store: str | None, embedder: str | None, banks: Sequence[str] = ()) -> Iterator[Finding]:
+    """Look at the installation, the configuration, the model, and these banks (all, when none is named)."""
+    yield Finding("python", True, f"{platform.python_version()}, SQLite {sqlite3.sqlite_version}")
+    for package in NEEDED:
+        yield _installed(package)
+    yield Finding("store", True, store or config.load().store)
+    yield _model(embedder)
+    yield from _banks(store, banks)
+
+
+def _installed(package: str) -> Finding:
+    try:
+        return Finding(package, True, version(package))
+    except PackageNotFoundError:
+        return Finding(package, False, f"is not installed; run: pip install {package}")
+
+
+def _model(name: str | None) -> Finding:
+    try:
+        model = opening.embedder(name)
+        near, far = model.embed(["I adopted a kitten.", "The invoice is overdue."]) @ model.embed_query("my new cat")
+    except EverthreadError as error:
+        return Finding("embedder", False, str(error))
+    return Finding("embedder", bool(np.isfinite(near + far)), f"{model.name} answers")
+
+
+def _banks(store: str | None, names: Sequence[str]) -> Iterator[Finding]:
+    try:
+        kept = opening.store(store)
+        there = kept.banks()
+        if missing := sorted(set(names) - set(there)):
+            raise NotFound(f"there is no bank {missing[0]!r}")
+    except EverthreadError as error:
+        yield Finding("banks", False, str(error))
+        return
+    for bank in names or there:
+        try:
+            wrong = kept.check(bank)
+        except EverthreadError as error:
+            wrong = [str(error)]
+        yield Finding(f"bank {bank}", not wrong, "; ".join(wrong) or "sound")
+    kept.close()

@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from everthread.bench.metrics import KS
+from everthread.bench.questions import Conversation, Question
+from everthread.bench.run import THRESHOLDS, gate_curve, renamed, run
+from everthread.errors import BadInput
+from everthread.types import NewLine
+
+BEGUN = datetime(2024, 5, 1, tzinfo=UTC)
+
+
+def conversation(name: str, speakers: tuple[str, str], facts: list[str], questions: list[Question]) -> Conversation:
+    ids = tuple(f"{name}{number}" for number in range(len(facts)))
+    lines = tuple(
+        NewLine(fact, speakers[n % 2], said_at=BEGUN + timedelta(minutes=n), session="s", key=f"{name}:{n}")
+        for n, fact in enumerate(facts)
+    )
+    return Conversation(name, lines, ids, tuple(questions), speakers, unresolved=1, left_out=2)
+
+
+GARDEN = conversation(
+    "garden",
+    ("Ida", "Tom"),
+    ["I planted a walnut tree.", "The roof leaks again.", "My parrot speaks Danish.", "We sold the old tractor."],
+    [
+        Question("Who planted the walnut tree?", frozenset({"garden0"}), "plants"),
+        Question("Which language does the parrot speak?", frozenset({"garden2"}), "animals"),
+        Question("Does the roof leak?", frozenset({"garden1"}), "plants", after=2),
+    ],
+)
+HARBOUR = conversation(
+    "harbour",
+    ("Ada", "Ben"),
+    ["The lighthouse was painted white.", "Our ferry leaves at nine."],
+    [Question("When does the ferry leave, Ben?", frozenset({"harbour1"}), "times")],
+)
+
+
+def test_every_question_is_asked_and_every_figure_is_there() -> None:
+    told: list[tuple[int, int]] = []
+    report = run([GARDEN, HARBOUR], dataset="sample", embedder="hash", progress=lambda *step: told.append(step))
+    assert (report.dataset, report.recipe, report.questions) == ("sample", "default", 4)
+    assert (report.left_out, report.unresolved) == (4, 2)
+    assert told == [(n, 8) for n in range(1, 9)]
+    assert {name: category.questions for name, category in report.categories.items()} == {
+        "plants": 2,
+        "animals": 1,
+        "times": 1,
+    }
+    assert report.recall[5] == report.recall[50] == 1  # no bank has more than four lines
+    assert report.gold_in_context == {500: 1, 1000: 1, 2000: 1}
+    assert 0 < report.ndcg10 <= 1
+    assert 0 < report.latency_p50 <= report.latency_p95
+    assert list(report.recall) == list(KS)
+    assert report.false_injection
+    assert [point.threshold for point in report.false_injection.curve] == list(THRESHOLDS)
+
+
+def test_a_question_does_not_see_what_was_said_after_it() -> None:
+    early = Question("Which language does the parrot speak?", frozenset({"garden2"}), "animals", after=2)
+    seen = Conversation("g", GARDEN.lines, GARDEN.ids, (early,), GARDEN.speakers)
+    assert run([seen], dataset="sample", embedder="hash").recall[50] == 0
+
+
+def test_one_conversation_alone_has_no_false_injection() -> None:
+    report = run([HARBOUR], dataset="sample", embedder="hash")
+    assert report.false_injection is None
+
+
+def test_without_questions_there_is_nothing_to_measure() -> None:
+    silent = Conversation("silent", HARBOUR.lines, HARBOUR.ids, (), HARBOUR.speakers)
+    for conversations in ([], [silent]):
+        with pytest.raises(BadInput, match="sample has no question with gold"):
+            run(conversations, dataset="sample", embedder="hash")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("What did Ida's aunt tell Tom?", "What did Tom's aunt tell Zoë?"),
+        ("Idaho and Tomato", "Idaho and Tomato"),
+        ("IDA, ida and Ida!", "IDA, ida and Tom!"),
+        ("Ida在公园", "Tom在公园"),
+    ],
+)
+def test_names_are_replaced_as_whole_words_and_all_at_once(text: str, expected: str) -> None:
+    assert renamed(text, ("Ida", "Tom"), ("Tom", "Zoë")) == expected
+
+
+def test_first_names_stand_for_whole_names() -> None:
+    names, others = ("Ana Lima", "Assistant"), ("Bo Chen", "Assistant")
+    assert renamed("Ana Lima, or Ana", names, others) == "Bo Chen, or Bo"
+
+
+def test_without_names_nothing_is_replaced() -> None:
+    assert renamed("Ida", (), ("Tom",)) == "Ida"
+
+
+@given(st.lists(st.floats(0, 1), max_size=20))
+def test_a_stricter_gate_never_lets_more_through(relevance: list[float]) -> None:
+    curve = gate_curve(relevance, relevance, [])
+    assert all(a.kept >= b.kept and a.unchanged >= b.unchanged for a, b in pairwise(curve))
+    assert curve[0].kept == (1 if relevance else 0)
+    assert all(point.mapped == 0 for point in curve)

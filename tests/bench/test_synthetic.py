@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+from collections import Counter
+
+from everthread.bench import synthetic
+
+
+def test_the_same_lines_come_each_time_and_whatever_the_amount() -> None:
+    few, many = list(synthetic.lines(30)), list(synthetic.lines(90))
+    assert few == many[:30]
+    assert list(synthetic.lines(30, seed=1)) != few
+
+
+def test_lines_are_lifelike() -> None:
+    lines = list(synthetic.lines(4000))
+    words = Counter(word for line in lines for word in line.text.lower().rstrip(".").split())
+    assert 17 < words.total() / len(lines) < 25
+    assert words.most_common(1)[0][0] == "the"
+    assert 5_000 < len(words) <= synthetic.VOCABULARY
+    assert len({line.session for line in lines}) == 200
+    assert {line.speaker for line in lines} == set(synthetic.SPEAKERS)
+    assert len({line.key for line in lines}) == 4000
+    assert [line.said_at for line in lines] == sorted(line.said_at for line in lines if line.said_at)
+
+
+def test_sessions_dwell_on_their_topic() -> None:
+    words = [word for line in synthetic.session(7) for word in line.text.lower().rstrip(".").split()]
+    made_up = [word for word in words if word not in synthetic.FUNCTION_WORDS]
+    assert Counter(made_up).most_common(1)[0][1] >= 4
+
+
+def test_queries_come_from_lines_that_are_not_in_the_bank() -> None:
+    asked = synthetic.queries(50, behind=1000)
+    assert len(asked) == 50
+    assert asked == synthetic.queries(50, behind=1000)
+    assert all(query.startswith("What did ") and query.endswith("?") for query in asked)
+    assert not {line.session for line in synthetic.lines(1000)} & {synthetic.session(51)[0].session}
