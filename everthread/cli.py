@@ -1,4 +1,4 @@
-"""The command line. Each command is a thin layer over `Memory`; it parses, calls, prints, and knows no SQL or scores."""
+"""The command line. Each command is a thin layer over `Memory`: it parses, calls and prints."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import click
 
-from everthread import __version__, config, doctor
+from everthread import __version__, doctor
 from everthread import open as opening
 from everthread.bench.commands import bench
 from everthread.errors import BadInput, ConfigError, EverthreadError, NotFound
@@ -22,7 +22,7 @@ from everthread.memory import BATCH, Memory
 from everthread.prompt.layout import heading, sentence
 from everthread.talk import talk
 from everthread.transfer import jsonl
-from everthread.types import Hit, Line, NewLine, Role, Where, now
+from everthread.types import Hit, Line, NewLine, Role, Where
 
 Command = TypeVar("Command", bound=Callable[..., None])
 
@@ -44,7 +44,7 @@ class Group(click.Group):
 @click.option("--embedder", metavar="NAME", help="minilm (default), hash, a model's folder, or https://host/v1#model.")
 @click.option("--recipe", metavar="NAME", help="How it remembers. Default: default.")
 @click.pass_context
-def main(ctx: click.Context, store: str | None, embedder: str | None, recipe: str | None) -> None:
+def main(ctx: click.Context, /, store: str | None, embedder: str | None, recipe: str | None) -> None:
     """Everthread: long-term memory for chatbots. Every conversation, for years, on this machine alone.
 
     \b
@@ -59,9 +59,9 @@ def main(ctx: click.Context, store: str | None, embedder: str | None, recipe: st
 
 
 def bank_option(command: Command) -> Command:
-    return click.option("-b", "--bank", default="default", show_default=True, help="Which memory: any text, like alice.")(
-        command
-    )
+    return click.option(
+        "-b", "--bank", default="default", show_default=True, help="Which memory: any text, like alice."
+    )(command)
 
 
 def json_option(command: Command) -> Command:
@@ -93,17 +93,21 @@ def moment(text: str | None) -> datetime | None:
 
 def where(values: dict[str, Any]) -> Where:
     """The filter of `where_options`, taken out of the command's values."""
-    session, speaker, role, since, until = (values.pop(name) for name in ("session", "speaker", "role", "since", "until"))
+    session, speaker, role, since, until = (
+        values.pop(name) for name in ("session", "speaker", "role", "since", "until")
+    )
     return Where(session or None, speaker or None, role or None, None, moment(since), moment(until))
 
 
 @contextmanager
-def opened(ctx: click.Context, bank: str, make: bool = False) -> Iterator[Memory]:
+def opened(ctx: click.Context, /, bank: str, make: bool = False) -> Iterator[Memory]:
     """The memory of a bank. A bank that is only read must be there, so that a mistyped name is not a new bank."""
     store = opening.store(ctx.obj["store"])
     try:
         if not make and bank not in (there := store.banks()):
-            raise NotFound(f"there is no bank {bank!r}; " + (f"there are {', '.join(there)}" if there else "there are none yet"))
+            raise NotFound(
+                f"there is no bank {bank!r}; " + (f"there are {', '.join(there)}" if there else "there are none yet")
+            )
         with Memory.open(bank, store=store, embedder=ctx.obj["embedder"], recipe=ctx.obj["recipe"]) as memory:
             yield memory
     finally:
@@ -147,7 +151,7 @@ def show_hit(hit: Hit, signals: bool) -> str:
 @bank_option
 @click.option("--speaker", default="user", show_default=True, help="Your name, as it will be remembered.")
 @click.pass_context
-def chat(ctx: click.Context, bank: str, speaker: str) -> None:
+def chat(ctx: click.Context, /, bank: str, speaker: str) -> None:
     """Talk in the terminal; everything you say is remembered."""
     with opened(ctx, bank, make=True) as memory:
         talk(memory, speaker)
@@ -163,10 +167,10 @@ def chat(ctx: click.Context, bank: str, speaker: str) -> None:
 @click.option("--key", help="Its name at its source; a line with a known key is not kept twice.")
 @json_option
 @click.pass_context
-def observe(ctx: click.Context, text: str, bank: str, said_at: str | None, as_json: bool, **values: Any) -> None:
+def observe(ctx: click.Context, /, text: str, bank: str, said_at: str | None, as_json: bool, **values: Any) -> None:
     """Remember one line. TEXT - reads it from standard input."""
     with opened(ctx, bank, make=True) as memory:
-        said = click.get_text_stream("stdin", errors="surrogateescape").read() if text == "-" else text
+        said = sys.stdin.read() if text == "-" else text
         line = memory.observe(said, said_at=moment(said_at), **values)
         show_json(line) if as_json else click.echo(show_line(line))
 
@@ -181,7 +185,14 @@ def observe(ctx: click.Context, text: str, bank: str, said_at: str | None, as_js
 @json_option
 @click.pass_context
 def import_(
-    ctx: click.Context, file: Path, bank: str, form: str | None, only: tuple[str, ...], assistant: tuple[str, ...], tz: str, as_json: bool
+    ctx: click.Context,
+    file: Path,
+    bank: str,
+    form: str | None,
+    only: tuple[str, ...],
+    assistant: tuple[str, ...],
+    tz: str,
+    as_json: bool,
 ) -> None:
     """Remember a file of conversations, with the dates they were held.
 
@@ -197,8 +208,16 @@ def import_(
                 memory.observe_many(batch)
                 bar.update(len(batch))
         after = memory.stats()
-        result = {"bank": bank, "read": total, "added": after.lines - before, "lines": after.lines, "pending": after.pending}
-    show_json(result) if as_json else click.echo("{added} of {read} lines were new; {bank} has {lines} now".format(**result))
+        result = {
+            "bank": bank,
+            "read": total,
+            "added": after.lines - before,
+            "lines": after.lines,
+            "pending": after.pending,
+        }
+    show_json(result) if as_json else click.echo(
+        "{added} of {read} lines were new; {bank} has {lines} now".format(**result)
+    )
 
 
 def zone(name: str) -> ZoneInfo:
@@ -229,7 +248,9 @@ def batches(lines: Iterator[NewLine]) -> Iterator[list[NewLine]]:
 @click.option("--why", is_flag=True, help="Show the signals behind each score.")
 @json_option
 @click.pass_context
-def recall(ctx: click.Context, query: str, bank: str, k: int, as_of: str | None, why: bool, as_json: bool, **values: Any) -> None:
+def recall(
+    ctx: click.Context, /, query: str, bank: str, k: int, as_of: str | None, why: bool, as_json: bool, **values: Any
+) -> None:
     """Find the lines that bear on QUERY, best first, each among its neighbours."""
     chosen = where(values)
     with opened(ctx, bank) as memory:
@@ -250,7 +271,15 @@ def recall(ctx: click.Context, query: str, bank: str, k: int, as_of: str | None,
 @json_option
 @click.pass_context
 def context(
-    ctx: click.Context, query: str, bank: str, budget: int, everything: bool, as_of: str | None, as_json: bool, **values: Any
+    ctx: click.Context,
+    /,
+    query: str,
+    bank: str,
+    budget: int,
+    everything: bool,
+    as_of: str | None,
+    as_json: bool,
+    **values: Any,
 ) -> None:
     """Print what bears on QUERY as text for a prompt; nothing when nothing is relevant."""
     chosen = where(values)
@@ -273,7 +302,9 @@ def context(
 @click.option("--retracted", is_flag=True, help="Retracted lines too.")
 @json_option
 @click.pass_context
-def lines(ctx: click.Context, bank: str, after: int, limit: int | None, retracted: bool, as_json: bool, **values: Any) -> None:
+def lines(
+    ctx: click.Context, /, bank: str, after: int, limit: int | None, retracted: bool, as_json: bool, **values: Any
+) -> None:
     """List what was said, in order."""
     chosen = where(values)
     with opened(ctx, bank) as memory:
@@ -288,19 +319,21 @@ def lines(ctx: click.Context, bank: str, after: int, limit: int | None, retracte
 @main.command()
 @json_option
 @click.pass_context
-def banks(ctx: click.Context, as_json: bool) -> None:
+def banks(ctx: click.Context, /, as_json: bool) -> None:
     """List the banks."""
     store = opening.store(ctx.obj["store"])
     found = store.banks()
     store.close()
-    show_json(found) if as_json else click.echo("\n".join(found) or "there are no banks yet; begin with: everthread chat")
+    show_json(found) if as_json else click.echo(
+        "\n".join(found) or "there are no banks yet; begin with: everthread chat"
+    )
 
 
 @main.command()
 @bank_option
 @json_option
 @click.pass_context
-def stats(ctx: click.Context, bank: str, as_json: bool) -> None:
+def stats(ctx: click.Context, /, bank: str, as_json: bool) -> None:
     """Count what a bank holds."""
     with opened(ctx, bank) as memory:
         found = memory.stats()
@@ -320,27 +353,31 @@ def stats(ctx: click.Context, bank: str, as_json: bool) -> None:
 @click.option("-y", "--yes", is_flag=True, help="Don't ask.")
 @json_option
 @click.pass_context
-def forget(ctx: click.Context, bank: str, yes: bool, as_json: bool, **scope: Any) -> None:
+def forget(ctx: click.Context, /, bank: str, yes: bool, as_json: bool, **scope: Any) -> None:
     """Remove a line, a session, a speaker or a bank, to the last byte, and print the receipt."""
     named = ", ".join(f"{name} {value!r}" for name, value in scope.items() if value)
     with opened(ctx, bank) as memory:
         if not yes:
             click.confirm(f"Forget {named or 'nothing'} of bank {bank!r} for good?", abort=True, err=True)
         receipt = memory.forget(**scope)
-    show_json(receipt) if as_json else click.echo(f"forgotten: {receipt.lines} lines, {receipt.forgotten_at:%Y-%m-%d %H:%M:%S} UTC")
+    show_json(receipt) if as_json else click.echo(
+        f"forgotten: {receipt.lines} lines, {receipt.forgotten_at:%Y-%m-%d %H:%M:%S} UTC"
+    )
 
 
 @main.command()
 @bank_option
 @json_option
 @click.pass_context
-def reindex(ctx: click.Context, bank: str, as_json: bool) -> None:
+def reindex(ctx: click.Context, /, bank: str, as_json: bool) -> None:
     """Give every line a vector of the present embedder. May be stopped and started again."""
     with opened(ctx, bank) as memory:
         with click.progressbar(length=memory.stats().pending, label=f"reindex {bank}", file=sys.stderr) as bar:
             done = memory.reindex(lambda count: bar.update(count - bar.pos))
         result = {"bank": bank, "embedded": done, "embedder": memory.embedder.name}
-    show_json(result) if as_json else click.echo("{embedded} lines of {bank} were embedded by {embedder}".format(**result))
+    show_json(result) if as_json else click.echo(
+        "{embedded} lines of {bank} were embedded by {embedder}".format(**result)
+    )
 
 
 @main.command()
@@ -348,7 +385,7 @@ def reindex(ctx: click.Context, bank: str, as_json: bool) -> None:
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="A file. Default: standard output.")
 @click.option("--retracted", is_flag=True, help="Retracted lines too.")
 @click.pass_context
-def export(ctx: click.Context, bank: str, output: Path | None, retracted: bool) -> None:
+def export(ctx: click.Context, /, bank: str, output: Path | None, retracted: bool) -> None:
     """Write a bank as JSON Lines, which `import` reads back."""
     with opened(ctx, bank) as memory:
         found = memory.lines(retracted=retracted)
@@ -364,7 +401,7 @@ def export(ctx: click.Context, bank: str, output: Path | None, retracted: bool) 
 @click.option("-b", "--bank", multiple=True, help="Only this bank. May be given again. Default: all.")
 @json_option
 @click.pass_context
-def doctor_(ctx: click.Context, bank: tuple[str, ...], as_json: bool) -> None:
+def doctor_(ctx: click.Context, /, bank: tuple[str, ...], as_json: bool) -> None:
     """Check what is installed, where the data is, whether the model loads and whether the banks are sound."""
     findings = list(doctor.examine(ctx.obj["store"], ctx.obj["embedder"], bank))
     if as_json:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
@@ -54,6 +54,14 @@ BATCH = 256  # lines embedded and written together by observe_many: one fsync ea
 COOLDOWN = 30.0  # seconds without trying an embedder that has just failed, so that lines are kept at once meanwhile
 
 Progress = Callable[[int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the gate says of a query as a whole."""
+
+    relevance: float
+    passes: bool
 
 
 class Memory:
@@ -188,10 +196,11 @@ class Memory:
         found = search.search(self.store, self.bank, self.embedder.name, asked, vector, corpus, allowed)
         return found, fuse.signals(asked, found)
 
-    def _recall(self, query: str, k: int, where: Where | None, as_of: datetime | None) -> tuple[list[Hit], float]:
+    def _recall(self, query: str, k: int, where: Where | None, as_of: datetime | None) -> tuple[list[Hit], Verdict]:
         found, signals = self.measure(query, where=where, as_of=as_of)
-        scores = fuse.score(signals, self.recipe.weights(found.corpus))
-        relevance = gate.relevance(signals, scores)
+        head = self.recipe.head(found.corpus)
+        scores = fuse.score(signals, head.weights)
+        chances = gate.chances(head.hit, scores)
         best = np.argsort(-scores, kind="stable")[:k]
         seqs, width = found.seqs[best].tolist(), self.recipe.width
         around = {line.seq: line for line in self.store.get(self.bank, expand.neighbours(seqs, width))}
@@ -199,14 +208,15 @@ class Memory:
             Hit(
                 around[seq],
                 float(scores[at]),
-                float(relevance.each[at]),
+                float(chances[at]),
                 {name: float(values[at]) for name, values in signals.items()},
                 expand.passage(around[seq], around, width),
             )
             for seq, at in zip(seqs, best.tolist(), strict=True)
             if seq in around  # it may have been forgotten meanwhile
         ]
-        return hits, relevance.whole
+        whole = head.whole.at(gate.evidence(found, signals, scores))
+        return hits, Verdict(whole, whole >= head.threshold)
 
     def _embed_query(self, text: str) -> Vector | None:
         if time.monotonic() < self._retry_at or (unspaced(text) and not getattr(self.embedder, "multilingual", True)):
@@ -234,11 +244,11 @@ class Memory:
         earlier turns stay in view for a while (the relevance buffer). Raises BadQuery.
         """
         _positive(budget, "budget")
-        hits, relevance = self._recall(query, self.recipe.hits, where, as_of)
-        if gated and relevance < self.recipe.threshold:
+        hits, verdict = self._recall(query, self.recipe.hits, where, as_of)
+        if gated and not verdict.passes:
             hits = []
         held = self._held(session, hits) if session is not None else []
-        return fit(hits, held, budget, count, relevance)
+        return fit(hits, held, budget, count, verdict.relevance)
 
     def _held(self, session: str, hits: Sequence[Hit]) -> list[Line]:
         """Push the best hits' passages into the session's buffer; the lines it holds, the newest passage first."""

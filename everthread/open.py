@@ -72,9 +72,14 @@ Reader = Callable[[], Iterator[NewLine]]
 
 
 def reader(
-    path: Path, form: str | None = None, *, only: Collection[str] = (), assistant: Collection[str] = (), tz: tzinfo = UTC
+    path: Path,
+    form: str | None = None,
+    *,
+    only: Collection[str] = (),
+    assistant: Collection[str] = (),
+    tz: tzinfo = UTC,
 ) -> Reader:
-    """What reads a file of this format, or of the one its name and beginning tell; each call reads it from the start."""
+    """What reads a file of this format, or of the one its name and beginning tell; each call reads it anew."""
     form = form or _form(path)
     readers: dict[str, Reader] = {
         "jsonl": lambda: jsonl.read(path, tz=tz),

@@ -1,4 +1,4 @@
-"""A conversation in the terminal. Without a language model the bot answers by showing what it remembers, and says so."""
+"""A conversation in the terminal. Without a language model the bot shows what it remembers, and says so."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ Whatever you type is remembered. Commands:
   /quit    end (so do Ctrl-D and Ctrl-C)"""
 
 
-def talk(memory: Memory, speaker: str, read: Callable[[str], str] = input, write: Callable[[str], None] = print) -> None:
+def talk(
+    memory: Memory, speaker: str, read: Callable[[str], str] = input, write: Callable[[str], None] = print
+) -> None:
     """Talk until the person ends it. read and write are the terminal's."""
     if sys.stdin.isatty():
         import readline  # noqa: F401  (gives `input` line editing and history)
@@ -71,7 +73,8 @@ def command(memory: Memory, said: str, last: Context | None) -> str:
         return why(last)
     if said == "/stats":
         stats = memory.stats()
-        return f"{stats.lines} lines in {stats.sessions} sessions by {', '.join(stats.speakers)}, {stats.bytes / 1e6:.1f} MB"
+        who = ", ".join(stats.speakers)
+        return f"{stats.lines} lines in {stats.sessions} sessions by {who}, {stats.bytes / 1e6:.1f} MB"
     if said == "/help":
         return HELP
     return f"{said.split()[0]} is no command. {HELP}"

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 
-RIDGE = 0.01  # on standardised signals; keeps a signal that hardly occurs from taking any value
+RIDGE = 0.03  # on standardised signals; keeps a signal that hardly occurs from taking any value
 NEGATIVES = 300  # candidates kept of a question, the best by a rough score; the rest never comes near the top
 STEPS = 30
 
@@ -87,3 +87,18 @@ def leave_one_out(examples: Sequence[Example]) -> Mapping[str, Floats]:
     """For each conversation the weights fitted on all others."""
     groups = dict.fromkeys(example.group for example in examples)
     return {out: fit([example for example in examples if example.group != out]) for out in groups}
+
+
+def logistic(values: Floats, wanted: npt.NDArray[np.bool_], importance: Floats) -> tuple[float, Floats]:
+    """(bias, (S,) weights) of the curve that makes the wanted rows likeliest, each row of its own importance."""
+    spread, middle = values.std(axis=0) + 1e-9, values.mean(axis=0)
+    design = np.column_stack([np.ones(len(values)), (values - middle) / spread])  # (N, S + 1)
+    ridge = 1e-3 * np.eye(design.shape[1])
+    weights = np.zeros(design.shape[1])
+    share = importance / importance.sum()
+    for _ in range(STEPS):
+        chance = 1 / (1 + np.exp(-design @ weights))
+        gradient = design.T @ (share * (chance - wanted)) + ridge @ weights
+        weights -= np.linalg.solve((design.T * (share * chance * (1 - chance))) @ design + ridge, gradient)
+    slope = weights[1:] / spread
+    return float(weights[0] - slope @ middle), np.asarray(slope)

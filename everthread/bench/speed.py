@@ -1,8 +1,8 @@
 """How fast, how large: observing, importing and recalling in banks of growing size, beside a plain baseline.
 
-The lines are synthetic (`synthetic.py`). To build a million of them in minutes, their vectors come from `BulkEmbedder`; every
-call that is timed still pays for the real model. The baseline is what one would write in an afternoon: an exact scan of
-float32 vectors with numpy, and SQLite's FTS5 asked for any of the words, over the same lines in the same run.
+The lines are synthetic (`synthetic.py`). To build a million of them in minutes, their vectors come from `BulkEmbedder`;
+every call that is timed still pays for the real model. The baseline is what one would write in an afternoon: an exact
+scan of float32 vectors with numpy, and SQLite's FTS5 asked for any of the words, over the same lines in the same run.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ class Baseline:
 def speed(
     sizes: Sequence[int] = SIZES, *, embedder: str | None = None, progress: Progress | None = None
 ) -> list[Speed]:
-    """Measure at each size, in temporary folders. embedder is the name of the real model; None is the configured one."""
+    """Measure at each size, in temporary folders. embedder names the real model; None is the configured one."""
     if not sizes or min(sizes) < 1:
         raise BadInput(f"sizes must be whole numbers from 1, got {list(sizes)}; try 1000,10000")
     tell = progress or (lambda _: None)
@@ -188,7 +188,8 @@ def recall_once(folder: str, embedder: str) -> None:
 
 def _measure(size: int, real: Embedder, name: str | None, tell: Progress) -> Speed:
     bulk = BulkEmbedder(real)
-    asked = synthetic.queries(QUERIES, size + OBSERVED)
+    unheard = list(synthetic.lines(OBSERVED, behind=size))
+    asked = synthetic.queries(QUERIES, behind=size + OBSERVED)
     with tempfile.TemporaryDirectory(prefix="everthread-speed-") as folder:
         tell(f"{size:,} lines: building")
         with Memory.open(BANK, store=Path(folder) / "banks", embedder=bulk) as bank:
@@ -204,14 +205,10 @@ def _measure(size: int, real: Embedder, name: str | None, tell: Progress) -> Spe
         cold, resident = _fresh(Path(folder) / "banks", name)
         tell(f"{size:,} lines: observing")
         with Memory.open(BANK, store=Path(folder) / "banks", embedder=bulk) as bank:
-            observe = _time(lambda line: bank.observe_many([line]), _unheard(size))
+            observe = _time(lambda line: bank.observe_many([line]), unheard)
         tell(f"{size:,} lines: the baseline")
         baseline, baseline_bytes = _baseline(Path(folder) / "baseline.db", size, bulk, asked)
     return Speed(size, observe, recall, cold, resident, disk, rate, 0.0, baseline, baseline_bytes)
-
-
-def _unheard(size: int) -> list[NewLine]:
-    return list(islice(synthetic.lines(size + OBSERVED), size, None))
 
 
 def _baseline(path: Path, size: int, bulk: BulkEmbedder, asked: Sequence[str]) -> tuple[Timing, int]:
@@ -225,11 +222,11 @@ def _baseline(path: Path, size: int, bulk: BulkEmbedder, asked: Sequence[str]) -
 def _import_rate(real: Embedder) -> float:
     """Lines a second through the whole of observe_many with the real model, the model loaded."""
     real.embed(["warm"])
-    with tempfile.TemporaryDirectory(prefix="everthread-speed-") as folder:
-        with Memory.open(BANK, store=folder, embedder=real) as bank:
-            begun = time.perf_counter()
-            bank.observe_many(synthetic.lines(SAMPLE))
-            return SAMPLE / (time.perf_counter() - begun)
+    place = tempfile.TemporaryDirectory(prefix="everthread-speed-")
+    with place as folder, Memory.open(BANK, store=folder, embedder=real) as bank:
+        begun = time.perf_counter()
+        bank.observe_many(synthetic.lines(SAMPLE))
+        return SAMPLE / (time.perf_counter() - begun)
 
 
 def _fresh(folder: Path, name: str | None) -> tuple[float, int]:

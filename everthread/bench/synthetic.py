@@ -2,6 +2,7 @@
 
 Words are real English function words at the top of a Zipf curve and made-up ones below. Each session dwells on a few
 topic words, and topics come back after a while. The n-th session is the same whatever the number of lines asked for.
+A made-up word is two or three pieces to a tokenizer where an English one is one, so models are a little slower on it.
 """
 
 from __future__ import annotations
@@ -27,15 +28,17 @@ BEGUN = datetime(2015, 1, 1, 18, tzinfo=UTC)
 APART = timedelta(hours=2)  # between sessions: a million lines then span eleven years
 
 FUNCTION_WORDS = (
-    "the i you and to a it of that in is was we for on my with have do but so this not be me at what just are like your"
-    " they he she all about out there if when up get know had no can one how been would from time really will go has think"
-    " who an or them her his did some more now were good then see as by too want could very their our him any new back"
+    "the i you and to a it of that in is was we for on my with have do but so this not be me at what just are "
+    "like your they he she all about out there if when up get know had no can one how been would from time really "
+    "will go has think who an or them her his did some more now were good then see as by too want could very "
+    "their our him any"
 ).split()
 
 
-def lines(amount: int, seed: int = 0) -> Iterator[NewLine]:
-    """So many lines, in the order they were said, with keys."""
-    return islice((line for number in count() for line in session(number, seed)), amount)
+def lines(amount: int, seed: int = 0, behind: int = 0) -> Iterator[NewLine]:
+    """So many lines, in the order they were said, with keys; none of them among the first `behind` ones."""
+    first = -(-behind // SESSION)
+    return islice((line for number in count(first) for line in session(number, seed)), amount)
 
 
 def session(number: int, seed: int = 0) -> list[NewLine]:
@@ -61,10 +64,9 @@ def session(number: int, seed: int = 0) -> list[NewLine]:
 
 
 def queries(amount: int, behind: int, seed: int = 0) -> list[str]:
-    """Questions made of words from lines that come after the first `behind` ones, and so are in no bank of that size."""
+    """Questions in the words of lines that come after the first `behind` ones, and so are in no bank of that size."""
     rng = np.random.default_rng((seed, behind, 1))
-    held_out = islice((line for number in count(behind // SESSION + 1) for line in session(number, seed)), amount)
-    return [_question(line, rng) for line in held_out]
+    return [_question(line, rng) for line in lines(amount, seed, behind)]
 
 
 def _question(line: NewLine, rng: np.random.Generator) -> str:

@@ -264,7 +264,7 @@ class RemoteEmbedder:
         reply = self._post([clean(text) if text.strip() else "." for text in texts])
         try:
             vectors = _vectors_of(reply.json(), len(texts))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise self._unavailable(f"sent a bad reply: {error}", "check that this is an embedding model") from error
         with self._lock:
             self._dim = self._dim or vectors.shape[1]
@@ -337,16 +337,17 @@ def _vectors_of(reply: object, count: int) -> Vectors:
         raise ValueError("it has no list named 'data'")
     if len(data) != count:
         raise ValueError(f"{len(data)} vectors for {count} texts")
-    if sorted(item.get("index", place) for place, item in enumerate(data)) != list(range(count)):
+    places = [item.get("index", place) for place, item in enumerate(data)]
+    if not all(isinstance(place, int) for place in places) or sorted(places) != list(range(count)):
         raise ValueError("the indexes of its vectors are not 0, 1, 2 …")
-    ordered = [item for _, item in sorted(enumerate(data), key=lambda pair: pair[1].get("index", pair[0]))]
     try:
-        rows = np.array([item.get("embedding") for item in ordered], dtype=np.float64)  # (N, D)
-    except (TypeError, ValueError):
+        rows = np.array([data[i].get("embedding") for i in np.argsort(places)], dtype=np.float64)  # (N, D)
+    except (TypeError, ValueError, OverflowError):
         raise ValueError("its vectors differ in length or hold something else than numbers") from None
     if rows.ndim != 2 or rows.shape[1] == 0 or not np.isfinite(rows).all():
         raise ValueError("its vectors are empty or hold numbers that are not finite")
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)  # (N, 1)
+    with np.errstate(over="ignore"):
+        lengths = np.linalg.norm(rows, axis=1, keepdims=True)  # (N, 1)
     if not (lengths > 0).all() or not np.isfinite(lengths).all():
         raise ValueError("a vector has no length, or too much")
     return np.asarray(rows / lengths, dtype=np.float32)

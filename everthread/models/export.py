@@ -20,6 +20,7 @@ import json
 import logging
 import sys
 import tempfile
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -179,7 +180,7 @@ def _trace(encoder: torch.nn.Module, recipe: Recipe, path: Path) -> None:
 
     ids = torch.tensor([[5, 6, 7, 8], [5, 6, 7, 0]])
     shape = {0: torch.export.Dim("texts"), 1: torch.export.Dim("tokens")}
-    with torch.no_grad():
+    with torch.no_grad(), warnings.catch_warnings(action="ignore"):  # of torch's own inner workings
         torch.onnx.export(
             Sentence().eval(),
             (ids, (ids > 0).long()),

@@ -15,7 +15,7 @@ from everthread.observe.units import ASKS, ENDS_ASKING, TELLS_TIME
 from everthread.recall.bm25 import idf, saturation
 from everthread.recall.rewrite import Date, Query
 from everthread.recall.search import AFTER, BEFORE, Found
-from everthread.stores.base import Corpus, Postings, Rows
+from everthread.stores.base import Postings, Rows
 
 Floats = npt.NDArray[np.float32]
 Signals = dict[str, Floats]  # name -> (C,)
@@ -28,16 +28,20 @@ assert max(WINDOW) == AFTER
 SIGNALS = (
     "cosine",  # of the stripped question to the line, its nearest piece
     "cosine_near",  # mean over the line and its two neighbours in the session
-    "bm25_window",  # over the line and its neighbours, WINDOW
-    "bm25_session",  # over the whole session
+    "cosine_session",  # of the best candidate in the session
+    "bm25_window",  # over the line and its neighbours, WINDOW; divided by the root of the question's idf mass
+    "bm25_session",  # over the whole session; likewise
     "share",  # of the question's idf mass, what stands in the line itself
+    "share_window",  # and in its window; for the gate
     "asks",  # the line holds a question
     "length",  # log of one more than its terms
     "speaker",  # +1 said by the only speaker named in the question, -1 by another one
+    "person",  # said by the person, not by the bot
     "day",  # said on a day that the question names
     "month",  # said in a month that the question names
     "answers",  # the line before it, in the session, ends in a question
     "time",  # the question wants a time and the line tells one
+    "age",  # minus the log of one more than the sessions since
 )
 UNKNOWN_COSINE = 0.2  # stands in for a line without a vector: about the mean cosine of a question to any line
 
@@ -54,14 +58,17 @@ def signals(query: Query, found: Found) -> Signals:
         "cosine": cosine[at],
         "cosine_near": (cosine[at] + near.value(cosine, -1) + near.value(cosine, 1))
         / (1 + near.inside(-1) + near.inside(1)),
+        "cosine_session": _best_of_session(rows.session[at], cosine[at]),
         **_words(found, near),
         "asks": ((rows.marks[at] & ASKS) > 0).astype(np.float32),
         "length": np.log1p(rows.length[at]),
         "speaker": _speaker(query, [rows.speaker[i] for i in at]),
+        "person": 1 - rows.assistant[at].astype(np.float32),
         "day": _said_on(query.dates, rows.said_at[at], whole_month=False),
         "month": _said_on(query.dates, rows.said_at[at], whole_month=True),
         "answers": asked,
         "time": ((rows.marks[at] & TELLS_TIME) > 0).astype(np.float32) * query.wants_time,
+        "age": -np.log1p((found.corpus.last_session - rows.session[at]).astype(np.float32)),
     }
 
 
@@ -94,38 +101,54 @@ class _Neighbours:
         return self.index(step)[1]
 
 
+def _best_of_session(session: npt.NDArray[np.int64], cosine: Floats) -> Floats:
+    sessions, inverse = np.unique(session, return_inverse=True)
+    best = np.full(len(sessions), -1, np.float32)
+    np.maximum.at(best, inverse, cosine)
+    return best[inverse]
+
+
 def _words(found: Found, near: _Neighbours) -> Signals:
-    """The three lexical signals, from the records of the query's terms alone."""
+    """The lexical signals, from the records of the query's terms alone."""
     rows, at, corpus = found.rows, found.at, found.corpus
     steps = {step: near.index(step) for step in WINDOW}
-    length = _in_window(steps, rows.length, rows.head_length)
-    mean_window = corpus.mean_length * sum(WINDOW.values())
-    mean_session = corpus.terms / max(corpus.sessions, 1)
+    length = _in_window(steps, rows.length, rows.head_length, dict.fromkeys(WINDOW, 1.0))
+    mean_window = corpus.mean(corpus.terms) + (len(WINDOW) - 1) * corpus.mean(corpus.head_terms)
     sessions, inverse = np.unique(rows.session[at], return_index=True, return_inverse=True)[1:]
     starts = at[sessions]  # one row of each session
-    window = np.zeros(len(at), np.float32)
+    window, share, share_window = (np.zeros(len(at), np.float32) for _ in range(3))
     session = np.zeros(len(starts), np.float32)
-    share = np.zeros(len(at), np.float32)
-    mass = 0.0
     scratch = np.zeros(len(rows.seq) + 1, np.float32), np.zeros(len(rows.seq) + 1, np.float32)
+    mass = 1e-9
     for posting in found.postings.values():
         weight = idf(posting.df, corpus.lines)
         mass += weight
         if not len(posting.records):
             continue
         tf, head = _counts(posting, near, scratch)
-        tf_window = _in_window(steps, tf, head)
+        tf_window = _in_window(steps, tf, head, WINDOW)
         window += weight * saturation(tf_window, length, mean_window)
         share += weight * (tf[at] > 0)
+        share_window += weight * (tf_window > 0)
         total = _in_sessions(posting, rows.first[starts], rows.last[starts])
-        session += weight * saturation(total, rows.session_length[starts], mean_session)
-    return {"bm25_window": window, "bm25_session": session[inverse], "share": share / max(mass, 1e-9)}
+        session += weight * saturation(total, rows.session_length[starts], corpus.terms / max(corpus.sessions, 1))
+    return {
+        "bm25_window": window / np.sqrt(mass),
+        "bm25_session": session[inverse] / np.sqrt(mass),
+        "share": share / mass,
+        "share_window": share_window / mass,
+    }
 
 
-def _in_window(steps: Mapping[int, tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]], own: Floats, near: Floats) -> Floats:
+def _in_window(
+    steps: Mapping[int, tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]],
+    own: Floats,
+    near: Floats,
+    weights: Mapping[int, float],
+) -> Floats:
     """(C,) the line's own value and its neighbours', weighted by their distance."""
     total = np.zeros(len(steps[0][0]), np.float32)
-    for step, factor in WINDOW.items():
+    for step, factor in weights.items():
         place, there = steps[step]
         total += np.float32(factor) * np.where(there, (near if step else own)[place], np.float32(0))
     return total

@@ -36,6 +36,11 @@ _MAY = re.compile(
 )
 
 
+_NAME = re.compile(r"(?<=[a-z,;:] )[A-Z][a-z]+")  # a capital that does not begin the sentence
+
+LONGEST = 20_000  # characters of a question that are read; a longer one is a document, and its rest changes nothing
+
+
 @dataclass(frozen=True, slots=True)
 class Date:
     """A date as far as it was named."""
@@ -47,7 +52,7 @@ class Date:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A question, understood. named are the bank's speakers whom it names."""
+    """A question, understood. named are the bank's speakers whom it names; names is every name in it, as its terms."""
 
     text: str
     dense: str
@@ -55,10 +60,13 @@ class Query:
     named: frozenset[str]
     dates: tuple[Date, ...]
     wants_time: bool
+    names: tuple[tuple[str, ...], ...]
+    speaker_terms: frozenset[str]
 
 
 def rewrite(text: str, speakers: Sequence[str]) -> Query:
     """Understand a question put to a bank with these speakers."""
+    text = text[:LONGEST]
     folded = fold(text)
     return Query(
         text=text,
@@ -67,6 +75,8 @@ def rewrite(text: str, speakers: Sequence[str]) -> Query:
         named=named(folded, speakers),
         dates=dates(folded),
         wants_time=_WANTS_TIME.search(folded) is not None,
+        names=tuple(found for name in _NAME.findall(text) if (found := tuple(terms(name)))),
+        speaker_terms=frozenset(term for name in speakers for term in terms(name)),
     )
 
 

@@ -5,25 +5,35 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from everthread.recall.gate import Curve
 from everthread.stores.base import Corpus
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The numbers for one kind of conversation: the signals' weights, the two curves of the gate, and its threshold."""
+
+    weights: Mapping[str, float]
+    whole: Curve
+    hit: Curve
+    threshold: float  # relevance of the whole from which a context holds anything
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
     """One complete way of remembering.
 
-    friends and assistant are the weights of the signals (`recall.fuse.SIGNALS`) for people among themselves and for a
-    person with a bot: what makes a line worth recalling differs between the two, and neither set serves the other.
+    friends are people among themselves, assistant a person with a bot: what makes a line worth recalling differs
+    between the two, and neither's weights serve the other.
     """
 
     name: str
-    friends: Mapping[str, float]
-    assistant: Mapping[str, float]
-    threshold: float  # relevance of the whole from which a context holds anything
+    friends: Head
+    assistant: Head
     width: int = 1  # lines on either side by which a hit grows
     hits: int = 50  # hits offered to the budget of a context
     buffered: int = 3  # hits whose passages enter the session's relevance buffer
 
-    def weights(self, corpus: Corpus) -> Mapping[str, float]:
-        """The weights for a bank, chosen by whether a bot is among its speakers."""
+    def head(self, corpus: Corpus) -> Head:
+        """The numbers for a bank, chosen by whether a bot is among its speakers."""
         return self.assistant if corpus.assistants else self.friends

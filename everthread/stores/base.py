@@ -80,15 +80,16 @@ class Corpus:
 
     lines: int
     terms: int
+    head_terms: int
     sessions: int
+    last_session: int  # the number of the newest
     last_seq: int
     speakers: tuple[str, ...]
     assistants: tuple[str, ...]  # those of the speakers who are the bot
 
-    @property
-    def mean_length(self) -> float:
-        """Terms in a line, on average."""
-        return self.terms / self.lines if self.lines else 1.0
+    def mean(self, total: int) -> float:
+        """A total of terms as a share of each line."""
+        return total / self.lines if self.lines else 1.0
 
 
 Scope = Literal["line", "session", "speaker", "bank"]
@@ -132,8 +133,9 @@ class Store(Protocol):
     def cosines(self, bank: str, model: str, query: Vector, seqs: Seqs) -> npt.NDArray[np.float32]:
         """(C,) cosine of each line's nearest piece to the query; NaN where it has no vector of this model."""
 
-    def postings(self, bank: str, terms: Sequence[str], most: int) -> dict[str, Postings]:
-        """Where the terms stand. Rare terms are read first; a term that would pass `most` records is only counted."""
+    def postings(self, bank: str, terms: Sequence[str], rarest: int, most: int) -> dict[str, Postings]:
+        """Where the `rarest` of the terms stand, the rarest first; one that would pass `most` records in all is only
+        counted."""
 
     def rows(self, bank: str, seqs: Seqs) -> Rows:
         """The columns that scoring wants for these lines (seqs ascending)."""

@@ -45,16 +45,18 @@ def unindex(db: sqlite3.Connection, seqs: Sequence[int]) -> None:
     """Remove the words, vectors and counts of lines, and retract the units derived from them."""
     chosen = json.dumps(list(seqs))
     rows = db.execute(
-        """SELECT seq, session, length, text FROM line WHERE retracted_at IS NULL
+        """SELECT seq, session, length, head_length, text FROM line WHERE retracted_at IS NULL
            AND seq IN (SELECT value FROM json_each(?)) ORDER BY seq""",
         (chosen,),
     ).fetchall()
     by_term: defaultdict[str, list[int]] = defaultdict(list)
-    for seq, session, length, text in rows:
+    for seq, session, length, head_length, text in rows:
         for term in words(text).terms:
             by_term[term].append(seq)
         db.execute("UPDATE session SET lines = lines - 1, terms = terms - ? WHERE number = ?", (length, session))
-        db.execute("UPDATE bank SET lines = lines - 1, terms = terms - ?", (length,))
+        db.execute(
+            "UPDATE bank SET lines = lines - 1, terms = terms - ?, head_terms = head_terms - ?", (length, head_length)
+        )
     postings.remove(db, by_term)
     db.execute("DELETE FROM vector WHERE kind = 'line' AND unit_id IN (SELECT value FROM json_each(?))", (chosen,))
 

@@ -74,8 +74,8 @@ def remove(db: sqlite3.Connection, terms: Mapping[str, Sequence[int]]) -> None:
                 )
 
 
-def read(db: sqlite3.Connection, terms: Sequence[str], most: int) -> dict[str, Postings]:
-    """The records of the terms, the rarest first; one that would pass `most` records in all is only counted."""
+def read(db: sqlite3.Connection, terms: Sequence[str], rarest: int, most: int) -> dict[str, Postings]:
+    """The records of the rarest terms; a term that would pass `most` records in all is only counted."""
     counts = {
         term: int(
             db.execute("SELECT total(count) FROM posting WHERE kind = 'line' AND term = ?", (term,)).fetchone()[0]
@@ -83,7 +83,7 @@ def read(db: sqlite3.Connection, terms: Sequence[str], most: int) -> dict[str, P
         for term in dict.fromkeys(terms)
     }
     found: dict[str, Postings] = {}
-    for term, df in sorted(counts.items(), key=lambda item: item[1]):
+    for term, df in sorted(counts.items(), key=lambda item: item[1])[:rarest]:
         most -= df
         found[term] = Postings(df, _records(db, term) if most >= 0 and df else np.empty(0, POSTING))
     return found

@@ -21,7 +21,7 @@ def _first(db: sqlite3.Connection) -> None:
             bank_id TEXT PRIMARY KEY, created_at INTEGER NOT NULL, recipe TEXT NOT NULL DEFAULT 'default',
             settings TEXT NOT NULL DEFAULT '{}', analyser INTEGER NOT NULL,
             last_seq INTEGER NOT NULL DEFAULT 0, lines INTEGER NOT NULL DEFAULT 0, terms INTEGER NOT NULL DEFAULT 0,
-            removals INTEGER NOT NULL DEFAULT 0)"""
+            head_terms INTEGER NOT NULL DEFAULT 0, removals INTEGER NOT NULL DEFAULT 0)"""
     )
     db.execute(
         """CREATE TABLE session (

@@ -121,10 +121,14 @@ class SQLiteStore:
     def _index(self, db: sqlite3.Connection, written: Sequence[tuple[int, Entry]], model: str) -> None:
         postings.add(db, postings.by_term(written))
         records.put_vectors(db, model, {seq: entry.vectors for seq, entry in written if entry.vectors is not None})
-        terms = sum(entry.words.length for _, entry in written)
+        words = [entry.words for _, entry in written]
         db.execute(
-            "UPDATE bank SET last_seq = max(last_seq, ?), lines = lines + ?, terms = terms + ?",
-            (written[-1][0] if written else 0, len(written), terms),
+            """UPDATE bank SET last_seq = max(last_seq, ?), lines = lines + ?, terms = terms + ?,
+               head_terms = head_terms + ?""",
+            (
+                *(written[-1][0] if written else 0, len(written)),
+                *(sum(each.length for each in words), sum(each.head_length for each in words)),
+            ),
         )
 
     def put_vectors(self, bank: str, model: str, vectors: Mapping[int, Vectors]) -> None:
@@ -272,9 +276,9 @@ class SQLiteStore:
                 held.dense[model, dim] = cached = _Dense(removals, newest, cached.index.extended(more))
         return cached.index
 
-    def postings(self, bank: str, terms: Sequence[str], most: int) -> dict[str, Postings]:
+    def postings(self, bank: str, terms: Sequence[str], rarest: int, most: int) -> dict[str, Postings]:
         with self._bank(bank).file.reading() as db:
-            return postings.read(db, terms, most)
+            return postings.read(db, terms, rarest, most)
 
     def rows(self, bank: str, seqs: Seqs) -> Rows:
         with self._bank(bank).file.reading() as db:
@@ -296,12 +300,14 @@ class SQLiteStore:
 
     def corpus(self, bank: str) -> Corpus:
         with self._bank(bank).file.reading() as db:
-            lines, terms, last = db.execute("SELECT lines, terms, last_seq FROM bank").fetchone()
-            sessions = db.execute("SELECT count(*) FROM session").fetchone()[0]
+            counted: tuple[int, int, int, int, int, int] = db.execute(
+                """SELECT lines, terms, head_terms, (SELECT count(*) FROM session),
+                          (SELECT coalesce(max(number), 0) FROM session), last_seq FROM bank"""
+            ).fetchone()
             people = records.speakers(db)
         speakers = tuple(sorted({speaker for speaker, _ in people}))
         bots = tuple(sorted({speaker for speaker, role in people if role == "assistant"}))
-        return Corpus(lines, terms, sessions, last, speakers, bots)
+        return Corpus(*counted, speakers, bots)
 
     def pending(self, bank: str, model: str, limit: int) -> list[Line]:
         with self._bank(bank).file.reading() as db:

@@ -56,8 +56,8 @@ _IRREGULAR = """
     show=shown sing=sang,sung sit=sat sleep=slept speak=spoke,spoken spend=spent stand=stood steal=stole,stolen
     stick=stuck swim=swam,swum take=took,taken teach=taught tear=tore,torn tell=told think=thought
     throw=threw,thrown understand=understood wake=woke,woken wear=wore,worn win=won write=wrote,written
-    child=children person=people man=men woman=women life=lives wife=wives mom=mum,mother,mommy dad=father,daddy
-    kid=kids foot=feet tooth=teeth mouse=mice
+    person=people man=men woman=women life=lives wife=wives mom=mum,mother,mommy dad=father,daddy
+    kid=child,children,kids foot=feet tooth=teeth mouse=mice
     """
 _SAME = {
     form: word for entry in _IRREGULAR.split() for word, _, forms in [entry.partition("=")] for form in forms.split(",")

@@ -34,4 +34,9 @@ def test_queries_come_from_lines_that_are_not_in_the_bank() -> None:
     assert len(asked) == 50
     assert asked == synthetic.queries(50, behind=1000)
     assert all(query.startswith("What did ") and query.endswith("?") for query in asked)
-    assert not {line.session for line in synthetic.lines(1000)} & {synthetic.session(51)[0].session}
+
+
+def test_lines_behind_others_are_none_of_them() -> None:
+    for behind in (0, 1, 20, 33):
+        keys = {line.key for line in synthetic.lines(behind)}
+        assert not keys & {line.key for line in synthetic.lines(25, behind=behind)}

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from everthread.errors import BadFile
+from everthread.memory import Memory
 from everthread.transfer.jsonl import read, read_lines, write
 from everthread.types import JSONValue, Line, NewLine, Role
 
@@ -190,6 +192,20 @@ def test_what_a_line_does_not_have_is_not_written() -> None:
         '{"seq": 1, "session": "s", "role": "user", "speaker": "Ann", "text": "你好", "said_at": '
         '"2024-01-01T00:00:00+00:00"}\n'
     )
+
+
+def test_a_bank_can_be_carried_over_to_another(tmp_path: Path) -> None:
+    path = tmp_path / "lines.jsonl"
+    with Memory.open("old", store=tmp_path / "old", embedder="hash") as old:
+        old.observe("I sold the boat.", speaker="Ann", session="s", said_at=datetime(2019, 5, 1, tzinfo=UTC), key="k")
+        old.observe("Which boat?", role="assistant", session="s", metadata={"n": 1}, parent=1)
+        kept = list(old.lines())
+        with path.open("w", encoding="utf-8") as file:
+            assert write(old.lines(), file) == 2
+    with Memory.open("new", store=tmp_path / "new", embedder="hash") as new:
+        for _ in range(2):
+            new.observe_many(read(path))
+        assert [replace(line, key=None) for line in new.lines()] == [replace(line, key=None) for line in kept]
 
 
 def test_a_reader_streams(tmp_path: Path) -> None:

@@ -1,0 +1,125 @@
+"""`everthread bench …`: the benchmarks on the command line."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from everthread.bench import datasets, speed
+from everthread.bench.questions import Conversation
+from everthread.bench.report import Report
+from everthread.bench.run import run
+from everthread.bench.weigh import weigh
+from everthread.errors import BadInput
+
+Command = TypeVar("Command", bound=Callable[..., None])
+LOADERS: dict[str, Callable[[Path, Sequence[str]], list[Conversation]]] = {
+    "locomo": datasets.locomo,
+    "realmem": datasets.realmem,
+    "realtalk": datasets.realtalk,
+    "longmemeval": datasets.longmemeval,
+}
+
+
+@click.group()
+def bench() -> None:
+    """Measure recall on public conversations, and speed. No language model is used."""
+
+
+def dataset_options(command: Command) -> Command:
+    """What the commands over datasets have in common."""
+    for option in (
+        click.argument("path", type=click.Path(path_type=Path)),
+        click.option("--only", multiple=True, metavar="ID", help="Only this conversation. May be given again."),
+        click.option("--json", "as_json", is_flag=True, help="Print JSON."),
+        click.option("--plot", type=click.Path(path_type=Path), metavar="FILE", help="Draw the curves (extra: bench)."),
+        click.option("--recipe", metavar="NAME", help="Default: the configured one."),
+    ):
+        command = option(command)
+    return command
+
+
+def measured(
+    ctx: click.Context, /, name: str, found: list[Conversation], recipe: str | None, as_json: bool, plot: Path | None
+) -> None:
+    """Run the benchmark with a progress bar on standard error, and print what came of it."""
+    if not found:
+        raise BadInput(f"{name}: there is no conversation to ask about; check the path and --only")
+    with click.progressbar(length=1, label=name, file=sys.stderr, show_pos=False) as bar:
+
+        def tell(done: int, total: int) -> None:
+            bar.length = total
+            bar.update(done - bar.pos)
+
+        settings = ctx.find_root().obj
+        report = run(
+            found, dataset=name, recipe=recipe or settings["recipe"], embedder=settings["embedder"], progress=tell
+        )
+    show(report, as_json)
+    if plot is not None:
+        report.plot(plot)
+        click.echo(f"plot: {plot}", err=True)
+
+
+def show(report: Report, as_json: bool) -> None:
+    click.echo(json.dumps(report.json(), indent=2, ensure_ascii=False) if as_json else report.text())
+
+
+def _dataset(name: str, what: str) -> None:
+    @bench.command(name, help=what)
+    @dataset_options
+    @click.pass_context
+    def command(ctx: click.Context, /, path: Path, only: tuple[str, ...], **options: Any) -> None:
+        measured(ctx, name, LOADERS[name](path, only), **options)
+
+
+_dataset("locomo", "LoCoMo: two friends over months. PATH is its JSON file.")
+_dataset("realmem", "RealMem: a person and an assistant. PATH is its folder or one file.")
+_dataset("realtalk", "REALTALK: two friends, real messages. PATH is its folder or one chat.")
+_dataset("longmemeval", "LongMemEval: one question to many sessions. PATH is its JSON file.")
+
+
+@bench.command()
+@dataset_options
+@click.option("--language", type=click.Choice(["en", "zh"]), default="en", show_default=True)
+@click.pass_context
+def madial(ctx: click.Context, /, path: Path, only: tuple[str, ...], language: Any, **options: Any) -> None:
+    """MADial: a dialogue calls for a memory unasked. PATH is its folder."""
+    found = [each for each in datasets.madial(path, language) if not only or each.id in only]
+    measured(ctx, f"madial-{language}", found, **options)
+
+
+@bench.command()
+@click.argument("dataset", type=click.Choice(sorted(LOADERS)))
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option("--only", multiple=True, metavar="ID", help="Only this conversation. May be given again.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_context
+def fit(ctx: click.Context, /, dataset: str, path: Path, only: tuple[str, ...], as_json: bool) -> None:
+    """Fit the weights and the gate on a DATASET, and report them on conversations left out.
+
+    Each conversation is measured with what was fitted on all the others; the weights printed are fitted on all.
+    """
+    weighed = weigh(LOADERS[dataset](path, only), ctx.find_root().obj["embedder"])
+    click.echo(json.dumps(weighed.json(), indent=2) if as_json else weighed.text())
+
+
+@bench.command("speed")
+@click.option("--lines", default="1000,10000", show_default=True, metavar="N,N…", help="Sizes of bank to measure.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_context
+def speed_(ctx: click.Context, /, lines: str, as_json: bool) -> None:
+    """Measure observe, import, recall, cold start, memory and disk beside an exact scan with full FTS5."""
+    try:
+        sizes = [int(size) for size in lines.split(",")]
+    except ValueError:
+        raise BadInput(f"--lines {lines!r} must be whole numbers with commas between, like 1000,10000") from None
+    rows = speed.speed(
+        sizes, embedder=ctx.find_root().obj["embedder"], progress=lambda text: click.echo(text, err=True)
+    )
+    click.echo(json.dumps(speed.as_json(rows), indent=2) if as_json else speed.table(rows))
