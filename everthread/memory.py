@@ -190,7 +190,7 @@ class Memory:
         if not isinstance(query, str):
             raise BadQuery(f"query must be a str, got {type(query).__name__}")
         corpus = self.store.corpus(self.bank)
-        asked = rewrite.rewrite(query, corpus.speakers)
+        asked = rewrite.rewrite(query, corpus.names)
         allowed = self.store.allowed(self.bank, where or Where(), as_of)
         vector = self._embed_query(asked.dense)
         found = search.search(self.store, self.bank, self.embedder.name, asked, vector, corpus, allowed)
@@ -305,9 +305,9 @@ class Memory:
 
         May be stopped and started again at any time. Raises EmbedderUnavailable, with what is done kept.
         """
-        done = 0
-        while lines := self.store.pending(self.bank, self.embedder.name, BATCH):
-            self._retry_at = 0.0
+        done, dim = 0, len(self.embedder.embed_query("hello"))
+        self._retry_at = 0.0
+        while lines := self.store.pending(self.bank, self.embedder.name, dim, BATCH):
             parts = [pieces(line.text) for line in lines]
             vectors = self.embedder.embed([piece for part in parts for piece in part])
             split = np.split(vectors, np.cumsum([len(part) for part in parts])[:-1])

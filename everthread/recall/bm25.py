@@ -17,7 +17,7 @@ def idf(df: int, lines: int) -> float:
     return float(np.log1p((max(lines, df) + PRIOR - df + 0.5) / (df + 0.5)))
 
 
-def saturation(tf: npt.NDArray[np.number], length: Floats | float = 1.0, mean: float = 1.0) -> Floats:
+def saturation(tf: npt.NDArray[np.number], length: npt.ArrayLike = 1.0, mean: float = 1.0) -> Floats:
     """What tf occurrences in a text of this length count, from 0 to K1 + 1."""
     counts = np.asarray(tf, np.float32)
     return np.asarray(

@@ -51,24 +51,26 @@ def signals(query: Query, found: Found) -> Signals:
     rows, at = found.rows, found.at
     if not len(at):
         return {name: np.empty(0, np.float32) for name in SIGNALS}
+    lines = rows.lines
+    here = lines[at]  # (C,)
     near = _Neighbours(rows, at, found.corpus.last_seq)
     cosine = np.where(np.isnan(found.cosine), UNKNOWN_COSINE, found.cosine)
-    asked = near.value((rows.marks & ENDS_ASKING) > 0, -1)
+    asked = near.value((lines["marks"] & ENDS_ASKING) > 0, -1)
     return {
         "cosine": cosine[at],
         "cosine_near": (cosine[at] + near.value(cosine, -1) + near.value(cosine, 1))
         / (1 + near.inside(-1) + near.inside(1)),
-        "cosine_session": _best_of_session(rows.session[at], cosine[at]),
+        "cosine_session": _best_of_session(here["session"], cosine[at]),
         **_words(found, near),
-        "asks": ((rows.marks[at] & ASKS) > 0).astype(np.float32),
-        "length": np.log1p(rows.length[at]),
-        "speaker": _speaker(query, [rows.speaker[i] for i in at]),
-        "person": 1 - rows.assistant[at].astype(np.float32),
-        "day": _said_on(query.dates, rows.said_at[at], whole_month=False),
-        "month": _said_on(query.dates, rows.said_at[at], whole_month=True),
+        "asks": ((here["marks"] & ASKS) > 0).astype(np.float32),
+        "length": np.log1p(here["length"].astype(np.float32)),
+        "speaker": _speaker(found, here["speaker"]),
+        "person": _person(found, here["speaker"]),
+        "day": _said_on(query.dates, here["said_at"], whole_month=False),
+        "month": _said_on(query.dates, here["said_at"], whole_month=True),
         "answers": asked,
-        "time": ((rows.marks[at] & TELLS_TIME) > 0).astype(np.float32) * query.wants_time,
-        "age": -np.log1p((found.corpus.last_session - rows.session[at]).astype(np.float32)),
+        "time": ((here["marks"] & TELLS_TIME) > 0).astype(np.float32) * query.wants_time,
+        "age": -np.log1p((found.corpus.last_session - here["session"]).astype(np.float32)),
     }
 
 
@@ -83,15 +85,15 @@ class _Neighbours:
     """Values of the rows around each candidate, by arithmetic on seq; outside the session they count as nothing."""
 
     def __init__(self, rows: Rows, at: npt.NDArray[np.intp], last_seq: int) -> None:
-        self.rows, self.at = rows, at
+        self.at = at
         self.place = np.full(last_seq + BEFORE + AFTER + 2, -1, np.intp)  # by seq: where it stands among the rows
-        self.place[rows.seq] = np.arange(len(rows.seq))
+        self.place[rows.seq] = np.arange(len(rows.lines))
+        self.seq, self.session = rows.seq[at], rows.lines["session"]
 
     def index(self, step: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
         """(C,) where the row at this distance stands, and whether it is one of the same session."""
-        place = self.place[self.rows.seq[self.at] + step]
-        there = (place >= 0) & (self.rows.session[place] == self.rows.session[self.at])
-        return place, there
+        place = self.place[self.seq + step]
+        return place, (place >= 0) & (self.session[place] == self.session[self.at])
 
     def value(self, values: npt.NDArray[np.generic], step: int) -> Floats:
         place, there = self.index(step)
@@ -112,13 +114,13 @@ def _words(found: Found, near: _Neighbours) -> Signals:
     """The lexical signals, from the records of the query's terms alone."""
     rows, at, corpus = found.rows, found.at, found.corpus
     steps = {step: near.index(step) for step in WINDOW}
-    length = _in_window(steps, rows.length, rows.head_length, dict.fromkeys(WINDOW, 1.0))
+    length = _in_window(steps, rows.lines["length"], rows.lines["head_length"], dict.fromkeys(WINDOW, 1.0))
     mean_window = corpus.mean(corpus.terms) + (len(WINDOW) - 1) * corpus.mean(corpus.head_terms)
-    sessions, inverse = np.unique(rows.session[at], return_index=True, return_inverse=True)[1:]
-    starts = at[sessions]  # one row of each session
+    inverse = np.searchsorted(rows.sessions[:, 0], rows.lines["session"][at])
+    _, first, last, session_length = rows.sessions.T  # (S,) each
     window, share, share_window = (np.zeros(len(at), np.float32) for _ in range(3))
-    session = np.zeros(len(starts), np.float32)
-    scratch = np.zeros(len(rows.seq) + 1, np.float32), np.zeros(len(rows.seq) + 1, np.float32)
+    session = np.zeros(len(rows.sessions), np.float32)
+    scratch = np.zeros(len(rows.lines) + 1, np.float32), np.zeros(len(rows.lines) + 1, np.float32)
     mass = 1e-9
     for posting in found.postings.values():
         weight = idf(posting.df, corpus.lines)
@@ -130,8 +132,8 @@ def _words(found: Found, near: _Neighbours) -> Signals:
         window += weight * saturation(tf_window, length, mean_window)
         share += weight * (tf[at] > 0)
         share_window += weight * (tf_window > 0)
-        total = _in_sessions(posting, rows.first[starts], rows.last[starts])
-        session += weight * saturation(total, rows.session_length[starts], corpus.terms / max(corpus.sessions, 1))
+        total = _in_sessions(posting, first, last)
+        session += weight * saturation(total, session_length, corpus.terms / max(corpus.sessions, 1))
     return {
         "bm25_window": window / np.sqrt(mass),
         "bm25_session": session[inverse] / np.sqrt(mass),
@@ -170,10 +172,16 @@ def _in_sessions(posting: Postings, first: npt.NDArray[np.int64], last: npt.NDAr
     return np.asarray(sums[np.searchsorted(seqs, last, "right")] - sums[np.searchsorted(seqs, first)], np.float32)
 
 
-def _speaker(query: Query, speakers: Sequence[str]) -> Floats:
-    if len(query.named) != 1:
-        return np.zeros(len(speakers), np.float32)
-    return np.array([1.0 if speaker in query.named else -1.0 for speaker in speakers], np.float32)
+def _speaker(found: Found, numbers: npt.NDArray[np.int32]) -> Floats:
+    if len(found.query.named) != 1:
+        return np.zeros(len(numbers), np.float32)
+    named = [speaker.number for speaker in found.corpus.speakers if speaker.name in found.query.named]
+    return np.where(np.isin(numbers, named), 1.0, -1.0).astype(np.float32)
+
+
+def _person(found: Found, numbers: npt.NDArray[np.int32]) -> Floats:
+    bots = [speaker.number for speaker in found.corpus.speakers if speaker.role == "assistant"]
+    return (~np.isin(numbers, bots)).astype(np.float32)
 
 
 def _said_on(dates: Sequence[Date], said_at: npt.NDArray[np.int64], whole_month: bool) -> Floats:

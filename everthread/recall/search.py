@@ -60,7 +60,7 @@ def search(
     rows = store.rows(bank, windows(chosen, last))
     at = np.flatnonzero(np.isin(rows.seq, chosen, assume_unique=True))
     cosine = (
-        np.full(len(rows.seq), np.nan, np.float32) if vector is None else store.cosines(bank, model, vector, rows.seq)
+        np.full(len(rows.lines), np.nan, np.float32) if vector is None else store.cosines(bank, model, vector, rows.seq)
     )
     return Found(rows.seq[at], at, rows, cosine, postings, corpus, query)
 

@@ -36,4 +36,4 @@ class Recipe:
 
     def head(self, corpus: Corpus) -> Head:
         """The numbers for a bank, chosen by whether a bot is among its speakers."""
-        return self.assistant if corpus.assistants else self.friends
+        return self.assistant if corpus.has_assistant else self.friends

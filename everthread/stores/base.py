@@ -17,7 +17,7 @@ from typing import Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from everthread.types import Line, NewLine, Receipt, Seqs, Session, Stats, Vector, Vectors, Where
+from everthread.types import Line, NewLine, Receipt, Role, Seqs, Session, Stats, Vector, Vectors, Where
 
 # One record for each line in which a term stands.
 POSTING = np.dtype(
@@ -25,6 +25,20 @@ POSTING = np.dtype(
         ("seq", "<u4"),
         ("tf", "<u2"),  # times the term stands in the line, at most 65,535
         ("head", "<u2"),  # times it stands in the line's first HEAD characters
+    ]
+)
+
+
+# What scoring needs to know of a line itself, packed: a thousand lines are then read as fast as one long text.
+LINE = np.dtype(
+    [
+        ("seq", "<i8"),
+        ("said_at", "<i8"),  # microseconds since 1970, on the speaker's own clock
+        ("session", "<i4"),  # number of the session
+        ("speaker", "<i4"),  # number of the speaker
+        ("length", "<i4"),  # terms in the line
+        ("head_length", "<i4"),  # terms in the line's head
+        ("marks", "<i4"),  # bits; see observe.units
     ]
 )
 
@@ -59,19 +73,27 @@ class Postings:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """What scoring needs to know of C lines, as columns, ascending by seq. Retracted and forgotten lines are absent."""
+    """What scoring needs to know of R lines, ascending by seq, and of their S sessions, ascending by number.
 
-    seq: Seqs  # (C,)
-    session: npt.NDArray[np.int64]  # (C,) number of the session
-    first: Seqs  # (C,) first seq of its session
-    last: Seqs  # (C,) last seq of its session
-    session_length: npt.NDArray[np.float32]  # (C,) terms in the session
-    length: npt.NDArray[np.float32]  # (C,) terms in the line
-    head_length: npt.NDArray[np.float32]  # (C,) terms in the line's head
-    marks: npt.NDArray[np.int64]  # (C,) the line's marks
-    assistant: npt.NDArray[np.bool_]  # (C,)
-    said_at: npt.NDArray[np.int64]  # (C,) microseconds since 1970, on the speaker's own clock
-    speaker: tuple[str, ...]  # (C,)
+    Retracted and forgotten lines are absent. A session's first and last seq enclose its lines.
+    """
+
+    lines: npt.NDArray[np.void]  # (R,) of LINE
+    sessions: npt.NDArray[np.int64]  # (S, 4): number, first seq, last seq, terms
+
+    @property
+    def seq(self) -> Seqs:
+        """(R,) the lines' numbers."""
+        return np.asarray(self.lines["seq"])
+
+
+@dataclass(frozen=True, slots=True)
+class Speaker:
+    """Someone who has said something in the bank. Who speaks in two roles is there twice."""
+
+    number: int
+    name: str
+    role: Role
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +106,17 @@ class Corpus:
     sessions: int
     last_session: int  # the number of the newest
     last_seq: int
-    speakers: tuple[str, ...]
-    assistants: tuple[str, ...]  # those of the speakers who are the bot
+    speakers: tuple[Speaker, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The speakers' names, each once."""
+        return tuple(dict.fromkeys(speaker.name for speaker in self.speakers))
+
+    @property
+    def has_assistant(self) -> bool:
+        """Whether a bot takes part in the conversations."""
+        return any(speaker.role == "assistant" for speaker in self.speakers)
 
     def mean(self, total: int) -> float:
         """A total of terms as a share of each line."""
@@ -149,8 +180,8 @@ class Store(Protocol):
     def forget(self, bank: str, scope: Scope, name: str | int | None, at: datetime) -> Receipt:
         """Remove the bytes of a line, a session, a speaker or the bank. NotFound if there is nothing of the name."""
 
-    def pending(self, bank: str, model: str, limit: int) -> list[Line]:
-        """Lines that have no vector of this model, by seq."""
+    def pending(self, bank: str, model: str, dim: int, limit: int) -> list[Line]:
+        """Lines that have no vector of this model and dimension, by seq."""
 
     def put_vectors(self, bank: str, model: str, vectors: Mapping[int, Vectors]) -> None:
         """Keep the vectors of lines; vectors of other models stay until `drop_vectors`."""

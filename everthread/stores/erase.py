@@ -20,7 +20,7 @@ Ranges = tuple[tuple[int, int], ...]
 _OF = {
     "line": "seq = ?",
     "session": "session = (SELECT number FROM session WHERE session_id = ?)",
-    "speaker": "speaker = ?",
+    "speaker": "speaker IN (SELECT number FROM speaker WHERE name = ?)",
 }
 
 
@@ -37,6 +37,7 @@ def forget(db: sqlite3.Connection, bank: str, scope: Scope, name: str | int | No
         (chosen,),
     )
     db.execute("DELETE FROM session WHERE number NOT IN (SELECT session FROM line)")
+    db.execute("DELETE FROM speaker WHERE number NOT IN (SELECT speaker FROM line)")
     db.execute("UPDATE bank SET removals = removals + 1")
     return seqs
 
@@ -45,18 +46,21 @@ def unindex(db: sqlite3.Connection, seqs: Sequence[int]) -> None:
     """Remove the words, vectors and counts of lines, and retract the units derived from them."""
     chosen = json.dumps(list(seqs))
     rows = db.execute(
-        """SELECT seq, session, length, head_length, text FROM line WHERE retracted_at IS NULL
+        """SELECT seq, session, text FROM line WHERE retracted_at IS NULL
            AND seq IN (SELECT value FROM json_each(?)) ORDER BY seq""",
         (chosen,),
     ).fetchall()
     by_term: defaultdict[str, list[int]] = defaultdict(list)
-    for seq, session, length, head_length, text in rows:
-        for term in words(text).terms:
+    for seq, session, text in rows:
+        found = words(text)
+        for term in found.terms:
             by_term[term].append(seq)
-        db.execute("UPDATE session SET lines = lines - 1, terms = terms - ? WHERE number = ?", (length, session))
+        db.execute("UPDATE session SET lines = lines - 1, terms = terms - ? WHERE number = ?", (found.length, session))
         db.execute(
-            "UPDATE bank SET lines = lines - 1, terms = terms - ?, head_terms = head_terms - ?", (length, head_length)
+            "UPDATE bank SET lines = lines - 1, terms = terms - ?, head_terms = head_terms - ?",
+            (found.length, found.head_length),
         )
+    db.execute("DELETE FROM gist WHERE seq IN (SELECT value FROM json_each(?))", (chosen,))
     postings.remove(db, by_term)
     db.execute("DELETE FROM vector WHERE kind = 'line' AND unit_id IN (SELECT value FROM json_each(?))", (chosen,))
 

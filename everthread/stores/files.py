@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import unquote
 
 from everthread.errors import BadBankId, BankDamaged, EverthreadError, StoreError, StoreUnavailable
@@ -22,6 +23,7 @@ LONGEST_ID = 200  # characters; enough for user/character/thread ids
 LONGEST_NAME = 240  # bytes of a file name; the usual limit is 255, and SQLite adds "-wal"
 PATIENCE = 60.0  # seconds a writer waits for others; a write takes milliseconds, so only a stuck process takes so long
 IDLE = 4  # connections kept open a bank for readers
+UNERASED = 1  # the file's user_version while it may hold remains of what was forgotten
 
 
 def file_name(bank: str) -> str:
@@ -75,25 +77,41 @@ def _explain(bank: str, path: Path, error: sqlite3.Error | OSError) -> StoreErro
     return StoreUnavailable(f"{place}: {said}")
 
 
+Inode = tuple[int, int]  # device and number: which file it is, whatever its name
+
+
+class _Connection(NamedTuple):
+    """A connection, and the file that it has open."""
+
+    inode: Inode
+    db: sqlite3.Connection
+
+
 class BankFile:
     """The connections to one bank's file: one for writing, a few for reading, each used by one thread at a time.
 
-    The file may be unlinked by another process at any moment (that is how a bank is forgotten). So each use first
-    compares the file on the disk with the one that is open, and lets go of an unlinked one; `prepare` is called with
-    a new connection inside its first transaction, to make or mend the tables.
+    The file may be unlinked by another process at any moment (that is how a bank is forgotten). So each connection is
+    kept with the file that it has open, and is let go when that is no longer the file on the disk. `prepare` is called
+    inside the first transaction on a file, to make or mend the tables.
     """
 
     def __init__(self, bank: str, path: Path, prepare: Callable[[sqlite3.Connection], None]) -> None:
         self.bank, self.path = bank, path
         self._prepare = prepare
         self._writing = threading.Lock()
-        self._writer: sqlite3.Connection | None = None
-        self._idle: list[sqlite3.Connection] = []
-        self._inode: tuple[int, int] | None = None
+        self._writer: _Connection | None = None
+        self._idle: list[_Connection] = []
+        self._ready: Inode | None = None  # the file whose tables are known to be there
         self._closed = False
 
-    def _connect(self) -> sqlite3.Connection:
-        db = sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
+    def _connect(self) -> _Connection:
+        """A new connection; what it has open is the file that stood there before and after."""
+        while True:
+            before = self._on_disk()
+            db = sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
+            if before is not None and before == self._on_disk():
+                break
+            db.close()  # the file was made just now, or replaced meanwhile: once more
         try:
             db.execute("PRAGMA foreign_keys = ON")
             db.execute("PRAGMA secure_delete = ON")  # what is removed is overwritten, in this file and in its log
@@ -102,46 +120,50 @@ class BankFile:
         except BaseException:
             db.close()
             raise
-        return db
+        return _Connection(before, db)
 
-    def _on_disk(self) -> tuple[int, int] | None:
+    def _on_disk(self) -> Inode | None:
         try:
             found = self.path.stat()
         except FileNotFoundError:
             return None
         return found.st_dev, found.st_ino
 
-    def _let_go_if_unlinked(self) -> None:
-        if self._inode is not None and self._inode != self._on_disk():
-            self._drop_readers()
-            with self._writing:
-                self._drop_writer()
-
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """A connection for reading."""
+        """A connection for reading, to which the bank stands still until the block ends."""
         with explained(self.bank, self.path):
-            self._let_go_if_unlinked()
-            if self._inode is None:
+            reader = self._reader()
+            try:
+                reader.db.execute("BEGIN")
+                yield reader.db
+            finally:
+                self._give(reader)
+
+    def _reader(self) -> _Connection:
+        """A reader's connection to the file that is on the disk now, its tables made."""
+        while True:
+            while (ready := self._ready) is None or ready != self._on_disk():
                 with self.writing():  # makes the tables
                     pass
-            db = self._take() or self._connect()
-            try:
-                yield db
-            finally:
-                self._give(db)
+            reader = self._take() or self._connect()
+            if reader.inode == ready:
+                return reader
+            reader.db.close()
 
-    def _take(self) -> sqlite3.Connection | None:
+    def _take(self) -> _Connection | None:
         try:
             return self._idle.pop()
         except IndexError:
             return None
 
-    def _give(self, db: sqlite3.Connection) -> None:
-        if self._closed or len(self._idle) >= IDLE:
-            db.close()
+    def _give(self, reader: _Connection) -> None:
+        if reader.db.in_transaction:
+            reader.db.execute("ROLLBACK")
+        if self._closed or reader.inode != self._ready or len(self._idle) >= IDLE:
+            reader.db.close()
         else:
-            self._idle.append(db)
+            self._idle.append(reader)
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
@@ -156,46 +178,54 @@ class BankFile:
                 if db.in_transaction:
                     db.execute("ROLLBACK")
                 raise
+            finally:
+                if self._closed:
+                    self._drop_writer()
 
     def _begin(self) -> sqlite3.Connection:
         """The writer's connection, in a transaction, on the file that is on the disk now."""
         while True:
-            if self._writer is None:
-                self._writer = self._connect()
-                self._inode = None
-            self._writer.execute("BEGIN IMMEDIATE")
-            on_disk = self._on_disk()
-            if self._inode is None:
-                try:
-                    self._prepare(self._writer)
-                except BaseException:
-                    self._drop_writer()
-                    raise
-                self._inode = on_disk
-            if self._inode is not None and self._inode == on_disk:
-                return self._writer
-            self._drop_writer()  # another process unlinked the file while we waited for its lock
-            self._drop_readers()
+            writer = self._writer = self._writer or self._connect()
+            writer.db.execute("BEGIN IMMEDIATE")
+            if writer.inode != self._on_disk():  # another process unlinked the file while we waited for its lock
+                self._drop_writer()
+                self._drop_readers()
+            elif writer.inode == self._ready:
+                return writer.db
+            else:
+                self._make_ready(writer)
+
+    def _make_ready(self, writer: _Connection) -> None:
+        """Make the tables, in the transaction that was begun, and finish an erasing that was cut short."""
+        try:
+            self._prepare(writer.db)
+            writer.db.execute("COMMIT")
+            if writer.db.execute("PRAGMA user_version").fetchone()[0] == UNERASED:
+                _erase(writer.db)
+        except BaseException:
+            self._drop_writer()
+            raise
+        self._ready = writer.inode  # not before: a reader must find the tables
 
     def _drop_writer(self) -> None:
         if self._writer is not None:
-            self._writer.close()
-        self._writer, self._inode = None, None
+            self._writer.db.close()
+        self._writer, self._ready = None, None
 
     def _drop_readers(self) -> None:
-        while (db := self._take()) is not None:
-            db.close()
+        while (reader := self._take()) is not None:
+            reader.db.close()
 
-    def erase_log(self) -> None:
-        """Move everything out of the write-ahead log into the file and leave the log empty."""
-        with explained(self.bank, self.path), self._writing:
-            db = self._writer or self._connect()
-            self._writer = db
-            end = time.monotonic() + PATIENCE
-            while db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
-                if time.monotonic() > end:
-                    raise sqlite3.OperationalError("locked: a reader keeps the old pages alive")
-                time.sleep(0.01)
+    def erase(self) -> None:
+        """Leave no byte of what was removed. The removing transaction has marked the file as UNERASED: if this fails,
+        or never happens, whoever opens the bank next does it."""
+        with self.writing() as db:
+            db.execute("COMMIT")
+            try:
+                _erase(db)
+            except BaseException:
+                self._drop_writer()
+                raise
 
     def close(self) -> None:
         """Close every connection that is not in use; those in use close when they are given back."""
@@ -206,10 +236,27 @@ class BankFile:
 
     def unlink(self) -> None:
         """Remove the file and what SQLite keeps beside it, while no one else can write to it."""
-        with self.writing():
+        with self.writing() as db:
             for name in (self.path.name, *(self.path.name + end for end in ("-wal", "-shm"))):
                 self.path.with_name(name).unlink(missing_ok=True)
-        self._let_go_if_unlinked()
+            db.execute("COMMIT")
+            self._drop_writer()
+        self._drop_readers()
+
+
+def _erase(db: sqlite3.Connection) -> None:
+    """Rewrite the file from what is left in it, and empty the write-ahead log.
+
+    `secure_delete` overwrites a removed row, but not the copies that SQLite leaves in the gaps of a page when it moves
+    rows from page to page: in one bank of three, some word or key was still there.
+    """
+    db.execute("VACUUM")
+    end = time.monotonic() + PATIENCE
+    while db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+        if time.monotonic() > end:
+            raise sqlite3.OperationalError("locked: a reader keeps the old pages alive")
+        time.sleep(0.01)
+    db.execute("PRAGMA user_version = 0")
 
 
 def _patiently(db: sqlite3.Connection, statement: str) -> None:

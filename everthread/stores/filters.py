@@ -1,4 +1,4 @@
-"""A `Where` as SQL over the tables `line` and `session`, for SQLite. It checks the filter's values too."""
+"""A `Where` as SQL over the tables `line`, `session` and `speaker`, for SQLite. It checks the filter's values too."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def clause(where: Where | None, as_of: datetime | None = None) -> Clause:
     where = where or Where()
     for column, wanted in (
         ("session.session_id", where.session),
-        ("line.speaker", where.speaker),
-        ("line.role", where.role),
+        ("speaker.name", where.speaker),
+        ("speaker.role", where.role),
     ):
         if wanted is not None:
             names = (wanted,) if isinstance(wanted, str) else wanted

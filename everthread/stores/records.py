@@ -11,21 +11,26 @@ from typing import Any
 import numpy as np
 
 from everthread.stores import vectors
+from everthread.stores.base import LINE, Rows
 from everthread.stores.text import words
 from everthread.stores.times import moment
-from everthread.types import Line, Vectors
+from everthread.types import Line, Seqs, Vectors
 
 SESSION_GAP = timedelta(hours=1)  # a line without a session, said longer than this after the last one, begins a new one
 
-LINE = """line.seq, session.session_id, line.role, line.speaker, line.text, line.said_at, line.said_offset,
+COLUMNS = """line.seq, session.session_id, speaker.role, speaker.name, line.text, line.said_at, line.said_offset,
     line.parent_seq, line.metadata, line.key, line.retracted_at"""
-FROM = "FROM line JOIN session ON session.number = line.session"
-UNEMBEDDED = """line.retracted_at IS NULL AND NOT EXISTS (SELECT 1 FROM vector WHERE kind = 'line'
-    AND unit_id = line.seq AND model IN (SELECT number FROM model WHERE name = ?))"""
+FROM = """FROM line JOIN session ON session.number = line.session JOIN speaker ON speaker.number = line.speaker"""
+
+
+def unembedded(model: str) -> str:
+    """The condition of a line without a vector of the newest model of which this holds."""
+    return f"""line.retracted_at IS NULL AND NOT EXISTS (SELECT 1 FROM vector WHERE kind = 'line'
+        AND unit_id = line.seq AND model = (SELECT max(number) FROM model WHERE {model}))"""
 
 
 def line(row: tuple[Any, ...]) -> Line:
-    """A row of LINE."""
+    """A row of COLUMNS."""
     seq, session, role, speaker, text, said_at, said_offset, parent, metadata, key, retracted_at = row
     gone = None if retracted_at is None else moment(retracted_at)
     return Line(
@@ -43,6 +48,35 @@ def session_for(db: sqlite3.Connection, at: int) -> str:
         str(found) for (found,) in db.execute("SELECT session_id FROM session WHERE session_id GLOB ?", (f"{name}*",))
     }
     return next(each for n in range(1, len(taken) + 2) if (each := name if n == 1 else f"{name}-{n}") not in taken)
+
+
+def speaker(db: sqlite3.Connection, name: str, role: str) -> int:
+    """The speaker's number, given now to whoever speaks for the first time."""
+    found = db.execute("SELECT number FROM speaker WHERE name = ? AND role = ?", (name, role)).fetchone()
+    if found is None:
+        found = db.execute("INSERT INTO speaker (name, role) VALUES (?, ?) RETURNING number", (name, role)).fetchone()
+    return int(found[0])
+
+
+def rows(db: sqlite3.Connection, seqs: Seqs) -> Rows:
+    """What scoring needs of these lines (ascending) and of their sessions."""
+    if len(seqs) and seqs[-1] - seqs[0] + 1 == len(seqs):
+        found = db.execute(
+            "SELECT data FROM gist WHERE seq BETWEEN ? AND ? ORDER BY seq", (int(seqs[0]), int(seqs[-1]))
+        )
+    else:
+        chosen = json.dumps(seqs.tolist())
+        found = db.execute(
+            "SELECT data FROM gist WHERE seq IN (SELECT value FROM json_each(?)) ORDER BY seq", (chosen,)
+        )
+    lines = np.frombuffer(b"".join(data for (data,) in found.fetchall()), LINE)
+    numbers = json.dumps(np.unique(lines["session"]).tolist())
+    sessions = db.execute(
+        """SELECT number, first_seq, last_seq, terms FROM session
+           WHERE number IN (SELECT value FROM json_each(?)) ORDER BY number""",
+        (numbers,),
+    ).fetchall()
+    return Rows(lines, np.array(sessions, np.int64).reshape(-1, 4))
 
 
 def put_vectors(db: sqlite3.Connection, model: str, by_seq: Mapping[int, Vectors]) -> None:
@@ -81,19 +115,8 @@ def load_dense(db: sqlite3.Connection, model: str, dim: int, after: int) -> vect
     width = -(-dim // 64) * 8  # bytes of a code
     codes = np.frombuffer(b"".join(row[1] for row in rows), np.uint8).reshape(len(rows), width)
     data = np.frombuffer(b"".join(row[2] for row in rows), np.float16).reshape(len(rows), dim) if few else None
-    return vectors.DenseIndex(np.array([row[0] for row in rows], np.int64), vectors.columns(codes), data)
-
-
-def speakers(db: sqlite3.Connection) -> list[tuple[str, str]]:
-    """Every (speaker, role) of the bank, by skipping through the index from one pair to the next."""
-    found: list[tuple[str, str]] = []
-    pair = db.execute("SELECT speaker, role FROM line ORDER BY speaker, role LIMIT 1").fetchone()
-    while pair:
-        found.append(pair)
-        pair = db.execute(
-            "SELECT speaker, role FROM line WHERE (speaker, role) > (?, ?) ORDER BY speaker, role LIMIT 1", pair
-        ).fetchone()
-    return found
+    ids = np.array([row[0] for row in rows], np.int64)
+    return vectors.DenseIndex(ids, vectors.columns(codes), None if data is None else data.astype(np.float32))
 
 
 def contradictions(db: sqlite3.Connection) -> list[str]:
@@ -118,6 +141,7 @@ def contradictions(db: sqlite3.Connection) -> list[str]:
         ("bytes of word records", int(kept[1]), records * 8),
         ("lines in sessions", db.execute("SELECT total(lines) FROM session").fetchone()[0], counted),
         ("vectors without a line", orphans, 0),
+        ("packed lines", db.execute("SELECT count(*) FROM gist").fetchone()[0], counted),
     ):
         if has != wants:
             found.append(f"{name}: {has:.0f} are counted, {wants} are there; mend with: everthread reindex")

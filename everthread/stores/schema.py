@@ -30,18 +30,22 @@ def _first(db: sqlite3.Connection) -> None:
             first_seq INTEGER NOT NULL, last_seq INTEGER NOT NULL,
             lines INTEGER NOT NULL, terms INTEGER NOT NULL, buffer TEXT NOT NULL DEFAULT '[]')"""
     )
+    db.execute(
+        "CREATE TABLE speaker (number INTEGER PRIMARY KEY, name TEXT NOT NULL, role TEXT NOT NULL, UNIQUE (name, role))"
+    )
     # text comes last: a row's small columns are then read without touching the pages of a long text.
     db.execute(
         """CREATE TABLE line (
             seq INTEGER PRIMARY KEY, session INTEGER NOT NULL REFERENCES session(number),
-            parent_seq INTEGER, role TEXT NOT NULL, speaker TEXT NOT NULL,
-            said_at INTEGER NOT NULL, said_offset INTEGER NOT NULL,
-            length INTEGER NOT NULL, head_length INTEGER NOT NULL, marks INTEGER NOT NULL,
-            retracted_at INTEGER, key TEXT UNIQUE, metadata TEXT NOT NULL, text TEXT NOT NULL)"""
+            parent_seq INTEGER, speaker INTEGER NOT NULL REFERENCES speaker(number),
+            said_at INTEGER NOT NULL, said_offset INTEGER NOT NULL, retracted_at INTEGER,
+            key TEXT UNIQUE, metadata TEXT NOT NULL, text TEXT NOT NULL)"""
     )
+    # What scoring needs of a line, packed (stores.base.LINE), in a table of its own so that its pages are few.
+    db.execute("CREATE TABLE gist (seq INTEGER PRIMARY KEY, data BLOB NOT NULL)")
     db.execute("CREATE INDEX line_by_session ON line(session, seq)")
     db.execute("CREATE INDEX line_by_time ON line(said_at)")
-    db.execute("CREATE INDEX line_by_speaker ON line(speaker, role)")
+    db.execute("CREATE INDEX line_by_speaker ON line(speaker)")
     db.execute(
         """CREATE TABLE unit (
             kind TEXT NOT NULL, unit_id INTEGER NOT NULL, text TEXT NOT NULL,

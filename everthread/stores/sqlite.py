@@ -17,15 +17,15 @@ import numpy.typing as npt
 
 from everthread.errors import BadLine, NotFound
 from everthread.stores import erase, postings, records, schema, vectors
-from everthread.stores.base import Corpus, Entry, Postings, Rows, Scope
-from everthread.stores.files import SUFFIX, BankFile, bank_id, explained, file_name
+from everthread.stores.base import LINE, Corpus, Entry, Postings, Rows, Scope, Speaker
+from everthread.stores.files import SUFFIX, UNERASED, BankFile, bank_id, explained, file_name
 from everthread.stores.filters import as_json, clause
 from everthread.stores.times import micros, moment, offset
 from everthread.types import Line, Receipt, Seqs, Session, Stats, Vector, Vectors, Where, now
 
 OPEN_BANKS = 32  # files kept open at a time; the one unused for longest is closed
 
-_LINE, _FROM, _line = records.LINE, records.FROM, records.line
+_LINE, _FROM, _line = records.COLUMNS, records.FROM, records.line
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,22 +101,22 @@ class SQLiteStore:
         if new.parent is not None and not db.execute("SELECT 1 FROM line WHERE seq = ?", (new.parent,)).fetchone():
             raise BadLine(f"parent {new.parent} is no line of this bank; give the seq of a line that is there")
         session = new.session if new.session is not None else records.session_for(db, at)
-        db.execute(
+        words = entry.words
+        number = db.execute(
             """INSERT INTO session (session_id, started_at, last_at, first_seq, last_seq, lines, terms)
                VALUES (?1, ?2, ?2, ?3, ?3, 1, ?4) ON CONFLICT (session_id) DO UPDATE SET
                started_at = min(started_at, ?2), last_at = max(last_at, ?2), last_seq = ?3,
-               lines = lines + 1, terms = terms + ?4""",
-            (session, at, seq, entry.words.length),
-        )
+               lines = lines + 1, terms = terms + ?4 RETURNING number""",
+            (session, at, seq, words.length),
+        ).fetchone()[0]
+        speaker = records.speaker(db, new.speaker, new.role)
+        away = offset(entry.said_at)
         db.execute(
-            """INSERT INTO line SELECT ?, number, ?, ?, ?, ?, ?, ?, ?, ?, NULL, ?, ?, ? FROM session
-               WHERE session_id = ?""",
-            (
-                *(seq, new.parent, new.role, new.speaker, at, offset(entry.said_at)),
-                *(entry.words.length, entry.words.head_length, entry.marks, new.key),
-                *(as_json(new.metadata), new.text, session),
-            ),
+            "INSERT INTO line VALUES (?, ?, ?, ?, ?, ?, NULL, ?, ?, ?)",
+            (seq, number, new.parent, speaker, at, away, new.key, as_json(new.metadata), new.text),
         )
+        gist = (seq, at + away * 1_000_000, number, speaker, words.length, words.head_length, entry.marks)
+        db.execute("INSERT INTO gist VALUES (?, ?)", (seq, np.array(gist, LINE).tobytes()))
 
     def _index(self, db: sqlite3.Connection, written: Sequence[tuple[int, Entry]], model: str) -> None:
         postings.add(db, postings.by_term(written))
@@ -164,7 +164,8 @@ class SQLiteStore:
         else:
             with held.file.writing() as db:
                 seqs = erase.forget(db, bank, scope, name)
-            held.file.erase_log()
+                db.execute(f"PRAGMA user_version = {UNERASED}")
+            held.file.erase()
         with held.lock:
             held.dense.clear()
         receipt = Receipt(sha256(bank.encode()).hexdigest(), scope, erase.ranges(seqs), len(seqs), at)
@@ -282,21 +283,7 @@ class SQLiteStore:
 
     def rows(self, bank: str, seqs: Seqs) -> Rows:
         with self._bank(bank).file.reading() as db:
-            found = db.execute(
-                """SELECT line.seq, line.session, first_seq, last_seq, session.terms, length, head_length, marks,
-                          role = 'assistant', said_at + said_offset * 1000000, speaker
-                   FROM line JOIN session ON session.number = line.session
-                   WHERE retracted_at IS NULL AND line.seq IN (SELECT value FROM json_each(?)) ORDER BY line.seq""",
-                (json.dumps(seqs.tolist()),),
-            ).fetchall()
-        numbers = np.array([row[:10] for row in found], np.int64).reshape(-1, 10).T  # (10, C)
-        seq, session, first, last, terms, length, head_length, marks, assistant, said_at = numbers
-        return Rows(
-            *(seq, session, first, last),
-            *(terms.astype(np.float32), length.astype(np.float32), head_length.astype(np.float32)),
-            *(marks, assistant.astype(np.bool_), said_at),
-            tuple(row[10] for row in found),
-        )
+            return records.rows(db, seqs)
 
     def corpus(self, bank: str) -> Corpus:
         with self._bank(bank).file.reading() as db:
@@ -304,16 +291,14 @@ class SQLiteStore:
                 """SELECT lines, terms, head_terms, (SELECT count(*) FROM session),
                           (SELECT coalesce(max(number), 0) FROM session), last_seq FROM bank"""
             ).fetchone()
-            people = records.speakers(db)
-        speakers = tuple(sorted({speaker for speaker, _ in people}))
-        bots = tuple(sorted({speaker for speaker, role in people if role == "assistant"}))
-        return Corpus(*counted, speakers, bots)
+            speakers = db.execute("SELECT number, name, role FROM speaker ORDER BY number").fetchall()
+        return Corpus(*counted, tuple(Speaker(*row) for row in speakers))
 
-    def pending(self, bank: str, model: str, limit: int) -> list[Line]:
+    def pending(self, bank: str, model: str, dim: int, limit: int) -> list[Line]:
         with self._bank(bank).file.reading() as db:
             rows = db.execute(
-                f"SELECT {_LINE} {_FROM} WHERE {records.UNEMBEDDED} ORDER BY line.seq LIMIT ?",
-                (model, limit),
+                f"SELECT {_LINE} {_FROM} WHERE {records.unembedded('name = ? AND dim = ?')} ORDER BY line.seq LIMIT ?",
+                (model, dim, limit),
             )
             return [_line(row) for row in rows]
 
@@ -335,8 +320,10 @@ class SQLiteStore:
                        WHERE kind = 'line' GROUP BY name"""
                 ).fetchall()
             )
-            pending = db.execute(f"SELECT count(*) FROM line WHERE {records.UNEMBEDDED}", (model,)).fetchone()[0]
-            speakers = tuple(sorted({speaker for speaker, _ in records.speakers(db)}))
+            pending = db.execute(
+                f"SELECT count(*) FROM line WHERE {records.unembedded('name = ?')}", (model,)
+            ).fetchone()[0]
+            speakers = tuple(name for (name,) in db.execute("SELECT DISTINCT name FROM speaker ORDER BY name"))
         return Stats(
             bank,
             lines,

@@ -18,9 +18,7 @@ from everthread.types import Seqs, Vector, Vectors
 
 Codes = npt.NDArray[np.uint64]  # (W, N): one column a vector, W words of 64 bits
 Array = npt.NDArray[Any]
-RESIDENT = (
-    50_000  # vectors kept whole in memory, as half precision (38 MB at 384 dimensions); beyond, the store reads them
-)
+RESIDENT = 25_000  # vectors kept whole in memory (38 MB at 384 dimensions); beyond, the store reads those it needs
 
 
 def encode(vectors: Vectors) -> npt.NDArray[np.uint8]:
@@ -43,7 +41,7 @@ class DenseIndex:
 
     ids: Seqs  # (N,)
     codes: Codes  # (W, N)
-    data: npt.NDArray[np.float16] | None  # (N, D), while the bank is small
+    data: npt.NDArray[np.float32] | None  # (N, D), while the bank is small
 
     def extended(self, more: DenseIndex) -> DenseIndex:
         """This index with newer vectors behind its own. Only the newest index of a bank may be extended."""
@@ -71,7 +69,7 @@ class DenseIndex:
         """(C,) the greatest cosine of each id's vectors to the query, NaN where it has none. Needs `data`."""
         assert self.data is not None
         rows = np.flatnonzero(_member(self.ids, ids)) if len(ids) < len(self.ids) else np.arange(len(self.ids))
-        return best(ids, self.ids[rows], self.data[rows].astype(np.float32) @ query)
+        return best(ids, self.ids[rows], self.data[rows] @ query)
 
 
 def _appended(old: Array, new: Array, axis: int) -> Array:
