@@ -150,8 +150,8 @@ def _write_model(folder: Path, path: Path, recipe: Recipe, quantise: Quantise) -
         _trace(encoder, recipe, traced)
         model = _fuse(traced)
         if quantise == "int8":
-            onnx.save(_quantise(model), traced)
-            model = _fuse(traced)  # folds each bias into its quantised product
+            # Not fused once more: that would write attributes which an older onnxruntime refuses.
+            model = _quantise(model)
     onnx.save(_bare(model), path)
     return int(encoder.config.hidden_size), int(encoder.config.pad_token_id or 0)
 

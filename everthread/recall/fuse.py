@@ -14,16 +14,11 @@ import numpy.typing as npt
 from everthread.observe.units import ASKS, ENDS_ASKING, TELLS_TIME
 from everthread.recall.bm25 import idf, saturation
 from everthread.recall.rewrite import Date, Query
-from everthread.recall.search import AFTER, BEFORE, Found
+from everthread.recall.search import AFTER, BEFORE, WINDOW, Found
 from everthread.stores.base import Postings, Rows
 
 Floats = npt.NDArray[np.float32]
 Signals = dict[str, Floats]  # name -> (C,)
-
-# How much the words of a line at this distance count towards the line's window.
-WINDOW = {-2: 0.5, -1: 0.8, 0: 1.0, 1: 0.5}
-assert -min(WINDOW) == BEFORE
-assert max(WINDOW) == AFTER
 
 SIGNALS = (
     "cosine",  # of the stripped question to the line, its nearest piece

@@ -21,10 +21,13 @@ Floats = npt.NDArray[np.float32]
 
 EVERY = 1200  # lines; a bank of at most so many is scored whole
 DENSE = 400  # candidates by meaning
-LEXICAL = 400  # candidates by words, before their neighbours join them
+LEXICAL = 400  # candidates by words
 TERMS = 24  # of a long query only the rarest count; between 12 and 40 nothing changed but the time
 RECORDS = 400_000  # word records read for one query; the commonest terms are left out first, they tell least
-BEFORE, AFTER = 2, 1  # lines around a line that make its window
+
+# How much the words of a line at this distance count towards the line's window.
+WINDOW = {-2: 0.5, -1: 0.8, 0: 1.0, 1: 0.5}
+BEFORE, AFTER = -min(WINDOW), max(WINDOW)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,19 +73,23 @@ def _until(last: int, posting: Postings) -> Postings:
 
 
 def by_words(postings: Mapping[str, Postings], corpus: Corpus, allowed: Seqs | None) -> Seqs:
-    """The LEXICAL lines with the most weight of shared terms, and the lines in whose windows they stand."""
-    weight = np.zeros(corpus.last_seq + 1, np.float32)  # (N + 1,) by seq
+    """The LEXICAL lines in whose windows the shared terms weigh most, ascending."""
+    weight = np.zeros(corpus.last_seq + 1 + BEFORE + AFTER, np.float32)  # by seq
     for posting in postings.values():
         weight[posting.records["seq"]] += idf(posting.df, corpus.lines) * saturation(posting.records["tf"])
-    if allowed is not None:
-        inside = np.zeros(len(weight), bool)
-        inside[allowed] = True
-        weight[~inside] = 0
-    found = np.flatnonzero(weight)
-    if len(found) > LEXICAL:
-        found = found[np.argpartition(weight[found], -LEXICAL)[-LEXICAL:]]
+    found = best(np.flatnonzero(weight), weight, LEXICAL)
     near = np.unique(np.concatenate([found + step for step in range(-AFTER, BEFORE + 1)]))
-    return near if allowed is None else np.intersect1d(near, allowed)
+    near = near[(near >= 1) & (near <= corpus.last_seq)]
+    if allowed is not None:
+        near = np.intersect1d(near, allowed)
+    around = np.zeros(len(weight), np.float32)
+    around[near] = sum(weight[near + step] * factor for step, factor in WINDOW.items())
+    return np.sort(best(near, around, LEXICAL))
+
+
+def best(seqs: Seqs, weight: Floats, most: int) -> Seqs:
+    """The seqs of the greatest weight, at most so many, in any order."""
+    return seqs if len(seqs) <= most else seqs[np.argpartition(weight[seqs], -most)[-most:]]
 
 
 def windows(seqs: Seqs, last: int) -> Seqs:

@@ -100,23 +100,22 @@ def put_vectors(db: sqlite3.Connection, model: str, by_seq: Mapping[int, Vectors
     )
 
 
-def load_dense(db: sqlite3.Connection, model: str, dim: int, after: int) -> vectors.DenseIndex:
-    """The dense index of a model's vectors of lines with ids behind `after`; whole vectors only while they are few."""
+def load_dense(db: sqlite3.Connection, model: str, dim: int, after: int, whole: bool) -> vectors.DenseIndex:
+    """The dense index of a model's vectors of lines with ids behind `after`, with the whole vectors or their codes."""
     found = db.execute("SELECT number FROM model WHERE name = ? AND dim = ?", (model, dim)).fetchone()
     number = found[0] if found else -1
-    few = db.execute("SELECT count(*) FROM vector WHERE model = ?", (number,)).fetchone()[0] <= vectors.RESIDENT
     # From the start the order of the index of codes is the quick way; for the newest rows it is the order of ids.
     hint = "NOT INDEXED" if after else "INDEXED BY vector_code"
     rows = db.execute(
-        f"""SELECT unit_id, code {", data" if few else ""} FROM vector {hint}
+        f"""SELECT unit_id, code {", data" if whole else ""} FROM vector {hint}
             WHERE model = ? AND kind = 'line' AND id > ? ORDER BY unit_id, ordinal""",
         (number, after),
     ).fetchall()
     width = -(-dim // 64) * 8  # bytes of a code
     codes = np.frombuffer(b"".join(row[1] for row in rows), np.uint8).reshape(len(rows), width)
-    data = np.frombuffer(b"".join(row[2] for row in rows), np.float16).reshape(len(rows), dim) if few else None
+    data = np.frombuffer(b"".join(row[2] for row in rows), np.float16).reshape(len(rows), dim) if whole else None
     ids = np.array([row[0] for row in rows], np.int64)
-    return vectors.DenseIndex(ids, vectors.columns(codes), None if data is None else data.astype(np.float32))
+    return vectors.DenseIndex(ids, vectors.columns(codes), data)
 
 
 def contradictions(db: sqlite3.Connection) -> list[str]:

@@ -35,6 +35,7 @@ class _Dense:
     removals: int
     newest: int
     index: vectors.DenseIndex
+    asked: bool  # whether cosines were wanted of it before
 
 
 class _Bank:
@@ -249,7 +250,7 @@ class SQLiteStore:
         return self._dense(bank, model, len(query)).nearest(query, k, among)
 
     def cosines(self, bank: str, model: str, query: Vector, seqs: Seqs) -> npt.NDArray[np.float32]:
-        index = self._dense(bank, model, len(query))
+        index = self._dense(bank, model, len(query), whole=True)
         if index.data is not None:
             return index.cosines(query, seqs)
         with self._bank(bank).file.reading() as db:
@@ -260,10 +261,11 @@ class SQLiteStore:
             ).fetchall()
         ids = np.array([row[0] for row in rows], np.int64)
         data = np.frombuffer(b"".join(row[1] for row in rows), np.float16).reshape(len(rows), len(query))
-        return vectors.best(seqs, ids, data.astype(np.float32) @ query)
+        return vectors.best(seqs, ids, vectors.cosines(data, query))
 
-    def _dense(self, bank: str, model: str, dim: int) -> vectors.DenseIndex:
-        """The bank's index, brought up to what the file holds now."""
+    def _dense(self, bank: str, model: str, dim: int, whole: bool = False) -> vectors.DenseIndex:
+        """The bank's index, brought up to what the file holds now. Whole vectors are loaded from the second question
+        on: a process that asks only once is done sooner without them."""
         held = self._bank(bank)
         with held.lock, held.file.reading() as db:
             removals, newest = db.execute(
@@ -271,11 +273,17 @@ class SQLiteStore:
             ).fetchone()
             cached = held.dense.get((model, dim))
             if cached is None or cached.removals != removals:
-                held.dense[model, dim] = cached = _Dense(removals, newest, records.load_dense(db, model, dim, 0))
+                index = records.load_dense(db, model, dim, 0, whole=False)
             elif cached.newest < newest:
-                more = records.load_dense(db, model, dim, cached.newest)
-                held.dense[model, dim] = cached = _Dense(removals, newest, cached.index.extended(more))
-        return cached.index
+                more = records.load_dense(db, model, dim, cached.newest, whole=cached.index.data is not None)
+                index = cached.index.extended(more)
+            elif whole and cached.index.data is None and cached.asked and len(cached.index.ids) <= vectors.RESIDENT:
+                index = records.load_dense(db, model, dim, 0, whole=True)
+            else:
+                index = cached.index
+            asked = whole or (cached is not None and cached.asked)
+            held.dense[model, dim] = _Dense(removals, newest, index, asked)
+        return index
 
     def postings(self, bank: str, terms: Sequence[str], rarest: int, most: int) -> dict[str, Postings]:
         with self._bank(bank).file.reading() as db:
