@@ -200,7 +200,8 @@ class Memory:
         found, signals = self.measure(query, where=where, as_of=as_of)
         head = self.recipe.head(found.corpus)
         scores = fuse.score(signals, head.weights)
-        chances = gate.chances(head.hit, scores)
+        whole = head.whole.at(gate.evidence(found, signals, scores))
+        chances = gate.chances(head.hit, scores, whole)
         best = np.argsort(-scores, kind="stable")[:k]
         seqs, width = found.seqs[best].tolist(), self.recipe.width
         around = {line.seq: line for line in self.store.get(self.bank, expand.neighbours(seqs, width))}
@@ -215,7 +216,6 @@ class Memory:
             for seq, at in zip(seqs, best.tolist(), strict=True)
             if seq in around  # it may have been forgotten meanwhile
         ]
-        whole = head.whole.at(gate.evidence(found, signals, scores))
         return hits, Verdict(whole, whole >= head.threshold)
 
     def _embed_query(self, text: str) -> Vector | None:

@@ -99,13 +99,17 @@ def madial(ctx: click.Context, /, path: Path, only: tuple[str, ...], language: A
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option("--only", multiple=True, metavar="ID", help="Only this conversation. May be given again.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--mix", type=click.Path(path_type=Path), metavar="LOCOMO", help="Questions of friends that join in.")
 @click.pass_context
-def fit(ctx: click.Context, /, dataset: str, path: Path, only: tuple[str, ...], as_json: bool) -> None:
+def fit(
+    ctx: click.Context, /, dataset: str, path: Path, only: tuple[str, ...], as_json: bool, mix: Path | None
+) -> None:
     """Fit the weights and the gate on a DATASET, and report them on conversations left out.
 
     Each conversation is measured with what was fitted on all the others; the weights printed are fitted on all.
     """
-    weighed = weigh(LOADERS[dataset](path, only), ctx.find_root().obj["embedder"])
+    mixed = datasets.locomo(mix) if mix else []
+    weighed = weigh(LOADERS[dataset](path, only), ctx.find_root().obj["embedder"], mixed)
     click.echo(json.dumps(weighed.json(), indent=2) if as_json else weighed.text())
 
 

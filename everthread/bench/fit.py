@@ -28,59 +28,69 @@ class Example:
     group: str  # the conversation, to be left out as a whole
     signals: npt.NDArray[np.float32]  # (C, S)
     gold: npt.NDArray[np.intp]  # (G,) rows of signals
+    importance: float = 1.0
 
 
 def pruned(example: Example, rough: Floats) -> Example:
     """The example with its gold and its NEGATIVES best other candidates by the rough weights."""
     order = np.argsort(-(example.signals @ rough))[:NEGATIVES]
     keep = np.union1d(order, example.gold)
-    return Example(example.group, example.signals[keep], np.searchsorted(keep, example.gold))
+    return Example(example.group, example.signals[keep], np.searchsorted(keep, example.gold), example.importance)
 
 
-def fit(examples: Sequence[Example]) -> Floats:
+def fit(examples: Sequence[Example], ridge: float = RIDGE) -> Floats:
     """(S,) the weights, on the raw scale of the signals."""
-    raw = np.concatenate([example.signals for example in examples]).astype(np.float64)  # (N, S)
-    spread = raw.std(axis=0) + 1e-9
-    values = (raw - raw.mean(axis=0)) / spread
-    starts = np.cumsum([0, *(len(example.signals) for example in examples[:-1])])
-    target = np.concatenate([_share(example) for example in examples])  # (N,)
-    weights = np.zeros(values.shape[1])
-    loss, chance = _loss(values, starts, target, weights)
+    rankings = _Rankings(examples, ridge)
+    weights = np.zeros(rankings.values.shape[1])
+    loss, chance = rankings.loss(weights)
     for _ in range(STEPS):
-        step = _newton(values, starts, target, weights, chance)
+        step = rankings.newton(weights, chance)
         size = 1.0
-        while (trial := _loss(values, starts, target, weights - size * step))[0] > loss and size > 1e-3:
+        while (trial := rankings.loss(weights - size * step))[0] > loss and size > 1e-3:
             size /= 2
         weights, before, (loss, chance) = weights - size * step, loss, trial
         if before - loss < 1e-7:
             break
-    return np.asarray(weights / spread)
+    return np.asarray(weights / rankings.spread)
 
 
-def _share(example: Example) -> Floats:
-    """(C,) the distribution wanted: all gold lines alike."""
-    share = np.zeros(len(example.signals))
-    share[example.gold] = 1 / len(example.gold)
-    return share
+class _Rankings:
+    """All questions' candidates beneath one another, standardised, and the loss over them.
 
+    N candidates of Q questions with S signals; a question's candidates are the rows from its start to the next one's.
+    """
 
-def _loss(values: Floats, starts: npt.NDArray[np.intp], target: Floats, weights: Floats) -> tuple[float, Floats]:
-    """Mean cross-entropy of the softmax to the target, with the ridge; and the softmax itself, (N,)."""
-    scores = values @ weights
-    sizes = np.diff([*starts, len(values)])
-    scores -= np.repeat(np.maximum.reduceat(scores, starts), sizes)
-    total = np.log(np.add.reduceat(np.exp(scores), starts))  # (Q,)
-    loss = (total.sum() - (scores * target).sum()) / len(starts) + RIDGE * weights @ weights / 2
-    return float(loss), np.exp(scores - np.repeat(total, sizes))
+    def __init__(self, examples: Sequence[Example], ridge: float) -> None:
+        raw = np.concatenate([example.signals for example in examples]).astype(np.float64)
+        self.spread = raw.std(axis=0) + 1e-9  # (S,)
+        self.values = (raw - raw.mean(axis=0)) / self.spread  # (N, S)
+        self.sizes = np.array([len(example.signals) for example in examples])  # (Q,)
+        self.starts = np.cumsum(self.sizes) - self.sizes  # (Q,)
+        importance = np.array([example.importance for example in examples])
+        self.share = importance / importance.sum()  # (Q,) of each question in the loss
+        self.target = np.zeros(len(raw))  # (N,) the distribution wanted: a question's gold lines all alike
+        for start, example in zip(self.starts, examples, strict=True):
+            self.target[start + example.gold] = 1 / len(example.gold)
+        self.ridge = ridge
 
+    def loss(self, weights: Floats) -> tuple[float, Floats]:
+        """Mean cross-entropy of the softmax to the target, with the ridge; and the softmax itself, (N,)."""
+        scores = self.values @ weights
+        scores -= np.repeat(np.maximum.reduceat(scores, self.starts), self.sizes)
+        total = np.log(np.add.reduceat(np.exp(scores), self.starts))  # (Q,)
+        each = total - np.add.reduceat(scores * self.target, self.starts)  # (Q,)
+        return float(each @ self.share + self.ridge * weights @ weights / 2), np.exp(
+            scores - np.repeat(total, self.sizes)
+        )
 
-def _newton(values: Floats, starts: npt.NDArray[np.intp], target: Floats, weights: Floats, chance: Floats) -> Floats:
-    """(S,) the step: the inverse Hessian times the gradient."""
-    asked = len(starts)
-    gradient = values.T @ (chance - target) / asked + RIDGE * weights
-    means = np.add.reduceat(values * chance[:, None], starts)  # (Q, S)
-    hessian = ((values.T * chance) @ values - means.T @ means) / asked + RIDGE * np.eye(len(weights))
-    return np.asarray(np.linalg.solve(hessian, gradient))
+    def newton(self, weights: Floats, chance: Floats) -> Floats:
+        """(S,) the step: the inverse Hessian times the gradient."""
+        share = np.repeat(self.share, self.sizes)  # (N,)
+        gradient = self.values.T @ (share * (chance - self.target)) + self.ridge * weights
+        means = np.add.reduceat(self.values * chance[:, None], self.starts)  # (Q, S)
+        second = (self.values.T * (share * chance)) @ self.values
+        hessian = second - (means.T * self.share) @ means + self.ridge * np.eye(len(weights))
+        return np.asarray(np.linalg.solve(hessian, gradient))
 
 
 def leave_one_out(examples: Sequence[Example]) -> Mapping[str, Floats]:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import tokenizers
 
 MINILM = Path(__file__).with_name("minilm")
-CHARS_PER_TOKEN = 32  # far above any language's: only what could never reach the model is cut before tokenising
+CHARS_PER_TOKEN = 32  # far above ordinary text's; what lies beyond is cut before tokenising, to bound its cost
 
 
 class Embedder(Protocol):
@@ -75,8 +75,8 @@ class OnnxEmbedder:
     """A local model on onnxruntime: the shipped MiniLM, or any folder written by `python -m everthread.models.export`.
 
     The description is read at once, the model at the first text. Threads may share one embedder.
-    threads 0 means as many as there are cores. A small batch stays in the processor's cache: 8 texts at a time are a
-    quarter faster than 64, in a third of the memory. A text's vector doesn't depend on the texts beside it.
+    threads 0 means as many as there are cores. A small batch stays in the processor's cache: 8 texts at a time are
+    rather faster than 64, in less than half the memory. A text's vector hardly depends on the texts beside it.
     """
 
     def __init__(self, folder: Path | None = None, threads: int = 1, batch_size: int = 8) -> None:

@@ -8,7 +8,7 @@ whether a model is any good, and never downloads one.
 
 Quantising was chosen by measurement. Weights become eight-bit in blocks of 128 (MatMulNBits) and embedding tables
 eight-bit per row: cosine to fp32 0.999. The usual dynamic quantisation is quicker, but has one scale for a whole batch,
-so that a text's vector changes with its company (cosine to fp32 0.99), and on a CPU without VNNI its sums saturate.
+so that a text's vector changes with its company (cosine 0.98 at worst), and without VNNI its sums can saturate.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import torch
 
 Quantise = Literal["int8", "none"]
-BLOCK = 128  # divides the usual widths (384, 768, 1024); 32 gains less than 0.001 of cosine, at a fifth of the speed
+BLOCK = 128  # divides the usual widths (384, 768, 1024); 32 gains under 0.001 of cosine, and is a fifth slower
 TABLE = 256  # a table of fewer rows (token types) is not worth quantising
 MASKED = -10_000.0  # added to the score of a padded token: e^-10000 is 0, and no sum overflows
 

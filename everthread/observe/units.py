@@ -14,7 +14,7 @@ TELLS_TIME = 4  # it says when: a weekday, a month, yesterday, ago
 
 _TIMES = """
     yesterday tomorrow today tonight ago last next week weekend month year since monday tuesday wednesday
-    thursday friday saturday sunday january february march april june july august september october november
+    thursday friday saturday sunday january february march april may june july august september october november
     december recently just
     """
 _TIME = re.compile(rf"\b(?:{'|'.join(_TIMES.split())})\b|昨天|今天|明天|前天|上周|去年|今年|星期|[月日]", re.IGNORECASE)

@@ -28,13 +28,13 @@ def fit(hits: Sequence[Hit], held: Iterable[Line], budget: int, count: Counter, 
             chosen[line.seq] = line
             days.add(_day(line))
     text = layout(list(chosen.values()))
-    while count(text) > budget:  # headings repeat where conversations were said at the same time
+    while chosen and count(text) > budget:  # headings repeat where conversations were said at the same time
         chosen.popitem()
         text = layout(list(chosen.values()))
     lines = tuple(sorted(chosen.values(), key=lambda line: (line.said_at, line.seq)))
     kept = tuple(hit for hit in hits if hit.line.seq in chosen)
     cut = tuple(hit for hit in hits if hit.line.seq not in chosen)
-    return Context(text, count(text), lines, kept, cut, relevance)
+    return Context(text, count(text) if text else 0, lines, kept, cut, relevance)
 
 
 def _wanted(hits: Sequence[Hit], held: Iterable[Line]) -> Iterable[Line]:

@@ -36,7 +36,6 @@ SIGNALS = (
     "month",  # said in a month that the question names
     "answers",  # the line before it, in the session, ends in a question
     "time",  # the question wants a time and the line tells one
-    "age",  # minus the log of one more than the sessions since
 )
 UNKNOWN_COSINE = 0.2  # stands in for a line without a vector: about the mean cosine of a question to any line
 
@@ -65,7 +64,6 @@ def signals(query: Query, found: Found) -> Signals:
         "month": _said_on(query.dates, here["said_at"], whole_month=True),
         "answers": asked,
         "time": ((here["marks"] & TELLS_TIME) > 0).astype(np.float32) * query.wants_time,
-        "age": -np.log1p((found.corpus.last_session - here["session"]).astype(np.float32)),
     }
 
 

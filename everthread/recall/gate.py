@@ -7,6 +7,7 @@ its chance to bear on the query. Both are fitted by `everthread bench fit`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -21,9 +22,10 @@ Floats = npt.NDArray[np.float32]
 EVIDENCE = (
     "match",  # the greatest cosine x idf share of the window: near in meaning and in words at the same place
     "top",  # the best score
-    "terms",  # how many terms the question has: a long one shares something with any bank
-    "stranger",  # it names someone or something that never occurs in the bank
+    "stranger",  # the question names someone or something that never occurs in the bank
+    "size",  # log of the lines over FULL, at most 0: the best of three lines is no better than it looks
 )
+FULL = 500  # lines; from here on a bank has something near to any question
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +44,9 @@ def evidence(found: Found, values: Signals, scores: Floats) -> dict[str, float]:
     """What speaks for and against the bank knowing anything of the question."""
     return {
         "match": float((values["cosine"] * values["share_window"]).max(initial=0.0)),
-        "top": float(scores.max(initial=-10.0)) if len(scores) else 0.0,
-        "terms": float(len(found.postings)),
+        "top": float(scores.max()) if len(scores) else 0.0,
         "stranger": float(stranger(found)),
+        "size": math.log(min(max(found.corpus.lines, 1), FULL) / FULL),
     }
 
 
@@ -54,9 +56,17 @@ def stranger(found: Found) -> bool:
     return any(not known.intersection(terms) for terms in found.query.names)
 
 
-def chances(hit: Curve, scores: Floats) -> Floats:
-    """(C,) each candidate's chance to bear on the query, from its score."""
-    return np.asarray(_logistic(hit.bias + hit.weights["score"] * scores), np.float32)
+def chances(hit: Curve, scores: Floats, whole: float) -> Floats:
+    """(C,) each candidate's chance to bear on the query: that anything does, times that it is this one."""
+    return np.asarray(whole * _logistic(hit.bias + hit.weights["share"] * log_share(scores)), np.float32)
+
+
+def log_share(scores: Floats) -> Floats:
+    """(C,) the log of each candidate's share in a softmax over the scores: how far it stands out among the others."""
+    if not len(scores):
+        return scores
+    apart = scores - scores.max()
+    return np.asarray(apart - np.log(np.exp(apart).sum()))
 
 
 def _logistic(x: npt.ArrayLike) -> npt.NDArray[np.float64]:

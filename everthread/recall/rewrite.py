@@ -16,11 +16,10 @@ MONTHS = (
     *("january", "february", "march", "april", "may", "june"),
     *("july", "august", "september", "october", "november", "december"),
 )
-# Words that ask or join and say nothing about the matter; dropped before embedding.
+# Words that only ask; left in, they pull the vector towards other questions.
 _ASKING = frozenset(
     """
-    what when where which who whom whose why how many much long often did do does is are was were has have had been
-    would will can could should may might it that to of a an the in on at for and or by with from
+    what when where which who whom whose why how did do does is are was were has have had would will can could should
     """.split()
 )
 _WANTS_TIME = re.compile(r"\b(when|how long|what (date|year|month|day|time))\b")
@@ -30,9 +29,11 @@ _MONTH_FIRST = re.compile(rf"\b({_MONTH})\s+(\d{{1,2}})(?:st|nd|rd|th)?\b(?!\d)(
 _ISO = re.compile(r"\b(\d{4})-(\d{2})-(\d{2})\b")
 _CJK_DATE = re.compile(r"(?:(\d{4})年)?(\d{1,2})月(?:(\d{1,2})[日号])?")
 _WHOLE_MONTH = re.compile(rf"\b({_MONTH})\b(?:,?\s+(?:of\s+)?(\d{{4}}))?")
-# "may" is a verb more often than a month; it is a month behind such a word, or before a year.
-_MAY = re.compile(
-    r"\b(?:in|of|during|since|by|until|before|after|mid|early|late|around|last|this|next)[ -]may\b|\bmay,?\s+\d{4}"
+# These are verbs more often than months; they are months behind such a word, or before a year.
+_VERBS = ("may", "march")
+_NOT_VERB = re.compile(
+    r"\b(?:in|of|during|since|by|until|before|after|mid|early|late|around|last|this|next)[ -](?:may|march)\b"
+    r"|\b(?:may|march),?\s+\d{4}"
 )
 
 
@@ -105,8 +106,8 @@ def dates(folded: str) -> tuple[Date, ...]:
     days += [Date(int(m[2]), _int(m[1]), _int(m[3])) for m in _CJK_DATE.finditer(folded)]
     if days:
         return tuple(days)
-    may = _MAY.search(folded) is not None
-    months = [m for m in _WHOLE_MONTH.finditer(folded) if m[1] != "may" or may]
+    surely = _NOT_VERB.search(folded) is not None
+    months = [m for m in _WHOLE_MONTH.finditer(folded) if m[1] not in _VERBS or surely]
     return tuple(Date(_number(m[1]), _int(m[2])) for m in months)
 
 

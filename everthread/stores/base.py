@@ -104,7 +104,6 @@ class Corpus:
     terms: int
     head_terms: int
     sessions: int
-    last_session: int  # the number of the newest
     last_seq: int
     speakers: tuple[Speaker, ...]
 
@@ -166,7 +165,7 @@ class Store(Protocol):
 
     def postings(self, bank: str, terms: Sequence[str], rarest: int, most: int) -> dict[str, Postings]:
         """Where the `rarest` of the terms stand, the rarest first; one that would pass `most` records in all is only
-        counted."""
+        counted. As many that stand nowhere are told too."""
 
     def rows(self, bank: str, seqs: Seqs) -> Rows:
         """The columns that scoring wants for these lines (seqs ascending)."""

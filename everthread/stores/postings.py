@@ -75,15 +75,16 @@ def remove(db: sqlite3.Connection, terms: Mapping[str, Sequence[int]]) -> None:
 
 
 def read(db: sqlite3.Connection, terms: Sequence[str], rarest: int, most: int) -> dict[str, Postings]:
-    """The records of the rarest terms; a term that would pass `most` records in all is only counted. Terms that stand
-    nowhere are all told."""
+    """The records of the rarest terms; a term that would pass `most` records in all is only counted. As many
+    that stand nowhere are told too."""
     counts = {
         term: int(
             db.execute("SELECT total(count) FROM posting WHERE kind = 'line' AND term = ?", (term,)).fetchone()[0]
         )
         for term in dict.fromkeys(terms)
     }
-    found = {term: Postings(0, np.empty(0, POSTING)) for term, df in counts.items() if not df}
+    unknown = [term for term, df in counts.items() if not df][:rarest]
+    found = {term: Postings(0, np.empty(0, POSTING)) for term in unknown}
     for term, df in sorted(((term, df) for term, df in counts.items() if df), key=lambda item: item[1])[:rarest]:
         most -= df
         found[term] = Postings(df, _records(db, term) if most >= 0 else np.empty(0, POSTING))

@@ -295,9 +295,8 @@ class SQLiteStore:
 
     def corpus(self, bank: str) -> Corpus:
         with self._bank(bank).file.reading() as db:
-            counted: tuple[int, int, int, int, int, int] = db.execute(
-                """SELECT lines, terms, head_terms, (SELECT count(*) FROM session),
-                          (SELECT coalesce(max(number), 0) FROM session), last_seq FROM bank"""
+            counted: tuple[int, int, int, int, int] = db.execute(
+                "SELECT lines, terms, head_terms, (SELECT count(*) FROM session), last_seq FROM bank"
             ).fetchone()
             speakers = db.execute("SELECT number, name, role FROM speaker ORDER BY number").fetchall()
         return Corpus(*counted, tuple(Speaker(*row) for row in speakers))

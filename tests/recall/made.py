@@ -1,0 +1,35 @@
+"""Lines and hits made in one call, for the tests of this folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from everthread.memory import Memory
+from everthread.models.fakes import HashEmbedder
+from everthread.types import Hit, Line, NewLine
+
+BEGUN = datetime(2024, 5, 6, 18, tzinfo=UTC)
+
+
+def line(seq: int, text: str = "Yes.", session: str = "s1", speaker: str = "Ann", hours: float | None = None) -> Line:
+    """A line said a minute after the one before it, or so many hours after BEGUN."""
+    apart = timedelta(minutes=seq) if hours is None else timedelta(hours=hours)
+    return Line(seq, session, "user", speaker, text, BEGUN + apart)
+
+
+def hit(found: Line, passage: Sequence[Line] = ()) -> Hit:
+    return Hit(found, 1.0, 0.5, {}, tuple(passage) or (found,))
+
+
+def remembered(folder: Path | str, lines: Iterable[NewLine | str]) -> Memory:
+    """A bank of these lines. A text alone is said a minute after the one before it, in one session."""
+    memory = Memory.open("bank", store=folder, embedder=HashEmbedder(), recipe="default")
+    memory.observe_many(
+        NewLine(given, "Ann", said_at=BEGUN + timedelta(minutes=number), session="s1")
+        if isinstance(given, str)
+        else given
+        for number, given in enumerate(lines)
+    )
+    return memory

@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import tempfile
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from made import line, remembered
+
+from everthread.recall.expand import Span, merge, neighbours, passage, span
+from everthread.recipes.default import DEFAULT
+from everthread.types import NewLine
+
+SPANS = st.lists(st.tuples(st.integers(1, 60), st.integers(0, 8)).map(lambda pair: (pair[0], sum(pair))), max_size=12)
+
+
+def covered(spans: list[Span]) -> set[int]:
+    return {seq for first, last in spans for seq in range(first, last + 1)}
+
+
+@given(st.lists(st.integers(1, 100), max_size=8), st.integers(0, 5))
+def test_neighbours_are_all_numbers_within_the_width_once_and_ascending(seqs: list[int], width: int) -> None:
+    assert neighbours(seqs, width) == [
+        near for near in range(1, 110) if any(abs(near - seq) <= width for seq in seqs)
+    ]  # fmt: skip
+
+
+@given(SPANS)
+def test_merged_spans_cover_the_same_lines_and_neither_overlap_nor_touch(spans: list[Span]) -> None:
+    merged = merge(spans)
+    assert covered(merged) == covered(spans)
+    assert all(before[1] + 1 < after[0] for before, after in zip(merged, merged[1:], strict=False))
+    assert merge(merged) == merged
+    assert merge(reversed(spans)) == merged
+
+
+def test_a_span_reaches_from_the_first_line_to_the_last() -> None:
+    assert span([line(4), line(5), line(9)]) == (4, 9)
+
+
+@given(st.lists(st.sampled_from("ab"), min_size=1, max_size=20), st.sets(st.integers(1, 20)), st.integers(0, 4))
+def test_a_passage_is_the_line_among_those_of_its_session_that_are_there(
+    sessions: list[str], missing: set[int], width: int
+) -> None:
+    lines = [line(seq, session=name) for seq, name in enumerate(sessions, 1)]
+    around = {each.seq: each for each in lines if each.seq not in missing}
+    for each in around.values():
+        found = passage(each, around, width)
+        assert each in found
+        assert list(found) == [
+            other for other in around.values() if abs(other.seq - each.seq) <= width and other.session == each.session
+        ]
+
+
+@pytest.mark.parametrize("width", [0, 1, 3])
+def test_a_width_of_nothing_is_the_line_alone(width: int) -> None:
+    alone = line(7)
+    assert passage(alone, {7: alone}, width) == (alone,)
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    sessions=st.lists(st.sampled_from(["a", "b"]), min_size=4, max_size=10),
+    retracted=st.sets(st.integers(1, 10), max_size=3),
+    forgotten=st.sets(st.integers(1, 10), max_size=3),
+    width=st.integers(1, 4),
+)
+def test_recalled_passages_stay_in_their_session_without_what_was_retracted_or_forgotten(
+    sessions: list[str], retracted: set[int], forgotten: set[int], width: int
+) -> None:
+    lines = [NewLine(f"The garden gate number {n}", "Ann", session=name) for n, name in enumerate(sessions, 1)]
+    with tempfile.TemporaryDirectory() as folder, remembered(folder, lines) as memory:
+        memory.recipe = replace(DEFAULT, width=width)
+        gone = {seq for seq in retracted | forgotten if seq <= len(lines)}
+        for seq in gone:
+            if seq in forgotten:
+                memory.forget(seq=seq)
+            else:
+                memory.retract(seq)
+        hits = memory.recall("garden gate", k=20)
+        assert {found.line.seq for found in hits} == set(range(1, len(lines) + 1)) - gone
+        for found in hits:
+            numbers = [each.seq for each in found.passage]
+            assert numbers == sorted(numbers)
+            assert found.line in found.passage
+            assert {each.session for each in found.passage} == {found.line.session}
+            assert not gone & set(numbers)
+            assert all(abs(number - found.line.seq) <= width for number in numbers)
