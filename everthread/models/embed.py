@@ -13,6 +13,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 from email.utils import parsedate_to_datetime
@@ -63,7 +64,6 @@ class EmbedderConfig:
     max_tokens: int
     pooling: str  # done inside the graph; here for whoever reads the file
     quantisation: str
-    pad_id: int
     query_prompt: str
     text_prompt: str
     multilingual: bool
@@ -75,14 +75,13 @@ class OnnxEmbedder:
     """A local model on onnxruntime: the shipped MiniLM, or any folder written by `python -m everthread.models.export`.
 
     The description is read at once, the model at the first text. Threads may share one embedder.
-    threads 0 means as many as there are cores. A small batch stays in the processor's cache: 8 texts at a time are
-    rather faster than 64, in less than half the memory. A text's vector hardly depends on the texts beside it.
+    Texts go through the model one at a time, on as many threads as are given (0: as many as there are processors).
+    So nothing is padded, and a text's vector is the same whatever stands beside it; batches would be no faster.
     """
 
-    def __init__(self, folder: Path | None = None, threads: int = 1, batch_size: int = 8) -> None:
+    def __init__(self, folder: Path | None = None, threads: int = 1) -> None:
         self._folder = MINILM if folder is None else Path(folder)
-        self._threads = threads
-        self._batch_size = batch_size
+        self._threads = threads or os.cpu_count() or 1
         self._config = _read_config(self._folder)
         self._lock = threading.Lock()
         self._loaded: tuple[tokenizers.Tokenizer, onnxruntime.InferenceSession] | None = None
@@ -100,26 +99,23 @@ class OnnxEmbedder:
         return self._config.multilingual
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        return self._embed([self._config.text_prompt + text for text in texts])
+        if not texts:
+            return np.empty((0, self.dim), np.float32)
+        prompted = [self._config.text_prompt + text for text in texts]
+        if len(texts) == 1 or self._threads == 1:
+            return np.stack([self._vector(text) for text in prompted])
+        with ThreadPoolExecutor(self._threads) as pool:
+            return np.stack(list(pool.map(self._vector, prompted)))
 
     def embed_query(self, text: str) -> Vector:
-        vector: Vector = self._embed([self._config.query_prompt + text])[0]
-        return vector
+        return self._vector(self._config.query_prompt + text)
 
-    def _embed(self, texts: Sequence[str]) -> Vectors:
-        vectors = np.empty((len(texts), self.dim), np.float32)  # (N, D)
-        if not texts:
-            return vectors
+    def _vector(self, text: str) -> Vector:
         tokenizer, session = self._model()
-        limit = self._config.max_tokens * CHARS_PER_TOKEN
-        # One by one: the tokenizer's own batches start a thread for each core, to save a hundredth of the time.
-        ids = [tokenizer.encode(clean(text[:limit])).ids for text in texts]
-        order = sorted(range(len(ids)), key=lambda i: len(ids[i]))  # like lengths together, so that padding is small
-        for start in range(0, len(order), self._batch_size):
-            batch = order[start : start + self._batch_size]
-            vectors[batch] = session.run(None, _pad([ids[i] for i in batch], self._config.pad_id))[0]
-        vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)  # not every model does it itself
-        return vectors
+        ids = tokenizer.encode(clean(text[: self._config.max_tokens * CHARS_PER_TOKEN])).ids
+        tokens = np.array([ids], np.int64)  # (1, T)
+        vector = session.run(None, {"input_ids": tokens, "attention_mask": np.ones_like(tokens)})[0][0]  # (D,)
+        return np.asarray(vector / max(float(np.linalg.norm(vector)), 1e-12), np.float32)
 
     def _model(self) -> tuple[tokenizers.Tokenizer, onnxruntime.InferenceSession]:
         with self._lock:
@@ -134,7 +130,7 @@ class OnnxEmbedder:
         path = self._folder / "model.onnx"
         _check_size(path, self._config.model_bytes)
         options = ort.SessionOptions()
-        options.intra_op_num_threads = self._threads
+        options.intra_op_num_threads = 1  # whole texts run side by side instead
         options.inter_op_num_threads = 1
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # idle threads sleep
         options.enable_cpu_mem_arena = False  # the arena keeps the largest batch's memory for ever, and gains no speed
@@ -162,15 +158,6 @@ def clean(text: str) -> str:
     except UnicodeEncodeError:
         text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text.replace("\0", "\ufffd")
-
-
-def _pad(ids: Sequence[Sequence[int]], pad: int) -> dict[str, np.ndarray[Any, np.dtype[np.int64]]]:
-    shape = (len(ids), max(map(len, ids)))  # (N, T)
-    tokens, mask = np.full(shape, pad, np.int64), np.zeros(shape, np.int64)
-    for row, sequence in enumerate(ids):
-        tokens[row, : len(sequence)] = sequence
-        mask[row, : len(sequence)] = 1
-    return {"input_ids": tokens, "attention_mask": mask}
 
 
 def _read_bytes(path: Path) -> bytes:
