@@ -103,7 +103,7 @@ def logistic(values: Floats, wanted: npt.NDArray[np.bool_], importance: Floats) 
     """(bias, (S,) weights) of the curve that makes the wanted rows likeliest, each row of its own importance."""
     spread, middle = values.std(axis=0) + 1e-9, values.mean(axis=0)
     design = np.column_stack([np.ones(len(values)), (values - middle) / spread])  # (N, S + 1)
-    ridge = 1e-3 * np.eye(design.shape[1])
+    ridge = 1e-6 * np.eye(design.shape[1])  # only so that the Hessian can be inverted
     weights = np.zeros(design.shape[1])
     share = importance / importance.sum()
     for _ in range(STEPS):

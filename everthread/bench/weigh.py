@@ -50,7 +50,7 @@ CURVE = (0.99, 0.97, 0.95, 0.93, 0.9, 0.85, 0.8)
 
 @dataclass(frozen=True, slots=True)
 class Put:
-    """One question put to one bank: its candidates, and the evidence that needs no weights. Elsewhere it has no gold."""
+    """One question put to one bank: its candidates, and what of the evidence needs no weights."""
 
     asker: str
     bank: str
@@ -117,8 +117,11 @@ def weigh(
     embedder: Embedder | str | None = None,
     mixed: Sequence[Conversation] = (),
 ) -> Weighed:
-    """Fit a head on these conversations, and on all but one for each. The questions of the mixed-in conversations join
-    in the weights, with MIXED of the weight, and in nothing else. Raises BadInput where there is nothing to leave out."""
+    """Fit a head on these conversations, and on all but one for each.
+
+    The questions of the mixed-in conversations join in the weights, with MIXED of the weight, and in nothing else.
+    Raises BadInput where there is nothing to leave out.
+    """
     if len(conversations) < 3:
         raise BadInput(f"fitting needs at least three conversations, got {len(conversations)}; one is left out in turn")
     names = ASSISTANT if any(line.role == "assistant" for each in conversations for line in each.lines) else FRIENDS

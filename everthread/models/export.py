@@ -8,7 +8,7 @@ whether a model is any good, and never downloads one.
 
 Quantising was chosen by measurement (docs/benchmarks.md). Weights become eight-bit, with a scale for each output
 channel, embedding tables eight-bit per row, and activations are quantised as they come. Quantised in blocks instead
-(MatMulNBits) the vectors are closer to fp32 (cosine 0.999 to 0.991), recall is no better, and it is no faster than fp32.
+(MatMulNBits) the vectors are closer to fp32 (cosine 0.999 to 0.991), recall is no better, and no time is saved.
 """
 
 from __future__ import annotations

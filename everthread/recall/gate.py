@@ -61,7 +61,7 @@ def chances(hit: Curve, scores: Floats, whole: float) -> Floats:
     return np.asarray(whole * _logistic(hit.bias + hit.weights["share"] * log_share(scores)), np.float32)
 
 
-def log_share(scores: Floats) -> Floats:
+def log_share(scores: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
     """(C,) the log of each candidate's share in a softmax over the scores: how far it stands out among the others."""
     if not len(scores):
         return scores

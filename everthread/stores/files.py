@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from everthread.errors import BadBankId, BankDamaged, EverthreadError, StoreError, StoreUnavailable
+from everthread.errors import BadBankId, BadInput, BankDamaged, EverthreadError, StoreError, StoreUnavailable
 
 SUFFIX = ".bank"
 LONGEST_ID = 200  # characters; enough for user/character/thread ids
@@ -45,6 +45,12 @@ def bank_id(name: str) -> str:
     return unquote(name.removesuffix(SUFFIX))
 
 
+_DAMAGED = (
+    *("malformed", "not a database", "no such table", "no such column", "corrupt"),
+    *("unsupported file format", "Could not decode"),
+)
+
+
 @contextmanager
 def explained(bank: str, path: Path) -> Iterator[None]:
     """Turn SQLite's and the system's errors into ours, with the bank, the file and the remedy."""
@@ -52,13 +58,15 @@ def explained(bank: str, path: Path) -> Iterator[None]:
         yield
     except EverthreadError:
         raise
-    except (sqlite3.Error, OSError) as error:
+    except (UnicodeEncodeError, OverflowError) as error:
+        raise BadInput(f"no bank can hold this value: {error}; use whole characters and 64-bit numbers") from error
+    except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
         raise _explain(bank, path, error) from error
 
 
-def _explain(bank: str, path: Path, error: sqlite3.Error | OSError) -> StoreError:
-    said, place = str(error), f"bank {bank!r} ({path})"
-    if "malformed" in said or "not a database" in said or "no such table" in said or "corrupt" in said:
+def _explain(bank: str, path: Path, error: Exception) -> StoreError:
+    said, place = str(error), f"bank {bank!r} ({path})" if bank else str(path)
+    if isinstance(error, UnicodeDecodeError) or any(sign in said for sign in _DAMAGED):
         return BankDamaged(
             f"{place} is damaged: {said}. Put back a copy, or rescue the lines with: sqlite3 {path} .recover"
         )
@@ -74,7 +82,11 @@ def _explain(bank: str, path: Path, error: sqlite3.Error | OSError) -> StoreErro
         return StoreUnavailable(
             f"{place} was held by another process for over {PATIENCE:.0f} s; try again, or end that process"
         )
-    return StoreUnavailable(f"{place}: {said}")
+    if "exists" in said or "Not a directory" in said:
+        return StoreUnavailable(f"{place} is no folder, but a file ({said}); name a folder for the banks")
+    return StoreUnavailable(
+        f"{place} can't be used: {said}. Nothing of this call was kept; see that its disk is sound and has room"
+    )
 
 
 Inode = tuple[int, int]  # device and number: which file it is, whatever its name
@@ -219,9 +231,10 @@ class BankFile:
     def erase(self) -> None:
         """Leave no byte of what was removed. The removing transaction has marked the file as UNERASED: if this fails,
         or never happens, whoever opens the bank next does it."""
-        with self.writing() as db:
-            db.execute("COMMIT")
+        with explained(self.bank, self.path), self._writing:
             try:
+                db = self._begin()
+                db.execute("COMMIT")
                 _erase(db)
             except BaseException:
                 self._drop_writer()

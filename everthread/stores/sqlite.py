@@ -32,7 +32,7 @@ _LINE, _FROM, _line = records.COLUMNS, records.FROM, records.line
 class _Dense:
     """A dense index, and what the bank's file said when it was read."""
 
-    removals: int
+    removals: tuple[int, int]  # the bank's creation, and how often vectors were taken out of it
     newest: int
     index: vectors.DenseIndex
     asked: bool  # whether cosines were wanted of it before
@@ -268,9 +268,10 @@ class SQLiteStore:
         on: a process that asks only once is done sooner without them."""
         held = self._bank(bank)
         with held.lock, held.file.reading() as db:
-            removals, newest = db.execute(
-                "SELECT removals, (SELECT coalesce(max(id), 0) FROM vector) FROM bank"
+            *removals, newest = db.execute(
+                "SELECT created_at, removals, (SELECT coalesce(max(id), 0) FROM vector) FROM bank"
             ).fetchone()
+            removals = tuple(removals)
             cached = held.dense.get((model, dim))
             if cached is None or cached.removals != removals:
                 index = records.load_dense(db, model, dim, 0, whole=False)

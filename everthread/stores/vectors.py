@@ -74,7 +74,7 @@ class DenseIndex:
 
 def cosines(data: npt.NDArray[np.float16], query: Vector) -> npt.NDArray[np.float32]:
     """(N,) dot products, row by row: a threaded matrix product wakes more threads than a thousand rows are worth."""
-    return np.vecdot(data.astype(np.float32), query)
+    return np.asarray(np.vecdot(data.astype(np.float32), query), np.float32)
 
 
 def _rows(ids: Seqs, wanted: Seqs) -> npt.NDArray[np.intp]:

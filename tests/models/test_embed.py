@@ -45,7 +45,7 @@ def copy_of_minilm(folder: Path) -> Path:
 
 def test_the_shipped_model_agrees_with_the_original_on_torch(minilm: OnnxEmbedder) -> None:
     cosines = (minilm.embed(SENTENCES) * np.array(GOLDEN["vectors"])).sum(1)
-    assert cosines.min() > 0.99  # a text of one word differs most
+    assert cosines.min() > 0.97  # a text of one word differs most
 
 
 def test_the_shipped_model_is_an_embedder_with_a_name_of_its_own(minilm: OnnxEmbedder) -> None:
