@@ -1,7 +1,8 @@
 """Config: what can be set, from where, and what it is when nothing is said.
 
 The order: the file `config.toml` in the user's configuration folder (or the one EVERTHREAD_CONFIG names), then the
-environment (EVERTHREAD_STORE, EVERTHREAD_EMBEDDER, EVERTHREAD_RECIPE, …: the field's name in capitals), then arguments.
+environment (EVERTHREAD_STORE, EVERTHREAD_EMBEDDER, EVERTHREAD_RECIPE, …: the field's name in capitals; empty counts as
+unset), then arguments.
 """
 
 from __future__ import annotations
@@ -34,14 +35,14 @@ class Config:
 
 def load(path: Path | None = None, environ: Mapping[str, str] = os.environ) -> Config:
     """The configuration from file and environment. ConfigError names the setting that is unknown or wrong."""
-    named = path or (Path(environ[f"{PREFIX}CONFIG"]) if f"{PREFIX}CONFIG" in environ else None)
+    named = path or (Path(environ[f"{PREFIX}CONFIG"]) if environ.get(f"{PREFIX}CONFIG") else None)
     file = named or Path(platformdirs.user_config_dir("everthread")) / "config.toml"
     config = Config()
     if file.exists():
         config = _set(config, _read(file), str(file))
     elif named:
         raise ConfigError(f"there is no configuration file {named}; make it, or unset {PREFIX}CONFIG")
-    said = {each.name: environ[name] for each in fields(Config) if (name := PREFIX + each.name.upper()) in environ}
+    said = {each.name: said for each in fields(Config) if (said := environ.get(PREFIX + each.name.upper()))}
     return _set(config, said, "the environment")
 
 
@@ -58,6 +59,8 @@ def _set(config: Config, values: Mapping[str, object], origin: str) -> Config:
         if name not in known:
             raise ConfigError(f"{origin} sets {name!r}, which is unknown; known are {', '.join(known)}")
         try:
+            if not isinstance(value, str) and type(value) is not known[name]:
+                raise ValueError
             config = replace(config, **{name: known[name](value)})
         except ValueError:
             raise ConfigError(f"{origin} sets {name} to {value!r}; it must be of type {known[name].__name__}") from None

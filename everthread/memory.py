@@ -236,17 +236,19 @@ class Memory:
         as_of: datetime | None = None,
         session: str | None = None,
         gated: bool = True,
+        floor: float | None = None,
         count: Counter = estimate,
     ) -> Context:
         """What is remembered that bears on the query, laid out for a prompt in at most `budget` tokens by `count`.
 
-        When nothing is relevant the text is empty, unless gated is False. With a session, passages recalled at its
+        When nothing is relevant the text is empty, unless gated is False. Hits less relevant than floor (the recipe's,
+        if not given) are left out, however much room there is. With a session, passages recalled at its
         earlier turns stay in view for a while (the relevance buffer). Raises BadQuery.
         """
         _positive(budget, "budget")
         hits, verdict = self._recall(query, self.recipe.hits, where, as_of)
-        if gated and not verdict.passes:
-            hits = []
+        least = self.recipe.floor if floor is None else floor
+        hits = [hit for hit in hits if hit.relevance >= least] if verdict.passes or not gated else []
         held = self._held(session, hits) if session is not None else []
         return fit(hits, held, budget, count, verdict.relevance)
 

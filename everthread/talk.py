@@ -10,6 +10,7 @@ from everthread.memory import Memory
 from everthread.types import Context
 
 BUDGET = 300  # tokens shown for a message: a dozen lines, what a person cares to read
+FLOOR = 0.02  # relevance of a hit below which it is not worth a person's time
 HELP = """\
 Whatever you type is remembered. Commands:
   /why     how relevant each line of the last answer is, and by which signals
@@ -38,7 +39,7 @@ def talk(
             write(command(memory, said, last))
         elif said:
             try:
-                last = memory.context(said, BUDGET)
+                last = memory.context(said, BUDGET, floor=FLOOR)
                 memory.observe(said, speaker=speaker)  # only now, or it would find itself
                 write(answer(last, memory.stats().lines == 1))
             except EverthreadError as error:
@@ -52,7 +53,7 @@ def greeting(memory: Memory) -> str:
     known = f"{stats.lines} lines{since}" if stats.lines else "nothing yet"
     return (
         f"Everthread. Bank {memory.bank!r} remembers {known}.\n"
-        "No language model is configured, so you get no replies of its own: you are shown what is remembered.\n"
+        "No language model is configured: instead of a reply you are shown what is remembered.\n"
         "Talk, ask, come back later. /help for commands."
     )
 

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from everthread.bench import datasets, speed
+from everthread.bench.dense import dense
 from everthread.bench.questions import Conversation
 from everthread.bench.report import Report
 from everthread.bench.run import run
@@ -111,6 +112,18 @@ def fit(
     mixed = datasets.locomo(mix) if mix else []
     weighed = weigh(LOADERS[dataset](path, only), ctx.find_root().obj["embedder"], mixed)
     click.echo(json.dumps(weighed.json(), indent=2) if as_json else weighed.text())
+
+
+@bench.command("dense")
+@click.argument("dataset", type=click.Choice(sorted(LOADERS)))
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option("--only", multiple=True, metavar="ID", help="Only this conversation. May be given again.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_context
+def dense_(ctx: click.Context, /, dataset: str, path: Path, only: tuple[str, ...], as_json: bool) -> None:
+    """Measure an embedder alone, by cosine over the lines of a DATASET: to choose a model or its quantisation."""
+    found = dense(LOADERS[dataset](path, only), ctx.find_root().obj["embedder"])
+    click.echo(json.dumps(found.json(), indent=2) if as_json else found.text())
 
 
 @bench.command("speed")

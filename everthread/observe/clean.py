@@ -1,7 +1,8 @@
 """What may be remembered, and as what. Pure: no store, no model, no clock.
 
 Text is kept verbatim, with two exceptions that no database can hold: a lone half of a surrogate pair becomes U+FFFD,
-and so does NUL. How many were replaced is written into the line's metadata under CLEANED, so nothing changes silently.
+and so does NUL; in names and metadata too. How many were replaced is written into the line's metadata under CLEANED,
+so nothing changes silently.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from typing import get_args
 
 from everthread.errors import BadLine
 from everthread.stores.times import micros
-from everthread.types import Metadata, NewLine, Role
+from everthread.types import JSONValue, Metadata, NewLine, Role
 
 LONGEST_TEXT = 4_000_000  # characters: a novel; a longer "message" is a file that should be imported in parts
 LONGEST_NAME = 200  # characters of a speaker or a session id
+LARGEST_SEQ = 2**63 - 1  # what a database can count to
 CLEANED = "everthread.replaced_characters"
 
 _UNKEEPABLE = re.compile("[\x00\ud800-\udfff]")
@@ -25,22 +27,25 @@ _UNKEEPABLE = re.compile("[\x00\ud800-\udfff]")
 
 def clean(new: NewLine, present: datetime) -> NewLine:
     """The line as it will be kept, with its time. Raises BadLine, naming the value and the remedy."""
-    text, replaced = _keepable(_text(new.text))
-    metadata = dict(_metadata(new.metadata))
-    if replaced:
+    text, in_text = _keepable(_text(new.text))
+    speaker, in_speaker = _name(new.speaker, "speaker")
+    session, in_session = (None, 0) if new.session is None else _name(new.session, "session")
+    key, in_key = (None, 0) if new.key is None else _name(new.key, "key")
+    metadata, in_metadata = _metadata(new.metadata)
+    if replaced := in_text + in_speaker + in_session + in_key + in_metadata:
         metadata[CLEANED] = replaced
     if new.role not in get_args(Role):
         raise BadLine(f"role {new.role!r} is unknown; use one of {', '.join(get_args(Role))}")
-    if new.parent is not None and (not isinstance(new.parent, int) or new.parent < 1):
+    if new.parent is not None and (type(new.parent) is not int or not 1 <= new.parent <= LARGEST_SEQ):
         raise BadLine(f"parent must be the seq of a line (1, 2, 3 …), got {new.parent!r}")
     said_at = present if new.said_at is None else new.said_at
     micros(said_at)
     return replace(
         new,
         text=text,
-        speaker=_name(new.speaker, "speaker"),
-        session=None if new.session is None else _name(new.session, "session"),
-        key=None if new.key is None else _name(new.key, "key"),
+        speaker=speaker,
+        session=session,
+        key=key,
         said_at=said_at,
         metadata=metadata,
     )
@@ -62,19 +67,20 @@ def _keepable(text: str) -> tuple[str, int]:
     return _UNKEEPABLE.subn("\ufffd", text)
 
 
-def _name(name: str, what: str) -> str:
+def _name(name: str, what: str) -> tuple[str, int]:
     if not isinstance(name, str) or not name.strip():
         raise BadLine(f"{what} must be text that is not blank, got {name!r}")
     if len(name) > LONGEST_NAME:
         raise BadLine(f"{what} {name[:40]!r}… has {len(name)} characters; at most {LONGEST_NAME} are allowed")
-    return _keepable(name)[0]
+    return _keepable(name)
 
 
-def _metadata(metadata: Metadata) -> Metadata:
+def _metadata(metadata: Metadata) -> tuple[dict[str, JSONValue], int]:
     try:
-        kept = json.loads(_keepable(json.dumps(metadata, ensure_ascii=False, allow_nan=False))[0])
-    except (TypeError, ValueError) as error:
+        written, replaced = _keepable(json.dumps(metadata, ensure_ascii=False, allow_nan=False))
+        kept = json.loads(written)
+    except (TypeError, ValueError, RecursionError) as error:
         raise BadLine(f"metadata must be what JSON can hold, got {str(metadata)[:80]!r}: {error}") from error
     if not isinstance(kept, dict):
         raise BadLine(f"metadata must be a mapping, got {type(metadata).__name__}")
-    return kept
+    return kept, replaced

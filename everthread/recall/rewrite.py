@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from everthread.stores.text import fold, terms
+from everthread.stores.text import UNSPACED, fold, terms
 
 MONTHS = (
     *("january", "february", "march", "april", "may", "june"),
@@ -24,19 +24,18 @@ _ASKING = frozenset(
 )
 _WANTS_TIME = re.compile(r"\b(when|how long|what (date|year|month|day|time))\b")
 _MONTH = "|".join(MONTHS)
-_DAY_FIRST = re.compile(rf"\b(\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?({_MONTH})\b(?:,?\s+(\d{{4}}))?")
-_MONTH_FIRST = re.compile(rf"\b({_MONTH})\s+(\d{{1,2}})(?:st|nd|rd|th)?\b(?!\d)(?:,?\s+(\d{{4}}))?")
+_DAY_FIRST = re.compile(rf"\b(\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?({_MONTH})\b(?:,?\s+(\d{{4}})\b)?")
+_MONTH_FIRST = re.compile(rf"\b({_MONTH})\s+(\d{{1,2}})(?:st|nd|rd|th)?\b(?!\d)(?:,?\s+(\d{{4}})\b)?")
 _ISO = re.compile(r"\b(\d{4})-(\d{2})-(\d{2})\b")
 _CJK_DATE = re.compile(r"(?:(\d{4})年)?(\d{1,2})月(?:(\d{1,2})[日号])?")
-_WHOLE_MONTH = re.compile(rf"\b({_MONTH})\b(?:,?\s+(?:of\s+)?(\d{{4}}))?")
+_WHOLE_MONTH = re.compile(rf"\b({_MONTH})\b(?:,?\s+(?:of\s+)?(\d{{4}})\b)?")
 # These are verbs more often than months; they are months behind such a word, or before a year.
 _VERBS = ("may", "march")
 _NOT_VERB = re.compile(
     r"\b(?:in|of|during|since|by|until|before|after|mid|early|late|around|last|this|next)[ -](?:may|march)\b"
-    r"|\b(?:may|march),?\s+\d{4}"
+    r"|\b(?:may|march),?\s+(?:of\s+)?\d{4}\b"
 )
-
-
+_SPACED = rf"[^\W{UNSPACED}]"  # a letter of a script with spaces
 _NAME = re.compile(r"(?<=[a-z,;:] )[A-Z][a-z]+")  # a capital that does not begin the sentence
 
 LONGEST = 20_000  # characters of a question that are read; a longer one is a document, and its rest changes nothing
@@ -94,8 +93,12 @@ def _bare(word: str) -> str:
 
 def named(folded: str, speakers: Sequence[str]) -> frozenset[str]:
     """The speakers whose first or whole name stands in the question as a word of its own."""
-    found = re.findall(r"\w+", folded.replace("'s", " "))
-    return frozenset(name for name in speakers if (parts := fold(name).split()) and parts[0] in found)
+    return frozenset(name for name in speakers if (parts := fold(name).split()) and _stands(parts[0], folded))
+
+
+def _stands(name: str, folded: str) -> bool:
+    """Whether the name stands there as a word; scripts without spaces have no words to keep apart."""
+    return re.search(rf"(?<!{_SPACED}){re.escape(name)}(?!{_SPACED})", folded) is not None
 
 
 def dates(folded: str) -> tuple[Date, ...]:

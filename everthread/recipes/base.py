@@ -32,6 +32,7 @@ class Recipe:
     assistant: Head
     width: int = 1  # lines on either side by which a hit grows
     hits: int = 50  # hits offered to the budget of a context
+    floor: float = 0.001  # relevance below which a hit is not worth its tokens, whatever room there is
     buffered: int = 3  # hits whose passages enter the session's relevance buffer
 
     def head(self, corpus: Corpus) -> Head:

@@ -1,6 +1,7 @@
 """Taking lines out of a bank: out of the index (retract) or out of existence (forget). SQLite's dialect.
 
-SQLite runs with `secure_delete`, so that a removed row's bytes are overwritten; the caller empties the write-ahead log.
+SQLite runs with `secure_delete`, so that a removed row's bytes are overwritten; the caller erases what is left of them
+between the rows and in the write-ahead log.
 """
 
 from __future__ import annotations
@@ -37,6 +38,12 @@ def forget(db: sqlite3.Connection, bank: str, scope: Scope, name: str | int | No
         (chosen,),
     )
     db.execute("DELETE FROM session WHERE number NOT IN (SELECT session FROM line)")
+    db.execute(
+        """UPDATE session SET (first_seq, last_seq, started_at, last_at) =
+           (SELECT min(seq), max(seq), min(said_at), max(said_at) FROM line WHERE line.session = number)
+           WHERE EXISTS (SELECT 1 FROM json_each(?) WHERE value BETWEEN first_seq AND last_seq)""",
+        (chosen,),
+    )
     db.execute("DELETE FROM speaker WHERE number NOT IN (SELECT speaker FROM line)")
     db.execute("UPDATE bank SET removals = removals + 1")
     return seqs

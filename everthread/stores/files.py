@@ -11,12 +11,12 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from everthread.errors import BadBankId, BadInput, BankDamaged, EverthreadError, StoreError, StoreUnavailable
+from everthread.errors import BadBankId, BadInput, BankDamaged, EverthreadError, StoreUnavailable
 
 SUFFIX = ".bank"
 LONGEST_ID = 200  # characters; enough for user/character/thread ids
@@ -58,15 +58,15 @@ def explained(bank: str, path: Path) -> Iterator[None]:
         yield
     except EverthreadError:
         raise
-    except (UnicodeEncodeError, OverflowError) as error:
-        raise BadInput(f"no bank can hold this value: {error}; use whole characters and 64-bit numbers") from error
-    except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
+    except (sqlite3.Error, OSError, OverflowError, ValueError) as error:
         raise _explain(bank, path, error) from error
 
 
-def _explain(bank: str, path: Path, error: Exception) -> StoreError:
+def _explain(bank: str, path: Path, error: Exception) -> EverthreadError:
     said, place = str(error), f"bank {bank!r} ({path})" if bank else str(path)
-    if isinstance(error, UnicodeDecodeError) or any(sign in said for sign in _DAMAGED):
+    if isinstance(error, UnicodeEncodeError) or "to SQLite INTEGER" in said:
+        return BadInput(f"no bank can hold this value: {said}; use whole characters, and numbers of 64 bits")
+    if isinstance(error, ValueError | OverflowError) or any(sign in said for sign in _DAMAGED):
         return BankDamaged(
             f"{place} is damaged: {said}. Put back a copy, or rescue the lines with: sqlite3 {path} .recover"
         )
@@ -240,6 +240,17 @@ class BankFile:
                 self._drop_writer()
                 raise
 
+    def size(self) -> int:
+        """Bytes on the disk: the file, and what SQLite keeps beside it."""
+        total = 0
+        for path in self._files():
+            with suppress(FileNotFoundError):  # another process may be forgetting the bank
+                total += path.stat().st_size
+        return total
+
+    def _files(self) -> list[Path]:
+        return [self.path.with_name(self.path.name + end) for end in ("", "-wal", "-shm")]
+
     def close(self) -> None:
         """Close every connection that is not in use; those in use close when they are given back."""
         self._closed = True
@@ -250,8 +261,8 @@ class BankFile:
     def unlink(self) -> None:
         """Remove the file and what SQLite keeps beside it, while no one else can write to it."""
         with self.writing() as db:
-            for name in (self.path.name, *(self.path.name + end for end in ("-wal", "-shm"))):
-                self.path.with_name(name).unlink(missing_ok=True)
+            for path in self._files():
+                path.unlink(missing_ok=True)
             db.execute("COMMIT")
             self._drop_writer()
         self._drop_readers()

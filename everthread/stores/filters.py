@@ -21,6 +21,8 @@ def clause(where: Where | None, as_of: datetime | None = None) -> Clause:
         parts.append(part)
         values.extend(these)
 
+    if not isinstance(where, Where | None):
+        raise BadQuery(f"where must be a Where, got {where!r}; write for example Where(speaker='Mia')")
     where = where or Where()
     for column, wanted in (
         ("session.session_id", where.session),
@@ -28,9 +30,8 @@ def clause(where: Where | None, as_of: datetime | None = None) -> Clause:
         ("speaker.role", where.role),
     ):
         if wanted is not None:
-            names = (wanted,) if isinstance(wanted, str) else wanted
-            add(f"{column} IN ({', '.join('?' * len(names))})", *names)
-    if where.kind is not None and "line" not in ((where.kind,) if isinstance(where.kind, str) else where.kind):
+            add(f"{column} IN (SELECT value FROM json_each(?))", _value(_any_of(wanted, column)))
+    if where.kind is not None and "line" not in _any_of(where.kind, "kind"):
         add("0")
     if where.since is not None:
         add("line.said_at >= ?", micros(where.since, "where.since", BadQuery))
@@ -42,9 +43,23 @@ def clause(where: Where | None, as_of: datetime | None = None) -> Clause:
         add(
             "EXISTS (SELECT 1 FROM json_each(line.metadata) AS pair WHERE pair.key = ? AND pair.type IS json_type(?)"
             " AND pair.value IS json_extract(?, '$'))",
-            *(key, as_json(value), as_json(value)),
+            *(key, _value(value), _value(value)),
         )
     return " AND ".join(parts), values
+
+
+def _any_of(wanted: object, name: str) -> list[str]:
+    names = [wanted] if isinstance(wanted, str) else list(wanted) if isinstance(wanted, tuple | list) else [wanted]
+    if not all(isinstance(each, str) for each in names):
+        raise BadQuery(f"where.{name.rpartition('.')[2]} must be a str or a tuple of them, got {wanted!r}")
+    return [str(each) for each in names]
+
+
+def _value(value: JSONValue) -> str:
+    try:
+        return as_json(value)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise BadQuery(f"where.metadata must hold what JSON can, got {str(value)[:80]!r}: {error}") from error
 
 
 def as_json(value: JSONValue) -> str:

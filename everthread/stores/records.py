@@ -143,5 +143,5 @@ def contradictions(db: sqlite3.Connection) -> list[str]:
         ("packed lines", db.execute("SELECT count(*) FROM gist").fetchone()[0], counted),
     ):
         if has != wants:
-            found.append(f"{name}: {has:.0f} are counted, {wants} are there; mend with: everthread reindex")
+            found.append(f"{name}: {has:.0f} are counted, {wants} are there; export the lines into a new bank")
     return found + ([f"the last seq is {last}, but line {highest} is there"] if highest > last else [])

@@ -268,10 +268,10 @@ class SQLiteStore:
         on: a process that asks only once is done sooner without them."""
         held = self._bank(bank)
         with held.lock, held.file.reading() as db:
-            *removals, newest = db.execute(
+            created, removed, newest = db.execute(
                 "SELECT created_at, removals, (SELECT coalesce(max(id), 0) FROM vector) FROM bank"
             ).fetchone()
-            removals = tuple(removals)
+            removals = (created, removed)
             cached = held.dense.get((model, dim))
             if cached is None or cached.removals != removals:
                 index = records.load_dense(db, model, dim, 0, whole=False)
@@ -342,7 +342,7 @@ class SQLiteStore:
             moment(last) if last is not None else None,
             by_model,
             pending,
-            bytes=sum(path.stat().st_size for path in self.folder.glob(held.file.path.name.replace("[", "[[]") + "*")),
+            bytes=held.file.size(),
             recipe="",
             embedder=model,
         )

@@ -26,7 +26,7 @@ UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u303f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
     "\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003134f"
 )
-_MARKS = "\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u0dff"  # vowel signs that belong to their word
+_MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u0dff"  # vowel signs that belong to their word
 _LETTER = rf"(?:[^\W_{UNSPACED}]|[{_MARKS}])"
 _WORD = re.compile(rf"[{UNSPACED}]+|{_LETTER}+(?:'{_LETTER}+)*")
 _UNSPACED = re.compile(rf"[{UNSPACED}]")
@@ -100,7 +100,7 @@ def tokens(text: str) -> list[str]:
         else:
             short = _CONTRACTED.sub("", word).replace("'", "") if "'" in word else word
             found.append(_without_accents(short)[:LONGEST])
-    return found
+    return [word for word in found if word]
 
 
 def terms(text: str) -> list[str]:

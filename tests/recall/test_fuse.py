@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, timezone
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -18,18 +19,38 @@ from made import BEGUN, remembered
 
 from everthread.memory import Memory
 from everthread.models.fakes import HashEmbedder
-from everthread.observe.units import pieces
+from everthread.observe.units import TELLS_TIME, marks, pieces
 from everthread.recall import fuse
 from everthread.recall.rewrite import Query, rewrite
 from everthread.recall.search import Found
-from everthread.stores.text import HEAD, terms
+from everthread.stores import text
+from everthread.stores.text import HEAD
 from everthread.types import Line, NewLine
 
 WORDS = "fern garden the lighthouse ferry yesterday we 蕨类植物 May kite? running ran Ann's bread-knife".split()
 NAMES = {"Ann": "user", "Bob": "user", "Bot": "assistant"}
 DATES = ("", "on 6 May", "on May 7th, 2024", "in May 2023", "in June", "2024-05-08")
 
+
+
+class Polyglot(HashEmbedder):
+    """Questions in any script are asked of it."""
+
+    multilingual = True
+
+
 # ------------------------------------------------------------------ the naive way
+
+
+@cache
+def terms(said: str) -> tuple[str, ...]:
+    return tuple(text.terms(said))
+
+
+@cache
+def cosine(said: str, asked: str) -> float:
+    model = Polyglot()
+    return float((model.embed(pieces(said)) @ model.embed_query(asked)).max())
 
 
 @dataclass(frozen=True)
@@ -59,7 +80,7 @@ class Naive:
             "day": self.said_on(line, day=True),
             "month": self.said_on(line, day=False),
             "answers": float(asked is not None and asked.text.endswith("?")),
-            "time": float(self.query.wants_time and ("yesterday" in line.text or "月" in line.text)),
+            "time": float(self.query.wants_time and marks(line.text) & TELLS_TIME > 0),
             "age": -math.log(1 + self.last_session - int(line.session[1:])),
         }
 
@@ -68,8 +89,7 @@ class Naive:
         return near[0] if near else None
 
     def cosine(self, line: Line) -> float:
-        model = HashEmbedder()
-        return float((model.embed(pieces(line.text)) @ model.embed_query(self.query.dense)).max())
+        return cosine(line.text, self.query.dense)
 
     def idf(self, term: str) -> float:
         df = sum(term in terms(line.text) for line in self.lines)
@@ -153,7 +173,7 @@ def test_every_signal_is_what_its_definition_says(
     lines: list[NewLine], asked: str, date: str, retracted: set[int], forgotten: set[int]
 ) -> None:
     with tempfile.TemporaryDirectory() as folder, remembered(folder, lines) as memory:
-        numbers = {int(str(line.session)[1:]) for line in lines}
+        memory.embedder = Polyglot()
         for seq in forgotten & set(range(1, len(lines) + 1)):
             memory.forget(seq=seq)
         for seq in (retracted - forgotten) & set(range(1, len(lines) + 1)):

@@ -1,0 +1,25 @@
+"""Banks for tests: in a temporary folder, embedded by spelling alone; the user's own banks are out of reach."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from everthread import Memory
+from everthread.models.fakes import HashEmbedder
+
+
+@pytest.fixture(autouse=True)
+def _nothing_of_the_user(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    for name in [name for name in os.environ if name.startswith("EVERTHREAD_")]:
+        monkeypatch.delenv(name)
+    home = str(tmp_path_factory.getbasetemp() / "home")
+    for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME"):
+        monkeypatch.setenv(name, home)
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Memory]:
+    with Memory.open("alice", store=tmp_path, embedder=HashEmbedder()) as opened:
+        yield opened

@@ -1,0 +1,91 @@
+from pathlib import Path
+
+import pytest
+
+from everthread.config import Config, load
+from everthread.errors import ConfigError
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "config.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_with_nothing_said_the_defaults_hold() -> None:
+    assert load(environ={}) == Config()
+    assert Config().embedder == "minilm"
+
+
+def test_the_file_in_the_users_folder_is_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "everthread").mkdir()
+    written(tmp_path / "everthread", "threads = 3")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    assert load(environ={}).threads == 3
+
+
+def test_a_file_says_what_it_sets_and_no_more(tmp_path: Path) -> None:
+    config = load(written(tmp_path, 'store = "/srv/banks"\nthreads = 2'), {})
+    assert (config.store, config.threads, config.recipe) == ("/srv/banks", 2, "default")
+
+
+def test_the_environment_names_the_file(tmp_path: Path) -> None:
+    path = written(tmp_path, 'embedder = "hash"')
+    assert load(environ={"EVERTHREAD_CONFIG": str(path)}).embedder == "hash"
+
+
+def test_the_environment_overrides_the_file(tmp_path: Path) -> None:
+    path = written(tmp_path, 'store = "/from/file"\nthreads = 2')
+    config = load(path, {"EVERTHREAD_STORE": "/from/environment", "EVERTHREAD_THREADS": "5"})
+    assert (config.store, config.threads) == ("/from/environment", 5)
+
+
+def test_an_empty_variable_counts_as_unset() -> None:
+    assert load(environ={"EVERTHREAD_STORE": "", "EVERTHREAD_CONFIG": "", "EVERTHREAD_THREADS": ""}) == Config()
+
+
+def test_an_unknown_setting_is_refused_by_name(tmp_path: Path) -> None:
+    path = written(tmp_path, 'colour = "red"')
+    with pytest.raises(ConfigError, match=r"config\.toml sets 'colour', which is unknown; known are store, embedder"):
+        load(path, {})
+
+
+@pytest.mark.parametrize("text", ['threads = "many"', "threads = [1]", "threads = 1.5", "threads = true"])
+def test_a_number_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
+    with pytest.raises(ConfigError, match=r"sets threads to .*; it must be of type int"):
+        load(written(tmp_path, text), {})
+
+
+@pytest.mark.parametrize("text", ["store = 5", 'store = ["a", "b"]', "[store]\npath = 1"])
+def test_a_text_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
+    with pytest.raises(ConfigError, match=r"sets store to .*; it must be of type str"):
+        load(written(tmp_path, text), {})
+
+
+def test_a_number_in_the_environment_that_is_none_is_refused() -> None:
+    with pytest.raises(ConfigError, match="the environment sets threads to 'many'; it must be of type int"):
+        load(environ={"EVERTHREAD_THREADS": "many"})
+
+
+def test_a_file_that_was_named_must_be_there(tmp_path: Path) -> None:
+    with pytest.raises(
+        ConfigError, match=r"no configuration file .*nowhere\.toml; make it, or unset EVERTHREAD_CONFIG"
+    ):
+        load(environ={"EVERTHREAD_CONFIG": str(tmp_path / "nowhere.toml")})
+
+
+@pytest.mark.parametrize("data", [b"store = ", b"\xff\xfe", b"threads = 1\nthreads = 2"])
+def test_a_file_that_is_no_toml_is_refused(tmp_path: Path, data: bytes) -> None:
+    path = tmp_path / "config.toml"
+    path.write_bytes(data)
+    with pytest.raises(ConfigError, match=r"config\.toml can't be read as TOML"):
+        load(path, {})
+
+
+def test_a_folder_is_no_configuration_file(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="can't be read as TOML"):
+        load(tmp_path, {})
+
+
+def test_the_key_of_an_embedder_is_never_printed() -> None:
+    assert "sk-secret" not in repr(load(environ={"EVERTHREAD_EMBEDDER_KEY": "sk-secret"}))

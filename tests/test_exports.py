@@ -1,0 +1,32 @@
+import subprocess
+import sys
+from importlib.metadata import version
+
+import everthread
+from everthread import errors
+
+
+def test_every_public_name_is_there_and_listed_once() -> None:
+    assert len(set(everthread.__all__)) == len(everthread.__all__)
+    assert all(hasattr(everthread, name) for name in everthread.__all__)
+
+
+def test_what_is_public_is_listed() -> None:
+    shown = {
+        name for name, each in vars(everthread).items() if getattr(each, "__module__", "").startswith("everthread.")
+    }
+    assert shown | {"__version__"} == set(everthread.__all__)
+
+
+def test_every_error_can_be_imported_from_the_top() -> None:
+    assert {name for name in vars(errors) if name[0].isupper()} <= set(everthread.__all__)
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    assert everthread.__version__ == version("everthread")
+
+
+def test_importing_loads_no_model_and_no_web_client() -> None:
+    heavy = "onnxruntime, tokenizers, httpx, torch, sentence_transformers, matplotlib"
+    code = f"import sys, everthread; print([name for name in '{heavy}'.split(', ') if name in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
