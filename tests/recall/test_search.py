@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 from made import BEGUN, remembered
 
 from everthread.bench import synthetic
+from everthread.bench.speed import BulkEmbedder
 from everthread.errors import BadQuery
 from everthread.memory import Memory
 from everthread.models.fakes import HashEmbedder
 from everthread.recall import fuse
 from everthread.recall.search import EVERY, Found, best, windows
-from everthread.types import NewLine, Where
+from everthread.types import NewLine, Seqs, Where
 
 LINES = 3000
 WANTED = (17, 600, 1501, 2222, 2990)  # lines that a filter leaves
@@ -33,7 +34,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
         else line
         for number, line in enumerate(synthetic.lines(LINES), 1)
     ]
-    with Memory.open("large", store=tmp_path_factory.mktemp("large"), embedder=HashEmbedder(384)) as memory:
+    with Memory.open("large", store=tmp_path_factory.mktemp("large"), embedder=BulkEmbedder(HashEmbedder())) as memory:
         memory.observe_many(lines)
         yield memory
 
@@ -56,7 +57,7 @@ def whole(memory: Memory, found: Found) -> Found:
     return Found(seqs, np.arange(LINES), rows, cosine, found.postings, found.corpus, found.query)
 
 
-def weighed(memory: Memory, found: Found) -> np.ndarray:
+def weighed(memory: Memory, found: Found) -> Seqs:
     """(C,) the candidates by score, best first."""
     scores = fuse.score(fuse.signals(found.query, found), memory.recipe.head(found.corpus).weights)
     return np.asarray(found.seqs[np.argsort(-scores, kind="stable")])
