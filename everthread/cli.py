@@ -17,10 +17,10 @@ import click
 from everthread import __version__, doctor
 from everthread import open as opening
 from everthread.bench.commands import bench
-from everthread.errors import BadInput, ConfigError, EverthreadError, NotFound
+from everthread.errors import BadFile, BadInput, ConfigError, EverthreadError, NotFound
 from everthread.memory import BATCH, Memory
 from everthread.prompt.layout import heading, sentence
-from everthread.talk import talk
+from everthread.talk import talk, turn
 from everthread.transfer import jsonl
 from everthread.types import Hit, Line, NewLine, Role, Where
 
@@ -150,11 +150,19 @@ def show_hit(hit: Hit, signals: bool) -> str:
 @main.command()
 @bank_option
 @click.option("--speaker", default="user", show_default=True, help="Your name, as it will be remembered.")
+@json_option
 @click.pass_context
-def chat(ctx: click.Context, /, bank: str, speaker: str) -> None:
-    """Talk in the terminal; everything you say is remembered."""
+def chat(ctx: click.Context, /, bank: str, speaker: str, as_json: bool) -> None:
+    """Talk in the terminal; everything you say is remembered.
+
+    With --json each line of standard input is answered by one JSON object on a line: what was recalled for it.
+    """
     with opened(ctx, bank, make=True) as memory:
-        talk(memory, speaker)
+        if not as_json:
+            talk(memory, speaker)
+            return
+        for said in filter(None, map(str.strip, sys.stdin)):
+            click.echo(json.dumps(plain(turn(memory, speaker, said)), ensure_ascii=False))
 
 
 @main.command()
@@ -170,9 +178,16 @@ def chat(ctx: click.Context, /, bank: str, speaker: str) -> None:
 def observe(ctx: click.Context, /, text: str, bank: str, said_at: str | None, as_json: bool, **values: Any) -> None:
     """Remember one line. TEXT - reads it from standard input."""
     with opened(ctx, bank, make=True) as memory:
-        said = sys.stdin.read() if text == "-" else text
-        line = memory.observe(said, said_at=moment(said_at), **values)
+        line = memory.observe(piped() if text == "-" else text, said_at=moment(said_at), **values)
         show_json(line) if as_json else click.echo(show_line(line))
+
+
+def piped() -> str:
+    """All of standard input, without the line end that a shell puts behind it."""
+    try:
+        return sys.stdin.buffer.read().decode().removesuffix("\n").removesuffix("\r")
+    except UnicodeDecodeError as error:
+        raise BadInput(f"standard input is not UTF-8: {error}; convert it first") from None
 
 
 @main.command("import")
@@ -355,10 +370,12 @@ def stats(ctx: click.Context, /, bank: str, as_json: bool) -> None:
 @click.pass_context
 def forget(ctx: click.Context, /, bank: str, yes: bool, as_json: bool, **scope: Any) -> None:
     """Remove a line, a session, a speaker or a bank, to the last byte, and print the receipt."""
-    named = ", ".join(f"{name} {value!r}" for name, value in scope.items() if value)
+    named = ", ".join(f"{name} {value!r}" for name, value in scope.items() if value is not None and value is not False)
+    if not named:
+        raise BadInput("nothing is named to be forgotten; give --seq, --session, --speaker or --everything")
     with opened(ctx, bank) as memory:
         if not yes:
-            click.confirm(f"Forget {named or 'nothing'} of bank {bank!r} for good?", abort=True, err=True)
+            click.confirm(f"Forget {named} of bank {bank!r} for good?", abort=True, err=True)
         receipt = memory.forget(**scope)
     show_json(receipt) if as_json else click.echo(
         f"forgotten: {receipt.lines} lines, {receipt.forgotten_at:%Y-%m-%d %H:%M:%S} UTC"
@@ -384,17 +401,23 @@ def reindex(ctx: click.Context, /, bank: str, as_json: bool) -> None:
 @bank_option
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="A file. Default: standard output.")
 @click.option("--retracted", is_flag=True, help="Retracted lines too.")
+@json_option
 @click.pass_context
-def export(ctx: click.Context, /, bank: str, output: Path | None, retracted: bool) -> None:
-    """Write a bank as JSON Lines, which `import` reads back."""
+def export(ctx: click.Context, /, bank: str, output: Path | None, retracted: bool, as_json: bool) -> None:
+    """Write a bank as JSON Lines, which `import` reads back. To a file, say how many lines were written."""
     with opened(ctx, bank) as memory:
         found = memory.lines(retracted=retracted)
         if output is None:
             jsonl.write(found, sys.stdout)
             return
-        with output.open("w", encoding="utf-8") as file:
-            count = jsonl.write(found, file)
-    click.echo(f"{count} lines written to {output}", err=True)
+        try:
+            with output.open("w", encoding="utf-8") as file:
+                count = jsonl.write(found, file)
+        except OSError as error:
+            raise BadFile(f"{output} can't be written ({error.strerror}); name a file with room for it") from None
+    show_json({"bank": bank, "lines": count, "file": str(output)}) if as_json else click.echo(
+        f"{count} lines written to {output}", err=True
+    )
 
 
 @main.command("doctor")

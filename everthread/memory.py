@@ -50,7 +50,7 @@ from everthread.types import (
 
 log = logging.getLogger("everthread")
 
-BATCH = 256  # lines embedded and written together by observe_many: one fsync each
+BATCH = 512  # lines embedded and written together by observe_many: one fsync each
 COOLDOWN = 30.0  # seconds without trying an embedder that has just failed, so that lines are kept at once meanwhile
 
 Progress = Callable[[int], None]
@@ -110,7 +110,7 @@ class Memory:
         said_at: datetime | None = None,
         session: str | None = None,
         metadata: Metadata | None = None,
-        parent: int | None = None,
+        parent: int | str | None = None,
         key: str | None = None,
     ) -> Line:
         """Keep one line; it is durable and can be recalled when this returns.

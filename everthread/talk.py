@@ -39,11 +39,17 @@ def talk(
             write(command(memory, said, last))
         elif said:
             try:
-                last = memory.context(said, BUDGET, floor=FLOOR)
-                memory.observe(said, speaker=speaker)  # only now, or it would find itself
+                last = turn(memory, speaker, said)
                 write(answer(last, memory.stats().lines == 1))
             except EverthreadError as error:
                 write(f"That could not be done: {error}")
+
+
+def turn(memory: Memory, speaker: str, said: str) -> Context:
+    """Recall what bears on what was said, and then keep it: before, it would find itself."""
+    found = memory.context(said, BUDGET, floor=FLOOR)
+    memory.observe(said, speaker=speaker)
+    return found
 
 
 def greeting(memory: Memory) -> str:

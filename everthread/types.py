@@ -32,7 +32,8 @@ class NewLine:
     """A line as it is offered to a bank, before it has a number.
 
     said_at keeps the speaker's own offset; None means now. session None means the bank's current conversation.
-    key names the line where it came from, so that offering it again adds nothing.
+    key names the line where it came from, so that offering it again adds nothing. parent is the line that this one
+    answers, by its seq or by its key.
     """
 
     text: str
@@ -41,7 +42,7 @@ class NewLine:
     said_at: datetime | None = None
     session: str | None = None
     metadata: Metadata = field(default_factory=dict)
-    parent: int | None = None
+    parent: int | str | None = None
     key: str | None = None
 
 

@@ -36,8 +36,10 @@ def clean(new: NewLine, present: datetime) -> NewLine:
         metadata[CLEANED] = replaced
     if new.role not in get_args(Role):
         raise BadLine(f"role {new.role!r} is unknown; use one of {', '.join(get_args(Role))}")
-    if new.parent is not None and (type(new.parent) is not int or not 1 <= new.parent <= LARGEST_SEQ):
-        raise BadLine(f"parent must be the seq of a line (1, 2, 3 …), got {new.parent!r}")
+    if isinstance(new.parent, str):
+        _name(new.parent, "parent")
+    elif new.parent is not None and (type(new.parent) is not int or not 1 <= new.parent <= LARGEST_SEQ):
+        raise BadLine(f"parent must be the seq of a line (1, 2, 3 …) or its key, got {new.parent!r}")
     said_at = present if new.said_at is None else new.said_at
     micros(said_at)
     return replace(

@@ -128,6 +128,7 @@ class BankFile:
             db.execute("PRAGMA foreign_keys = ON")
             db.execute("PRAGMA secure_delete = ON")  # what is removed is overwritten, in this file and in its log
             _patiently(db, "PRAGMA journal_mode = WAL")
+            db.execute("PRAGMA cache_size = -16000")  # KB; a batch of lines touches a page for each of its words
             db.execute("PRAGMA synchronous = FULL")  # a line is on the disk when observe returns
         except BaseException:
             db.close()
@@ -260,11 +261,13 @@ class BankFile:
 
     def unlink(self) -> None:
         """Remove the file and what SQLite keeps beside it, while no one else can write to it."""
-        with self.writing() as db:
-            for path in self._files():
-                path.unlink(missing_ok=True)
-            db.execute("COMMIT")
-            self._drop_writer()
+        with explained(self.bank, self.path), self._writing:
+            try:
+                self._begin()
+                for path in self._files():
+                    path.unlink(missing_ok=True)
+            finally:
+                self._drop_writer()
         self._drop_readers()
 
 

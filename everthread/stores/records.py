@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from everthread.errors import BadLine
 from everthread.stores import vectors
 from everthread.stores.base import LINE, Rows
 from everthread.stores.text import words
@@ -48,6 +49,17 @@ def session_for(db: sqlite3.Connection, at: int) -> str:
         str(found) for (found,) in db.execute("SELECT session_id FROM session WHERE session_id GLOB ?", (f"{name}*",))
     }
     return next(each for n in range(1, len(taken) + 2) if (each := name if n == 1 else f"{name}-{n}") not in taken)
+
+
+def parent(db: sqlite3.Connection, named: int | str | None) -> int | None:
+    """The seq of the line named by its seq or its key. BadLine if there is none."""
+    if named is None:
+        return None
+    column = "key" if isinstance(named, str) else "seq"
+    found = db.execute(f"SELECT seq FROM line WHERE {column} = ?", (named,)).fetchone()
+    if found is None:
+        raise BadLine(f"parent {named!r} is no line of this bank; give the seq or the key of a line that is there")
+    return int(found[0])
 
 
 def speaker(db: sqlite3.Connection, name: str, role: str) -> int:

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from everthread.errors import BadLine, NotFound
+from everthread.errors import NotFound
 from everthread.stores import erase, postings, records, schema, vectors
 from everthread.stores.base import LINE, Corpus, Entry, Postings, Rows, Scope, Speaker
 from everthread.stores.files import SUFFIX, UNERASED, BankFile, bank_id, explained, file_name
@@ -99,8 +99,7 @@ class SQLiteStore:
     def _insert(self, db: sqlite3.Connection, seq: int, entry: Entry) -> None:
         new = entry.new
         at = micros(entry.said_at)
-        if new.parent is not None and not db.execute("SELECT 1 FROM line WHERE seq = ?", (new.parent,)).fetchone():
-            raise BadLine(f"parent {new.parent} is no line of this bank; give the seq of a line that is there")
+        parent = records.parent(db, new.parent)
         session = new.session if new.session is not None else records.session_for(db, at)
         words = entry.words
         number = db.execute(
@@ -114,7 +113,7 @@ class SQLiteStore:
         away = offset(entry.said_at)
         db.execute(
             "INSERT INTO line VALUES (?, ?, ?, ?, ?, ?, NULL, ?, ?, ?)",
-            (seq, number, new.parent, speaker, at, away, new.key, as_json(new.metadata), new.text),
+            (seq, number, parent, speaker, at, away, new.key, as_json(new.metadata), new.text),
         )
         gist = (seq, at + away * 1_000_000, number, speaker, words.length, words.head_length, entry.marks)
         db.execute("INSERT INTO gist VALUES (?, ?)", (seq, np.array(gist, LINE).tobytes()))

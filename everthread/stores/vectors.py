@@ -24,7 +24,8 @@ RESIDENT = 200_000  # vectors kept whole in memory, in half precision (154 MB at
 def encode(vectors: Vectors) -> npt.NDArray[np.uint8]:
     """(N, D) vectors to (N, B) sign codes, B a multiple of 8 bytes."""
     bits = np.packbits(vectors > 0, axis=1)
-    return np.pad(bits, ((0, 0), (0, -bits.shape[1] % 8)))
+    spare = -bits.shape[1] % 8
+    return np.pad(bits, ((0, 0), (0, spare))) if spare else bits
 
 
 def columns(codes: npt.NDArray[np.uint8]) -> Codes:

@@ -52,23 +52,22 @@ def write(lines: Iterable[Line], file: TextIO) -> int:
     return count
 
 
-def read(path: Path, *, tz: tzinfo = UTC, first_seq: int = 1) -> Iterator[NewLine]:
+def read(path: Path, *, tz: tzinfo = UTC) -> Iterator[NewLine]:
     """Every line that has not been retracted, ready to be remembered.
 
-    A time without an offset is in tz. Parents are renumbered: first_seq is the number that the first line will get.
-    A parent that is not among the lines read before, retracted or forgotten, is left out.
+    A time without an offset is in tz. A parent is named by its key, since the bank will number the lines anew; one that
+    is not among the lines read before, because it was retracted or forgotten, is left out.
     """
     keys = _Keys()
-    numbers: dict[int, int] = {}  # the file's seq -> the new one
-    given = 0
+    by_seq: dict[int, str] = {}  # the file's seq -> the line's key
     for record in _records(path, tz):
         if record.retracted_at is not None:
             continue
-        parent = None if record.parent is None else numbers.get(record.parent)
+        parent = None if record.parent is None else by_seq.get(record.parent)
+        key = keys.of(record)
         if record.seq is not None:
-            numbers[record.seq] = first_seq + given
-        given += 1
-        yield keepable(record.new(parent, keys.of(record)), path, record.where)
+            by_seq[record.seq] = key
+        yield keepable(record.new(parent, key), path, record.where)
 
 
 def read_lines(path: Path, *, tz: tzinfo = UTC) -> Iterator[Line]:
@@ -105,7 +104,7 @@ class _Record:
     def where(self) -> str:
         return f"line {self.number}"
 
-    def new(self, parent: int | None, key: str) -> NewLine:
+    def new(self, parent: str | None, key: str) -> NewLine:
         return NewLine(self.text, self.speaker, self.role, self.said_at, self.session, self.metadata, parent, key)
 
     def line(self, seq: int, session: str, said_at: datetime) -> Line:

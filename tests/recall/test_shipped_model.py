@@ -67,15 +67,23 @@ Felix: I need the money for our trip to Iceland in February.""",
 
 QUESTIONS = {
     "What is the name of Felix's dog?": "Her name is Pepper",
-    "Which instrument does Nora play?": "I play in the city orchestra",
+    "In which orchestra does Nora play?": "I play in the city orchestra",
+    "What does Nora's brother Emil repair?": "He repairs wooden sailing boats",
+    "How did Felix break his wrist?": "I fell off a ladder",
+    "What is Nora training to become?": "training to become a midwife",
+    "How old is Lena?": "Lena turned seven",
+    "Where is Felix's trip going in February?": "trip to Iceland",
+    "Since when is Felix a vegetarian?": "since I was nineteen",
+    "How many tulip bulbs did Nora plant?": "forty tulip bulbs",
+    "To whom did Felix sell his old motorbike?": "nine hundred euros",
+}
+PARAPHRASED = {
     "What does Emil do for a living?": "He repairs wooden sailing boats",
     "How did Felix hurt himself?": "I fell off a ladder",
     "What is Nora's new profession?": "training to become a midwife",
-    "How old is Lena?": "Lena turned seven",
     "Where does Felix want to travel in winter?": "trip to Iceland",
     "Does Felix eat meat?": "since I was nineteen",
     "Which flowers did Nora plant?": "forty tulip bulbs",
-    "How much did Felix get for the motorbike?": "nine hundred euros",
 }
 STRANGE = (
     "Which programming language was the compiler written in?",
@@ -108,6 +116,11 @@ def friends(model: Embedder, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 def test_the_line_that_answers_is_among_the_first_three(friends: Memory, question: str) -> None:
     texts = [hit.line.text for hit in friends.recall(question, k=3)]
     assert any(QUESTIONS[question] in text for text in texts), texts
+
+
+@pytest.mark.parametrize("question", PARAPHRASED)
+def test_in_quite_other_words_it_is_still_among_the_first_ten(friends: Memory, question: str) -> None:
+    assert any(PARAPHRASED[question] in hit.line.text for hit in friends.recall(question, k=10))
 
 
 def test_most_questions_find_their_line_first(friends: Memory) -> None:

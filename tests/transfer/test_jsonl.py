@@ -115,17 +115,17 @@ def test_unknown_fields_are_kept_as_metadata(tmp_path: Path) -> None:
     assert line.metadata == {"mood": "glad", "place": "home"}
 
 
-def test_parents_are_renumbered_and_retracted_lines_left_out(tmp_path: Path) -> None:
+def test_parents_are_named_by_key_and_retracted_lines_left_out(tmp_path: Path) -> None:
     path = saved(
         tmp_path,
-        {"seq": 3, "text": "root"},
+        {"seq": 3, "text": "root", "key": "r"},
         {"seq": 4, "text": "first try", "parent": 3, "retracted_at": "2024-01-01T00:00:00Z"},
         {"seq": 9, "text": "second try", "parent": 3},
         {"seq": 10, "text": "a branch", "parent": 3},
         {"seq": 11, "text": "of a lost line", "parent": 4},
     )
-    assert [(line.text, line.parent) for line in read(path, first_seq=101)] == [
-        ("root", None), ("second try", 101), ("a branch", 101), ("of a lost line", None),
+    assert [(line.text, line.parent) for line in read(path)] == [
+        ("root", None), ("second try", "r"), ("a branch", "r"), ("of a lost line", None),
     ]  # fmt: skip
 
 
@@ -211,3 +211,15 @@ def test_a_bank_can_be_carried_over_to_another(tmp_path: Path) -> None:
 def test_a_reader_streams(tmp_path: Path) -> None:
     path = saved(tmp_path, {"text": "good"}, "broken\n")
     assert isinstance(next(read(path)), NewLine)
+
+
+def test_parents_are_found_again_in_a_bank_that_holds_other_lines(tmp_path: Path) -> None:
+    path = saved(tmp_path, {"seq": 1, "text": "Which boat?"}, {"seq": 2, "text": "The blue one.", "parent": 1})
+    with Memory.open("b", store=tmp_path / "banks", embedder="hash") as bank:
+        bank.observe("Said long before.")
+        bank.observe_many(list(read(path))[:1])  # an import that was cut off
+        bank.observe("Said in between.")
+        bank.observe_many(read(path))
+        assert [(line.text, line.parent) for line in bank.lines()][1::2] == [
+            ("Which boat?", None), ("The blue one.", 2),
+        ]  # fmt: skip
