@@ -22,7 +22,7 @@ from typing import Self
 import numpy as np
 
 from everthread import open as opening
-from everthread.errors import BadQuery, EmbedderUnavailable
+from everthread.errors import BadQuery, ModelError
 from everthread.models.embed import Embedder
 from everthread.observe.clean import clean
 from everthread.observe.units import marks, pieces
@@ -159,13 +159,13 @@ class Memory:
             return None
         try:
             vectors = self.embedder.embed([piece for part in parts for piece in part])
-        except EmbedderUnavailable as error:
+        except ModelError as error:
             self._rest(error)
             return None
         ends = np.cumsum([len(part) for part in parts])
         return np.split(vectors, ends[:-1])
 
-    def _rest(self, error: EmbedderUnavailable) -> None:
+    def _rest(self, error: ModelError) -> None:
         self._retry_at = time.monotonic() + COOLDOWN
         log.warning("no vectors for now, lines are kept and found by their words; later run reindex: %s", error)
 
@@ -223,7 +223,7 @@ class Memory:
             return None
         try:
             return self.embedder.embed_query(text)
-        except EmbedderUnavailable as error:
+        except ModelError as error:
             self._rest(error)
             return None
 
@@ -305,7 +305,7 @@ class Memory:
     def reindex(self, progress: Progress | None = None) -> int:
         """Give every line a vector of the present model, and drop those of others; how many lines were embedded.
 
-        May be stopped and started again at any time. Raises EmbedderUnavailable, with what is done kept.
+        May be stopped and started again at any time. Raises ModelError, with what is done kept.
         """
         done, dim = 0, len(self.embedder.embed_query("hello"))
         self._retry_at = 0.0

@@ -84,6 +84,7 @@ class OnnxEmbedder:
         self._folder = MINILM if folder is None else Path(folder)
         self._threads = threads or os.cpu_count() or 1
         self._config = _read_config(self._folder)
+        _check_size(self._folder / "model.onnx", self._config.model_bytes)
         self._lock = threading.Lock()
         self._loaded: tuple[tokenizers.Tokenizer, onnxruntime.InferenceSession] | None = None
 
@@ -129,7 +130,6 @@ class OnnxEmbedder:
         from onnxruntime.capi import onnxruntime_pybind11_state as faults
 
         path = self._folder / "model.onnx"
-        _check_size(path, self._config.model_bytes)
         options = ort.SessionOptions()
         options.intra_op_num_threads = 1  # whole texts run side by side instead
         options.inter_op_num_threads = 1

@@ -1,0 +1,554 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+import everthread
+from everthread.cli import main
+from everthread.memory import Memory
+from everthread.models.fakes import HashEmbedder
+from everthread.open import reader
+
+Cli = Callable[..., Result]
+
+
+@pytest.fixture(autouse=True)
+def _unconfigured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of the machine's own configuration and data is read."""
+    for name in ("STORE", "EMBEDDER", "RECIPE", "CONFIG", "THREADS"):
+        monkeypatch.delenv(f"EVERTHREAD_{name}", raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> Cli:
+    """Run a command on a store of its own."""
+
+    def run(*arguments: str | Path, stdin: str | bytes | None = None) -> Result:
+        result = CliRunner().invoke(
+            main, ["--store", str(tmp_path / "store"), "--embedder", "hash", *map(str, arguments)], input=stdin
+        )
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception  # no command may end in a traceback
+        return result
+
+    return run
+
+
+def out(result: Result) -> Any:
+    assert result.exit_code == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+def complaint(result: Result, code: int = 2) -> str:
+    """The one line on standard error."""
+    assert result.exit_code == code
+    assert result.stdout == ""
+    assert result.stderr.startswith("everthread: ")
+    assert result.stderr.endswith("\n")
+    assert result.stderr.count("\n") == 1
+    return result.stderr
+
+
+@pytest.fixture
+def alice(cli: Cli) -> Cli:
+    """With a bank of three lines in two sessions."""
+    for text, speaker, session, said_at in (
+        ("My sister Mia moved to Lisbon.", "Alice", "spring", "2024-05-06T18:00+02:00"),
+        ("How lovely!", "Bob", "spring", "2024-05-06T18:01+02:00"),
+        ("We painted the kitchen yellow.", "Alice", "summer", "2024-08-01T09:30"),
+    ):
+        where = ("-b", "alice", "--speaker", speaker, "--session", session)
+        assert cli("observe", text, *where, "--said-at", said_at).exit_code == 0
+    return cli
+
+
+# ------------------------------------------------------------------------ observe
+
+
+def test_a_line_is_observed_and_shown(cli: Cli) -> None:
+    line = out(cli("observe", "I bake rye bread.", "-b", "alice", "--speaker", "Alice", "--key", "k1", "--json"))
+    assert (line["seq"], line["text"], line["speaker"], line["role"]) == (1, "I bake rye bread.", "Alice", "user")
+    shown = cli("observe", "With caraway.", "-b", "alice", "--said-at", "2024-05-06T18:00")
+    assert shown.stdout == "     2  2024-05-06 18:00  user: With caraway.\n"
+
+
+def test_a_known_key_is_not_kept_twice(cli: Cli) -> None:
+    lines = [out(cli("observe", text, "--key", "k1", "--json")) for text in ("Rye bread.", "Wheat bread.")]
+    assert lines[0] == lines[1]
+    assert len(out(cli("lines", "--json"))) == 1
+
+
+def test_a_line_is_read_from_standard_input_without_its_last_line_end(cli: Cli) -> None:
+    assert out(cli("observe", "-", "--json", stdin="Ein Gedicht\nüber Möwen\n"))["text"] == "Ein Gedicht\nüber Möwen"
+    assert out(cli("observe", "-", "--json", stdin="Hello\r\n"))["text"] == "Hello"
+
+
+def test_standard_input_that_is_not_utf_8_is_refused(cli: Cli) -> None:
+    assert "standard input is not UTF-8" in complaint(cli("observe", "-", stdin=b"caf\xe9\n"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["observe", ""], "text is empty"),
+        (["observe", "Hi", "-b", ""], "a bank id must be text"),
+        (["observe", "Hi", "-b", "x" * 500], "at most 200 are allowed"),
+        (["observe", "Hi", "--said-at", "soon"], "'soon' is no time; write it like 2024-05-01"),
+        (["observe", "Hi", "--session", " "], "session must be text that is not blank"),
+        (["import", "nowhere.txt"], "nowhere.txt: can't be read (No such file"),
+        (["bench", "speed", "--lines", "many"], "--lines 'many' must be whole numbers"),
+        (["bench", "locomo", "nowhere.json"], "can't be read"),
+    ],
+)
+def test_bad_input_is_one_line_on_standard_error_and_status_2(cli: Cli, arguments: list[str], words: str) -> None:
+    assert words in complaint(cli(*arguments))
+    assert out(cli("banks", "--json")) in ([], ["default"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--embedder", "elephant", "observe", "Hi"], "embedder 'elephant' is unknown; use minilm"),
+        (["--embedder", "https://127.0.0.1/v1", "observe", "Hi"], "names no model"),
+        (["--recipe", "elephant", "observe", "Hi"], "recipe 'elephant' is unknown; known are default"),
+        (["--store", "postgresql://x", "observe", "Hi"], "is a URL of an unknown kind"),
+    ],
+)
+def test_a_setting_that_makes_no_sense_is_bad_input(tmp_path: Path, arguments: list[str], words: str) -> None:
+    assert words in complaint(CliRunner().invoke(main, ["--store", str(tmp_path), "--embedder", "hash", *arguments]))
+
+
+def test_a_store_that_is_a_file_is_no_store(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    result = CliRunner().invoke(main, ["--store", str(tmp_path / "file"), "banks"])
+    assert str(tmp_path / "file") in complaint(result, code=1)
+
+
+@pytest.mark.parametrize("command", ["recall", "context", "lines", "stats", "forget", "reindex", "export"])
+def test_a_bank_that_is_not_there_is_named_with_those_that_are(alice: Cli, command: str) -> None:
+    cli = alice
+    more = {"recall": ["Mia"], "context": ["Mia"], "forget": ["--everything", "-y"]}.get(command, [])
+    assert "there is no bank 'alcie'; there are alice" in complaint(cli(command, *more, "-b", "alcie"), code=1)
+    assert out(cli("banks", "--json")) == ["alice"]
+
+
+def test_without_any_bank_that_is_said(cli: Cli) -> None:
+    assert "there are none yet" in complaint(cli("recall", "Mia"), code=1)
+    assert cli("banks").stdout.startswith("there are no banks yet")
+    assert out(cli("banks", "--json")) == []
+
+
+# ----------------------------------------------------------------- recall, context
+
+
+def test_recall_shows_hits_among_their_neighbours(alice: Cli) -> None:
+    text = alice("recall", "Where did Mia move?", "-b", "alice", "-k", "1").stdout
+    assert "[Monday, 6 May 2024, 18:00] #1" in text
+    assert "    > Alice: My sister Mia moved to Lisbon.\n      Bob: How lovely!" in text
+    assert "cosine" not in text
+    assert "cosine" in alice("recall", "Mia", "-b", "alice", "--why").stdout
+
+
+def test_recall_as_json_holds_everything_of_a_hit(alice: Cli) -> None:
+    hits = out(alice("recall", "Where did Mia move?", "-b", "alice", "--json"))
+    assert len(hits) == 3
+    assert set(hits[0]) == {"line", "score", "relevance", "signals", "passage", "kind"}
+    assert hits[0]["line"]["text"] == "My sister Mia moved to Lisbon."
+    assert hits[0]["line"]["said_at"] == "2024-05-06T18:00:00+02:00"
+    assert [line["seq"] for line in hits[0]["passage"]] == [1, 2]
+    assert 0 <= hits[0]["relevance"] <= 1
+
+
+@pytest.mark.parametrize(
+    ("filters", "seqs"),
+    [
+        (["--speaker", "Bob"], {2}),
+        (["--speaker", "Bob", "--speaker", "Alice"], {1, 2, 3}),
+        (["--session", "spring"], {1, 2}),
+        (["--role", "user"], {1, 2, 3}),
+        (["--role", "assistant"], set()),
+        (["--since", "2024-06-01"], {3}),
+        (["--until", "2024-05-06T16:01"], {1}),
+        (["--as-of", "2024-05-06T18:01+02:00"], {1, 2}),
+        (["--as-of", "2020-01-01"], set()),
+        (["-k", "1"], {1}),
+    ],
+)
+def test_recall_is_filtered(alice: Cli, filters: list[str], seqs: set[int]) -> None:
+    hits = out(alice("recall", "Mia moved to Lisbon", "-b", "alice", "--json", *filters))
+    assert {hit["line"]["seq"] for hit in hits} == seqs
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["-k", "0"], "k must be a whole number from 1, got 0"),
+        (["--since", "yesterday"], "'yesterday' is no time"),
+        (["--as-of", "0001-01-01T00:00+23:00"], "leaves the years 1 to 9999"),
+    ],
+)
+def test_a_bad_question_is_refused(alice: Cli, arguments: list[str], words: str) -> None:
+    assert words in complaint(alice("recall", "Mia", "-b", "alice", *arguments))
+
+
+def test_an_empty_question_is_answered(alice: Cli) -> None:
+    assert len(out(alice("recall", "", "-b", "alice", "--json"))) == 3
+
+
+def test_in_an_empty_bank_nothing_is_found(alice: Cli) -> None:
+    alice("forget", "-b", "alice", "--session", "spring", "-y")
+    alice("forget", "-b", "alice", "--session", "summer", "-y")
+    assert alice("recall", "Mia", "-b", "alice").stdout == "nothing is remembered here yet\n"
+
+
+def test_a_context_is_text_for_a_prompt_with_its_cost_on_standard_error(alice: Cli) -> None:
+    found = alice("context", "Where did my sister Mia move, Lisbon?", "-b", "alice", "--all")
+    assert found.stdout.startswith("[Monday, 6 May 2024, 18:00]\nAlice: My sister Mia moved to Lisbon.\n")
+    assert "tokens, relevance" in found.stderr
+
+
+@pytest.mark.parametrize("budget", [1, 20, 40, 1000])
+def test_a_context_keeps_to_its_budget_and_says_what_was_cut(alice: Cli, budget: int) -> None:
+    found = out(alice("context", "Mia Lisbon", "-b", "alice", "--all", "--budget", str(budget), "--json"))
+    assert found["tokens"] <= budget
+    assert len(found["hits"]) + len(found["cut"]) <= 3
+    assert bool(found["text"]) == bool(found["lines"])
+    said = alice("context", "Mia Lisbon", "-b", "alice", "--all", "--budget", str(budget)).stderr
+    assert ("hits were cut" in said) == bool(found["cut"])
+
+
+def test_what_is_not_relevant_leaves_the_context_empty(alice: Cli) -> None:
+    found = alice("context", "zzz qqq", "-b", "alice")
+    assert found.stdout == ""
+    assert found.exit_code == 0
+
+
+# ------------------------------------------------------------- what is remembered
+
+
+def test_lines_are_listed_in_order(alice: Cli) -> None:
+    assert [row.split("  ")[-1] for row in alice("lines", "-b", "alice").stdout.splitlines()] == [
+        "Alice: My sister Mia moved to Lisbon.", "Bob: How lovely!", "Alice: We painted the kitchen yellow."
+    ]  # fmt: skip
+    assert [line["seq"] for line in out(alice("lines", "-b", "alice", "--after", "1", "--json"))] == [2, 3]
+    assert [line["seq"] for line in out(alice("lines", "-b", "alice", "--limit", "2", "--json"))] == [1, 2]
+    assert [line["seq"] for line in out(alice("lines", "-b", "alice", "--speaker", "Bob", "--json"))] == [2]
+    assert out(alice("lines", "-b", "alice", "--limit", "0", "--json")) == []
+
+
+def test_banks_are_listed(alice: Cli) -> None:
+    alice("observe", "Hi", "-b", "bob/captain Nemo")
+    assert out(alice("banks", "--json")) == ["alice", "bob/captain Nemo"]
+    assert alice("banks").stdout == "alice\nbob/captain Nemo\n"
+
+
+def test_stats_count_what_a_bank_holds(alice: Cli) -> None:
+    found = out(alice("stats", "-b", "alice", "--json"))
+    assert (found["lines"], found["sessions"], found["speakers"]) == (3, 2, ["Alice", "Bob"])
+    assert (found["pending"], found["recipe"], found["embedder"]) == (0, "default", "hash-64")
+    text = alice("stats", "-b", "alice").stdout
+    assert "speakers  Alice, Bob" in text
+    assert len(text.splitlines()) == len(found)
+
+
+# ------------------------------------------------------------------------- forget
+
+
+def test_forgetting_asks_first(alice: Cli) -> None:
+    refused = alice("forget", "-b", "alice", "--session", "spring", stdin="n\n")
+    assert refused.exit_code == 1
+    assert "Forget session 'spring' of bank 'alice' for good? [y/N]" in refused.stderr
+    assert len(out(alice("lines", "-b", "alice", "--json"))) == 3
+    done = alice("forget", "-b", "alice", "--session", "spring", stdin="y\n")
+    assert done.stdout.startswith("forgotten: 2 lines")
+    assert [line["seq"] for line in out(alice("lines", "-b", "alice", "--json"))] == [3]
+
+
+@pytest.mark.parametrize(
+    ("scope", "left"),
+    [(["--seq", "2"], [1, 3]), (["--speaker", "Alice"], [2]), (["--session", "summer"], [1, 2])],
+)
+def test_what_is_forgotten_without_asking_leaves_a_receipt(alice: Cli, scope: list[str], left: list[int]) -> None:
+    receipt = out(alice("forget", "-b", "alice", *scope, "-y", "--json"))
+    assert receipt["lines"] == 3 - len(left)
+    assert set(receipt) == {"bank", "scope", "seqs", "lines", "forgotten_at"}
+    assert [line["seq"] for line in out(alice("lines", "-b", "alice", "--json"))] == left
+
+
+def test_a_whole_bank_is_forgotten(alice: Cli) -> None:
+    assert out(alice("forget", "-b", "alice", "--everything", "-y", "--json"))["scope"] == "bank"
+    assert out(alice("banks", "--json")) == []
+
+
+@pytest.mark.parametrize(
+    ("scope", "code", "words"),
+    [
+        ([], 2, "nothing is named to be forgotten"),
+        (["--seq", "1", "--speaker", "Bob", "-y"], 2, "exactly one of"),
+        (["--seq", "77", "-y"], 1, "77"),
+        (["--seq", "0", "-y"], 1, "0"),
+        (["--session", "winter", "-y"], 1, "'winter'"),
+        (["--speaker", "Zoe", "-y"], 1, "'Zoe'"),
+    ],
+)
+def test_what_can_not_be_forgotten_is_said_before_anything_is_asked(
+    alice: Cli, scope: list[str], code: int, words: str
+) -> None:
+    assert words in complaint(alice("forget", "-b", "alice", *scope), code)
+    assert len(out(alice("lines", "-b", "alice", "--json"))) == 3
+
+
+# ------------------------------------------------------------------------- import
+
+TRANSCRIPT = """\
+Monday, 6 May 2024
+Ann: Did you water the fern?
+Bob: I did.
+[18:05] Ann: Thank you!
+"""
+CONVERSATION = {
+    "speaker_a": "Ida",
+    "speaker_b": "Tom",
+    "session_1": [
+        {"speaker": "Ida", "dia_id": "D1:1", "text": "I built a kite of red paper."},
+        {"speaker": "Tom", "dia_id": "D1:2", "text": "Well done! Mine fell into the harbour."},
+    ],
+    "session_1_date_time": "1:56 pm on 8 May, 2023",
+    "session_2": [{"speaker": "Tom", "dia_id": "D2:1", "text": "My aunt breeds alpacas in Wales."}],
+    "session_2_date_time": "12:05 am on 3 January, 2024",
+}
+QUESTIONS = [
+    {"question": "What did Ida build of red paper?", "evidence": ["D1:1"], "category": 4, "answer": "a kite"},
+    {"question": "When did Tom speak of alpacas in Wales?", "evidence": ["D2:1"], "category": 2, "answer": "January"},
+    {"question": "What is never said?", "evidence": [], "category": 5, "adversarial_answer": "a boat"},
+]
+LOCOMO: dict[str, Any] = {"sample_id": "conv-1", "conversation": CONVERSATION, "qa": QUESTIONS}
+OTHER: dict[str, Any] = {
+    "sample_id": "conv-2",
+    "conversation": {
+        "speaker_a": "Ada",
+        "speaker_b": "Ben",
+        "session_1": [
+            {"speaker": "Ada", "dia_id": "D1:1", "text": "The lighthouse was painted white."},
+            {"speaker": "Ben", "dia_id": "D1:2", "text": "Our ferry leaves at nine."},
+        ],
+        "session_1_date_time": "9:00 am on 1 June, 2023",
+    },
+    "qa": [{"question": "When does the ferry leave?", "evidence": ["D1:2"], "category": 2, "answer": "nine"}],
+}
+REALTALK: dict[str, Any] = {
+    "name": {"speaker_1": "Ida", "speaker_2": "Tom"},
+    "session_1": [
+        {"clean_text": "Hi Tom", "speaker": "Ida", "date_time": "29.12.2023, 10:04:11", "dia_id": "D1:1"},
+        {"clean_text": "My parrot speaks Danish", "speaker": "Tom", "date_time": "29.12.2023, 10:05:00",
+         "dia_id": "D1:2"},
+    ],
+    "session_1_date_time": "29.12.2023, 10:04:11",
+    "qa": [{"question": "Which language does the parrot speak?", "evidence": ["D1:2"], "category": 1, "answer": "d"}],
+}  # fmt: skip
+
+
+def saved(folder: Path, name: str, value: object) -> Path:
+    path = folder / name
+    path.write_text(value if isinstance(value, str) else json.dumps(value), encoding="utf-8")
+    return path
+
+
+def jsonl(folder: Path, amount: int, name: str = "lines.jsonl") -> Path:
+    return saved(folder, name, "".join(json.dumps({"text": f"Line {n}."}) + "\n" for n in range(amount)))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "lines"),
+    [
+        ("talk.txt", TRANSCRIPT, 3),
+        ("talk.md", TRANSCRIPT, 3),
+        ("lines.jsonl", '{"text": "One."}\n\n{"role": "assistant", "content": "Two."}\n', 2),
+        ("locomo.json", [LOCOMO, OTHER], 5),
+        ("realtalk.json", REALTALK, 2),
+    ],
+)
+def test_a_file_is_imported_by_what_it_is_and_again_adds_nothing(
+    cli: Cli, tmp_path: Path, name: str, content: object, lines: int
+) -> None:
+    path = saved(tmp_path, name, content)
+    first = out(cli("import", path, "-b", "alice", "--json"))
+    assert first == {"bank": "alice", "read": lines, "added": lines, "lines": lines, "pending": 0}
+    again = cli("import", path, "-b", "alice")
+    assert again.stdout == f"0 of {lines} lines were new; alice has {lines} now\n"
+
+
+def test_lines_keep_the_time_at_which_they_were_said(cli: Cli, tmp_path: Path) -> None:
+    path = saved(tmp_path, "talk.txt", TRANSCRIPT)
+    cli("import", path, "--tz", "Asia/Tokyo", "--assistant", "Bob")
+    lines = out(cli("lines", "--json"))
+    assert [line["role"] for line in lines] == ["user", "assistant", "user"]
+    assert lines[2]["said_at"] == "2024-05-06T18:05:00+09:00"
+
+
+def test_only_the_chosen_conversation_is_imported(cli: Cli, tmp_path: Path) -> None:
+    path = saved(tmp_path, "locomo.json", [LOCOMO, OTHER])
+    assert out(cli("import", path, "--only", "conv-2", "--json"))["added"] == 2
+    assert "there is no sample 'conv-9'; choose from conv-1, conv-2" in complaint(cli("import", path, "--only", "conv-9"))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("a.jsonl", '{"text": "One."}\n{"text": \n', "a.jsonl, line 2, column"),
+        ("a.jsonl", '{"text": "One."}\n{"text": ""}\n', "a.jsonl, line 2: the text is empty"),
+        ("a.json", {"some": "thing"}, "is JSON of an unknown kind; name it with --format"),
+        ("a.json", "", "not JSON"),
+        ("a.txt", "nobody says this\n", "line 1: nobody says"),
+        ("a.json", [], "is JSON of an unknown kind"),
+    ],
+)
+def test_a_bad_file_is_refused_with_its_place_and_nothing_is_kept(
+    cli: Cli, tmp_path: Path, name: str, content: object, words: str
+) -> None:
+    assert words in complaint(cli("import", saved(tmp_path, name, content)))
+    assert out(cli("banks", "--json")) == []
+
+
+def test_a_broken_line_far_down_is_named_and_nothing_before_it_is_kept(cli: Cli, tmp_path: Path) -> None:
+    path = jsonl(tmp_path, 6000)
+    rows = path.read_text().splitlines()
+    rows[4999] = rows[4999][:-3]
+    path.write_text("\n".join(rows))
+    assert "line 5000, column" in complaint(cli("import", path))
+    assert out(cli("banks", "--json")) == []
+
+
+def test_a_file_that_is_not_utf_8_is_refused_at_its_byte(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "latin.txt"
+    path.write_bytes("Ann: Hello\nBob: café\n".encode("latin-1"))
+    assert "line 2, byte 19: the byte 0xe9 is not UTF-8; save the file as UTF-8" in complaint(cli("import", path))
+
+
+def test_a_folder_or_an_unknown_format_is_refused(cli: Cli, tmp_path: Path) -> None:
+    assert "can't be read (Is a directory)" in complaint(cli("import", tmp_path))
+    path = saved(tmp_path, "talk.txt", TRANSCRIPT)
+    assert "format 'docx' is unknown; known are jsonl" in complaint(cli("import", path, "--format", "docx"))
+    assert "time zone 'Mars/Olympus' is unknown" in complaint(cli("import", path, "--tz", "Mars/Olympus"))
+    assert "time zone '../../etc' is unknown" in complaint(cli("import", path, "--tz", "../../etc"))
+
+
+@pytest.mark.parametrize("name", ["empty.txt", "empty.jsonl"])
+def test_an_empty_file_adds_nothing(cli: Cli, tmp_path: Path, name: str) -> None:
+    assert out(cli("import", saved(tmp_path, name, ""), "--json"))["added"] == 0
+
+
+def test_an_import_that_was_cut_off_is_completed(cli: Cli, tmp_path: Path) -> None:
+    path = jsonl(tmp_path, 700)
+    with Memory.open("alice", store=tmp_path / "store", embedder=HashEmbedder()) as memory:
+        memory.observe_many(line for n, line in enumerate(reader(path)()) if n < 300)
+    done = out(cli("import", path, "-b", "alice", "--json"))
+    assert (done["read"], done["added"], done["lines"]) == (700, 400, 700)
+    assert [line["text"] for line in out(cli("lines", "-b", "alice", "--json"))] == [f"Line {n}." for n in range(700)]
+
+
+# --------------------------------------------------------------- export, reindex
+
+
+def test_an_export_imported_elsewhere_keeps_times_and_texts(alice: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "export.jsonl"
+    said = alice("export", "-b", "alice", "-o", path)
+    assert said.stderr == f"3 lines written to {path}\n"
+    assert alice("export", "-b", "alice").stdout == path.read_text(encoding="utf-8")
+    assert out(alice("import", path, "-b", "copy", "--json"))["added"] == 3
+    lines, copies = (out(alice("lines", "-b", bank, "--json")) for bank in ("alice", "copy"))
+    for kept in ("seq", "session", "role", "speaker", "text", "said_at", "metadata", "parent"):
+        assert [line[kept] for line in lines] == [line[kept] for line in copies]
+
+
+def test_retracted_lines_are_exported_only_when_asked_for(alice: Cli, tmp_path: Path) -> None:
+    with Memory.open("alice", store=tmp_path / "store", embedder=HashEmbedder()) as memory:
+        memory.retract(2)
+    assert len(alice("export", "-b", "alice").stdout.splitlines()) == 2
+    assert len(alice("export", "-b", "alice", "--retracted").stdout.splitlines()) == 3
+    assert [line["seq"] for line in out(alice("lines", "-b", "alice", "--json"))] == [1, 3]
+    assert len(out(alice("lines", "-b", "alice", "--retracted", "--json"))) == 3
+
+
+@pytest.mark.parametrize("place", ["missing/export.jsonl", "."])
+def test_an_export_that_can_not_be_written_says_so(alice: Cli, tmp_path: Path, place: str) -> None:
+    assert "can't be written" in complaint(alice("export", "-b", "alice", "-o", tmp_path / place))
+
+
+def test_reindexing_embeds_every_line_by_the_present_model(alice: Cli, tmp_path: Path) -> None:
+    with Memory.open("alice", store=tmp_path / "store", embedder=HashEmbedder(32)) as memory:
+        assert memory.reindex() == 3
+    assert out(alice("stats", "-b", "alice", "--json"))["pending"] == 3
+    assert out(alice("reindex", "-b", "alice", "--json")) == {"bank": "alice", "embedded": 3, "embedder": "hash-64"}
+    assert alice("reindex", "-b", "alice").stdout == "0 lines of alice were embedded by hash-64\n"
+    assert out(alice("stats", "-b", "alice", "--json"))["vectors"] == {"hash-64": 3}
+
+
+# ------------------------------------------------------------------- doctor, chat
+
+
+def test_the_doctor_finds_a_sound_bank_sound(alice: Cli) -> None:
+    findings = {finding["what"]: finding for finding in out(alice("doctor", "--json"))}
+    assert findings["bank alice"] == {"what": "bank alice", "ok": True, "detail": "sound"}
+    assert all(finding["ok"] for finding in findings.values())
+    assert "ok   bank alice             sound" in alice("doctor", "-b", "alice").stdout
+
+
+def test_the_doctor_names_a_bank_that_is_damaged_or_missing(alice: Cli, tmp_path: Path) -> None:
+    (tmp_path / "store" / "broken.bank").write_bytes(b"no database at all " * 400)
+    found = alice("doctor")
+    assert found.exit_code == 1
+    assert "BAD  bank broken" in found.stdout
+    assert "ok   bank alice" in found.stdout
+    missing = alice("doctor", "-b", "alcie", "--json")
+    assert missing.exit_code == 1
+    assert any("there is no bank 'alcie'" in finding["detail"] for finding in json.loads(missing.stdout))
+    assert "broken.bank" in complaint(alice("recall", "Mia", "-b", "broken"), code=1)
+
+
+def test_a_chat_remembers_what_is_typed(cli: Cli) -> None:
+    said = cli("chat", "-b", "alice", "--speaker", "Alice", stdin="My sister Mia moved to Lisbon.\n/stats\n/quit\n")
+    assert said.exit_code == 0
+    assert "remembers nothing yet" in said.stdout
+    assert "1 lines in 1 sessions by Alice" in said.stdout
+    assert [line["text"] for line in out(cli("lines", "-b", "alice", "--json"))] == ["My sister Mia moved to Lisbon."]
+
+
+# ------------------------------------------------------------------- as a program
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Iterator[Callable[..., subprocess.CompletedProcess[str]]]:
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-W", "error", "-m", "everthread", *arguments]
+        return subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=tmp_path, check=False)
+
+    yield run
+
+
+def test_python_m_everthread_is_the_command(program: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+    done = program("--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Usage: " in done.stdout
+    assert all(name in done.stdout for name in main.commands)
+    assert everthread.__version__ in program("--version").stdout
+
+
+def test_the_program_recalls_what_another_process_observed(
+    alice: Cli, program: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    done = program("--store", "store", "--embedder", "hash", "recall", "Where did Mia move?", "-b", "alice")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Lisbon" in done.stdout
+    failed = program("--store", "store", "--embedder", "hash", "recall", "Mia", "-b", "nobody")
+    assert failed.returncode == 1
+    assert failed.stderr == "everthread: there is no bank 'nobody'; there are alice\n"
