@@ -177,8 +177,9 @@ def chat(ctx: click.Context, /, bank: str, speaker: str, as_json: bool) -> None:
 @click.pass_context
 def observe(ctx: click.Context, /, text: str, bank: str, said_at: str | None, as_json: bool, **values: Any) -> None:
     """Remember one line. TEXT - reads it from standard input."""
+    said, at = piped() if text == "-" else text, moment(said_at)
     with opened(ctx, bank, make=True) as memory:
-        line = memory.observe(piped() if text == "-" else text, said_at=moment(said_at), **values)
+        line = memory.observe(said, said_at=at, **values)
         show_json(line) if as_json else click.echo(show_line(line))
 
 

@@ -27,6 +27,7 @@ def talk(
         import readline  # noqa: F401  (gives `input` line editing and history)
     write(greeting(memory))
     last: Context | None = None
+    empty = memory.stats().lines == 0
     while True:
         try:
             said = read(f"{speaker}> ").strip()
@@ -40,7 +41,8 @@ def talk(
         elif said:
             try:
                 last = turn(memory, speaker, said)
-                write(answer(last, memory.stats().lines == 1))
+                write(answer(last, empty))
+                empty = False
             except EverthreadError as error:
                 write(f"That could not be done: {error}")
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +17,6 @@ from everthread.models.fakes import HashEmbedder
 from everthread.open import reader
 
 Cli = Callable[..., Result]
-
-
-@pytest.fixture(autouse=True)
-def _unconfigured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing of the machine's own configuration and data is read."""
-    for name in ("STORE", "EMBEDDER", "RECIPE", "CONFIG", "THREADS"):
-        monkeypatch.delenv(f"EVERTHREAD_{name}", raising=False)
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
 
 
 @pytest.fixture
@@ -398,7 +389,9 @@ def test_lines_keep_the_time_at_which_they_were_said(cli: Cli, tmp_path: Path) -
 def test_only_the_chosen_conversation_is_imported(cli: Cli, tmp_path: Path) -> None:
     path = saved(tmp_path, "locomo.json", [LOCOMO, OTHER])
     assert out(cli("import", path, "--only", "conv-2", "--json"))["added"] == 2
-    assert "there is no sample 'conv-9'; choose from conv-1, conv-2" in complaint(cli("import", path, "--only", "conv-9"))
+    assert "there is no sample 'conv-9'; choose from conv-1, conv-2" in complaint(
+        cli("import", path, "--only", "conv-9")
+    )
 
 
 @pytest.mark.parametrize(
@@ -527,12 +520,12 @@ def test_a_chat_remembers_what_is_typed(cli: Cli) -> None:
 
 
 @pytest.fixture
-def program(tmp_path: Path) -> Iterator[Callable[..., subprocess.CompletedProcess[str]]]:
+def program(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-W", "error", "-m", "everthread", *arguments]
         return subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=tmp_path, check=False)
 
-    yield run
+    return run
 
 
 def test_python_m_everthread_is_the_command(program: Callable[..., subprocess.CompletedProcess[str]]) -> None:

@@ -55,6 +55,7 @@ class Put:
     asker: str
     bank: str
     kind: str  # own, unchanged or mapped
+    gold: int  # lines that answer it, candidates or not
     example: Example
     evidence: Mapping[str, float]
     tiny: bool  # the bank has three lines
@@ -130,7 +131,7 @@ def weigh(
     extra = [put.example for put in _put(mixed, model, names, strangers=False) if not put.tiny]
     own = [put for put in puts if put.kind == "own" and not put.tiny]
     held = {each.id: _head(_without(puts, each.id), extra, RIDGES[names]) for each in conversations}
-    ranks = [_ranks(put.example, held[put.bank].weights) for put in own]
+    ranks = [(_ranks(put.example, held[put.bank].weights), put.gold) for put in own]
     chances = {tiny: _chances([put for put in puts if put.tiny == tiny], held) for tiny in (False, True)}
     threshold = float(np.quantile(chances[False]["own"], 1 - KEPT))
     final = _head(puts, extra, RIDGES[names])
@@ -140,7 +141,7 @@ def weigh(
         hit=dict(zip(("bias", "share"), _rounded(final.hit), strict=True)),
         threshold=round(threshold, 3),
         questions=len(own),
-        recall={k: float(np.mean([(rank < k).mean() for rank in ranks])) for k in KS},
+        recall={k: float(np.mean([(rank < k).sum() / gold for rank, gold in ranks])) for k in KS},
         curve=[_point(chances[False], float(np.quantile(chances[False]["own"], 1 - kept))) for kept in CURVE],
         tiny=_point(chances[True], threshold),
     )
@@ -211,7 +212,7 @@ def _measured(asker: str, bank: Memory, kind: str, text: str, gold: Sequence[int
     rough = np.array([ROUGH.get(name, 0.0) for name in names])
     evidence = gate.evidence(found, signals, np.zeros(len(matrix), np.float32))
     example = pruned(Example(bank.bank, matrix, np.flatnonzero(np.isin(found.seqs, gold))), rough)
-    return Put(asker, bank.bank, kind, example, evidence, tiny=False)
+    return Put(asker, bank.bank, kind, len(gold), example, evidence, tiny=False)
 
 
 # ----------------------------------------------------------------------- fitting
@@ -260,7 +261,7 @@ def _is_gold(example: Example) -> npt.NDArray[np.bool_]:
 
 
 def _ranks(example: Example, weights: Floats) -> npt.NDArray[np.intp]:
-    """(G,) the place of each gold line, from 0."""
+    """The place of each gold line that was a candidate, from 0."""
     order = np.argsort(-(example.signals @ weights), kind="stable")
     return np.flatnonzero(np.isin(order, example.gold))
 

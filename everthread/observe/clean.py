@@ -11,6 +11,7 @@ import json
 import re
 from dataclasses import replace
 from datetime import datetime
+from reprlib import repr as shortly
 from typing import get_args
 
 from everthread.errors import BadLine
@@ -36,10 +37,9 @@ def clean(new: NewLine, present: datetime) -> NewLine:
         metadata[CLEANED] = replaced
     if new.role not in get_args(Role):
         raise BadLine(f"role {new.role!r} is unknown; use one of {', '.join(get_args(Role))}")
-    if isinstance(new.parent, str):
-        _name(new.parent, "parent")
-    elif new.parent is not None and (type(new.parent) is not int or not 1 <= new.parent <= LARGEST_SEQ):
-        raise BadLine(f"parent must be the seq of a line (1, 2, 3 …) or its key, got {new.parent!r}")
+    parent = _name(new.parent, "parent")[0] if isinstance(new.parent, str) else new.parent
+    if parent is not None and not isinstance(parent, str) and (type(parent) is not int or not 1 <= parent <= LARGEST_SEQ):
+        raise BadLine(f"parent must be the seq of a line (1, 2, 3 …) or its key, got {parent!r}")
     said_at = present if new.said_at is None else new.said_at
     micros(said_at)
     return replace(
@@ -50,6 +50,7 @@ def clean(new: NewLine, present: datetime) -> NewLine:
         key=key,
         said_at=said_at,
         metadata=metadata,
+        parent=parent,
     )
 
 
@@ -82,7 +83,7 @@ def _metadata(metadata: Metadata) -> tuple[dict[str, JSONValue], int]:
         written, replaced = _keepable(json.dumps(metadata, ensure_ascii=False, allow_nan=False))
         kept = json.loads(written)
     except (TypeError, ValueError, RecursionError) as error:
-        raise BadLine(f"metadata must be what JSON can hold, got {str(metadata)[:80]!r}: {error}") from error
+        raise BadLine(f"metadata must be what JSON can hold, got {shortly(metadata)}: {error}") from error
     if not isinstance(kept, dict):
         raise BadLine(f"metadata must be a mapping, got {type(metadata).__name__}")
     return kept, replaced

@@ -6,6 +6,7 @@ A bank id is any text; it becomes a file name by escaping, never a path. Upper-c
 
 from __future__ import annotations
 
+import os
 import re
 import sqlite3
 import threading
@@ -17,6 +18,11 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 from everthread.errors import BadBankId, BadInput, BankDamaged, EverthreadError, StoreUnavailable
+
+try:
+    import fcntl
+except ImportError:  # Windows, where a file that is open can't be unlinked at all
+    fcntl = None  # type: ignore[assignment]
 
 SUFFIX = ".bank"
 LONGEST_ID = 200  # characters; enough for user/character/thread ids
@@ -117,23 +123,39 @@ class BankFile:
         self._closed = False
 
     def _connect(self) -> _Connection:
-        """A new connection; what it has open is the file that stood there before and after."""
-        while True:
-            before = self._on_disk()
+        """A new connection, with everything open that it will ever open by name."""
+        with self._door():
             db = sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
-            if before is not None and before == self._on_disk():
-                break
-            db.close()  # the file was made just now, or replaced meanwhile: once more
+            try:
+                db.execute("PRAGMA foreign_keys = ON")
+                db.execute("PRAGMA secure_delete = ON")  # what is removed is overwritten, in this file and in its log
+                _patiently(db, "PRAGMA journal_mode = WAL")
+                db.execute("PRAGMA cache_size = -16000")  # KB; a batch of lines touches a page for each of its words
+                db.execute("PRAGMA synchronous = FULL")  # a line is on the disk when observe returns
+                found = self.path.stat()
+            except BaseException:
+                db.close()
+                raise
+        return _Connection((found.st_dev, found.st_ino), db)
+
+    def _disconnect(self, connection: _Connection) -> None:
+        """Close it. The last to close a bank takes the log away, by its name."""
+        with self._door():
+            connection.db.close()
+
+    @contextmanager
+    def _door(self, alone: bool = False) -> Iterator[None]:
+        """Nobody opens or closes a bank of the folder while another process unlinks one: SQLite knows the log beside a
+        file by its name, and would take the log of the bank that is going for the log of the one that is coming."""
+        if not hasattr(fcntl, "flock"):
+            yield
+            return
+        folder = os.open(self.path.parent, os.O_RDONLY)
         try:
-            db.execute("PRAGMA foreign_keys = ON")
-            db.execute("PRAGMA secure_delete = ON")  # what is removed is overwritten, in this file and in its log
-            _patiently(db, "PRAGMA journal_mode = WAL")
-            db.execute("PRAGMA cache_size = -16000")  # KB; a batch of lines touches a page for each of its words
-            db.execute("PRAGMA synchronous = FULL")  # a line is on the disk when observe returns
-        except BaseException:
-            db.close()
-            raise
-        return _Connection(before, db)
+            fcntl.flock(folder, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+            yield
+        finally:
+            os.close(folder)
 
     def _on_disk(self) -> Inode | None:
         try:
@@ -162,7 +184,7 @@ class BankFile:
             reader = self._take() or self._connect()
             if reader.inode == ready:
                 return reader
-            reader.db.close()
+            self._disconnect(reader)
 
     def _take(self) -> _Connection | None:
         try:
@@ -174,7 +196,7 @@ class BankFile:
         if reader.db.in_transaction:
             reader.db.execute("ROLLBACK")
         if self._closed or reader.inode != self._ready or len(self._idle) >= IDLE:
-            reader.db.close()
+            self._disconnect(reader)
         else:
             self._idle.append(reader)
 
@@ -222,12 +244,12 @@ class BankFile:
 
     def _drop_writer(self) -> None:
         if self._writer is not None:
-            self._writer.db.close()
+            self._disconnect(self._writer)
         self._writer, self._ready = None, None
 
     def _drop_readers(self) -> None:
         while (reader := self._take()) is not None:
-            reader.db.close()
+            self._disconnect(reader)
 
     def erase(self) -> None:
         """Leave no byte of what was removed. The removing transaction has marked the file as UNERASED: if this fails,
@@ -264,8 +286,9 @@ class BankFile:
         with explained(self.bank, self.path), self._writing:
             try:
                 self._begin()
-                for path in self._files():
-                    path.unlink(missing_ok=True)
+                with self._door(alone=True):
+                    for path in self._files():
+                        path.unlink(missing_ok=True)
             finally:
                 self._drop_writer()
         self._drop_readers()

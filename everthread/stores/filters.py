@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
+from reprlib import repr as shortly
 
 from everthread.errors import BadQuery
 from everthread.stores.times import micros
@@ -59,7 +60,7 @@ def _value(value: JSONValue) -> str:
     try:
         return as_json(value)
     except (TypeError, ValueError, RecursionError) as error:
-        raise BadQuery(f"where.metadata must hold what JSON can, got {str(value)[:80]!r}: {error}") from error
+        raise BadQuery(f"where.metadata must hold what JSON can, got {shortly(value)}: {error}") from error
 
 
 def as_json(value: JSONValue) -> str:

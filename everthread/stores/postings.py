@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 
 from everthread.stores.base import POSTING, Entry, Postings
-from everthread.types import Seqs
 
 BLOCK = 256  # records a row: 2 KB, so that adding to a block dirties one page
 LARGEST = 65_535  # of a count in a record
@@ -94,8 +93,3 @@ def read(db: sqlite3.Connection, terms: Sequence[str], rarest: int, most: int) -
 def _records(db: sqlite3.Connection, term: str) -> Records:
     blocks = db.execute("SELECT data FROM posting WHERE kind = 'line' AND term = ? ORDER BY first", (term,))
     return np.frombuffer(b"".join(data for (data,) in blocks), POSTING)
-
-
-def positions(records: Records, seqs: Seqs) -> npt.NDArray[np.intp]:
-    """Where each seq would stand among the records (ascending)."""
-    return np.searchsorted(records["seq"], seqs.astype(np.uint32))

@@ -89,8 +89,9 @@ def _appended(old: Array, new: Array, axis: int) -> Array:
     """old and new along the axis, written into the spare room behind old where there is some, so that one more line
     in a bank of a million copies nothing."""
     n, total = old.shape[axis], old.shape[axis] + new.shape[axis]
-    room = old.base
-    if not isinstance(room, np.ndarray) or room.ndim != old.ndim or room.shape[axis] < total:
+    room = old.base  # room made here, or whatever else old may be a view of
+    ours = isinstance(room, np.ndarray) and (room.dtype, room.strides) == (old.dtype, old.strides)
+    if room is None or not ours or room.shape[axis] < total:
         shape = list(old.shape)
         shape[axis] = total + total // 4 + 16
         room = np.empty(shape, old.dtype)

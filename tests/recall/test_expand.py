@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import tempfile
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -30,7 +31,7 @@ def test_neighbours_are_all_numbers_within_the_width_once_and_ascending(seqs: li
 def test_merged_spans_cover_the_same_lines_and_neither_overlap_nor_touch(spans: list[Span]) -> None:
     merged = merge(spans)
     assert covered(merged) == covered(spans)
-    assert all(before[1] + 1 < after[0] for before, after in zip(merged, merged[1:], strict=False))
+    assert all(before[1] + 1 < after[0] for before, after in pairwise(merged))
     assert merge(merged) == merged
     assert merge(reversed(spans)) == merged
 

@@ -1,4 +1,4 @@
-"""The signals, beside a naive version of each that is written from its definition alone, a line and a term at a time."""
+"""The signals beside naive ones, each written from its definition alone, a line and a term at a time."""
 
 from __future__ import annotations
 
@@ -30,7 +30,6 @@ from everthread.types import Line, NewLine
 WORDS = "fern garden the lighthouse ferry yesterday we 蕨类植物 May kite? running ran Ann's bread-knife".split()
 NAMES = {"Ann": "user", "Bob": "user", "Bot": "assistant"}
 DATES = ("", "on 6 May", "on May 7th, 2024", "in May 2023", "in June", "2024-05-08")
-
 
 
 class Polyglot(HashEmbedder):

@@ -123,7 +123,9 @@ def test_a_question_about_time_is_known_as_one(question: str, wants: bool) -> No
 
 
 def test_terms_come_once_and_in_order() -> None:
-    assert rewrite("Ferries and the ferry left the ferries' harbour", ()).terms == rewrite("ferry left harbour", ()).terms
+    assert (
+        rewrite("Ferries and the ferry left the ferries' harbour", ()).terms == rewrite("ferry left harbour", ()).terms
+    )
 
 
 @pytest.mark.parametrize("question", ["", " \n", "?!…", "the of and", "what was it"])

@@ -199,7 +199,7 @@ def test_a_file_unlinked_by_another_is_made_anew(tmp_path: Path, first: object) 
 def test_no_write_is_lost_while_others_forget_the_bank_and_write_it_anew(tmp_path: Path) -> None:
     """After the last forgetting, every word whose writing returned is there."""
     done = threading.Event()
-    files = [opened(tmp_path) for _ in range(4)]
+    files = [opened(tmp_path) for _ in range(3)]
 
     def write(number: int) -> list[str]:
         words: list[str] = []
@@ -209,15 +209,15 @@ def test_no_write_is_lost_while_others_forget_the_bank_and_write_it_anew(tmp_pat
         return words
 
     def forget() -> None:
-        for _ in range(30):
-            files[3].unlink()
+        for _ in range(10):
+            files[2].unlink()
         done.set()
 
     with ThreadPoolExecutor(4) as pool:
-        writers = [pool.submit(write, number) for number in range(3)]
+        writers = [pool.submit(write, number) for number in range(2)]
         pool.submit(forget).result()
         written = [writer.result() for writer in writers]
-    kept = said(files[3])
+    kept = said(files[2])
     assert len(set(kept)) == len(kept)
     for number, words in enumerate(written):  # what is left of each writer is the end of what it wrote, without a gap
         mine = [word for word in kept if word.startswith(f"{number}-")]
@@ -227,7 +227,7 @@ def test_no_write_is_lost_while_others_forget_the_bank_and_write_it_anew(tmp_pat
 
 
 def test_threads_that_meet_at_a_new_file_all_find_its_tables(tmp_path: Path) -> None:
-    for attempt in range(20):
+    for attempt in range(10):
         file = BankFile("alice", tmp_path / f"{attempt}.bank", made)
         with ThreadPoolExecutor(6) as pool:
             assert [words for words in pool.map(lambda _, file=file: said(file), range(6)) if words] == []

@@ -1,0 +1,218 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from everthread.bench.commands import LOADERS, bench
+from everthread.cli import main
+
+Bench = Callable[..., Result]
+THINGS = "walnut kite parrot tractor saxophone ferry lighthouse alpaca boiler tulip greyhound motorbike".split()
+
+
+def sample(number: int, names: tuple[str, str]) -> dict[str, Any]:
+    """A conversation in LoCoMo's shape about four things, with a question about each and one that has no gold."""
+    things = THINGS[4 * number : 4 * number + 4]
+    turns = [
+        {"speaker": names[place % 2], "dia_id": f"D1:{place + 1}", "text": f"I sold the {thing} of my uncle."}
+        for place, thing in enumerate(things)
+    ]
+    asked = [
+        {
+            "question": f"Who sold the {thing}?",
+            "evidence": [f"D1:{place + 1}"],
+            "category": 1 + place % 4,
+            "answer": names[place % 2],
+        }
+        for place, thing in enumerate(things)
+    ]
+    return {
+        "sample_id": f"conv-{number}",
+        "conversation": {
+            "speaker_a": names[0],
+            "speaker_b": names[1],
+            "session_1": turns,
+            "session_1_date_time": "1:56 pm on 8 May, 2023",
+        },
+        "qa": [*asked, {"question": "What is never said?", "evidence": [], "category": 5}],
+    }
+
+
+LOCOMO = [sample(number, names) for number, names in enumerate((("Ida", "Tom"), ("Ada", "Ben"), ("Eva", "Max")))]
+
+
+def chat(number: int) -> dict[str, Any]:
+    """The same in REALTALK's shape."""
+    found = LOCOMO[number]["conversation"]
+    messages = [
+        {"clean_text": turn["text"], "speaker": turn["speaker"], "dia_id": turn["dia_id"],
+         "date_time": "29.12.2023, 10:04:11"}
+        for turn in found["session_1"]
+    ]  # fmt: skip
+    return {
+        "name": {"speaker_1": found["speaker_a"], "speaker_2": found["speaker_b"]},
+        "session_1": messages,
+        "session_1_date_time": "29.12.2023, 10:04:11",
+        "qa": [{**question, "category": 1 + question["category"] % 3} for question in LOCOMO[number]["qa"]],
+    }
+
+
+HAYSTACK = [
+    {
+        "question_id": "q1",
+        "question_type": "single-session-user",
+        "question": "Which kite did I build?",
+        "answer": "a red one",
+        "question_date": "2023/05/30 (Tue) 23:40",
+        "haystack_session_ids": ["a", "b"],
+        "haystack_dates": ["2023/05/20 (Sat) 02:21", "2023/05/21 (Sun) 02:21"],
+        "haystack_sessions": [
+            [
+                {"role": "user", "content": "I built a red kite.", "has_answer": True},
+                {"role": "assistant", "content": "Nice."},
+            ],
+            [{"role": "user", "content": "The roof leaks."}],
+        ],
+    }
+]
+
+
+def run(*arguments: str | Path) -> Result:
+    result = CliRunner().invoke(main, ["--embedder", "hash", "bench", *map(str, arguments)])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
+
+
+@pytest.fixture
+def locomo(tmp_path: Path) -> Path:
+    path = tmp_path / "locomo.json"
+    path.write_text(json.dumps(LOCOMO))
+    return path
+
+
+@pytest.fixture
+def realtalk(tmp_path: Path) -> Path:
+    folder = tmp_path / "realtalk"
+    folder.mkdir()
+    for number in range(3):
+        (folder / f"Chat_{number}.json").write_text(json.dumps(chat(number)))
+    return folder
+
+
+def report(result: Result) -> dict[str, Any]:
+    assert result.exit_code == 0, result.stderr
+    found: dict[str, Any] = json.loads(result.stdout)
+    return found
+
+
+@pytest.mark.parametrize("dataset", ["locomo", "realtalk"])
+def test_the_report_has_the_keys_that_scripts_rely_on(request: pytest.FixtureRequest, dataset: str) -> None:
+    found = report(run(dataset, request.getfixturevalue(dataset), "--json"))
+    ks = {"1", "5", "10", "25", "50"}
+    assert (found["dataset"], found["recipe"], found["embedder"]) == (dataset, "default", "hash-64")
+    assert (found["questions"], found["left_out"]) == (12, 3)
+    assert set(found["recall"]) == ks
+    assert found["recall"]["50"] == 100  # no bank has more than four lines
+    assert sum(category["questions"] for category in found["categories"].values()) == 12
+    assert all(set(category["recall"]) == ks for category in found["categories"].values())
+    assert 0 < found["ndcg10"] <= 100
+    assert set(found["gold_in_context"]) == {"500", "1000", "2000"}
+    assert 0 <= found["kept"] <= 100
+    assert set(found["false_injection"]) == {"unchanged", "mapped", "curve"}
+    assert set(found["latency_ms"]) == {"p50", "p95"}
+
+
+def test_the_report_is_a_table_without_json(locomo: Path) -> None:
+    result = run("locomo", locomo)
+    assert result.exit_code == 0
+    assert "category" in result.stdout
+    assert "R@50" in result.stdout
+    assert "single-hop" in result.stdout
+
+
+def test_only_the_chosen_conversations_are_measured(locomo: Path) -> None:
+    found = report(run("locomo", locomo, "--only", "conv-1", "--json"))
+    assert found["questions"] == 4
+    assert found["false_injection"] is None
+    refused = run("locomo", locomo, "--only", "conv-9")
+    assert refused.exit_code == 2
+    assert "there is no sample 'conv-9'; choose from conv-0" in refused.stderr
+
+
+@pytest.mark.parametrize("ending", ["png", "svg"])
+def test_the_curves_are_drawn(locomo: Path, tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"curves.{ending}"
+    result = run("locomo", locomo, "--json", "--plot", path)
+    assert result.exit_code == 0, result.stderr
+    assert json.loads(result.stdout)["questions"] == 12
+    assert f"plot: {path}" in result.stderr
+    assert path.stat().st_size > 1000
+
+
+@pytest.mark.parametrize("place", ["curves.txt", "missing/curves.png"])
+def test_a_plot_that_can_not_be_drawn_says_so(locomo: Path, tmp_path: Path, place: str) -> None:
+    result = run("locomo", locomo, "--plot", tmp_path / place)
+    assert result.exit_code in (1, 2)
+    assert str(tmp_path / place) in result.stderr
+
+
+def test_longmemeval_is_measured(tmp_path: Path) -> None:
+    path = tmp_path / "longmemeval.json"
+    path.write_text(json.dumps(HAYSTACK))
+    found = report(run("longmemeval", path, "--json"))
+    assert found["questions"] == 1
+    assert found["recall"]["50"] == 100
+
+
+@pytest.mark.parametrize("dataset", sorted(LOADERS))
+def test_a_path_with_nothing_in_it_is_refused(tmp_path: Path, dataset: str) -> None:
+    result = run(dataset, tmp_path / "nowhere")
+    assert result.exit_code == 2
+    assert result.stderr.startswith("everthread: ")
+    assert "nowhere" in result.stderr
+
+
+def test_an_empty_list_of_conversations_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "empty.json"
+    path.write_text("[]")
+    result = run("locomo", path)
+    assert result.exit_code == 2
+    assert "there is no conversation to ask about" in result.stderr
+
+
+def test_a_recipe_that_is_unknown_is_refused(locomo: Path) -> None:
+    result = run("locomo", locomo, "--recipe", "elephant")
+    assert result.exit_code == 2
+    assert "recipe 'elephant' is unknown" in result.stderr
+
+
+def test_a_head_is_fitted(locomo: Path) -> None:
+    found = report(run("fit", "locomo", locomo, "--json"))
+    assert set(found) == {"left_out", "head"}
+    assert found["left_out"]["questions"] == 12
+    assert "fitted on all:" in run("fit", "locomo", locomo).stdout
+    refused = run("fit", "locomo", locomo, "--only", "conv-1")
+    assert (refused.exit_code, refused.stderr.count("\n")) == (2, 1)
+
+
+def test_an_embedder_is_measured_alone(locomo: Path) -> None:
+    found = report(run("dense", "locomo", locomo, "--json"))
+    assert json.dumps(found)
+    assert run("dense", "locomo", locomo).stdout.strip()
+
+
+def test_speed_is_measured(tmp_path: Path) -> None:
+    result = run("speed", "--lines", "40", "--json")
+    assert result.exit_code == 0, result.stderr
+    assert [row["lines"] for row in json.loads(result.stdout)] == [40]
+
+
+def test_every_command_says_what_it_measures() -> None:
+    for name, command in bench.commands.items():
+        assert command.help, name

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+
+import pytest
+
+from everthread.bench.metrics import KS
+from everthread.bench.questions import Conversation, Question
+from everthread.bench.weigh import ASSISTANT, CURVE, FRIENDS, Weighed, weigh
+from everthread.errors import BadInput
+from everthread.recall.gate import EVIDENCE
+from everthread.types import NewLine, Role
+
+THINGS = (
+    "walnut kite parrot tractor saxophone ferry lighthouse alpaca boiler tulip greyhound motorbike orchestra midwife "
+    "kitchen lentil compass glacier orchard violin lantern harbour meadow bicycle"
+).split()
+NAMES = (("Ida", "Tom"), ("Ada", "Ben"), ("Eva", "Max"), ("Uma", "Rob"))
+BEGUN = datetime(2024, 5, 1, tzinfo=UTC)
+
+
+def conversation(number: int, second: Role = "user") -> Conversation:
+    """A dozen lines about six things, in two sessions, and a question about each of the things."""
+    things = THINGS[6 * number : 6 * number + 6]
+    speakers = NAMES[number]
+    lines: list[NewLine] = []
+    for place, thing in enumerate(things):
+        at = BEGUN + timedelta(days=place // 3, minutes=place)
+        session = f"s{place // 3}"
+        lines.append(NewLine(f"I finally sold the {thing} of my uncle.", speakers[0], "user", at, session))
+        lines.append(NewLine("Well, who would have thought?", speakers[1], second, at, session))
+    lines = [replace(line, key=f"{number}:{place}") for place, line in enumerate(lines)]
+    ids = tuple(str(line.key) for line in lines)
+    questions = tuple(
+        Question(f"What did {speakers[0]} do with the {thing}?", frozenset({ids[2 * place]}), "things")
+        for place, thing in enumerate(things)
+    )
+    return Conversation(f"talk-{number}", tuple(lines), ids, questions, speakers)
+
+
+FRIENDLY = [conversation(number) for number in range(4)]
+ASSISTED = [conversation(number, "assistant") for number in range(3)]
+
+
+@pytest.fixture(scope="module")
+def weighed() -> Weighed:
+    return weigh(FRIENDLY, "hash")
+
+
+def test_a_head_is_fitted_with_a_number_for_each_signal_and_each_piece_of_evidence(weighed: Weighed) -> None:
+    assert tuple(weighed.weights) == FRIENDS
+    assert tuple(weighed.whole) == ("bias", *EVIDENCE)
+    assert tuple(weighed.hit) == ("bias", "share")
+    numbers = [*weighed.weights.values(), *weighed.whole.values(), *weighed.hit.values()]
+    assert all(map(math.isfinite, numbers))
+    assert 0 <= weighed.threshold <= 1
+
+
+def test_what_only_the_gold_lines_have_gets_a_positive_weight(weighed: Weighed) -> None:
+    assert weighed.weights["share"] > 0
+    assert weighed.weights["asks"] < 0  # no gold line of ours asks
+
+
+def test_every_question_is_measured_on_a_conversation_left_out(weighed: Weighed) -> None:
+    assert weighed.questions == 24
+    assert tuple(weighed.recall) == KS
+    assert all(small <= large for small, large in pairwise(weighed.recall.values()))
+    assert weighed.recall[50] == 1  # no bank has more lines
+    assert weighed.recall[1] > 0.9  # each question names the one line by a word of its own
+
+
+def test_a_gate_that_keeps_less_lets_in_less(weighed: Weighed) -> None:
+    assert len(weighed.curve) == len(CURVE)
+    for laxer, stricter in pairwise(weighed.curve):
+        assert laxer.kept >= stricter.kept
+        assert laxer.unchanged >= stricter.unchanged
+        assert laxer.mapped >= stricter.mapped
+    assert all(0 <= share <= 1 for share in (weighed.tiny.kept, weighed.tiny.unchanged, weighed.tiny.mapped))
+
+
+def test_the_figures_come_as_json_and_as_text(weighed: Weighed) -> None:
+    found = weighed.json()
+    assert set(found["head"]) == {"weights", "whole", "hit", "threshold"}
+    assert found["left_out"]["questions"] == 24
+    assert list(found["left_out"]["recall"]) == [str(k) for k in KS]
+    assert set(found["left_out"]["gate"][0]) == {"kept", "unchanged", "mapped"}
+    text = weighed.text()
+    assert "each conversation left out in turn, 24 questions: R@1 " in text
+    assert all(name in text for name in FRIENDS)
+
+
+def test_where_an_assistant_speaks_the_other_signals_are_weighed_and_friends_may_be_mixed_in() -> None:
+    alone = weigh(ASSISTED, "hash")
+    mixed = weigh(ASSISTED, "hash", FRIENDLY[3:])
+    assert tuple(alone.weights) == tuple(mixed.weights) == ASSISTANT
+    assert alone.weights != mixed.weights
+    assert alone.questions == mixed.questions == 18
+
+
+@pytest.mark.parametrize("few", [[], FRIENDLY[:1], FRIENDLY[:2]], ids=len)
+def test_fewer_than_three_conversations_can_not_be_left_out_in_turn(few: Sequence[Conversation]) -> None:
+    with pytest.raises(BadInput, match=f"at least three conversations, got {len(few)}"):
+        weigh(few, "hash")

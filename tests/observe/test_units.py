@@ -1,0 +1,51 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from everthread.observe.units import ASKS, ENDS_ASKING, PIECE, PIECES, TELLS_TIME, marks, pieces
+
+TEXTS = st.text("ab. ?\n。é", max_size=4 * PIECE)
+
+
+@given(TEXTS)
+def test_nothing_but_blanks_is_lost_between_pieces(text: str) -> None:
+    assert "".join("".join(pieces(text)).split()) == "".join(text.split())
+
+
+@given(TEXTS)
+def test_no_piece_is_blank_or_too_long(text: str) -> None:
+    assert all(piece.strip() and len(piece) <= PIECE for piece in pieces(text))
+
+
+def test_a_short_text_is_one_piece() -> None:
+    assert pieces(" I moved to Lisbon. ") == ["I moved to Lisbon."]
+
+
+def test_a_long_text_is_cut_at_the_end_of_a_sentence() -> None:
+    sentence = "We walked along the river until it was dark. "
+    assert all(piece.endswith("dark.") for piece in pieces(sentence * 100))
+
+
+def test_without_sentences_it_is_cut_between_words_and_without_words_hard() -> None:
+    assert {word for piece in pieces("porridge " * 500) for word in piece.split()} == {"porridge"}
+    assert [len(piece) for piece in pieces("x" * 2000)] == [PIECE, PIECE, 200]
+
+
+def test_of_an_endless_text_only_the_beginning_is_embedded() -> None:
+    assert len(pieces("word " * 1_000_000)) == PIECES
+
+
+@pytest.mark.parametrize(
+    ("text", "bits"),
+    [
+        ("How are you?", ASKS | ENDS_ASKING),
+        ("你好吗？ ", ASKS | ENDS_ASKING),
+        ("Why? Because.", ASKS),
+        ("I moved last Tuesday.", TELLS_TIME),
+        ("我昨天搬家了", TELLS_TIME),
+        ("Did you see her yesterday?", ASKS | ENDS_ASKING | TELLS_TIME),
+        ("The monthly marching band plays.", 0),
+    ],
+)
+def test_a_line_is_marked_for_asking_and_telling_time(text: str, bits: int) -> None:
+    assert marks(text) == bits

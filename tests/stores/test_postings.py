@@ -1,0 +1,114 @@
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from everthread.stores import postings, schema
+from everthread.stores.base import POSTING
+
+Model = dict[str, dict[int, tuple[int, int]]]  # term -> seq -> (tf, head)
+
+
+def empty() -> sqlite3.Connection:
+    db = sqlite3.connect(":memory:", isolation_level=None)
+    schema.migrate(db, "alice", 0)
+    return db
+
+
+@pytest.fixture
+def db() -> Iterator[sqlite3.Connection]:
+    with closing(empty()) as made:
+        yield made
+
+
+def stored(db: sqlite3.Connection, term: str) -> dict[int, tuple[int, int]]:
+    found = postings.read(db, [term], 1, 10**9)[term]
+    assert found.df == len(found.records)
+    return {int(seq): (int(tf), int(head)) for seq, tf, head in found.records}
+
+
+def put(db: sqlite3.Connection, term: str, seqs: range) -> None:
+    postings.add(db, {term: [(seq, 1, 0) for seq in seqs]})
+
+
+terms = st.dictionaries(st.sampled_from("abc"), st.tuples(st.integers(1, 70_000), st.integers(0, 70_000)))
+steps = st.lists(
+    st.tuples(st.just("add"), terms) | st.tuples(st.just("remove"), st.sets(st.integers(1, 30))), max_size=30
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(steps)
+def test_what_is_added_and_removed_is_what_a_dictionary_would_hold(
+    steps: list[tuple[str, dict[str, tuple[int, int]] | set[int]]],
+) -> None:
+    model: Model = {term: {} for term in "abc"}
+    seq = 0
+    with closing(empty()) as db:
+        for _, step in steps:
+            if isinstance(step, dict):
+                seq += 1
+                postings.add(
+                    db, {term: [(seq, min(tf, 65_535), min(head, 65_535))] for term, (tf, head) in step.items()}
+                )
+                for term, (tf, head) in step.items():
+                    model[term][seq] = (min(tf, 65_535), min(head, 65_535))
+            else:
+                gone = {term: sorted(step & set(model[term])) for term in "abc"}
+                postings.remove(db, {term: seqs for term, seqs in gone.items() if seqs})
+                for term, seqs in gone.items():
+                    for each in seqs:
+                        del model[term][each]
+        assert {term: stored(db, term) for term in "abc"} == model
+        assert all(list(stored(db, term)) == sorted(stored(db, term)) for term in "abc")
+
+
+def test_blocks_fill_up_before_new_ones_begin(db: sqlite3.Connection) -> None:
+    put(db, "cat", range(1, 301))
+    put(db, "cat", range(301, 1001))
+    blocks = db.execute("SELECT first, count FROM posting WHERE term = 'cat' ORDER BY first").fetchall()
+    assert blocks == [(1, 256), (257, 256), (513, 256), (769, 232)]
+    assert list(stored(db, "cat")) == list(range(1, 1001))
+
+
+@pytest.mark.parametrize("gone", [range(1, 257), range(250, 520), range(1, 1001), range(1000, 1001), range(3, 1000, 7)])
+def test_removing_reaches_over_blocks(db: sqlite3.Connection, gone: range) -> None:
+    put(db, "cat", range(1, 1001))
+    postings.remove(db, {"cat": gone})
+    assert set(stored(db, "cat")) == set(range(1, 1001)) - set(gone)
+
+
+def test_what_is_not_there_is_removed_without_harm(db: sqlite3.Connection) -> None:
+    put(db, "cat", range(5, 8))
+    postings.remove(db, {"cat": [1, 9], "dog": [3]})
+    assert list(stored(db, "cat")) == [5, 6, 7]
+
+
+def test_a_block_emptied_leaves_no_row(db: sqlite3.Connection) -> None:
+    put(db, "cat", range(1, 3))
+    postings.remove(db, {"cat": [1, 2]})
+    assert db.execute("SELECT count(*) FROM posting").fetchone() == (0,)
+
+
+def test_a_term_too_common_is_counted_but_not_read(db: sqlite3.Connection) -> None:
+    put(db, "rare", range(1, 4))
+    put(db, "common", range(1, 101))
+    found = postings.read(db, ["common", "rare", "absent"], 3, 50)
+    assert (found["rare"].df, len(found["rare"].records)) == (3, 3)
+    assert (found["common"].df, len(found["common"].records)) == (100, 0)
+    assert (found["absent"].df, len(found["absent"].records)) == (0, 0)
+
+
+def test_only_the_rarest_terms_are_read(db: sqlite3.Connection) -> None:
+    for number, term in enumerate(["one", "two", "three"], 1):
+        put(db, term, range(1, number + 1))
+    assert list(postings.read(db, ["three", "two", "one", "two"], 2, 1000)) == ["one", "two"]
+
+
+def test_records_are_eight_bytes() -> None:
+    assert POSTING.itemsize == 8
+    assert np.array([(1, 2, 3)], POSTING).tobytes() == b"\x01\x00\x00\x00\x02\x00\x03\x00"

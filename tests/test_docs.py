@@ -1,0 +1,121 @@
+"""The documents are true: their Python runs, and every command, option and setting is in them."""
+
+from __future__ import annotations
+
+import os
+import re
+import runpy
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable, Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import cast
+
+import click
+import pytest
+
+import everthread
+from everthread import config
+from everthread.cli import main
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def text_of(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def program(page: str) -> str:
+    """The Python of a page, each line where it stands in the page, so that a traceback names the page's line."""
+    rows = [""] * page.count("\n")
+    for block in BLOCK.finditer(page):
+        if block[1] == "python":
+            first = page.count("\n", 0, block.start(2))
+            for place, row in enumerate(block[2].splitlines(), first):
+                rows[place] = row
+    return "\n".join(rows) + "\n"
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if "```python\n" in page.read_text("utf-8")], ids=lambda p: p.name
+)
+def test_the_python_of_a_page_runs_from_top_to_bottom(page: Path, tmp_path: Path) -> None:
+    script = tmp_path / f"{page.stem}.py"
+    script.write_text(program(page.read_text(encoding="utf-8")), encoding="utf-8")
+    environment = {**os.environ, "EVERTHREAD_STORE": str(tmp_path / "banks"), "HOME": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", script],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, ""), f"{page.name}: {done.stderr}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_blocks_are_closed_and_links_lead_somewhere(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert text.count("\n```") % 2 == 0
+    for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", BLOCK.sub("", text)):
+        assert "://" in target or (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_reference_of_the_command_line_is_up_to_date() -> None:
+    reference = cast("Callable[[], str]", runpy.run_path(str(ROOT / "docs" / "generate_cli.py"))["reference"])
+    assert text_of("docs/cli.md") == reference(), "run: python docs/generate_cli.py > docs/cli.md"
+
+
+def commands(command: click.Command, name: str) -> Iterator[tuple[str, click.Command]]:
+    yield name, command
+    if isinstance(command, click.Group):
+        for below, found in command.commands.items():
+            yield from commands(found, f"{name} {below}")
+
+
+@pytest.mark.parametrize(("name", "command"), list(commands(main, "everthread")))
+def test_every_command_and_option_is_in_the_reference_with_a_word_of_help(name: str, command: click.Command) -> None:
+    section = re.search(rf"^## {re.escape(name)}\n(.*?)(?=^## |\Z)", text_of("docs/cli.md"), re.MULTILINE | re.DOTALL)
+    assert section, f"{name} is not in docs/cli.md"
+    assert command.help
+    for parameter in command.params:
+        if isinstance(parameter, click.Option):
+            assert parameter.opts[-1] in section[1], f"{name} {parameter.opts}"
+        else:
+            assert parameter.make_metavar(click.Context(command)) in section[1], f"{name} {parameter.name}"
+
+
+@pytest.mark.parametrize("setting", fields(config.Config), ids=lambda setting: setting.name)
+def test_every_setting_is_documented_with_its_variable_and_default(setting: object) -> None:
+    name = setting.name  # type: ignore[attr-defined]
+    rows = [row for row in text_of("docs/configuration.md").splitlines() if row.startswith(f"| `{name}` |")]
+    assert len(rows) == 1
+    assert f"`{config.PREFIX}{name.upper()}`" in rows[0]
+    default = getattr(config.Config(), name)
+    if name != "store":  # whose default is a place on this machine
+        assert f'`"{default}"`' in rows[0] or f"`{default}`" in rows[0]
+
+
+def test_no_setting_is_documented_that_is_not_there() -> None:
+    named = re.findall(r"^\| `(\w+)` \|", text_of("docs/configuration.md"), re.MULTILINE)
+    assert named == [setting.name for setting in fields(config.Config)]
+    variables = set(re.findall(rf"{config.PREFIX}([A-Z_]+)", "".join(page.read_text("utf-8") for page in PAGES)))
+    assert variables <= {name.upper() for name in named} | {"CONFIG"}
+
+
+def test_the_configuration_that_is_shown_can_be_loaded(tmp_path: Path) -> None:
+    shown = next(block[2] for block in BLOCK.finditer(text_of("docs/configuration.md")) if block[1] == "toml")
+    (tmp_path / "config.toml").write_text(shown, encoding="utf-8")
+    loaded = config.load(tmp_path / "config.toml", {})
+    assert {name: getattr(loaded, name) for name in tomllib.loads(shown)} == tomllib.loads(shown)
+
+
+def test_the_changelog_and_the_package_agree_on_the_version() -> None:
+    newest = re.search(r"^## \[?v?(\d+\.\d+\.\d+)", text_of("CHANGELOG.md"), re.MULTILINE)
+    assert newest, "CHANGELOG.md names no version"
+    assert newest[1] == everthread.__version__ == tomllib.loads(text_of("pyproject.toml"))["project"]["version"]
