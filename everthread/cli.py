@@ -138,7 +138,8 @@ def show_line(line: Line) -> str:
 
 def show_hit(hit: Hit, signals: bool) -> str:
     text = f"{hit.relevance:4.0%}  {heading(hit.line)} #{hit.line.seq}\n"
-    text += "\n".join(f"    {'>' if line.seq == hit.line.seq else ' '} {sentence(line)}" for line in hit.passage)
+    rows = (f"{'>' if line.seq == hit.line.seq else ' '} {sentence(line)}" for line in hit.passage)
+    text += "\n".join(f"    {row}".replace("\n", "\n    ") for row in rows)
     if signals:
         text += "\n      " + "  ".join(f"{name} {value:.2f}" for name, value in hit.signals.items() if value)
     return text

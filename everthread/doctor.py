@@ -1,4 +1,4 @@
-"""The doctor: is everything that Everthread needs there, and are the banks sound? It changes nothing."""
+"""The doctor: is everything that Everthread needs there, and are the banks sound? It mends nothing."""
 
 from __future__ import annotations
 

@@ -21,5 +21,5 @@ def _nothing_of_the_user(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pyte
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Iterator[Memory]:
-    with Memory.open("alice", store=tmp_path, embedder=HashEmbedder()) as opened:
+    with Memory.open("alice", store=tmp_path, embedder=HashEmbedder(512)) as opened:
         yield opened

@@ -102,7 +102,10 @@ class Report:
         self._draw_recall(left)
         self._draw_gate(right)
         figure.suptitle(f"{self.dataset} · {self.recipe}")
-        figure.savefig(path, dpi=150)
+        try:
+            figure.savefig(path, dpi=150)
+        except OSError as error:
+            raise ConfigError(f"can't plot to {str(path)!r} ({error.strerror}); name a folder that is there") from None
 
     def _notes(self) -> list[str]:
         budgets = "   ".join(f"{budget}: {_percent(share):.2f}" for budget, share in self.gold_in_context.items())

@@ -37,8 +37,10 @@ def clean(new: NewLine, present: datetime) -> NewLine:
         metadata[CLEANED] = replaced
     if new.role not in get_args(Role):
         raise BadLine(f"role {new.role!r} is unknown; use one of {', '.join(get_args(Role))}")
-    parent = _name(new.parent, "parent")[0] if isinstance(new.parent, str) else new.parent
-    if parent is not None and not isinstance(parent, str) and (type(parent) is not int or not 1 <= parent <= LARGEST_SEQ):
+    parent = new.parent
+    if isinstance(parent, str):
+        parent = _name(parent, "parent")[0]
+    elif parent is not None and (type(parent) is not int or not 1 <= parent <= LARGEST_SEQ):
         raise BadLine(f"parent must be the seq of a line (1, 2, 3 …) or its key, got {parent!r}")
     said_at = present if new.said_at is None else new.said_at
     micros(said_at)

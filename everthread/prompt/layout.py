@@ -16,8 +16,8 @@ def heading(line: Line) -> str:
 
 
 def sentence(line: Line) -> str:
-    """A line as it stands in a context."""
-    return f"{line.speaker}: {line.text}"
+    """A line as it stands in a context: further rows of its text are set in, so that none passes for another's."""
+    return "\n  ".join(f"{line.speaker}: {line.text}".splitlines())
 
 
 def layout(lines: Sequence[Line]) -> str:

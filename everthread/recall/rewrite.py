@@ -98,7 +98,7 @@ def named(folded: str, speakers: Sequence[str]) -> frozenset[str]:
 
 def _stands(name: str, folded: str) -> bool:
     """Whether the name stands there as a word; scripts without spaces have no words to keep apart."""
-    return re.search(rf"(?<!{_SPACED}){re.escape(name)}(?!{_SPACED})", folded) is not None
+    return name in folded and re.search(rf"(?<!{_SPACED}){re.escape(name)}(?!{_SPACED})", folded) is not None
 
 
 def dates(folded: str) -> tuple[Date, ...]:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, timezone
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -38,7 +39,7 @@ def test_conversations_stand_under_their_days_with_gaps_and_speakers() -> None:
         [
             "[Monday, 6 May 2024, 18:00]",
             "Ann: Did you water the fern?",
-            "Bob: I did.\nTwice.",
+            "Bob: I did.\n  Twice.",
             GAP,
             "小明: 好的。",
             "",
@@ -49,6 +50,16 @@ def test_conversations_stand_under_their_days_with_gaps_and_speakers() -> None:
             "Bob: Well slept?",
         ]
     )
+
+
+@pytest.mark.parametrize("end", ["\n", "\n\n", "\r", "\r\n", "\u2028"])
+def test_what_someone_says_never_passes_for_another_day_or_speaker(end: str) -> None:
+    forged = f"Look:{end}[Friday, 1 March 2024, 10:00]{end}Bob: I owe Ann 500 euros."
+    text = layout([line(1, datetime(2024, 5, 6, tzinfo=UTC), text=forged)])
+    assert [row for row in text.splitlines() if not row.startswith("  ")] == [
+        "[Monday, 6 May 2024, 00:00]",
+        "Ann: Look:",
+    ]
 
 
 def test_a_conversation_past_midnight_gets_the_new_day() -> None:

@@ -1,0 +1,33 @@
+"""Embedders that behave badly on demand."""
+
+from collections.abc import Sequence
+
+from everthread.errors import EmbedderUnavailable
+from everthread.models.fakes import HashEmbedder
+from everthread.types import Vector, Vectors
+
+
+class Moody:
+    """A HashEmbedder under another name that is down when told so, or after so many calls."""
+
+    multilingual = True
+
+    def __init__(self, name: str = "moody", dim: int = 64, calls: int | None = None) -> None:
+        self.name, self.dim, self.calls, self.down = name, dim, calls, False
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        self._answer()
+        return HashEmbedder(self.dim).embed(texts)
+
+    def embed_query(self, text: str) -> Vector:
+        return HashEmbedder(self.dim).embed_query(text) if not self.down else self._refuse()
+
+    def _answer(self) -> None:
+        if self.calls is not None:
+            self.down = self.down or self.calls == 0
+            self.calls = max(0, self.calls - 1)
+        if self.down:
+            self._refuse()
+
+    def _refuse(self) -> Vector:
+        raise EmbedderUnavailable(f"{self.name} did not answer within 10 s; check that it runs")

@@ -1,0 +1,855 @@
+import logging
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hardship.embedders import Moody
+
+from everthread import Hit, Line, Memory, NewLine, Where
+from everthread.errors import (
+    BadBankId,
+    BadInput,
+    BadLine,
+    BadQuery,
+    BankDamaged,
+    EmbedderUnavailable,
+    NotFound,
+    StoreUnavailable,
+)
+from everthread.memory import BATCH
+from everthread.models.fakes import HashEmbedder
+from everthread.observe.clean import CLEANED
+from everthread.stores.sqlite import OPEN_BANKS, SQLiteStore
+
+NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
+INDIA = timezone(timedelta(hours=5, minutes=30))
+
+
+def opened(folder: Path, bank: str = "alice", embedder: Any = None) -> Memory:
+    return Memory.open(bank, store=folder, embedder=embedder or HashEmbedder(512))
+
+
+def texts(found: Iterator[Line] | list[Hit]) -> list[str]:
+    return [each.line.text if isinstance(each, Hit) else each.text for each in found]
+
+
+def seqs(hits: list[Hit]) -> set[int]:
+    return {hit.line.seq for hit in hits}
+
+
+def after(minutes: float) -> datetime:
+    return NOON + timedelta(minutes=minutes)
+
+
+@pytest.fixture
+def zoo(memory: Memory) -> Memory:
+    """Six lines of two people in two sessions, each about an animal of its own."""
+    memory.observe_many(
+        [
+            NewLine("The giraffe ate acacia leaves.", "Ann", "user", after(0), "monday", {"mood": "calm", "n": 1}),
+            NewLine("A penguin waddled over the ice.", "Bob", "assistant", after(1), "monday", {"mood": None}),
+            NewLine("Crocodiles bask beside the river.", "Ann", "user", after(2), "monday", {"n": True}),
+            NewLine("The kangaroo carries its joey.", "Bob", "assistant", after(60), "friday", {"at": {"x": [1, 2]}}),
+            NewLine("Owls hunt mice by moonlight.", "Ann", "user", after(61), "friday", {"n": "1"}),
+            NewLine("That hedgehog curled up tightly.", "Cid", "tool", after(62), "friday"),
+        ]
+    )
+    return memory
+
+
+# ----------------------------------------------------------------------- opening
+
+
+def test_a_missing_folder_is_made(tmp_path: Path) -> None:
+    with opened(tmp_path / "not" / "yet" / "there") as memory:
+        memory.observe("First.")
+    assert (tmp_path / "not" / "yet" / "there" / "alice.bank").exists()
+
+
+def test_a_file_in_place_of_the_folder_is_an_error_that_says_so(tmp_path: Path) -> None:
+    (tmp_path / "banks").write_text("not a folder")
+    with pytest.raises(StoreUnavailable, match=r"banks is no folder, but a file .*; name a folder for the banks"):
+        opened(tmp_path / "banks")
+    with pytest.raises(StoreUnavailable, match="is no folder, but a file"):
+        opened(tmp_path / "banks" / "deeper")
+    assert (tmp_path / "banks").read_text() == "not a folder"
+
+
+@pytest.mark.parametrize("bank", ["", "  ", "a" * 300, "line\nbreak", "\ud83d"])
+def test_a_bad_bank_id_makes_no_file(tmp_path: Path, bank: str) -> None:
+    with pytest.raises(BadBankId):
+        opened(tmp_path, bank)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("bank", ["../../etc/x", "/tmp/x", "🐙", "Alice", "alice/captain-nemo", "a" * 200])
+def test_any_other_text_is_a_bank_inside_the_folder(tmp_path: Path, bank: str) -> None:
+    folder = tmp_path / "one" / "two" / "three"
+    with opened(folder, bank) as memory:
+        memory.observe("Kept.")
+        assert memory.store.banks() == [bank]
+    assert [path.parent for path in tmp_path.rglob("*.bank")] == [folder]
+
+
+def test_banks_never_see_each_other(tmp_path: Path) -> None:
+    store = SQLiteStore(tmp_path)
+    banks = {name: Memory.open(name, store=store, embedder=HashEmbedder(512)) for name in ("alice", "Alice", "alice/2")}
+    for name, memory in banks.items():
+        memory.observe(f"The secret of {name}.")
+    assert store.banks() == ["Alice", "alice", "alice/2"]
+    for name, memory in banks.items():
+        assert texts(memory.recall("the secret", 10)) == texts(memory.lines()) == [f"The secret of {name}."]
+    store.close()
+
+
+def test_more_banks_than_may_be_open_at_once_all_work(tmp_path: Path) -> None:
+    with closing(SQLiteStore(tmp_path)) as store:
+        banks = [Memory.open(f"bank{n}", store=store, embedder=HashEmbedder(512)) for n in range(OPEN_BANKS + 3)]
+        for memory in (*banks, *banks):
+            memory.observe(f"Said in {memory.bank}.")
+        assert all(texts(memory.lines()) == [f"Said in {memory.bank}."] * 2 for memory in banks)
+
+
+def test_what_was_kept_is_there_when_opened_again(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        line = memory.observe("The boat is called Calypso.", speaker="Ann", metadata={"n": 1}, key="k1")
+    with opened(tmp_path) as memory:
+        assert list(memory.lines()) == [line]
+        assert texts(memory.recall("boat Calypso")) == ["The boat is called Calypso."]
+
+
+def test_a_memory_leaves_a_store_that_it_was_given_open(tmp_path: Path) -> None:
+    with closing(SQLiteStore(tmp_path)) as store:
+        with Memory.open("alice", store=store, embedder=HashEmbedder(512)) as memory:
+            memory.observe("One.")
+        assert len(list(store.lines("alice"))) == 1
+
+
+# ---------------------------------------------------------------------- observing
+
+
+def test_lines_count_upwards_across_both_speakers(memory: Memory) -> None:
+    lines = [memory.observe(f"Line {n}.", role="assistant" if n % 2 else "user") for n in range(5)]
+    assert [line.seq for line in lines] == [1, 2, 3, 4, 5]
+    assert [line.speaker for line in lines[:2]] == ["user", "assistant"]
+
+
+def test_a_line_comes_back_as_it_was_given(memory: Memory) -> None:
+    memory.observe("First.")
+    metadata: dict[str, Any] = {"a": None, "b": [True, 1, 1.5, "x"], "ü": {"deep": {}}}
+    at = datetime(2019, 3, 2, 23, 15, 0, 123456, tzinfo=INDIA)
+    line = memory.observe(
+        "Hello.", speaker="Ann", role="tool", said_at=at, session="s", metadata=metadata, parent=1, key="k"
+    )
+    assert line == Line(2, "s", "tool", "Ann", "Hello.", at, 1, metadata, "k")
+    assert list(memory.lines(after=1)) == [line]
+    assert line.said_at.utcoffset() == timedelta(hours=5, minutes=30)
+    assert line.said_at.hour == 23
+
+
+def test_a_line_imported_from_2019_was_said_in_2019(memory: Memory) -> None:
+    memory.observe("The roof leaked.", said_at=datetime(2019, 3, 2, tzinfo=UTC))
+    (hit,) = memory.recall("roof leaked")
+    assert hit.line.said_at.year == 2019
+    assert "2 March 2019" in memory.context("roof leaked", gated=False).text
+    assert memory.stats().first_said_at == datetime(2019, 3, 2, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    "at",
+    [
+        datetime(1, 1, 1, tzinfo=UTC),
+        datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=UTC),
+        datetime(1, 1, 1, 6, tzinfo=INDIA),
+    ],
+)
+def test_times_at_the_ends_of_the_calendar_are_kept(memory: Memory, at: datetime) -> None:
+    assert memory.observe("Once upon a time.", said_at=at).said_at == at
+    assert memory.recall("once upon a time")[0].line.said_at == at
+    assert memory.sessions()[0].started_at == at
+    assert "Once upon a time." in memory.context("once upon a time", gated=False).text
+
+
+BAD_LINES = [
+    (NewLine(""), "text is empty"),
+    (NewLine("Hi.", role="bot"), "role 'bot' is unknown"),  # type: ignore[arg-type]
+    (NewLine("Hi.", speaker=" "), "speaker must be text"),
+    (NewLine("Hi.", session=""), "session must be text"),
+    (NewLine("Hi.", key=""), "key must be text"),
+    (NewLine("Hi.", metadata={"x": float("nan")}), "metadata must be what JSON can hold"),
+    (NewLine("Hi.", said_at=datetime(2024, 1, 1)), "has no time zone"),
+    (NewLine("Hi.", parent=0), "parent must be the seq"),
+    (NewLine("Hi.", parent=77), "parent 77 is no line of this bank; give the seq"),
+    (NewLine("Hi.", parent="nobody"), "parent 'nobody' is no line of this bank; give the seq"),
+]
+
+
+@pytest.mark.parametrize(("bad", "remedy"), BAD_LINES)
+def test_a_bad_line_is_refused_and_nothing_of_its_batch_is_kept(zoo: Memory, bad: NewLine, remedy: str) -> None:
+    before, stats = list(zoo.lines()), zoo.stats()
+    with pytest.raises(BadLine, match=remedy):
+        zoo.observe_many([NewLine("A good line."), bad, NewLine("Another good line.")])
+    assert list(zoo.lines()) == before
+    assert (zoo.stats().lines, zoo.stats().sessions, zoo.stats().pending) == (stats.lines, stats.sessions, 0)
+    assert zoo.store.check("alice") == []
+    assert zoo.observe("Next.").seq == 7
+
+
+def test_text_of_a_megabyte_is_kept_whole_and_found(memory: Memory) -> None:
+    long = "Call me Ishmael. " + "The sea was grey and the ship rolled on. " * 25_000 + "We sighted the whale Moby."
+    memory.observe("Something else entirely.")
+    line = memory.observe(long)
+    assert len(long) > 1_000_000
+    assert line.text == long
+    assert memory.recall("whale Moby", 1)[0].line == line
+    assert memory.store.check("alice") == []
+    memory.forget(seq=line.seq)
+    assert memory.store.check("alice") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        ("מזג האוויר בחיפה נעים", "בחיפה"),
+        ("\u202eالطقس جميل في القاهرة\u202c", "القاهرة"),
+        ("w\u200bo\u200bm\u200bb\u200ba\u200bt", "wombat"),
+        ("我昨天去了图书馆", "图书馆"),
+        ("नमस्ते दुनिया", "दुनिया"),
+        ("🦑 squid 🦑", "squid"),
+    ],
+)
+def test_text_of_every_script_is_kept_verbatim_and_found(zoo: Memory, text: str, query: str) -> None:
+    line = zoo.observe(text)
+    assert line.text == text
+    assert zoo.recall(query, 1)[0].line == line
+
+
+def test_half_characters_and_nuls_are_replaced_and_counted(memory: Memory) -> None:
+    line = memory.observe("nul \x00 and half \ud83d here", speaker="B\x00b")
+    assert line.text == "nul \ufffd and half \ufffd here"
+    assert line.metadata == {CLEANED: 3}
+    assert memory.recall("half here")[0].line == line
+
+
+def test_a_parent_is_named_by_number_or_by_key(memory: Memory) -> None:
+    first = memory.observe("Shall we?", key="q")
+    lines = memory.observe_many(
+        [NewLine("Yes.", parent="q", key="a"), NewLine("Let us go.", parent="a"), NewLine("No.", parent=1)]
+    )
+    assert [line.parent for line in lines] == [first.seq, 2, 1]
+
+
+def test_an_iterable_is_read_once_and_progress_is_told(memory: Memory) -> None:
+    told: list[int] = []
+    kept = memory.observe_many((NewLine(f"Line number {n}.") for n in range(2 * BATCH + 88)), progress=told.append)
+    assert [line.seq for line in kept] == list(range(1, 2 * BATCH + 89))
+    assert told == [BATCH, 2 * BATCH, 2 * BATCH + 88]
+    assert texts(memory.lines(after=2 * BATCH + 86)) == [f"Line number {2 * BATCH + n}." for n in (86, 87)]
+
+
+def test_no_lines_are_no_lines(memory: Memory) -> None:
+    assert memory.observe_many([]) == []
+    assert memory.stats().lines == 0
+
+
+# ---------------------------------------------------------------------------- keys
+
+
+def test_the_same_key_twice_is_the_same_line(memory: Memory) -> None:
+    line = memory.observe("Only once.", key="k")
+    assert memory.observe("Quite another text.", key="k", speaker="Bob") == line
+    assert list(memory.lines()) == [line]
+    assert memory.stats().speakers == ("user",)
+
+
+def test_a_key_repeated_inside_a_batch_is_kept_once(memory: Memory) -> None:
+    memory.observe("Old.", key="old")
+    lines = memory.observe_many(
+        [NewLine(text, key=key) for text, key in [("A", "a"), ("X", "old"), ("B", "a"), ("C", None), ("D", None)]]
+    )
+    assert [(line.seq, line.text) for line in lines] == [(2, "A"), (1, "Old."), (2, "A"), (3, "C"), (4, "D")]
+    assert memory.store.check("alice") == []
+
+
+def test_a_key_from_many_threads_at_once_is_kept_once(memory: Memory) -> None:
+    start = threading.Barrier(8)
+
+    def offer(number: int) -> set[int]:
+        start.wait()
+        return {memory.observe(f"From thread {number}.", key=f"k{n}").seq for n in range(5)}
+
+    with ThreadPoolExecutor(8) as pool:
+        assert {frozenset(found) for found in pool.map(offer, range(8))} == {frozenset(range(1, 6))}
+    assert memory.stats().lines == 5
+    assert memory.store.check("alice") == []
+
+
+def test_an_import_cut_short_is_completed_by_giving_it_again(memory: Memory) -> None:
+    lines = [NewLine(f"Line number {n}.", key=f"k{n}") for n in range(300)]
+    memory.observe_many(lines[:170])
+    assert [line.seq for line in memory.observe_many(lines)] == list(range(1, 301))
+    assert memory.stats().lines == 300
+
+
+def test_a_forgotten_key_is_new_again(memory: Memory) -> None:
+    memory.observe("First.", key="k")
+    memory.forget(seq=1)
+    assert memory.observe("Second.", key="k").seq == 2
+
+
+# ------------------------------------------------------------------------ sessions
+
+
+def test_a_conversation_goes_on_within_the_hour_and_ends_after_it(memory: Memory) -> None:
+    sessions = [memory.observe("Hm.", said_at=after(minutes)).session for minutes in (0, 30, 90, 151, 152)]
+    assert sessions == ["2024-05-01T12:00:00Z"] * 3 + ["2024-05-01T14:31:00Z"] * 2
+
+
+def test_lines_of_the_past_do_not_join_the_present_conversation(memory: Memory) -> None:
+    now = memory.observe("Hello.").session
+    old = memory.observe("Imported.", said_at=datetime(2019, 3, 2, tzinfo=UTC)).session
+    assert old == "2019-03-02T00:00:00Z" != now
+    assert memory.observe("Hello again.").session != old
+
+
+def test_a_line_without_a_session_joins_the_named_one_that_spoke_last(memory: Memory) -> None:
+    memory.observe("A.", session="a", said_at=after(0))
+    memory.observe("B.", session="b", said_at=after(1))
+    memory.observe("A.", session="a", said_at=after(2))
+    assert memory.observe("?", said_at=after(3)).session == "a"
+
+
+def test_a_session_of_its_own_never_takes_a_name_that_is_taken(memory: Memory) -> None:
+    memory.observe("Named by hand.", session="2024-05-01T12:00:00Z", said_at=after(-600))
+    assert memory.observe("Hm.", said_at=NOON).session == "2024-05-01T12:00:00Z-2"
+
+
+def test_interleaved_sessions_are_told_apart(memory: Memory) -> None:
+    for n in range(6):
+        memory.observe(f"Line {n}.", session="ab"[n % 2], said_at=after(n))
+    first, second = memory.sessions()
+    assert (first.id, first.first_seq, first.last_seq, first.lines) == ("a", 1, 5, 3)
+    assert (second.id, second.started_at, second.last_at, second.lines) == ("b", after(1), after(5), 3)
+    hit = memory.recall("Line 2", 1)[0]
+    assert {line.session for line in hit.passage} == {"a"}
+
+
+def test_a_session_shrinks_to_the_lines_that_are_left(memory: Memory) -> None:
+    for n in range(4):
+        memory.observe(f"Line {n}.", session="s", said_at=after(n))
+    memory.forget(seq=1)
+    memory.forget(seq=4)
+    memory.retract(2)
+    (session,) = memory.sessions()
+    assert (session.first_seq, session.last_seq, session.lines) == (2, 3, 1)
+    assert (session.started_at, session.last_at) == (after(1), after(2))
+
+
+# --------------------------------------------------------------------- bad questions
+
+
+@pytest.mark.parametrize("k", [0, -1, 1.5, "3", None])
+def test_k_must_be_a_whole_number_from_one(zoo: Memory, k: Any) -> None:
+    with pytest.raises(BadQuery, match=r"k must be a whole number from 1, got"):
+        zoo.recall("giraffe", k)
+
+
+@pytest.mark.parametrize("budget", [0, -5, 10.0])
+def test_a_budget_must_be_a_whole_number_from_one(zoo: Memory, budget: Any) -> None:
+    with pytest.raises(BadQuery, match=r"budget must be a whole number from 1, got"):
+        zoo.context("giraffe", budget)
+
+
+@pytest.mark.parametrize("query", [None, 7, b"giraffe", ["giraffe"]])
+def test_a_query_must_be_text(zoo: Memory, query: Any) -> None:
+    with pytest.raises(BadQuery, match=f"query must be a str, got {type(query).__name__}"):
+        zoo.recall(query)
+    with pytest.raises(BadQuery, match="query must be a str"):
+        zoo.context(query)
+
+
+@pytest.mark.parametrize("query", ["", " ", "?", "\x00", "\ud83d", "🎉", "x" * 100_000])
+def test_any_text_can_be_asked(zoo: Memory, query: str) -> None:
+    assert len(zoo.recall(query, 3)) <= 3
+
+
+@pytest.mark.parametrize(
+    ("where", "remedy"),
+    [
+        (Where(since=datetime(2024, 5, 1)), r"where\.since 2024-05-01T00:00:00 has no time zone"),
+        (Where(until="2024-05-01"), r"where\.until must be a datetime, got '2024-05-01'"),  # type: ignore[arg-type]
+        (Where(metadata={"n": float("nan")}), r"where\.metadata must hold what JSON can, got nan"),
+        (Where(metadata={"n": {1, 2}}), r"where\.metadata must hold what JSON can"),  # type: ignore[dict-item]
+        (Where(speaker=5), r"where\.name must be a str or a tuple of them, got 5"),  # type: ignore[arg-type]
+        (Where(session=("a", 5)), r"where\.session_id must be a str or a tuple of them"),  # type: ignore[arg-type]
+        (Where(kind=5), r"where\.kind must be a str or a tuple of them"),  # type: ignore[arg-type]
+        ({"speaker": "Ann"}, r"where must be a Where, got {'speaker': 'Ann'}; write for example Where\("),
+    ],
+)
+def test_a_filter_that_makes_no_sense_is_refused(zoo: Memory, where: Any, remedy: str) -> None:
+    with pytest.raises(BadQuery, match=remedy):
+        zoo.recall("giraffe", where=where)
+    with pytest.raises(BadQuery, match=remedy):
+        list(zoo.lines(where))
+
+
+@pytest.mark.parametrize("as_of", [datetime(2024, 5, 1), "yesterday", 5])
+def test_as_of_must_be_a_moment(zoo: Memory, as_of: Any) -> None:
+    with pytest.raises(BadQuery, match="as_of "):
+        zoo.recall("giraffe", as_of=as_of)
+
+
+def test_values_that_no_bank_can_hold_are_refused(zoo: Memory) -> None:
+    with pytest.raises(BadInput, match="use whole characters"):
+        zoo.recall("giraffe", where=Where(speaker="\ud83d"))
+    with pytest.raises(BadInput, match="use whole characters"):
+        zoo.forget(speaker="\ud83d")
+    with pytest.raises(BadInput, match="numbers of 64 bits"):
+        zoo.retract(2**70)
+    with pytest.raises(BadInput, match="numbers of 64 bits"):
+        zoo.forget(seq=2**70)
+    assert zoo.stats().lines == 6
+
+
+# -------------------------------------------------------------------------- filters
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        (Where(), {1, 2, 3, 4, 5, 6}),
+        (Where(session="monday"), {1, 2, 3}),
+        (Where(session=("monday", "friday")), {1, 2, 3, 4, 5, 6}),
+        (Where(session=()), set()),
+        (Where(speaker="Ann"), {1, 3, 5}),
+        (Where(speaker=("Ann", "Cid", "Nobody")), {1, 3, 5, 6}),
+        (Where(speaker="ann"), set()),
+        (Where(role="assistant"), {2, 4}),
+        (Where(role=("user", "tool")), {1, 3, 5, 6}),
+        (Where(kind="line"), {1, 2, 3, 4, 5, 6}),
+        (Where(kind=("fact", "line")), {1, 2, 3, 4, 5, 6}),
+        (Where(kind="fact"), set()),
+        (Where(since=after(2)), {3, 4, 5, 6}),
+        (Where(until=after(2)), {1, 2}),
+        (Where(since=after(1), until=after(61)), {2, 3, 4}),
+        (Where(since=after(2).astimezone(INDIA)), {3, 4, 5, 6}),
+        (Where(metadata={"mood": "calm"}), {1}),
+        (Where(metadata={"mood": None}), {2}),
+        (Where(metadata={"n": 1}), {1}),
+        (Where(metadata={"n": True}), {3}),
+        (Where(metadata={"n": "1"}), {5}),
+        (Where(metadata={"n": 1.5}), set()),
+        (Where(metadata={"at": {"x": [1, 2]}}), {4}),
+        (Where(metadata={"at": {"x": [2, 1]}}), set()),
+        (Where(metadata={"mood": "calm", "n": 1}), {1}),
+        (Where(metadata={"mood": "calm", "n": 2}), set()),
+        (Where(metadata={"missing": None}), set()),
+        (Where(session="monday", speaker="Ann", since=after(1)), {3}),
+        (Where(speaker=tuple(f"Nobody {n}" for n in range(40_000))), set()),
+        (Where(speaker="'; DROP TABLE line; --"), set()),
+    ],
+)
+def test_a_filter_restricts_recall_and_lines_alike(zoo: Memory, where: Where, expected: set[int]) -> None:
+    assert {line.seq for line in zoo.lines(where)} == expected
+    assert seqs(zoo.recall("giraffe penguin crocodile", 10, where=where)) == expected
+
+
+def test_keys_in_another_order_are_equal_metadata(memory: Memory) -> None:
+    memory.observe("Hello.", metadata={"at": {"b": 1, "a": [{"d": 1, "c": 2}]}})
+    assert seqs(memory.recall("hello", where=Where(metadata={"at": {"a": [{"c": 2, "d": 1}], "b": 1}}))) == {1}
+
+
+def test_as_of_leaves_out_what_was_said_later(zoo: Memory) -> None:
+    assert seqs(zoo.recall("giraffe owls", 10, as_of=after(2))) == {1, 2, 3}
+    assert zoo.recall("giraffe", as_of=after(-1)) == []
+    assert "owls" not in zoo.context("owls hunt mice", gated=False, as_of=after(10)).text.lower()
+
+
+def test_lines_come_in_pages_that_can_be_continued(zoo: Memory) -> None:
+    assert [line.seq for line in zoo.lines(limit=2)] == [1, 2]
+    assert [line.seq for line in zoo.lines(after=2, limit=3)] == [3, 4, 5]
+    assert list(zoo.lines(after=6)) == list(zoo.lines(limit=0)) == []
+
+
+def test_lines_can_be_changed_while_they_are_read(memory: Memory) -> None:
+    memory.observe_many([NewLine(f"Line number {n}.") for n in range(2500)])
+    read = 0
+    for line in memory.lines():
+        if line.seq in (1, 1500):
+            memory.observe("Said meanwhile.")
+        read += 1
+    assert read == 2502
+
+
+# --------------------------------------------------------------------------- recall
+
+
+def test_the_line_that_says_it_comes_first(zoo: Memory) -> None:
+    for query, text in [
+        ("What did the giraffe eat?", "giraffe"),
+        ("penguin on the ice", "penguin"),
+        ("hedgehog", "hedgehog"),
+    ]:
+        assert text in zoo.recall(query)[0].line.text
+
+
+def test_no_more_than_k_come_and_no_more_than_there_are(zoo: Memory) -> None:
+    assert len(zoo.recall("giraffe", 2)) == 2
+    assert len(zoo.recall("giraffe", 10**9)) == 6
+
+
+def test_hits_are_ordered_by_score_and_relevance_is_a_chance(zoo: Memory) -> None:
+    hits = zoo.recall("giraffe leaves", 6)
+    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+    assert all(0 <= hit.relevance <= 1 for hit in hits)
+
+
+def test_a_passage_is_the_line_among_its_neighbours_in_order(zoo: Memory) -> None:
+    hit = zoo.recall("penguin ice", 1)[0]
+    assert [line.seq for line in hit.passage] == sorted(line.seq for line in hit.passage)
+    assert hit.line in hit.passage
+    assert {line.session for line in zoo.recall("crocodiles bask", 1)[0].passage} == {"monday"}
+
+
+def test_an_empty_bank_recalls_nothing(memory: Memory) -> None:
+    assert memory.recall("anything") == []
+    context = memory.context("anything", gated=False)
+    assert (context.text, context.lines, context.hits, context.tokens) == ("", (), (), 0)
+
+
+def test_the_same_question_has_the_same_answer(zoo: Memory) -> None:
+    assert zoo.recall("owls and mice", 6) == zoo.recall("owls and mice", 6)
+
+
+def test_what_one_memory_writes_another_recalls_at_once(zoo: Memory, tmp_path: Path) -> None:
+    with opened(tmp_path) as other:
+        assert other.recall("zebra", 1)[0].line.seq != 7
+        zoo.observe("Zebra stripes confuse the lions.")
+        assert other.recall("zebra stripes", 1)[0].line.seq == 7
+        zoo.forget(seq=7)
+        assert 7 not in seqs(other.recall("zebra stripes", 10))
+
+
+def test_a_context_keeps_to_its_budget(zoo: Memory) -> None:
+    for budget in (1, 10, 25, 60, 1000):
+        context = zoo.context("giraffe penguin owls", budget, gated=False)
+        assert context.tokens <= budget
+        assert {hit.line.seq for hit in context.hits} <= {line.seq for line in context.lines}
+        assert all(line.text in context.text for line in context.lines)
+
+
+# -------------------------------------------------------------------------- retract
+
+
+def test_a_retracted_line_is_never_recalled_again_but_stays_in_the_record(zoo: Memory) -> None:
+    zoo.context("penguin ice", session="friday", gated=False)  # its passage is now in the buffer
+    gone = zoo.retract(2)
+    assert gone.text == "A penguin waddled over the ice."
+    assert gone.retracted_at is not None
+    for query in ("penguin waddled ice", "giraffe", "crocodiles"):
+        assert all(line.seq != 2 for hit in zoo.recall(query, 10) for line in (hit.line, *hit.passage))
+        assert "penguin" not in zoo.context(query, session="friday", gated=False).text
+    assert 2 not in {line.seq for line in zoo.lines()}
+    assert [line for line in zoo.lines(retracted=True) if line.retracted_at] == [gone]
+    assert (zoo.stats().lines, zoo.stats().retracted, zoo.stats().pending) == (5, 1, 0)
+    assert zoo.store.check("alice") == []
+
+
+def test_retracting_twice_changes_nothing_more(zoo: Memory) -> None:
+    once = zoo.retract(2)
+    assert zoo.retract(2) == once
+    assert (zoo.stats().lines, zoo.stats().retracted) == (5, 1)
+    assert zoo.store.check("alice") == []
+
+
+@pytest.mark.parametrize("seq", [0, -1, 7])
+def test_what_is_not_there_cannot_be_retracted(zoo: Memory, seq: int) -> None:
+    with pytest.raises(NotFound, match=f"bank 'alice' has no line {seq}"):
+        zoo.retract(seq)
+
+
+def test_a_retracted_line_can_still_be_forgotten(zoo: Memory) -> None:
+    zoo.retract(2)
+    zoo.forget(seq=2)
+    assert 2 not in {line.seq for line in zoo.lines(retracted=True)}
+    assert (zoo.stats().lines, zoo.stats().retracted) == (5, 0)
+    assert zoo.store.check("alice") == []
+
+
+# --------------------------------------------------------------------------- forget
+
+
+@pytest.mark.parametrize(
+    ("what", "gone", "ranges"),
+    [
+        ({"seq": 2}, {2}, ((2, 2),)),
+        ({"session": "monday"}, {1, 2, 3}, ((1, 3),)),
+        ({"speaker": "Ann"}, {1, 3, 5}, ((1, 1), (3, 3), (5, 5))),
+    ],
+)
+def test_what_is_forgotten_is_gone_and_the_rest_is_there(zoo: Memory, what: Any, gone: set[int], ranges: Any) -> None:
+    receipt = zoo.forget(**what)
+    assert (receipt.seqs, receipt.lines) == (ranges, len(gone))
+    left = {1, 2, 3, 4, 5, 6} - gone
+    assert {line.seq for line in zoo.lines(retracted=True)} == left == seqs(zoo.recall("giraffe penguin", 10))
+    assert zoo.stats().vectors == {"hash-512": len(left)}
+    assert zoo.store.check("alice") == []
+    assert zoo.observe("Next.").seq == 7  # a number is never used again
+
+
+def test_a_whole_bank_is_forgotten_file_and_all(zoo: Memory, tmp_path: Path) -> None:
+    receipt = zoo.forget(everything=True)
+    assert (receipt.scope, receipt.lines, receipt.seqs) == ("bank", 6, ((1, 6),))
+    assert [path.name for path in tmp_path.iterdir()] == ["receipts.jsonl"]
+    assert texts(zoo.lines()) == texts(zoo.recall("giraffe")) == []
+    assert zoo.observe("A new beginning.").seq == 1
+
+
+@pytest.mark.parametrize(
+    ("what", "named"),
+    [({"seq": 99}, "line 99"), ({"session": "tuesday"}, "session 'tuesday'"), ({"speaker": "Zoe"}, "speaker 'Zoe'")],
+)
+def test_who_is_unknown_cannot_be_forgotten(zoo: Memory, what: Any, named: str, tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match=f"bank 'alice' has no line of {named}; nothing was forgotten"):
+        zoo.forget(**what)
+    assert zoo.stats().lines == 6
+    assert not (tmp_path / "receipts.jsonl").exists()
+
+
+@pytest.mark.parametrize("what", [{}, {"seq": 1, "speaker": "Ann"}, {"everything": True, "session": "monday"}])
+def test_forget_takes_exactly_one_scope(zoo: Memory, what: Any) -> None:
+    with pytest.raises(BadQuery, match="exactly one of seq, session, speaker, everything=True"):
+        zoo.forget(**what)
+    assert zoo.stats().lines == 6
+
+
+def test_unrelated_questions_have_the_same_answers_after_forgetting(memory: Memory) -> None:
+    animals = "giraffe penguin crocodile kangaroo owl hedgehog walrus lemur otter bison".split()
+    memory.observe_many([NewLine(f"The {each} sleeps.", "Ann", session=each) for each in animals])
+    memory.observe_many([NewLine(f"Quarterly invoice {n} overdue.", "Bob", session="work") for n in range(20)])
+    before = {each: [hit.line.seq for hit in memory.recall(f"the {each} sleeps", 3)][:1] for each in animals}
+    memory.forget(speaker="Bob")
+    assert {each: [hit.line.seq for hit in memory.recall(f"the {each} sleeps", 3)][:1] for each in animals} == before
+
+
+# ------------------------------------------------------------------ embedders that fail
+
+
+@pytest.fixture
+def moody() -> Moody:
+    return Moody()
+
+
+def test_when_the_embedder_is_down_lines_are_kept_and_found_by_their_words(
+    tmp_path: Path, moody: Moody, caplog: pytest.LogCaptureFixture
+) -> None:
+    moody.down = True
+    with opened(tmp_path, embedder=moody) as memory, caplog.at_level(logging.WARNING):
+        memory.observe("The ferry to Naxos leaves at noon.")
+        memory.observe_many([NewLine("We packed three suitcases."), NewLine("The hotel has a pool.")])
+        assert memory.recall("ferry Naxos")[0].line.seq == 1
+        assert (memory.stats().lines, memory.stats().pending, memory.stats().vectors) == (3, 3, {})
+        assert memory.store.check("alice") == []
+    assert "later run reindex: moody did not answer within 10 s" in caplog.text
+
+
+def test_reindex_gives_the_missing_vectors(tmp_path: Path, moody: Moody) -> None:
+    moody.down = True
+    with opened(tmp_path, embedder=moody) as memory:
+        memory.observe("The ferry to Naxos leaves at noon.")
+    moody.down = False
+    with opened(tmp_path, embedder=moody) as memory:  # another memory has no cooldown to wait for
+        memory.observe("We packed three suitcases.")
+        assert memory.stats().pending == 1
+        assert memory.reindex() == 1
+        assert (memory.stats().pending, memory.stats().vectors) == (0, {"moody": 2})
+        assert memory.recall("ferry to Naxos leaves at noon")[0].signals["cosine"] > 0.5
+        assert memory.reindex() == 0
+
+
+def test_reindex_says_when_the_embedder_is_still_down(tmp_path: Path, moody: Moody) -> None:
+    moody.down = True
+    with opened(tmp_path, embedder=moody) as memory:
+        memory.observe("The ferry to Naxos leaves at noon.")
+        with pytest.raises(EmbedderUnavailable, match="did not answer within 10 s"):
+            memory.reindex()
+        assert memory.stats().pending == memory.stats().lines == 1
+
+
+def test_a_reindex_cut_short_goes_on_where_it_was(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        memory.observe_many([NewLine(f"Line number {n}.") for n in range(2 * BATCH + 88)])
+    told: list[int] = []
+    with opened(tmp_path, embedder=Moody(calls=2)) as memory:
+        with pytest.raises(EmbedderUnavailable):
+            memory.reindex(told.append)
+        assert told == [BATCH, 2 * BATCH]
+        assert (memory.stats().pending, memory.stats().vectors) == (
+            88,
+            {"hash-512": 2 * BATCH + 88, "moody": 2 * BATCH},
+        )
+    with opened(tmp_path, embedder=Moody()) as memory:
+        assert memory.reindex() == 88
+        assert (memory.stats().pending, memory.stats().vectors) == (0, {"moody": 2 * BATCH + 88})
+        assert memory.store.check("alice") == []
+
+
+def test_vectors_of_two_models_are_never_compared(tmp_path: Path) -> None:
+    with opened(tmp_path, embedder=Moody("one")) as memory:
+        memory.observe("The ferry to Naxos leaves at noon.")
+    with opened(tmp_path, embedder=Moody("two")) as memory:
+        memory.observe("We packed three suitcases.")
+        found, _ = memory.measure("ferry to Naxos")
+        assert [str(value) == "nan" for value in found.cosine.tolist()] == [True, False]
+        assert memory.recall("ferry Naxos")[0].line.seq == 1  # by its words
+        assert (memory.stats().pending, memory.stats().vectors) == (1, {"one": 1, "two": 1})
+        memory.reindex()
+        assert memory.stats().vectors == {"two": 2}
+
+
+def test_a_model_that_changes_its_dimension_is_reindexed(tmp_path: Path) -> None:
+    with opened(tmp_path, embedder=Moody(dim=64)) as memory:
+        memory.observe("The ferry to Naxos leaves at noon.")
+    with opened(tmp_path, embedder=Moody(dim=48)) as memory:
+        assert memory.recall("ferry Naxos")[0].line.seq == 1
+        memory.observe("We packed three suitcases.")
+        assert memory.recall("ferry Naxos")[0].line.seq == 1
+        assert memory.stats().pending == 1
+        assert memory.reindex() == 1
+        assert memory.stats().pending == 0
+        assert memory.recall("ferry to Naxos leaves at noon")[0].signals["cosine"] > 0.5
+        assert memory.store.check("alice") == []
+
+
+def test_a_retracted_line_gets_no_vector(tmp_path: Path) -> None:
+    with opened(tmp_path, embedder=Moody("one")) as memory:
+        memory.observe_many([NewLine("Keep this."), NewLine("Not this.")])
+        memory.retract(2)
+    with opened(tmp_path, embedder=Moody("two")) as memory:
+        assert memory.reindex() == 1
+        assert memory.stats().vectors == {"two": 1}
+
+
+# ----------------------------------------------------------------------------- stats
+
+
+def test_stats_say_what_the_bank_holds(zoo: Memory, tmp_path: Path) -> None:
+    zoo.retract(6)
+    stats = zoo.stats()
+    assert (stats.bank, stats.lines, stats.retracted, stats.sessions) == ("alice", 5, 1, 2)
+    assert stats.speakers == ("Ann", "Bob", "Cid")
+    assert (stats.first_said_at, stats.last_said_at) == (after(0), after(62))
+    assert (stats.vectors, stats.pending) == ({"hash-512": 5}, 0)
+    assert (stats.recipe, stats.embedder) == ("default", "hash-512")
+    assert stats.bytes == sum(path.stat().st_size for path in tmp_path.iterdir())
+
+
+# ------------------------------------------------------------------ several at a time
+
+
+def test_many_threads_observe_and_recall_at_once(memory: Memory) -> None:
+    memory.observe("whole 0 0 end")
+
+    def work(number: int) -> int:
+        for n in range(1, 13):
+            if number % 2:
+                assert memory.observe(f"whole {number} {n} end", session=f"s{number}").seq
+            else:
+                hits = memory.recall("whole end", 5)
+                assert hits
+                for line in (line for hit in hits for line in hit.passage):
+                    assert line.text.startswith("whole ")
+                    assert line.text.endswith(" end")
+        return number
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(work, range(8))) == list(range(8))
+    lines = list(memory.lines())
+    assert [line.seq for line in lines] == list(range(1, 50))
+    assert len({line.text for line in lines}) == 49
+    assert memory.store.check("alice") == []
+
+
+def test_forgetting_and_recalling_at_once_never_shows_what_is_gone(memory: Memory) -> None:
+    memory.observe_many([NewLine(f"secret number {n} of the vault", session=str(n)) for n in range(40)])
+    gone: set[int] = set()
+
+    def forget() -> None:
+        for seq in range(1, 21):
+            memory.forget(seq=seq)
+            gone.add(seq)
+
+    def recall() -> None:
+        while len(gone) < 20:
+            before = set(gone)
+            found = seqs(memory.recall("secret vault", 40))
+            assert not found & before
+
+    with ThreadPoolExecutor(3) as pool:
+        for task in [pool.submit(forget), pool.submit(recall), pool.submit(recall)]:
+            task.result()
+    assert memory.store.check("alice") == []
+
+
+# ----------------------------------------------------------------------- damaged banks
+
+
+@pytest.fixture
+def sound(tmp_path: Path) -> bytes:
+    with opened(tmp_path) as memory:
+        memory.observe_many([NewLine(f"Line number {n} of the log.") for n in range(400)])
+    return (tmp_path / "alice.bank").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda b: b"garbage! " * 12 + b[108:], lambda b: b[: len(b) // 2], lambda b: b[: 4096 + 100]]
+)
+def test_a_damaged_bank_is_reported_with_the_remedy(sound: bytes, tmp_path: Path, damage: Any) -> None:
+    path = tmp_path / "alice.bank"
+    path.write_bytes(damage(sound))
+
+    def use() -> None:
+        with opened(tmp_path) as memory:
+            list(memory.lines())
+            memory.recall("log")
+            memory.observe("One more.")
+
+    with pytest.raises(BankDamaged, match=r"bank 'alice' \(.*alice\.bank\) is damaged: .*Put back a copy, or rescue"):
+        use()
+    path.write_bytes(sound)
+    with opened(tmp_path) as memory:  # the copy that is put back
+        assert memory.stats().lines == 400
+
+
+def test_garbage_in_the_middle_is_found_by_check(sound: bytes, tmp_path: Path) -> None:
+    middle = len(sound) // 2 // 4096 * 4096
+    (tmp_path / "alice.bank").write_bytes(sound[:middle] + b"\xa5" * 4096 + sound[middle + 4096 :])
+    with opened(tmp_path) as memory:
+        try:
+            found = memory.store.check("alice")
+        except BankDamaged as error:
+            found = [str(error)]
+    assert found
+
+
+def test_counts_that_do_not_agree_are_found_by_check(memory: Memory, tmp_path: Path) -> None:
+    import sqlite3
+
+    memory.observe_many([NewLine("One two three."), NewLine("Four five.")])
+    with closing(sqlite3.connect(tmp_path / "alice.bank")) as db, db:
+        db.execute("DELETE FROM posting WHERE term = 'two'")
+        db.execute("UPDATE bank SET lines = 3, last_seq = 1")
+        db.execute("DELETE FROM gist WHERE seq = 1")
+    found = "\n".join(memory.store.check("alice"))
+    for words in (
+        "lines: 3 are counted, 2 are there",
+        "word records",
+        "packed lines",
+        "the last seq is 1, but line 2 is there",
+    ):
+        assert words in found
