@@ -38,17 +38,19 @@ def load(path: Path | None = None, environ: Mapping[str, str] = os.environ) -> C
     named = path or (Path(environ[f"{PREFIX}CONFIG"]) if environ.get(f"{PREFIX}CONFIG") else None)
     file = named or Path(platformdirs.user_config_dir("everthread")) / "config.toml"
     config = Config()
-    if file.exists():
-        config = _set(config, _read(file), str(file))
+    if (values := _read(file)) is not None:
+        config = _set(config, values, str(file))
     elif named:
         raise ConfigError(f"there is no configuration file {named}; make it, or unset {PREFIX}CONFIG")
     said = {each.name: said for each in fields(Config) if (said := environ.get(PREFIX + each.name.upper()))}
     return _set(config, said, "the environment")
 
 
-def _read(file: Path) -> dict[str, object]:
+def _read(file: Path) -> dict[str, object] | None:
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"{file} can't be read as TOML: {error}") from error
 

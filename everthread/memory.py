@@ -119,7 +119,7 @@ class Memory:
         silence). A line whose key the bank knows is not kept twice: the one that is there comes back.
         Raises BadLine and StoreUnavailable, and then nothing was kept.
         """
-        new = NewLine(text, speaker or role, role, said_at, session, metadata or {}, parent, key)
+        new = NewLine(text, role if speaker is None else speaker, role, said_at, session, metadata or {}, parent, key)
         return self.observe_many([new])[0]
 
     def observe_many(self, lines: Iterable[NewLine], progress: Progress | None = None) -> list[Line]:
@@ -176,8 +176,8 @@ class Memory:
     ) -> list[Hit]:
         """The k lines that bear most on the query, best first; fewer when the bank has fewer.
 
-        where restricts which lines may be found; as_of leaves out what was said after that moment. Every hit carries
-        a calibrated relevance: to inject nothing when nothing is relevant, use `context` or test `hit.relevance`.
+        where restricts which lines may be found, not those around them; as_of leaves out all that was said later.
+        Every hit carries a calibrated relevance: to inject nothing when nothing is relevant, use `context` or test it.
         Raises BadQuery.
         """
         _positive(k, "k")
@@ -204,7 +204,7 @@ class Memory:
         chances = gate.chances(head.hit, scores, whole)
         best = np.argsort(-scores, kind="stable")[:k]
         seqs, width = found.seqs[best].tolist(), self.recipe.width
-        around = {line.seq: line for line in self.store.get(self.bank, expand.neighbours(seqs, width))}
+        around = {line.seq: line for line in self._said(expand.neighbours(seqs, width), as_of)}
         hits = [
             Hit(
                 around[seq],
@@ -219,7 +219,7 @@ class Memory:
         return hits, Verdict(whole, whole >= head.threshold)
 
     def _embed_query(self, text: str) -> Vector | None:
-        if time.monotonic() < self._retry_at or (unspaced(text) and not getattr(self.embedder, "multilingual", True)):
+        if time.monotonic() < self._retry_at or (unspaced(text) and not self.embedder.multilingual):
             return None
         try:
             return self.embedder.embed_query(text)
@@ -242,22 +242,27 @@ class Memory:
         """What is remembered that bears on the query, laid out for a prompt in at most `budget` tokens by `count`.
 
         When nothing is relevant the text is empty, unless gated is False. Hits less relevant than floor (the recipe's,
-        if not given) are left out, however much room there is. With a session, passages recalled at its
-        earlier turns stay in view for a while (the relevance buffer). Raises BadQuery.
+        if not given) are left out, however much room there is. With a session, passages recalled at its earlier turns
+        stay in view for a while (the relevance buffer), also when this query recalls nothing. Raises BadQuery.
         """
         _positive(budget, "budget")
         hits, verdict = self._recall(query, self.recipe.hits, where, as_of)
         least = self.recipe.floor if floor is None else floor
         hits = [hit for hit in hits if hit.relevance >= least] if verdict.passes or not gated else []
-        held = self._held(session, hits) if session is not None else []
+        held = self._held(session, hits, as_of) if session is not None else []
         return fit(hits, held, budget, count, verdict.relevance)
 
-    def _held(self, session: str, hits: Sequence[Hit]) -> list[Line]:
+    def _said(self, seqs: Sequence[int], as_of: datetime | None) -> list[Line]:
+        """These lines, as far as they had been said by then: a neighbour must not tell what was not known yet."""
+        return [line for line in self.store.get(self.bank, seqs) if as_of is None or line.said_at <= as_of]
+
+    def _held(self, session: str, hits: Sequence[Hit], as_of: datetime | None) -> list[Line]:
         """Push the best hits' passages into the session's buffer; the lines it holds, the newest passage first."""
-        spans = [expand.span(hit.passage) for hit in hits[: self.recipe.buffered]]
-        held = buffer.push(self.store.buffer(self.bank, session), reversed(spans))
-        self.store.set_buffer(self.bank, session, held)
-        return [line for first, last in reversed(held) for line in self.store.get(self.bank, range(first, last + 1))]
+        before = self.store.buffer(self.bank, session)
+        held = buffer.push(before, expand.merge(expand.span(hit.passage) for hit in hits[: self.recipe.buffered]))
+        if held != before:
+            self.store.set_buffer(self.bank, session, held)
+        return [line for first, last in reversed(held) for line in self._said(range(first, last + 1), as_of)]
 
     # ------------------------------------------------------- what is remembered
 

@@ -82,6 +82,13 @@ def test_a_file_that_is_no_toml_is_refused(tmp_path: Path, data: bytes) -> None:
         load(path, {})
 
 
+def test_a_file_below_a_file_is_no_configuration_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    written(tmp_path, "")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config.toml"))
+    with pytest.raises(ConfigError, match=r"can't be read as TOML: .*Not a directory"):
+        load(environ={})
+
+
 def test_a_folder_is_no_configuration_file(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="can't be read as TOML"):
         load(tmp_path, {})

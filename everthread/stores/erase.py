@@ -38,6 +38,7 @@ def forget(db: sqlite3.Connection, bank: str, scope: Scope, name: str | int | No
         (chosen,),
     )
     db.execute("DELETE FROM session WHERE number NOT IN (SELECT session FROM line)")
+    db.execute("DELETE FROM buffer WHERE session_id NOT IN (SELECT session_id FROM session)")
     db.execute(
         """UPDATE session SET (first_seq, last_seq, started_at, last_at) =
            (SELECT min(seq), max(seq), min(said_at), max(said_at) FROM line WHERE line.session = number)

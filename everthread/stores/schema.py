@@ -28,8 +28,10 @@ def _first(db: sqlite3.Connection) -> None:
             number INTEGER PRIMARY KEY, session_id TEXT NOT NULL UNIQUE,
             started_at INTEGER NOT NULL, last_at INTEGER NOT NULL, ended_at INTEGER, consent TEXT, summary_state TEXT,
             first_seq INTEGER NOT NULL, last_seq INTEGER NOT NULL,
-            lines INTEGER NOT NULL, terms INTEGER NOT NULL, buffer TEXT NOT NULL DEFAULT '[]')"""
+            lines INTEGER NOT NULL, terms INTEGER NOT NULL)"""
     )
+    # The relevance buffer of a session, which begins before its first line is kept.
+    db.execute("CREATE TABLE buffer (session_id TEXT PRIMARY KEY, spans TEXT NOT NULL)")
     db.execute(
         "CREATE TABLE speaker (number INTEGER PRIMARY KEY, name TEXT NOT NULL, role TEXT NOT NULL, UNIQUE (name, role))"
     )

@@ -180,7 +180,7 @@ class SQLiteStore:
 
     def set_buffer(self, bank: str, session: str, spans: Sequence[tuple[int, int]]) -> None:
         with self._bank(bank).file.writing() as db:
-            db.execute("UPDATE session SET buffer = ? WHERE session_id = ?", (json.dumps(list(spans)), session))
+            db.execute("INSERT OR REPLACE INTO buffer VALUES (?, ?)", (session, json.dumps(list(spans))))
 
     # ------------------------------------------------------------------ reading
 
@@ -311,7 +311,7 @@ class SQLiteStore:
 
     def buffer(self, bank: str, session: str) -> list[tuple[int, int]]:
         with self._bank(bank).file.reading() as db:
-            row = db.execute("SELECT buffer FROM session WHERE session_id = ?", (session,)).fetchone()
+            row = db.execute("SELECT spans FROM buffer WHERE session_id = ?", (session,)).fetchone()
         return [(int(first), int(last)) for first, last in json.loads(row[0])] if row else []
 
     def stats(self, bank: str, model: str) -> Stats:

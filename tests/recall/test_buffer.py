@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made import remembered
 
-from everthread.recall.buffer import CAPACITY, push
+from everthread.recall.buffer import CAPACITY, LONGEST, push
 from everthread.recall.expand import Span
 
 SPANS = st.lists(st.tuples(st.integers(1, 60), st.integers(0, 6)).map(lambda pair: (pair[0], sum(pair))), max_size=25)
@@ -89,3 +89,11 @@ def test_what_was_recalled_stays_in_view_in_its_session_alone(tmp_path: Path) ->
         assert 1 in {line.seq for line in held.lines}
         assert memory.context("zzz").lines == ()
         assert memory.store.buffer("bank", "s1") == []
+
+
+def test_a_passage_that_would_grow_without_end_starts_anew() -> None:
+    held: list[Span] = []
+    for seq in range(1, 200):
+        held = push(held, [(seq, seq + 1)])
+    assert all(last - first < LONGEST for first, last in held)
+    assert held[-1][1] == 200

@@ -2,17 +2,20 @@ from __future__ import annotations
 
 import tempfile
 from dataclasses import replace
+from datetime import timedelta
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made import line, remembered
+from made import BEGUN, line, remembered
 
 from everthread.recall.expand import Span, merge, neighbours, passage, span
 from everthread.recipes.default import DEFAULT
 from everthread.types import NewLine
 
+PARTY = ["I plan a surprise.", "The surprise is a piano.", "Done."]
 SPANS = st.lists(st.tuples(st.integers(1, 60), st.integers(0, 8)).map(lambda pair: (pair[0], sum(pair))), max_size=12)
 
 
@@ -88,3 +91,13 @@ def test_recalled_passages_stay_in_their_session_without_what_was_retracted_or_f
             assert {each.session for each in found.passage} == {found.line.session}
             assert not gone & set(numbers)
             assert all(abs(number - found.line.seq) <= width for number in numbers)
+
+
+def test_a_neighbour_said_later_is_not_told(tmp_path: Path) -> None:
+    lines = [NewLine(text, "Ann", said_at=BEGUN + timedelta(days=n), session="s") for n, text in enumerate(PARTY)]
+    with remembered(tmp_path, lines) as memory:
+        (found,) = memory.recall("surprise", as_of=BEGUN)
+        assert found.passage == (found.line,)
+        assert len(memory.context("surprise", session="s", gated=False).lines) == 3
+        held = memory.context("surprise", session="s", gated=False, as_of=BEGUN)  # the buffer holds them all
+        assert [line.text for line in held.lines] == ["I plan a surprise."]

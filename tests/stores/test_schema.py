@@ -13,8 +13,8 @@ from everthread.stores.schema import MIGRATIONS, VERSION, migrate, version
 TABLES = {
     "migration": "number applied_at",
     "bank": "bank_id created_at recipe settings analyser last_seq lines terms head_terms removals",
-    "session": "number session_id started_at last_at ended_at consent summary_state"
-    " first_seq last_seq lines terms buffer",
+    "session": "number session_id started_at last_at ended_at consent summary_state first_seq last_seq lines terms",
+    "buffer": "session_id spans",
     "speaker": "number name role",
     "line": "seq session parent_seq speaker said_at said_offset retracted_at key metadata text",
     "gist": "seq data",

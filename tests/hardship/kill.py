@@ -1,0 +1,175 @@
+"""kill -9, over and over: what was acknowledged is there, once, and the bank is sound.
+
+A child observes lines, one by one or in batches, or observes and forgets them; on its output it says what it is about
+to forget and what has been done. It is killed at a random moment, and the bank is compared with what it said. The next
+child is started meanwhile, because starting takes longer than anything else.
+
+    python -m tests.hardship.kill --rounds 300
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+
+from everthread import Memory, NewLine
+from everthread.models.fakes import HashEmbedder
+
+MODES = ("single", "many", "forget")
+LONGEST_LIFE = 0.12  # seconds
+ROUNDS_A_BANK = 25  # then a new bank is begun, because checking takes longer as a bank grows
+
+
+def opened(folder: Path) -> Memory:
+    return Memory.open("alice", store=folder, embedder=HashEmbedder())
+
+
+# ---------------------------------------------------------------------------- the child
+
+
+def say(*words: object) -> None:
+    print(*words, flush=True)
+
+
+def child(mode: str, folder: Path, number: int) -> None:
+    """Write until killed, from the moment that a line comes in."""
+    chance = random.Random(number)
+    texts = (f"zq{number}x{n}end is what was said, {'blah ' * chance.randrange(60)}indeed" for n in count())
+    say("ready")
+    sys.stdin.readline()
+    with opened(folder) as memory:
+        while True:
+            if mode == "many":
+                batch = [
+                    NewLine(next(texts), key=f"{number}-{chance.random()}") for _ in range(chance.randrange(1, 20))
+                ]
+                for line in memory.observe_many(batch):
+                    say("kept", line.seq, line.text)
+                continue
+            line = memory.observe(next(texts))
+            say("kept", line.seq, line.text)
+            if mode == "forget" and line.seq % 2:
+                say("forgetting", line.seq, line.text)
+                memory.forget(seq=line.seq)
+                say("forgot", line.seq, line.text)
+
+
+# --------------------------------------------------------------------------- the parent
+
+
+@dataclass
+class Told:
+    """What the children of one bank have said."""
+
+    kept: dict[int, str] = field(default_factory=dict)
+    forgetting: dict[int, str] = field(default_factory=dict)
+    forgot: dict[int, str] = field(default_factory=dict)
+
+    def hear(self, output: str) -> int:
+        """Note what one child said; how many lines it has kept. A last line cut short was not said."""
+        lines = [line for line in output.splitlines(keepends=True) if line.endswith("\n")]
+        for line in lines:
+            what, seq, text = line.rstrip("\n").split(" ", 2)
+            assert int(seq) not in getattr(self, what), f"line {seq} was numbered twice"
+            getattr(self, what)[int(seq)] = text
+        return len([line for line in lines if line.startswith("kept")])
+
+
+@dataclass
+class Outcome:
+    """What came of all rounds."""
+
+    rounds: int = 0
+    acknowledged: int = 0
+    unacknowledged: int = 0  # on the disk, though the child died before it could say so
+    forgotten: int = 0
+    idle: int = 0  # rounds in which the child was killed before its first line
+
+
+def start(mode: str, folder: Path, number: int) -> subprocess.Popen[str]:
+    command = [sys.executable, __file__, "--child", mode, str(folder), str(number)]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def kill(process: subprocess.Popen[str], life: float) -> str:
+    """Let the child go and kill it so many seconds later; what it said."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with process:
+        assert process.stdout.readline() == "ready\n"
+        process.stdin.write("go\n")
+        process.stdin.flush()
+        time.sleep(life)
+        process.kill()
+        return process.stdout.read()
+
+
+def compare(folder: Path, told: Told, number: int) -> None:
+    """Hold the bank against what was said of it."""
+    with opened(folder) as memory:
+        lines = {line.seq: line.text for line in memory.lines()}
+        assert len(set(lines.values())) == len(lines), "a line is there twice"
+        missing = {seq: text for seq, text in told.kept.items() if lines.get(seq) != text}
+        assert missing.keys() <= told.forgetting.keys(), f"lost: {missing}"
+        gaps = set(range(1, max(lines, default=0) + 1)) - set(lines)
+        assert gaps <= told.forgetting.keys(), f"gaps: {gaps}"
+        assert not told.forgot.keys() & lines.keys(), "a forgotten line is there"
+        assert memory.store.check("alice") == []
+        mine = [seq for seq, text in lines.items() if text.startswith(f"zq{number}x")]
+        for seq in (*mine[:1], *mine[-1:]):
+            found = [hit.line.seq for hit in memory.recall(lines[seq].split()[0], 5)]
+            assert seq in found, f"line {seq} is not recalled: {found}"
+        kept = b"".join(path.read_bytes() for path in folder.iterdir())
+        left = [text for seq, text in told.forgetting.items() if seq not in lines and text.split()[0].encode() in kept]
+        assert left == [], "bytes of a forgotten line are left"
+
+
+def run(rounds: int, folder: Path, seed: int = 0) -> Outcome:
+    """So many kills, in banks under the folder."""
+    chance, outcome, told = random.Random(seed), Outcome(), Told()
+    banks = [folder / f"{number // ROUNDS_A_BANK}" for number in range(rounds + 1)]
+    waiting = start(MODES[0], banks[0], 0)
+    for number in range(rounds):
+        process, waiting = waiting, start(MODES[(number + 1) % len(MODES)], banks[number + 1], number + 1)
+        if number and banks[number] != banks[number - 1]:
+            told = Told()
+        before = len(told.kept)
+        kept = told.hear(kill(process, chance.uniform(0, LONGEST_LIFE)))
+        compare(banks[number], told, number)
+        assert len(told.kept) == before + kept
+        outcome.rounds += 1
+        outcome.acknowledged += kept
+        outcome.idle += kept == 0
+        with opened(banks[number]) as memory:  # the lines of this round that its child could not tell of any more
+            unsaid = {line.seq: line.text for line in memory.lines() if line.seq not in told.kept}
+        outcome.unacknowledged += len(unsaid)
+        told.kept.update(unsaid)
+        outcome.forgotten += len([text for text in told.forgot.values() if text.startswith(f"zq{number}x")])
+    kill(waiting, 0)
+    return outcome
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=25)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--child", nargs=3, metavar=("MODE", "FOLDER", "NUMBER"), help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.child:
+        child(given.child[0], Path(given.child[1]), int(given.child[2]))
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        began = time.monotonic()
+        outcome = run(given.rounds, Path(folder), given.seed)
+        print(f"{outcome} in {time.monotonic() - began:.1f} s")
+
+
+if __name__ == "__main__":
+    main()

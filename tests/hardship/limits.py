@@ -1,0 +1,58 @@
+"""A disk that is full, and a folder that can't be written: what happens is told as JSON on the output."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import sys
+from pathlib import Path
+
+from everthread import Memory, NewLine
+from everthread.errors import EverthreadError
+from everthread.models.fakes import HashEmbedder
+
+NOBODY = 65_534
+
+
+def opened(folder: Path) -> Memory:
+    return Memory.open("alice", store=folder, embedder=HashEmbedder())
+
+
+def full(folder: Path, batch: int) -> dict[str, object]:
+    """Write until no file may grow beyond 300 KB, then with room again."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+    kept: list[int] = []
+    with opened(folder) as memory:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, hard))
+        try:
+            while True:
+                start = kept[-1] if kept else 0
+                lines = [NewLine(f"Line {start + n} {os.urandom(600).hex()}.") for n in range(1, batch + 1)]
+                kept += [line.seq for line in memory.observe_many(lines)]
+        except EverthreadError as error:
+            told = [type(error).__name__, str(error)]
+        readable = len(memory.recall("Line 1", 5))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+        after = memory.observe("There is room again.").seq
+    return {"kept": kept, "error": told, "readable": readable, "after": after}
+
+
+def readonly(folder: Path) -> dict[str, object]:
+    """Open a bank as someone who may only read."""
+    os.environ["XDG_CONFIG_HOME"] = str(folder)  # where nobody may look, too
+    if os.geteuid() == 0:
+        os.setuid(NOBODY)
+    try:
+        with opened(folder) as memory:
+            memory.observe("Can't be.")
+    except EverthreadError as error:
+        return {"error": [type(error).__name__, str(error)]}
+    return {"error": None}
+
+
+if __name__ == "__main__":
+    place = Path(sys.argv[2])
+    print(json.dumps(full(place, int(sys.argv[3])) if sys.argv[1] == "full" else readonly(place)))

@@ -1,0 +1,54 @@
+"""Another process that has a bank open: one JSON request a line on its input, one answer a line on its output."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from everthread import Memory
+from everthread.models.fakes import HashEmbedder
+
+
+class Other:
+    """The other process, seen from this one."""
+
+    def __init__(self, folder: Path) -> None:
+        command = [sys.executable, __file__, str(folder)]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def ask(self, what: str, text: str = "") -> Any:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps([what, text]) + "\n")
+        self._process.stdin.flush()
+        return json.loads(self._process.stdout.readline())
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with self._process:
+            assert self._process.stdin is not None
+            self._process.stdin.close()
+            code = self._process.wait(60)
+        assert code == 0 or kind is not None
+
+
+def answer(memory: Memory, what: str, text: str) -> object:
+    if what == "observe":
+        return memory.observe(text).seq
+    if what == "recall":
+        return [hit.line.text for hit in memory.recall(text, 50)]
+    return [line.text for line in memory.lines(retracted=True)]
+
+
+if __name__ == "__main__":
+    with Memory.open("alice", store=sys.argv[1], embedder=HashEmbedder()) as opened:
+        for request in sys.stdin:
+            print(json.dumps(answer(opened, *json.loads(request))), flush=True)

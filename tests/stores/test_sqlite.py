@@ -1,0 +1,290 @@
+"""The embedded store against a model of plain Python: whatever is done, what is there is what a list would hold."""
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from everthread import Line, Memory, NewLine, Receipt
+from everthread.errors import NotFound
+from everthread.models.fakes import HashEmbedder
+from everthread.stores.sqlite import SQLiteStore
+
+NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
+SPEAKERS, SESSIONS = ("Ann", "Bob", "Cid"), ("monday", "friday")
+
+
+@dataclass
+class Model:
+    """What a bank should hold."""
+
+    last: int = 0
+    lines: dict[int, Line] = field(default_factory=dict)
+    gone: list[str] = field(default_factory=list)  # texts that were forgotten
+
+    def observe(self, new: NewLine) -> Line:
+        if new.key is not None and (old := next((line for line in self.lines.values() if line.key == new.key), None)):
+            return old
+        self.last += 1
+        assert new.session is not None
+        assert new.said_at is not None
+        line = Line(self.last, new.session, new.role, new.speaker, new.text, new.said_at, key=new.key)
+        self.lines[self.last] = line
+        return line
+
+    def forget(self, chosen: Sequence[int]) -> None:
+        self.gone += [self.lines.pop(seq).text for seq in chosen]
+
+    @property
+    def live(self) -> list[Line]:
+        return [line for line in self.lines.values() if line.retracted_at is None]
+
+
+def new_lines(draws: Sequence[tuple[int, str, str, int | None]], model: Model) -> list[NewLine]:
+    """Lines with a word of their own each, so that it can be looked for in the files afterwards."""
+    begun = model.last + len(model.gone)
+    return [
+        NewLine(
+            f"zq{begun:03d}x{n:02d} speaks of topic{topic} {'again and again ' * topic}",
+            speaker,
+            said_at=NOON + timedelta(minutes=topic),
+            session=session,
+            key=None if key is None else f"key{key}",
+        )
+        for n, (topic, speaker, session, key) in enumerate(draws)
+    ]
+
+
+drawn = st.tuples(
+    st.integers(0, 20), st.sampled_from(SPEAKERS), st.sampled_from(SESSIONS), st.none() | st.integers(0, 3)
+)
+steps = st.lists(
+    st.tuples(st.just("observe"), st.lists(drawn, min_size=1, max_size=1))
+    | st.tuples(st.just("observe"), st.lists(drawn, max_size=6))
+    | st.tuples(st.sampled_from(["retract", "forget seq"]), st.integers(1, 12))
+    | st.tuples(st.just("forget session"), st.sampled_from(SESSIONS))
+    | st.tuples(st.just("forget speaker"), st.sampled_from(SPEAKERS)),
+    max_size=12,
+)
+
+
+def take(memory: Memory, model: Model, step: str, value: Any) -> None:
+    """One step in both worlds, with the same outcome."""
+    if step == "observe":
+        offered = new_lines(value, model)
+        assert memory.observe_many(offered) == [model.observe(each) for each in offered]
+        return
+    field = {"retract": "seq", "forget seq": "seq", "forget session": "session", "forget speaker": "speaker"}[step]
+    chosen = [seq for seq, line in model.lines.items() if getattr(line, field) == value]
+    try:
+        if step == "retract":
+            line = memory.retract(value)
+            model.lines[value] = replace(model.lines[value], retracted_at=line.retracted_at)
+            assert line.retracted_at is not None
+        else:
+            assert memory.forget(**{field: value}).lines == len(chosen)
+            model.forget(chosen)
+    except NotFound:
+        assert chosen == []
+
+
+def agree(memory: Memory, model: Model, folder: Path) -> None:
+    assert list(memory.lines(retracted=True)) == list(model.lines.values())
+    assert list(memory.lines()) == model.live
+    stats = memory.stats()
+    assert (stats.lines, stats.retracted) == (len(model.live), len(model.lines) - len(model.live))
+    assert stats.speakers == tuple(sorted({line.speaker for line in model.lines.values()}))
+    assert (stats.vectors.get("hash-64", 0), stats.pending) == (len(model.live), 0)
+    by_session = {session: [line for line in model.lines.values() if line.session == session] for session in SESSIONS}
+    for session in memory.sessions():
+        own = by_session.pop(session.id)
+        assert (session.first_seq, session.last_seq) == (own[0].seq, own[-1].seq)
+        assert (session.started_at, session.last_at) == (
+            min(each.said_at for each in own),
+            max(each.said_at for each in own),
+        )
+        assert session.lines == len([each for each in own if each in model.live])
+    assert not any(by_session.values())
+    for line in list(model.lines.values())[:3]:
+        shown = {near.seq for hit in memory.recall(line.text, 50) for near in (hit.line, *hit.passage)}
+        assert shown == {each.seq for each in model.live}
+    assert memory.store.check("alice") == []
+    bytes_kept = b"".join(path.read_bytes() for path in folder.iterdir())
+    assert [text for text in model.gone if text.split()[0].encode() in bytes_kept] == []
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(steps)
+def test_a_bank_holds_what_a_list_would(tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, Any]]) -> None:
+    folder, model = tmp_path_factory.mktemp("bank"), Model()
+    with Memory.open("alice", store=folder, embedder=HashEmbedder()) as memory:
+        for step, value in steps:
+            take(memory, model, step, value)
+        agree(memory, model, folder)
+    with Memory.open("alice", store=folder, embedder=HashEmbedder()) as memory:  # and so it is on the disk
+        agree(memory, model, folder)
+
+
+# ------------------------------------------------------------------- forgotten bytes
+
+
+def canaries(folder: Path) -> dict[str, int]:
+    """Where the canary still sings, by file."""
+    counts = {path.name: path.read_bytes().lower().count(b"zqxcanary") for path in folder.iterdir()}
+    return {name: count for name, count in counts.items() if count}
+
+
+def singing(count: int, seed: int) -> list[NewLine]:
+    """Lines in random order and of random words, so that SQLite moves rows from page to page; a third has canaries."""
+    random = np.random.default_rng(seed)
+    lines = []
+    for n in range(count):
+        name = "zqxcanary" if n % 3 == 0 else "zpx"
+        words = [f"{name}{random.integers(10**9)}" for _ in range(6)]
+        lines.append(
+            NewLine(
+                " ".join(words) + " porridge" * int(random.integers(40)),
+                speaker="Zqxcanary" if n % 3 == 0 else "Bob",
+                session=f"{name} session {n % 7}",
+                metadata={"note": words[0], words[1]: 1},
+                key=f"{words[2]} key",
+            )
+        )
+    return lines
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_forgotten_line_leaves_no_byte_anywhere(tmp_path: Path, seed: int) -> None:
+    with Memory.open("alice", store=tmp_path, embedder=HashEmbedder()) as memory:
+        lines = singing(600, seed)
+        for start in range(0, len(lines), 37):
+            memory.observe_many(lines[start : start + 37])
+        assert canaries(tmp_path)
+        memory.forget(speaker="Zqxcanary")
+        assert canaries(tmp_path) == {}
+        assert memory.store.check("alice") == []
+        assert memory.stats().lines == 400
+        left = memory.recall("porridge " + lines[1].text, 1)[0].line
+        assert left.speaker == "Bob"
+    assert canaries(tmp_path) == {}
+
+
+@pytest.mark.parametrize(
+    "what", [{"seq": 2}, {"session": "zqxcanary session"}, {"speaker": "Zqxcanary"}, {"everything": True}]
+)
+def test_every_way_of_forgetting_leaves_no_byte(tmp_path: Path, what: Any) -> None:
+    with Memory.open("alice", store=tmp_path, embedder=HashEmbedder()) as memory:
+        memory.observe("Nothing to hide.", session="open")
+        memory.observe(
+            "The zqxcanary sings.",
+            speaker="Zqxcanary",
+            session="zqxcanary session",
+            metadata={"zqxcanary": "zqxcanary"},
+            key="zqxcanary",
+        )
+        memory.observe("Nothing to hide here.", session="open")
+        memory.context("sings", session="zqxcanary session", gated=False)
+        memory.forget(**what)
+        assert canaries(tmp_path) == {}
+    assert canaries(tmp_path) == {}
+
+
+def test_an_erasing_cut_short_is_finished_by_whoever_opens_the_bank_next(tmp_path: Path) -> None:
+    """The state a process leaves that dies between removing the rows and rewriting the file."""
+    with Memory.open("alice", store=tmp_path, embedder=HashEmbedder()) as memory:
+        memory.observe_many(singing(300, 9))
+    with closing(sqlite3.connect(tmp_path / "alice.bank", isolation_level=None)) as db:
+        db.execute("CREATE TABLE remains (text TEXT)")
+        db.execute("INSERT INTO remains SELECT text FROM line")
+        db.execute("PRAGMA secure_delete = OFF")
+        db.execute("DROP TABLE remains")
+        for (seq,) in db.execute("SELECT seq FROM line WHERE text LIKE 'zqx%'").fetchall():
+            db.execute("DELETE FROM line WHERE seq = ?", (seq,))
+        db.execute("DELETE FROM session WHERE session_id LIKE 'zqx%'")
+        db.execute("DELETE FROM speaker WHERE name LIKE 'zqx%'")
+        db.execute("DELETE FROM posting WHERE term LIKE 'zqx%'")
+        db.execute("PRAGMA user_version = 1")
+    assert canaries(tmp_path)
+    with Memory.open("alice", store=tmp_path, embedder=HashEmbedder()):
+        assert canaries(tmp_path) == {}
+    with closing(sqlite3.connect(tmp_path / "alice.bank")) as db:
+        assert db.execute("PRAGMA user_version").fetchone() == (0,)
+
+
+def test_a_receipt_names_numbers_and_nothing_else(tmp_path: Path) -> None:
+    with Memory.open("alice", store=tmp_path, embedder=HashEmbedder()) as memory:
+        memory.observe_many([NewLine(f"Secret {n}.", speaker=SPEAKERS[n % 2], session="hidden") for n in range(4)])
+        receipts = [memory.forget(speaker="Ann"), memory.forget(seq=2), memory.forget(everything=True)]
+    assert receipts[0] == Receipt(
+        sha256(b"alice").hexdigest(), "speaker", ((1, 1), (3, 3)), 2, receipts[0].forgotten_at
+    )
+    rows = [json.loads(row) for row in (tmp_path / "receipts.jsonl").read_text().splitlines()]
+    assert [row["scope"] for row in rows] == ["speaker", "line", "bank"]
+    assert [row["lines"] for row in rows] == [2, 1, 1]
+    written = (tmp_path / "receipts.jsonl").read_text()
+    assert not any(word in written for word in ("Secret", "Ann", "hidden", "alice"))
+
+
+# -------------------------------------------------------- two stores on the same folder
+
+
+def test_a_bank_made_anew_by_another_store_has_none_of_the_old_vectors(tmp_path: Path) -> None:
+    """Each store holds an index of vectors in memory; line 1 of the new bank must not be judged by the old line 1."""
+    embedder = HashEmbedder(512)
+    with closing(SQLiteStore(tmp_path)) as one, closing(SQLiteStore(tmp_path)) as other:
+        mine, theirs = (Memory.open("alice", store=store, embedder=embedder) for store in (one, other))
+        mine.observe_many([NewLine("The giraffe ate acacia leaves."), NewLine("Owls hunt mice by moonlight.")])
+        for _ in range(3):  # from the second question on the whole vectors are kept
+            assert theirs.recall("giraffe ate acacia leaves", 1)[0].signals["cosine"] > 0.7
+        mine.forget(everything=True)
+        mine.observe_many([NewLine("Penguins waddle."), NewLine("Crocodiles bask.")])
+        for query, line in (("Penguins waddle", 1), ("Crocodiles bask", 2)):
+            hits = {hit.line.seq: hit.signals["cosine"] for hit in theirs.recall(query)}
+            assert hits[line] == pytest.approx(1.0, abs=0.01)
+        assert all(hit.signals["cosine"] < 0.5 for hit in theirs.recall("giraffe ate acacia leaves"))
+
+
+def test_vectors_written_by_another_store_are_seen(tmp_path: Path) -> None:
+    with closing(SQLiteStore(tmp_path)) as one, closing(SQLiteStore(tmp_path)) as other:
+        mine, theirs = (Memory.open("alice", store=store, embedder=HashEmbedder(512)) for store in (one, other))
+        for n in range(20):
+            (mine, theirs)[n % 2].observe(f"Line about topic number{n}.")
+            asked = (theirs, mine)[n % 2].recall(f"Line about topic number{n}.", 30)
+            assert max(hit.signals["cosine"] for hit in asked) == pytest.approx(1.0, abs=0.01)
+            assert len(asked) == n + 1
+
+
+# -------------------------------------------------------------------- larger than memory
+
+
+def test_exact_search_reads_vectors_from_the_file_when_they_are_not_in_memory(tmp_path: Path) -> None:
+    with Memory.open("alice", store=tmp_path, embedder=HashEmbedder(512)) as memory:
+        memory.observe_many([NewLine(f"Line about topic number{n}.") for n in range(50)])
+        store, asked = memory.store, memory.embedder.embed_query("topic number7")
+        seqs = np.arange(1, 52)
+        first, later = (store.cosines("alice", "hash-512", asked, seqs) for _ in range(2))  # from the file, from memory
+        exact = memory.embedder.embed([line.text for line in memory.lines()]) @ asked
+        np.testing.assert_allclose(first[:50], exact, atol=2e-3)
+        np.testing.assert_allclose(later, first, atol=1e-6)
+        assert np.isnan(first[50])
+
+
+def test_a_bank_of_thousands_finds_a_line_by_its_words_and_by_its_vector(tmp_path: Path) -> None:
+    with Memory.open("alice", store=tmp_path, embedder=HashEmbedder(256)) as memory:
+        memory.observe_many(
+            [NewLine(f"Entry {n}: weather report number {n % 97}.", session=str(n // 50)) for n in range(3000)]
+        )
+        memory.observe("The giraffe ate acacia leaves.", session="zoo")
+        assert memory.recall("giraffe acacia", 1)[0].line.seq == 3001
+        assert len(memory.recall("weather report", 25)) == 25
+        assert memory.store.check("alice") == []

@@ -1,0 +1,168 @@
+"""Bad luck, for real: processes killed, crowds of writers, a full disk, a folder that can't be written."""
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hardship import crowd, kill, limits
+from hardship.other import Other
+
+from everthread import Memory, NewLine
+from everthread.models.fakes import HashEmbedder
+
+PROCESSES, THREADS, LINES = 8, 4, 20
+
+
+def opened(folder: Path) -> Memory:
+    return Memory.open("alice", store=folder, embedder=HashEmbedder())
+
+
+def python(module: Any, *arguments: object) -> subprocess.Popen[str]:
+    command = [sys.executable, module.__file__, *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+def told(module: Any, *arguments: object) -> dict[str, Any]:
+    """What the process printed as JSON."""
+    with python(module, *arguments) as process:
+        output, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    found: dict[str, Any] = json.loads(output)
+    return found
+
+
+@pytest.fixture
+def outside() -> Iterator[Path]:
+    """A folder that every user of the machine can reach."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        yield Path(name) / "banks"
+
+
+# --------------------------------------------------------------------------------- kill -9
+
+
+def test_whoever_is_killed_has_lost_nothing_that_was_acknowledged(tmp_path: Path) -> None:
+    outcome = kill.run(25, tmp_path)
+    assert outcome.rounds == 25
+    assert outcome.acknowledged > outcome.forgotten > 0
+
+
+# ------------------------------------------------------------------------------ many writers
+
+
+def test_many_processes_and_threads_write_one_bank_while_others_read(tmp_path: Path) -> None:
+    total = PROCESSES * THREADS * LINES
+    crowding = [python(crowd, "write", tmp_path, who, THREADS, LINES) for who in range(PROCESSES)]
+    crowding += [python(crowd, "read", tmp_path, total) for _ in range(2)]
+    assert [process.communicate(timeout=80)[0] for process in crowding] == [""] * len(crowding)
+    assert [process.returncode for process in crowding] == [0] * len(crowding)
+    with opened(tmp_path) as memory:
+        lines = list(memory.lines())
+        assert [line.seq for line in lines] == list(range(1, total + 1))
+        assert all(crowd.whole(line.text) for line in lines)
+        said = {tuple(line.text.split()[2].split("-")) for line in lines}
+        assert said == {
+            (str(p), str(t), str(n)) for p in range(PROCESSES) for t in range(THREADS) for n in range(LINES)
+        }
+        for session in memory.sessions():  # what one thread said stands in the order in which it said it
+            mine = [int(line.text.split()[2].split("-")[2]) for line in lines if line.session == session.id]
+            assert mine == list(range(LINES))
+        assert memory.stats().pending == 0
+        assert memory.store.check("alice") == []
+
+
+# ------------------------------------------------------------------------------ no more room
+
+
+@pytest.mark.parametrize("batch", [1, 50])
+def test_on_a_full_disk_what_was_acknowledged_stays_and_the_error_says_so(tmp_path: Path, batch: int) -> None:
+    found = told(limits, "full", tmp_path, batch)
+    assert found["error"][0] == "StoreUnavailable"
+    for words in ("bank 'alice'", "alice.bank", "Nothing of this call was kept", "room"):
+        assert words in found["error"][1]
+    kept = found["kept"]
+    assert kept == list(range(1, len(kept) + 1))
+    assert found["readable"] == min(5, len(kept))  # one can still ask
+    assert found["after"] == len(kept) + 1
+    with opened(tmp_path) as memory:
+        assert [line.seq for line in memory.lines()] == [*kept, found["after"]]
+        assert memory.store.check("alice") == []
+
+
+# --------------------------------------------------------------------------- may not be written
+
+
+def test_a_folder_that_cannot_be_written_is_an_error_that_says_so(outside: Path) -> None:
+    outside.mkdir()
+    outside.chmod(0o555)
+    found = told(limits, "readonly", outside)
+    assert found["error"][0] == "StoreUnavailable"
+    assert str(outside / "alice.bank") in found["error"][1]
+    assert "Check the folder's permissions, or name another one" in found["error"][1]
+    assert list(outside.iterdir()) == []
+
+
+def test_a_bank_that_cannot_be_written_is_left_as_it_is(outside: Path) -> None:
+    with opened(outside) as memory:
+        memory.observe("Carved in stone.")
+    path = outside / "alice.bank"
+    path.chmod(0o444)
+    outside.chmod(0o555)
+    before = path.read_bytes()
+    found = told(limits, "readonly", outside)
+    assert found["error"][0] == "StoreUnavailable"
+    assert "can't be written" in found["error"][1]
+    assert path.read_bytes() == before
+    outside.chmod(0o755)
+    assert [each.name for each in outside.iterdir()] == ["alice.bank"]
+
+
+def test_a_folder_that_cannot_be_made_is_an_error_that_says_so(outside: Path) -> None:
+    outside.mkdir()
+    outside.chmod(0o555)
+    found = told(limits, "readonly", outside / "deeper")
+    assert found["error"][0] == "StoreUnavailable"
+    assert "Check the folder's permissions" in found["error"][1]
+
+
+# ----------------------------------------------------- forgetting while another has the bank open
+
+
+def test_what_is_forgotten_is_gone_for_another_process_that_has_the_bank_open(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory, Other(tmp_path) as other:
+        memory.observe_many(
+            [NewLine(f"The zqxcanary sings {n}.", speaker="Zqxcanary", key=f"zqxcanary{n}") for n in range(9)]
+        )
+        memory.observe("The porridge is hot.", speaker="Ann")
+        for _ in range(3):  # from the second question on it has the vectors in memory
+            assert len(other.ask("recall", "zqxcanary sings")) == 10
+        memory.forget(speaker="Zqxcanary")
+        kept = {path.name: b"zqxcanary" in path.read_bytes().lower() for path in tmp_path.iterdir()}
+        assert not any(kept.values()), kept
+        assert other.ask("recall", "zqxcanary sings") == ["The porridge is hot."]
+        assert other.ask("lines") == ["The porridge is hot."]
+        assert other.ask("observe", "Who sang?") == 11
+    assert not any(b"zqxcanary" in path.read_bytes().lower() for path in tmp_path.iterdir())
+
+
+def test_a_bank_forgotten_by_another_process_is_empty_and_what_is_said_next_is_kept(tmp_path: Path) -> None:
+    with Other(tmp_path) as other:
+        for n in range(5):
+            assert other.ask("observe", f"The zqxcanary sings {n}.") == n + 1
+        assert len(other.ask("recall", "zqxcanary sings")) == 5
+        with opened(tmp_path) as memory:
+            assert memory.forget(everything=True).lines == 5
+            assert [path.name for path in tmp_path.iterdir()] == ["receipts.jsonl"]
+            assert other.ask("observe", "A new beginning.") == 1
+            assert [line.text for line in memory.lines()] == ["A new beginning."]
+        assert other.ask("recall", "zqxcanary sings") == other.ask("lines") == ["A new beginning."]
+    with opened(tmp_path) as memory:
+        assert [line.text for line in memory.lines()] == ["A new beginning."]
+        assert memory.store.check("alice") == []
+    assert not any(b"zqxcanary" in path.read_bytes().lower() for path in tmp_path.iterdir())
