@@ -270,12 +270,13 @@ def recall(
 ) -> None:
     """Find the lines that bear on QUERY, best first, each among its neighbours."""
     chosen = where(values)
+    none_found = "nothing is remembered here yet" if chosen == Where() and not as_of else "no line fits these filters"
     with opened(ctx, bank) as memory:
         hits = memory.recall(query, k, where=chosen, as_of=moment(as_of))
     if as_json:
         show_json(hits)
     else:
-        click.echo("\n\n".join(show_hit(hit, why) for hit in hits) or "nothing is remembered here yet")
+        click.echo("\n\n".join(show_hit(hit, why) for hit in hits) or none_found)
 
 
 @main.command()
@@ -301,7 +302,9 @@ def context(
     """Print what bears on QUERY as text for a prompt; nothing when nothing is relevant."""
     chosen = where(values)
     with opened(ctx, bank) as memory:
-        found = memory.context(query, budget, where=chosen, as_of=moment(as_of), gated=not everything)
+        found = memory.context(
+            query, budget, where=chosen, as_of=moment(as_of), gated=not everything, floor=0.0 if everything else None
+        )
     if as_json:
         show_json(found)
         return

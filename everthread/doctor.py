@@ -14,7 +14,7 @@ from everthread import config
 from everthread import open as opening
 from everthread.errors import EverthreadError, NotFound
 
-NEEDED = ("numpy", "onnxruntime", "tokenizers", "pystemmer", "httpx", "click")
+NEEDED = ("numpy", "onnxruntime", "tokenizers", "pystemmer", "httpx", "click", "platformdirs")
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from typing import Self
 import numpy as np
 
 from everthread import open as opening
-from everthread.errors import BadQuery, ModelError
+from everthread.errors import BadLine, BadQuery, ModelError
 from everthread.models.embed import Embedder
 from everthread.observe.clean import clean
 from everthread.observe.units import marks, pieces
@@ -40,6 +40,7 @@ from everthread.types import (
     NewLine,
     Receipt,
     Role,
+    Seqs,
     Session,
     Stats,
     Vector,
@@ -57,11 +58,13 @@ Progress = Callable[[int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """What the gate says of a query as a whole."""
+class _Recalled:
+    """Hits, best first, and what the gate says of the query as a whole."""
 
+    hits: list[Hit]
     relevance: float
     passes: bool
+    allowed: Seqs | None  # the lines that may be shown; None: all
 
 
 class Memory:
@@ -125,10 +128,15 @@ class Memory:
     def observe_many(self, lines: Iterable[NewLine], progress: Progress | None = None) -> list[Line]:
         """Keep many lines, embedded and written in batches. progress is called with how many are done after each.
 
-        All lines are checked before the first is kept. Raises as `observe`; batches already written stay, and giving
-        the same lines with their keys again completes the work.
+        All lines are checked before the first is kept, but for their parents, which are looked up as they are written.
+        Raises as `observe`; batches already written stay, and giving the same lines with their keys again completes
+        the work.
         """
-        present = now()
+        lines = list(lines)
+        for line in lines:
+            if not isinstance(line, NewLine):
+                raise BadLine(f"a line must be a NewLine, got {type(line).__name__}: {str(line)[:40]!r}")
+        present = now().astimezone()  # on the speaker's own clock, as far as this machine knows it
         cleaned = iter([clean(line, present) for line in lines])
         kept: list[Line] = []
         while batch := list(islice(cleaned, BATCH)):
@@ -176,12 +184,12 @@ class Memory:
     ) -> list[Hit]:
         """The k lines that bear most on the query, best first; fewer when the bank has fewer.
 
-        where restricts which lines may be found, not those around them; as_of leaves out all that was said later.
+        where restricts which lines are shown, also around a hit; as_of leaves out all that was said later.
         Every hit carries a calibrated relevance: to inject nothing when nothing is relevant, use `context` or test it.
         Raises BadQuery.
         """
         _positive(k, "k")
-        return self._recall(query, k, where, as_of)[0]
+        return self._recall(query, k, where, as_of).hits
 
     def measure(
         self, query: str, *, where: Where | None = None, as_of: datetime | None = None
@@ -196,7 +204,7 @@ class Memory:
         found = search.search(self.store, self.bank, self.embedder.name, asked, vector, corpus, allowed)
         return found, fuse.signals(asked, found)
 
-    def _recall(self, query: str, k: int, where: Where | None, as_of: datetime | None) -> tuple[list[Hit], Verdict]:
+    def _recall(self, query: str, k: int, where: Where | None, as_of: datetime | None) -> _Recalled:
         found, signals = self.measure(query, where=where, as_of=as_of)
         head = self.recipe.head(found.corpus)
         scores = fuse.score(signals, head.weights)
@@ -204,7 +212,7 @@ class Memory:
         chances = gate.chances(head.hit, scores, whole)
         best = np.argsort(-scores, kind="stable")[:k]
         seqs, width = found.seqs[best].tolist(), self.recipe.width
-        around = {line.seq: line for line in self._said(expand.neighbours(seqs, width), as_of)}
+        around = {line.seq: line for line in self._shown(expand.neighbours(seqs, width), found.allowed)}
         hits = [
             Hit(
                 around[seq],
@@ -216,7 +224,7 @@ class Memory:
             for seq, at in zip(seqs, best.tolist(), strict=True)
             if seq in around  # it may have been forgotten meanwhile
         ]
-        return hits, Verdict(whole, whole >= head.threshold)
+        return _Recalled(hits, whole, whole >= head.threshold, found.allowed)
 
     def _embed_query(self, text: str) -> Vector | None:
         if time.monotonic() < self._retry_at or (unspaced(text) and not self.embedder.multilingual):
@@ -246,30 +254,37 @@ class Memory:
         stay in view for a while (the relevance buffer), also when this query recalls nothing. Raises BadQuery.
         """
         _positive(budget, "budget")
-        hits, verdict = self._recall(query, self.recipe.hits, where, as_of)
+        found = self._recall(query, self.recipe.hits, where, as_of)
         least = self.recipe.floor if floor is None else floor
-        hits = [hit for hit in hits if hit.relevance >= least] if verdict.passes or not gated else []
-        held = self._held(session, hits, as_of) if session is not None else []
-        return fit(hits, held, budget, count, verdict.relevance)
+        hits = [hit for hit in found.hits if hit.relevance >= least] if found.passes or not gated else []
+        held = self._held(session, hits, found.allowed) if session is not None else []
+        return fit(hits, held, budget, count, found.relevance)
 
-    def _said(self, seqs: Sequence[int], as_of: datetime | None) -> list[Line]:
-        """These lines, as far as they had been said by then: a neighbour must not tell what was not known yet."""
-        return [line for line in self.store.get(self.bank, seqs) if as_of is None or line.said_at <= as_of]
+    def _shown(self, seqs: Sequence[int], allowed: Seqs | None) -> list[Line]:
+        """These lines, as far as the filter allows: a neighbour must not tell what the line itself could not."""
+        if allowed is None:
+            return self.store.get(self.bank, seqs)
+        wanted = np.asarray(seqs, np.int64)
+        at = np.searchsorted(allowed, wanted)
+        there = np.append(allowed, 0)[at] == wanted
+        return self.store.get(self.bank, wanted[there].tolist())
 
-    def _held(self, session: str, hits: Sequence[Hit], as_of: datetime | None) -> list[Line]:
+    def _held(self, session: str, hits: Sequence[Hit], allowed: Seqs | None) -> list[Line]:
         """Push the best hits' passages into the session's buffer; the lines it holds, the newest passage first."""
         before = self.store.buffer(self.bank, session)
         held = buffer.push(before, expand.merge(expand.span(hit.passage) for hit in hits[: self.recipe.buffered]))
         if held != before:
             self.store.set_buffer(self.bank, session, held)
-        return [line for first, last in reversed(held) for line in self._said(range(first, last + 1), as_of)]
+        return [line for first, last in reversed(held) for line in self._shown(range(first, last + 1), allowed)]
 
     # ------------------------------------------------------- what is remembered
 
     def lines(
         self, where: Where | None = None, *, after: int = 0, limit: int | None = None, retracted: bool = False
     ) -> Iterator[Line]:
-        """The lines by seq, from the one behind `after`; retracted ones only when asked for."""
+        """The lines by seq, from the one behind `after`; retracted ones only when asked for. Raises BadQuery."""
+        if limit is not None and (type(limit) is not int or limit < 0):
+            raise BadQuery(f"limit must be a whole number from 0, got {limit!r}")
         return self.store.lines(self.bank, where, after=after, limit=limit, retracted=retracted)
 
     def sessions(self) -> list[Session]:
@@ -342,5 +357,5 @@ class Memory:
 
 
 def _positive(number: int, name: str) -> None:
-    if not isinstance(number, int) or number < 1:
+    if type(number) is not int or number < 1:
         raise BadQuery(f"{name} must be a whole number from 1, got {number!r}")

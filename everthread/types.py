@@ -121,6 +121,10 @@ class Context:
     cut: tuple[Hit, ...]
     relevance: float
 
+    def __bool__(self) -> bool:
+        """Whether there is anything in it."""
+        return bool(self.text)
+
 
 @dataclass(frozen=True, slots=True)
 class Receipt:

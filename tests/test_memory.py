@@ -1,4 +1,6 @@
 import logging
+import shutil
+import sqlite3
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -78,6 +80,16 @@ def test_a_file_in_place_of_the_folder_is_an_error_that_says_so(tmp_path: Path) 
     with pytest.raises(StoreUnavailable, match="is no folder, but a file"):
         opened(tmp_path / "banks" / "deeper")
     assert (tmp_path / "banks").read_text() == "not a folder"
+
+
+def test_a_folder_that_is_taken_away_is_an_error_that_says_so(tmp_path: Path) -> None:
+    with opened(tmp_path / "banks") as memory:
+        memory.observe("Kept while there was a folder.")
+        shutil.rmtree(tmp_path / "banks")
+        with pytest.raises(StoreUnavailable, match=r"bank 'alice' \(.*alice\.bank\) can't be written"):
+            memory.observe("Where to?")
+        with pytest.raises(StoreUnavailable, match="name another one"):
+            memory.recall("folder")
 
 
 @pytest.mark.parametrize("bank", ["", "  ", "a" * 300, "line\nbreak", "\ud83d"])
@@ -838,8 +850,6 @@ def test_garbage_in_the_middle_is_found_by_check(sound: bytes, tmp_path: Path) -
 
 
 def test_counts_that_do_not_agree_are_found_by_check(memory: Memory, tmp_path: Path) -> None:
-    import sqlite3
-
     memory.observe_many([NewLine("One two three."), NewLine("Four five.")])
     with closing(sqlite3.connect(tmp_path / "alice.bank")) as db, db:
         db.execute("DELETE FROM posting WHERE term = 'two'")

@@ -82,7 +82,7 @@ class OnnxEmbedder:
 
     def __init__(self, folder: Path | None = None, threads: int = 1) -> None:
         self._folder = MINILM if folder is None else Path(folder)
-        self._threads = threads or os.cpu_count() or 1
+        self._threads = max(threads, 0) or os.cpu_count() or 1
         self._config = _read_config(self._folder)
         _check_size(self._folder / "model.onnx", self._config.model_bytes)
         self._lock = threading.Lock()

@@ -23,6 +23,7 @@ LONGEST_NAME = 200  # characters of a speaker or a session id
 LARGEST_SEQ = 2**63 - 1  # what a database can count to
 CLEANED = "everthread.replaced_characters"
 
+_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _UNKEEPABLE = re.compile("[\x00\ud800-\udfff]")
 
 
@@ -69,7 +70,9 @@ def _text(text: str) -> str:
 
 
 def _keepable(text: str) -> tuple[str, int]:
-    return _UNKEEPABLE.subn("\ufffd", text)
+    """The text with whole surrogate pairs joined and what can't be kept replaced; how much was replaced."""
+    joined = _PAIR.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
+    return _UNKEEPABLE.subn("\ufffd", joined)
 
 
 def _name(name: str, what: str) -> tuple[str, int]:

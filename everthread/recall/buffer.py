@@ -11,15 +11,26 @@ from collections.abc import Iterable, Sequence
 from everthread.recall.expand import Span
 
 CAPACITY = 10  # passages: membot's number
-LONGEST = 24  # lines of a passage; one that would outgrow this by overlapping starts anew
+LONGEST = 24  # lines of a passage; one that would outgrow this by overlapping is cut where the new one begins
 
 
 def push(buffer: Sequence[Span], new: Iterable[Span], capacity: int = CAPACITY) -> list[Span]:
     """The buffer with the new spans at its end, oldest first, the oldest dropped beyond the capacity."""
     held = list(buffer)
+    if capacity < 1:
+        return []
     for first, last in new:
         over = [span for span in held if span[0] <= last and first <= span[1]]
-        held = [span for span in held if span not in over]
         whole = (min([first, *(span[0] for span in over)]), max([last, *(span[1] for span in over)]))
-        held.append(whole if whole[1] - whole[0] < LONGEST else (first, last))
-    return held[-capacity:] if capacity > 0 else []
+        if whole[1] - whole[0] < LONGEST:
+            held = [*(span for span in held if span not in over), whole]
+        else:
+            held = [part for span in held for part in _outside(span, first, last)] + [(first, last)]
+        held = held[-capacity:]
+    return held
+
+
+def _outside(span: Span, first: int, last: int) -> list[Span]:
+    """What of a span lies before first and behind last."""
+    parts = ((span[0], min(span[1], first - 1)), (max(span[0], last + 1), span[1]))
+    return [part for part in parts if part[0] <= part[1]]

@@ -52,8 +52,8 @@ def evidence(found: Found, values: Signals, scores: Floats) -> dict[str, float]:
 
 def stranger(found: Found) -> bool:
     """Whether the question names someone or something of whom the bank has never heard."""
-    known = {term for term, posting in found.postings.items() if posting.df} | found.query.speaker_terms
-    return any(not known.intersection(terms) for terms in found.query.names)
+    unknown = {term for term, posting in found.postings.items() if not posting.df} - found.query.speaker_terms
+    return any(unknown.issuperset(terms) for terms in found.query.names)
 
 
 def chances(hit: Curve, scores: Floats, whole: float) -> Floats:

@@ -44,6 +44,7 @@ class Found:
     postings: Mapping[str, Postings]
     corpus: Corpus
     query: Query
+    allowed: Seqs | None  # the lines that may be recalled; None: all
 
 
 def search(
@@ -65,7 +66,7 @@ def search(
     cosine = (
         np.full(len(rows.lines), np.nan, np.float32) if vector is None else store.cosines(bank, model, vector, rows.seq)
     )
-    return Found(rows.seq[at], at, rows, cosine, postings, corpus, query)
+    return Found(rows.seq[at], at, rows, cosine, postings, corpus, query, allowed)
 
 
 def _until(last: int, posting: Postings) -> Postings:
@@ -77,6 +78,11 @@ def by_words(postings: Mapping[str, Postings], corpus: Corpus, allowed: Seqs | N
     weight = np.zeros(corpus.last_seq + 1 + BEFORE + AFTER, np.float32)  # by seq
     for posting in postings.values():
         weight[posting.records["seq"]] += idf(posting.df, corpus.lines) * saturation(posting.records["tf"])
+    if allowed is not None:  # before the best are chosen, or those of other lines would take all the places
+        reach = np.zeros(len(weight), bool)
+        for step in WINDOW:
+            reach[np.clip(allowed + step, 0, len(weight) - 1)] = True
+        weight[~reach] = 0
     found = best(np.flatnonzero(weight), weight, LEXICAL)
     near = np.unique(np.concatenate([found + step for step in range(-AFTER, BEFORE + 1)]))
     near = near[(near >= 1) & (near <= corpus.last_seq)]

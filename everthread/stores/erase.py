@@ -51,7 +51,7 @@ def forget(db: sqlite3.Connection, bank: str, scope: Scope, name: str | int | No
 
 
 def unindex(db: sqlite3.Connection, seqs: Sequence[int]) -> None:
-    """Remove the words, vectors and counts of lines, and retract the units derived from them."""
+    """Remove the words, vectors and counts of lines."""
     chosen = json.dumps(list(seqs))
     rows = db.execute(
         """SELECT seq, session, text FROM line WHERE retracted_at IS NULL

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 from urllib.parse import unquote
 
 from everthread.errors import BadBankId, BadInput, BankDamaged, EverthreadError, StoreUnavailable
@@ -95,6 +95,7 @@ def _explain(bank: str, path: Path, error: Exception) -> EverthreadError:
     )
 
 
+Result = TypeVar("Result")
 Inode = tuple[int, int]  # device and number: which file it is, whatever its name
 
 
@@ -147,7 +148,7 @@ class BankFile:
     def _door(self, alone: bool = False) -> Iterator[None]:
         """Nobody opens or closes a bank of the folder while another process unlinks one: SQLite knows the log beside a
         file by its name, and would take the log of the bank that is going for the log of the one that is coming."""
-        if not hasattr(fcntl, "flock"):
+        if not hasattr(fcntl, "flock") or not self.path.parent.exists():
             yield
             return
         folder = os.open(self.path.parent, os.O_RDONLY)
@@ -281,17 +282,19 @@ class BankFile:
             self._drop_writer()
         self._drop_readers()
 
-    def unlink(self) -> None:
-        """Remove the file and what SQLite keeps beside it, while no one else can write to it."""
+    def unlink(self, last: Callable[[sqlite3.Connection], Result]) -> Result:
+        """Remove the file and what SQLite keeps beside it, while no one else can write to it; what `last` reads of it
+        before."""
         with explained(self.bank, self.path), self._writing:
             try:
-                self._begin()
+                result = last(self._begin())
                 with self._door(alone=True):
                     for path in self._files():
                         path.unlink(missing_ok=True)
             finally:
                 self._drop_writer()
         self._drop_readers()
+        return result
 
 
 def _erase(db: sqlite3.Connection) -> None:

@@ -41,7 +41,10 @@ def line(row: tuple[Any, ...]) -> Line:
 
 def session_for(db: sqlite3.Connection, at: int) -> str:
     """The session of a line that names none: the last one, unless it has been silent for longer than SESSION_GAP."""
-    last = db.execute("SELECT session_id, last_at FROM session ORDER BY last_seq DESC LIMIT 1").fetchone()
+    last = db.execute(
+        """SELECT session_id, last_at FROM session
+           WHERE number = (SELECT session FROM line ORDER BY seq DESC LIMIT 1)"""
+    ).fetchone()
     if last and abs(at - last[1]) <= SESSION_GAP // timedelta(microseconds=1):
         return str(last[0])
     name = moment(at).strftime("%Y-%m-%dT%H:%M:%SZ")

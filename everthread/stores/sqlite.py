@@ -152,15 +152,19 @@ class SQLiteStore:
                 raise NotFound(f"bank {bank!r} has no line {seq}")
             if _line(row).retracted_at is None:
                 erase.unindex(db, [seq])
+                db.execute("UPDATE bank SET removals = removals + 1")  # an index in memory must not offer it again
                 db.execute("UPDATE line SET retracted_at = ? WHERE seq = ?", (micros(at), seq))
+                db.execute(
+                    """UPDATE unit SET retracted_at = ?1 WHERE retracted_at IS NULL
+                       AND ?2 BETWEEN first_seq AND last_seq""",
+                    (micros(at), seq),
+                )
             return _line(db.execute(f"SELECT {_LINE} {_FROM} WHERE line.seq = ?", (seq,)).fetchone())
 
     def forget(self, bank: str, scope: Scope, name: str | int | None, at: datetime) -> Receipt:
         held = self._bank(bank)
         if scope == "bank":
-            with held.file.reading() as db:
-                seqs = [int(seq) for (seq,) in db.execute("SELECT seq FROM line ORDER BY seq")]
-            held.file.unlink()
+            seqs = held.file.unlink(lambda db: [int(seq) for (seq,) in db.execute("SELECT seq FROM line ORDER BY seq")])
         else:
             with held.file.writing() as db:
                 seqs = erase.forget(db, bank, scope, name)

@@ -2,7 +2,7 @@
 
 A vector's sign bits are its code (one bit a dimension, 48 bytes for 384). A query is compared with every code by
 counting the bits that differ (Charikar 2002: the share of differing signs of random projections estimates the angle);
-the caller rescores the nearest thousand exactly. A bank of a thousand lines is thereby searched exactly, one of a
+the caller rescores the nearest exactly. A bank of a thousand lines is thereby searched exactly, one of a
 million in some ten milliseconds, and the index costs 48 bytes a line instead of 1,536.
 """
 

@@ -54,7 +54,7 @@ def whole(memory: Memory, found: Found) -> Found:
     vector = memory.embedder.embed_query(found.query.dense)
     rows = memory.store.rows(memory.bank, seqs)
     cosine = memory.store.cosines(memory.bank, memory.embedder.name, vector, seqs)
-    return Found(seqs, np.arange(LINES), rows, cosine, found.postings, found.corpus, found.query)
+    return Found(seqs, np.arange(LINES), rows, cosine, found.postings, found.corpus, found.query, None)
 
 
 def weighed(memory: Memory, found: Found) -> Seqs:

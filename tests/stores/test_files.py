@@ -174,7 +174,7 @@ def test_a_reader_in_use_while_the_bank_is_forgotten_is_not_used_again(tmp_path:
     file = opened(tmp_path)
     say(file, "secret")
     with file.reading() as db:
-        file.unlink()
+        file.unlink(lambda db: None)
         assert db.execute("SELECT word FROM said").fetchall() == [("secret",)]  # it had begun before
     assert said(file) == []
     file.close()
@@ -186,7 +186,7 @@ def test_a_file_unlinked_by_another_is_made_anew(tmp_path: Path, first: object) 
     one, other = opened(tmp_path), opened(tmp_path)
     say(one, "before")
     assert said(other) == ["before"]
-    one.unlink()
+    one.unlink(lambda db: None)
     assert list(tmp_path.iterdir()) == []
     first(other)
     say(other, "last")
@@ -210,7 +210,7 @@ def test_no_write_is_lost_while_others_forget_the_bank_and_write_it_anew(tmp_pat
 
     def forget() -> None:
         for _ in range(10):
-            files[2].unlink()
+            files[2].unlink(lambda db: None)
         done.set()
 
     with ThreadPoolExecutor(4) as pool:

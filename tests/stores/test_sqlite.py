@@ -221,6 +221,27 @@ def test_an_erasing_cut_short_is_finished_by_whoever_opens_the_bank_next(tmp_pat
         assert db.execute("PRAGMA user_version").fetchone() == (0,)
 
 
+def test_what_was_derived_from_a_line_goes_with_it(tmp_path: Path) -> None:
+    def units() -> list[tuple[str, bool]]:
+        with closing(sqlite3.connect(tmp_path / "alice.bank")) as db:
+            return db.execute("SELECT text, retracted_at IS NULL FROM unit ORDER BY unit_id").fetchall()
+
+    with Memory.open("alice", store=tmp_path, embedder=HashEmbedder()) as memory:
+        memory.observe_many([NewLine(f"Line {n}.") for n in range(1, 7)])
+        with closing(sqlite3.connect(tmp_path / "alice.bank")) as db, db:
+            spans = [(1, "of 1 and 2", 1, 2), (2, "of 3 to 5", 3, 5), (3, "of 6", 6, 6)]
+            db.executemany(
+                """INSERT INTO unit (kind, unit_id, text, first_seq, last_seq, said_at)
+                   VALUES ('summary', ?, ?, ?, ?, 0)""",
+                spans,
+            )
+        memory.retract(4)
+        assert units() == [("of 1 and 2", True), ("of 3 to 5", False), ("of 6", True)]
+        memory.forget(seq=2)
+        assert units() == [("of 3 to 5", False), ("of 6", True)]
+        assert memory.store.check("alice") == []
+
+
 def test_a_receipt_names_numbers_and_nothing_else(tmp_path: Path) -> None:
     with Memory.open("alice", store=tmp_path, embedder=HashEmbedder()) as memory:
         memory.observe_many([NewLine(f"Secret {n}.", speaker=SPEAKERS[n % 2], session="hidden") for n in range(4)])
