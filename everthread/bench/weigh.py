@@ -32,7 +32,7 @@ from everthread.recall.fuse import SIGNALS
 KEPT = 0.95  # of the questions that a bank can answer, how many the gate must let through
 OTHERS = 4  # strangers' banks that each conversation's questions are asked of
 TINY = 4  # of every so many questions, one is also put to a bank of three lines
-MIXED = 0.25  # of the weight of all questions, what those of the mixed-in conversations have
+MIXED = 0.4  # of the weight of all questions, what those of the mixed-in conversations have
 FRIENDS = (
     *("cosine", "cosine_near", "bm25_window", "bm25_session", "share", "asks", "length", "speaker"),
     *("day", "month", "answers", "time"),
