@@ -271,7 +271,10 @@ class RemoteEmbedder:
                 response = self._http().post(self._url, json={"model": self._model, "input": texts})
             except (httpx.HTTPError, httpx.InvalidURL) as error:
                 fault = f"can't be reached ({type(error).__name__}: {error})"
-                if not isinstance(error, httpx.TransportError) or isinstance(error, httpx.UnsupportedProtocol):
+                # Nobody listens there, or it is no address: asking again keeps a line waiting for nothing.
+                if not isinstance(error, httpx.TransportError) or isinstance(
+                    error, httpx.UnsupportedProtocol | httpx.ConnectError
+                ):
                     break
             else:
                 if response.status_code == 200:

@@ -26,8 +26,8 @@ _FRIENDS = Head(
     threshold=0.236,
 )
 
-# Fitted on RealMem, with LoCoMo's questions for two fifths of the weight, since people ask an assistant about facts too:
-# `everthread bench fit realmem PATH --mix PATH`.
+# Fitted on RealMem, with LoCoMo's questions for two fifths of the weight, since people ask an assistant about facts
+# too: `everthread bench fit realmem PATH --mix PATH`.
 _ASSISTANT = Head(
     weights={
         "cosine": 2.2236,

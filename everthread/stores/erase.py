@@ -32,6 +32,8 @@ def forget(db: sqlite3.Connection, bank: str, scope: Scope, name: str | int | No
         raise NotFound(f"bank {bank!r} has no line of {scope} {name!r}; nothing was forgotten")
     chosen = json.dumps(seqs)
     unindex(db, seqs)
+    rows = db.execute("SELECT DISTINCT session FROM line WHERE seq IN (SELECT value FROM json_each(?))", (chosen,))
+    touched = json.dumps([number for (number,) in rows])
     db.execute("DELETE FROM line WHERE seq IN (SELECT value FROM json_each(?))", (chosen,))
     db.execute(
         "DELETE FROM unit WHERE EXISTS (SELECT 1 FROM json_each(?) WHERE value BETWEEN first_seq AND last_seq)",
@@ -42,8 +44,8 @@ def forget(db: sqlite3.Connection, bank: str, scope: Scope, name: str | int | No
     db.execute(
         """UPDATE session SET (first_seq, last_seq, started_at, last_at) =
            (SELECT min(seq), max(seq), min(said_at), max(said_at) FROM line WHERE line.session = number)
-           WHERE EXISTS (SELECT 1 FROM json_each(?) WHERE value BETWEEN first_seq AND last_seq)""",
-        (chosen,),
+           WHERE number IN (SELECT value FROM json_each(?))""",
+        (touched,),
     )
     db.execute("DELETE FROM speaker WHERE number NOT IN (SELECT speaker FROM line)")
     db.execute("UPDATE bank SET removals = removals + 1")

@@ -69,7 +69,8 @@ def explained(bank: str, path: Path) -> Iterator[None]:
 
 
 def _explain(bank: str, path: Path, error: Exception) -> EverthreadError:
-    said, place = str(error), f"bank {bank!r} ({path})" if bank else str(path)
+    said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)  # not the path's own words
+    place = f"bank {bank!r} ({path})" if bank else str(path)
     if isinstance(error, UnicodeEncodeError) or "to SQLite INTEGER" in said:
         return BadInput(f"no bank can hold this value: {said}; use whole characters, and numbers of 64 bits")
     if isinstance(error, ValueError | OverflowError) or any(sign in said for sign in _DAMAGED):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from datetime import datetime
 from reprlib import repr as shortly
 
@@ -40,6 +41,8 @@ def clause(where: Where | None, as_of: datetime | None = None) -> Clause:
         add("line.said_at < ?", micros(where.until, "where.until", BadQuery))
     if as_of is not None:
         add("line.said_at <= ?", micros(as_of, "as_of", BadQuery))
+    if not isinstance(where.metadata, Mapping):
+        raise BadQuery(f"where.metadata must be a mapping, got {where.metadata!r}")
     for key, value in where.metadata.items():
         add(
             "EXISTS (SELECT 1 FROM json_each(line.metadata) AS pair WHERE pair.key = ? AND pair.type IS json_type(?)"

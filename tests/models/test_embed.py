@@ -1,5 +1,6 @@
 import http.server
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -403,3 +404,12 @@ if find_spec("sentence_transformers") is None:
     def test_without_the_extra_the_remedy_is_named() -> None:
         with pytest.raises(ConfigError, match=r"pip install 'everthread\[sentence-transformers\]'"):
             SentenceTransformerEmbedder("some/model").embed(["x"])
+
+
+def test_onnxruntime_does_not_report_home(tmp_path: Path) -> None:
+    """Its wheels do, unless told otherwise before they are imported; it leaves its queue in the cache folder."""
+    program = "from everthread.models.embed import OnnxEmbedder; OnnxEmbedder().embed_query('hello')"
+    environment = {name: value for name, value in os.environ.items() if name != "ORT_DISABLE_TELEMETRY"}
+    environment |= {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    subprocess.run([sys.executable, "-c", program], check=True, env=environment)
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []

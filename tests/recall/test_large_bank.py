@@ -1,0 +1,55 @@
+"""A bank too large to be scored whole: what is allowed, retracted or known must not depend on who else speaks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from everthread.errors import EmbedderUnavailable
+from everthread.memory import Memory
+from everthread.models.fakes import HashEmbedder
+from everthread.recall.gate import stranger
+from everthread.recall.search import EVERY
+from everthread.types import NewLine, Vector, Where
+
+
+class Deaf(HashEmbedder):
+    """An embedder that keeps lines, and is down when a question comes."""
+
+    def embed_query(self, text: str) -> Vector:
+        raise EmbedderUnavailable("down")
+
+
+@pytest.fixture(scope="module")
+def crowded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
+    """Ann says the word again and again; Bob says it once."""
+    folder: Path = tmp_path_factory.mktemp("crowded")
+    with Memory.open("crowd", store=folder, embedder=Deaf()) as memory:
+        lines = [NewLine(f"Pizza number {n} in Lisbon.", "Ann", session=f"s{n}") for n in range(EVERY + 300)]
+        lines[700] = NewLine("A pizza with capers, once, when the oven was new and we all came.", "Bob", session="bob")
+        memory.observe_many(lines)
+        yield memory
+
+
+def test_the_only_allowed_line_with_the_word_is_found_by_the_word_alone(crowded: Memory) -> None:
+    assert [hit.line.seq for hit in crowded.recall("pizza", where=Where(speaker="Bob"))] == [701]
+
+
+def test_a_name_that_stands_everywhere_is_no_stranger_in_a_long_question(crowded: Memory) -> None:
+    rare = " ".join(f"number {n} of" for n in range(40))
+    found, _ = crowded.measure(f"tell me of {rare} the pizza that I had in Lisbon")
+    assert not stranger(found)
+    assert stranger(crowded.measure("tell me of the pizza in Reykjavik")[0])
+
+
+def test_what_is_retracted_makes_room_for_what_is_not(tmp_path: Path) -> None:
+    with Memory.open("b", store=tmp_path, embedder=HashEmbedder(64)) as memory:
+        lines = [NewLine("kite festival on the beach", session=f"k{n}") for n in range(450)]
+        lines += [NewLine(f"kite {n} word{n} other{n} thing{n}", session=f"w{n}") for n in range(EVERY)]
+        memory.observe_many(lines)
+        assert memory.recall("kite festival on the beach", k=1)[0].line.seq <= 450
+        for seq in range(1, 451):
+            memory.retract(seq)
+        assert memory.recall("kite festival on the beach", k=5)
