@@ -53,6 +53,7 @@ log = logging.getLogger("everthread")
 
 BATCH = 512  # lines embedded and written together by observe_many: one fsync each
 COOLDOWN = 30.0  # seconds without trying an embedder that has just failed, so that lines are kept at once meanwhile
+FAILURES = (ModelError, RuntimeError, OSError)  # of an embedder; the last two are how torch and sockets fail
 
 Progress = Callable[[int], None]
 
@@ -167,13 +168,13 @@ class Memory:
             return None
         try:
             vectors = self.embedder.embed([piece for part in parts for piece in part])
-        except ModelError as error:
+        except FAILURES as error:
             self._rest(error)
             return None
         ends = np.cumsum([len(part) for part in parts])
         return np.split(vectors, ends[:-1])
 
-    def _rest(self, error: ModelError) -> None:
+    def _rest(self, error: Exception) -> None:
         self._retry_at = time.monotonic() + COOLDOWN
         log.warning("no vectors for now, lines are kept and found by their words; later run reindex: %s", error)
 
@@ -231,7 +232,7 @@ class Memory:
             return None
         try:
             return self.embedder.embed_query(text)
-        except ModelError as error:
+        except FAILURES as error:
             self._rest(error)
             return None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,7 @@ from everthread.memory import Memory
 from everthread.models.fakes import HashEmbedder
 from everthread.recall.gate import stranger
 from everthread.recall.search import EVERY
-from everthread.types import NewLine, Vector, Where
+from everthread.types import NewLine, Vector, Vectors, Where
 
 
 class Deaf(HashEmbedder):
@@ -53,3 +53,17 @@ def test_what_is_retracted_makes_room_for_what_is_not(tmp_path: Path) -> None:
         for seq in range(1, 451):
             memory.retract(seq)
         assert memory.recall("kite festival on the beach", k=5)
+
+
+class Exhausted(HashEmbedder):
+    """Fails as torch does."""
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        raise RuntimeError("CUDA out of memory")
+
+
+def test_a_line_is_kept_however_the_embedder_fails(tmp_path: Path) -> None:
+    with Memory.open("b", store=tmp_path, embedder=Exhausted()) as memory:
+        memory.observe("The kettle is on the third shelf.")
+        assert memory.stats().pending == 1
+        assert memory.recall("kettle")[0].line.text == "The kettle is on the third shelf."
