@@ -238,7 +238,8 @@ class BankFile:
             self._prepare(writer.db)
             writer.db.execute("COMMIT")
             if writer.db.execute("PRAGMA user_version").fetchone()[0] == UNERASED:
-                _erase(writer.db)
+                with suppress(sqlite3.OperationalError):  # no room, or a reader: the bank is sound, the next one tries
+                    _erase(writer.db)
         except BaseException:
             self._drop_writer()
             raise
@@ -255,7 +256,7 @@ class BankFile:
 
     def erase(self) -> None:
         """Leave no byte of what was removed. The removing transaction has marked the file as UNERASED: if this fails,
-        or never happens, whoever opens the bank next does it."""
+        or never happens, whoever opens the bank next tries again."""
         with explained(self.bank, self.path), self._writing:
             try:
                 db = self._begin()
