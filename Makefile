@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: chat test check bench clean
+.PHONY: chat test check clean
 
 chat: $(VENV)/installed
 	@$(BIN)/everthread chat
