@@ -8,7 +8,7 @@ less. It knows signals and gold, and no text.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -91,12 +91,6 @@ class _Rankings:
         second = (self.values.T * (share * chance)) @ self.values
         hessian = second - (means.T * self.share) @ means + self.ridge * np.eye(len(weights))
         return np.asarray(np.linalg.solve(hessian, gradient))
-
-
-def leave_one_out(examples: Sequence[Example]) -> Mapping[str, Floats]:
-    """For each conversation the weights fitted on all others."""
-    groups = dict.fromkeys(example.group for example in examples)
-    return {out: fit([example for example in examples if example.group != out]) for out in groups}
 
 
 def logistic(values: Floats, wanted: npt.NDArray[np.bool_], importance: Floats) -> tuple[float, Floats]:

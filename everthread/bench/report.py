@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -141,11 +140,6 @@ class Report:
             axes.plot([p.threshold for p in curve], [_percent(getattr(p, name)) for p in curve], label=label)
         axes.set(xlabel="threshold of relevance", ylabel="questions let through (%)", title="Gate", ylim=(0, 100))
         axes.legend(fontsize="small")
-
-
-def dump(report: Report, path: Path) -> None:
-    """Write the JSON to a file."""
-    path.write_text(json.dumps(report.json(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def _table(rows: list[tuple[str, int, Mapping[int, float]]]) -> list[str]:

@@ -6,11 +6,13 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
+import numpy as np
 import pytest
 
+from everthread.bench.fit import Example
 from everthread.bench.metrics import KS
 from everthread.bench.questions import Conversation, Question
-from everthread.bench.weigh import ASSISTANT, CURVE, FRIENDS, Weighed, weigh
+from everthread.bench.weigh import ASSISTANT, CURVE, FRIENDS, Put, Weighed, _without, weigh
 from everthread.errors import BadInput
 from everthread.recall.gate import EVIDENCE
 from everthread.types import NewLine, Role
@@ -105,3 +107,10 @@ def test_where_an_assistant_speaks_the_other_signals_are_weighed_and_friends_may
 def test_fewer_than_three_conversations_can_not_be_left_out_in_turn(few: Sequence[Conversation]) -> None:
     with pytest.raises(BadInput, match=f"at least three conversations, got {len(few)}"):
         weigh(few, "hash")
+
+
+def test_a_conversation_is_left_out_as_asker_and_as_bank() -> None:
+    nothing = Example("", np.zeros((1, 1), np.float32), np.zeros(0, np.intp))
+    pairs = [("a", "a"), ("a", "b"), ("b", "a"), ("b", "b"), ("b", "c")]
+    puts = [Put(asker, bank, "own", 0, nothing, {}, tiny=False) for asker, bank in pairs]
+    assert [(put.asker, put.bank) for put in _without(puts, "a")] == [("b", "b"), ("b", "c")]
