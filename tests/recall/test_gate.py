@@ -39,7 +39,7 @@ def test_shares_are_those_of_a_softmax(scores: list[float]) -> None:
     found = log_share(np.array(scores, np.float64))
     assert (found <= 1e-12).all()
     assert np.exp(found).sum() == pytest.approx(1)
-    assert np.argmax(found) == np.argmax(scores)
+    assert found[np.argmax(scores)] == found.max()  # scores nearer than a float can tell share the first place
 
 
 @pytest.mark.parametrize("head", [DEFAULT.friends, DEFAULT.assistant], ids=["friends", "assistant"])
