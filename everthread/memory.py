@@ -24,6 +24,7 @@ import numpy as np
 from everthread import open as opening
 from everthread.errors import BadLine, BadQuery, ModelError
 from everthread.models.embed import Embedder
+from everthread.models.scale import Scale, measured
 from everthread.observe.clean import clean
 from everthread.observe.units import marks, pieces
 from everthread.prompt.tokens import Counter, estimate
@@ -62,6 +63,7 @@ Progress = Callable[[int], None]
 class _Recalled:
     """Hits, best first, and what the gate says of the query as a whole."""
 
+    query: rewrite.Query
     hits: list[Hit]
     relevance: float
     passes: bool
@@ -84,6 +86,8 @@ class Memory:
         self.bank, self.store, self.embedder, self.recipe = bank, store, embedder, recipe
         self._owns_store = False
         self._retry_at = 0.0  # by time.monotonic(); see COOLDOWN
+        self._scale: Scale | None = None  # of the embedder's cosines, measured at the first query
+        self._warned = False  # that no line has a vector of this model
 
     @classmethod
     def open(
@@ -193,20 +197,24 @@ class Memory:
         return self._recall(query, k, where, as_of).hits
 
     def measure(
-        self, query: str, *, where: Where | None = None, as_of: datetime | None = None
+        self, query: str, k: int = 0, *, where: Where | None = None, as_of: datetime | None = None
     ) -> tuple[search.Found, fuse.Signals]:
-        """The candidates for a query and the raw signals of each: what `recall` weighs, and weights are fitted on."""
+        """The candidates for a query, at least k of them, and the raw signals of each: what `recall` weighs, and
+        weights are fitted on."""
         if not isinstance(query, str):
             raise BadQuery(f"query must be a str, got {type(query).__name__}")
         corpus = self.store.corpus(self.bank)
         asked = rewrite.rewrite(query, corpus.names)
         allowed = self.store.allowed(self.bank, where or Where(), as_of)
         vector = self._embed_query(asked.dense)
-        found = search.search(self.store, self.bank, self.embedder.name, asked, vector, corpus, allowed)
+        found = search.search(self.store, self.bank, self.embedder.name, asked, vector, corpus, allowed, k)
+        self._warn(found, vector)
+        if vector is not None and self._scale is not None:
+            found = replace(found, cosine=self._scale.shipped(found.cosine))
         return found, fuse.signals(asked, found)
 
     def _recall(self, query: str, k: int, where: Where | None, as_of: datetime | None) -> _Recalled:
-        found, signals = self.measure(query, where=where, as_of=as_of)
+        found, signals = self.measure(query, k, where=where, as_of=as_of)
         head = self.recipe.head(found.corpus)
         scores = fuse.score(signals, head.weights)
         whole = head.whole.at(gate.evidence(found, signals, scores))
@@ -225,12 +233,24 @@ class Memory:
             for seq, at in zip(seqs, best.tolist(), strict=True)
             if seq in around  # it may have been forgotten meanwhile
         ]
-        return _Recalled(hits, whole, whole >= head.threshold, found.allowed)
+        return _Recalled(found.query, hits, whole, whole >= head.threshold, found.allowed)
+
+    def _warn(self, found: search.Found, vector: Vector | None) -> None:
+        """Say once that a bank has no vectors of this model: it would answer, only worse, and nobody would know why."""
+        if vector is not None and len(found.cosine) and np.isnan(found.cosine).all() and not self._warned:
+            self._warned = True
+            log.warning(
+                "bank %r has no vectors of %s: lines are found by their words alone; run reindex, or name the embedder "
+                "that it was written with",
+                self.bank,
+                self.embedder.name,
+            )
 
     def _embed_query(self, text: str) -> Vector | None:
         if time.monotonic() < self._retry_at or (unspaced(text) and not self.embedder.multilingual):
             return None
         try:
+            self._scale = self._scale or measured(self.embedder)
             return self.embedder.embed_query(text)
         except FAILURES as error:
             self._rest(error)
@@ -255,11 +275,13 @@ class Memory:
         stay in view for a while (the relevance buffer), also when this query recalls nothing. Raises BadQuery.
         """
         _positive(budget, "budget")
+        if floor is not None and not (isinstance(floor, int | float) and 0 <= floor <= 1):
+            raise BadQuery(f"floor must be a relevance from 0 to 1, got {floor!r}")
         found = self._recall(query, self.recipe.hits, where, as_of)
         least = self.recipe.floor if floor is None else floor
         hits = [hit for hit in found.hits if hit.relevance >= least] if found.passes or not gated else []
         held = self._held(session, hits, found.allowed) if session is not None else []
-        return fit(hits, held, budget, count, found.relevance)
+        return fit(hits, held, budget, count, found.relevance, found.query.terms)
 
     def _shown(self, seqs: Sequence[int], allowed: Seqs | None) -> list[Line]:
         """These lines, as far as the filter allows: a neighbour must not tell what the line itself could not."""

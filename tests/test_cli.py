@@ -218,7 +218,7 @@ def test_a_context_keeps_to_its_budget_and_says_what_was_cut(alice: Cli, budget:
 
 
 def test_what_is_not_relevant_leaves_the_context_empty(alice: Cli) -> None:
-    found = alice("context", "zzz qqq", "-b", "alice")
+    found = alice("context", "Who ever invented lawnmowers?", "-b", "alice")
     assert found.stdout == ""
     assert found.exit_code == 0
 

@@ -377,6 +377,12 @@ def test_a_budget_must_be_a_whole_number_from_one(zoo: Memory, budget: Any) -> N
         zoo.context("giraffe", budget)
 
 
+@pytest.mark.parametrize("floor", ["x", -0.1, 1.5, float("nan")])
+def test_a_floor_is_a_relevance(zoo: Memory, floor: Any) -> None:
+    with pytest.raises(BadQuery, match="floor must be a relevance from 0 to 1, got"):
+        zoo.context("lions", floor=floor)
+
+
 @pytest.mark.parametrize("query", [None, 7, b"giraffe", ["giraffe"]])
 def test_a_query_must_be_text(zoo: Memory, query: Any) -> None:
     with pytest.raises(BadQuery, match=f"query must be a str, got {type(query).__name__}"):
@@ -682,6 +688,18 @@ def test_reindex_gives_the_missing_vectors(tmp_path: Path, moody: Moody) -> None
         assert (memory.stats().pending, memory.stats().vectors) == (0, {"moody": 2})
         assert memory.recall("ferry to Naxos leaves at noon")[0].signals["cosine"] > 0.5
         assert memory.reindex() == 0
+
+
+def test_a_bank_without_vectors_of_the_present_model_is_warned_of_once(
+    tmp_path: Path, moody: Moody, caplog: pytest.LogCaptureFixture
+) -> None:
+    with opened(tmp_path, embedder=moody) as memory:
+        memory.observe("The ferry to Naxos leaves at noon.")
+    with opened(tmp_path, embedder=HashEmbedder()) as memory, caplog.at_level(logging.WARNING):
+        assert memory.recall("ferry")
+        assert memory.recall("Naxos")
+    assert caplog.text.count("has no vectors of hash") == 1
+    assert "run reindex" in caplog.text
 
 
 def test_reindex_says_when_the_embedder_is_still_down(tmp_path: Path, moody: Moody) -> None:

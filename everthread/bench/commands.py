@@ -12,6 +12,7 @@ import click
 
 from everthread.bench import datasets, speed
 from everthread.bench.dense import dense
+from everthread.bench.firsts import firsts
 from everthread.bench.questions import Conversation
 from everthread.bench.report import Report
 from everthread.bench.run import run
@@ -34,8 +35,11 @@ def bench() -> None:
 
 def dataset_options(command: Command) -> Command:
     """What the commands over datasets have in common."""
+    return click.argument("path", type=click.Path(path_type=Path))(report_options(command))
+
+
+def report_options(command: Command) -> Command:
     for option in (
-        click.argument("path", type=click.Path(path_type=Path)),
         click.option("--only", multiple=True, metavar="ID", help="Only this conversation. May be given again."),
         click.option("--json", "as_json", is_flag=True, help="Print JSON."),
         click.option("--plot", type=click.Path(path_type=Path), metavar="FILE", help="Draw the curves (extra: bench)."),
@@ -83,6 +87,14 @@ _dataset("locomo", "LoCoMo: two friends over months. PATH is its JSON file.")
 _dataset("realmem", "RealMem: a person and an assistant. PATH is its folder or one file.")
 _dataset("realtalk", "REALTALK: two friends, real messages. PATH is its folder or one chat.")
 _dataset("longmemeval", "LongMemEval: one question to many sessions. PATH is its JSON file.")
+
+
+@bench.command("firsts")
+@report_options
+@click.pass_context
+def firsts_(ctx: click.Context, /, only: tuple[str, ...], **options: Any) -> None:
+    """The first things people tell a bot: little banks that come with Everthread."""
+    measured(ctx, "firsts", [each for each in firsts() if not only or each.id in only], **options)
 
 
 @bench.command()

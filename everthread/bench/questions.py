@@ -29,7 +29,7 @@ class Conversation:
     """Lines with their ids, and what is asked about them.
 
     unresolved counts gold ids that name no line, split those that had to be mended to be read, left_out the questions
-    without any gold line.
+    without any gold line. strange are questions that it can't answer, where the dataset has such.
     """
 
     id: str
@@ -40,6 +40,7 @@ class Conversation:
     unresolved: int = 0
     split: int = 0
     left_out: int = 0
+    strange: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)

@@ -118,7 +118,7 @@ class Report:
         if self.false_injection is not None:
             wrong = self.false_injection
             figures = f"{_percent(wrong.unchanged):.2f} %, and {_percent(wrong.mapped):.2f} % with that bank's names"
-            notes.insert(3, f"false injection  {figures}, of the questions asked of another bank")
+            notes.insert(3, f"false injection  {figures}, of the questions that a bank can't answer")
         return notes
 
     def _draw_recall(self, axes: Any) -> None:

@@ -102,8 +102,10 @@ class _Count:
     """Tells how far the asking has come."""
 
     def __init__(self, conversations: Sequence[Conversation], progress: Progress | None) -> None:
-        questions = sum(len(conversation.questions) for conversation in conversations)
-        self._all = questions * (2 if len(conversations) > 1 else 1)
+        befores = [conversations[at - 1] for at in range(len(conversations))]
+        self._all = sum(
+            len(own.questions) + len(_strange(own, before)) for own, before in zip(conversations, befores, strict=True)
+        )
         self._done, self._progress = 0, progress
 
     def __call__(self, results: Iterable[T]) -> Iterator[T]:
@@ -158,15 +160,19 @@ def _answer(bank: Memory, question: Question, ids: Mapping[str, str]) -> Asked:
 
 
 def _stray(conversations: Sequence[Conversation], banks: Sequence[Memory]) -> Iterator[Strayed]:
-    """Each conversation's questions, asked of the next one's bank."""
-    if len(conversations) < 2:
-        return
-    for at, own in enumerate(conversations):
-        other = (at + 1) % len(conversations)
-        for question in own.questions:
-            mapped = renamed(question.text, own.speakers, conversations[other].speakers)
-            unchanged = banks[other].context(question.text, BUDGETS[0])
-            yield Strayed(unchanged, banks[other].context(mapped, BUDGETS[0]))
+    """Questions that a bank can't answer: those that the dataset has for it, or else those of the conversation before,
+    as they are and with the bank's names in them."""
+    for at, (own, bank) in enumerate(zip(conversations, banks, strict=True)):
+        for text, mapped in _strange(own, conversations[at - 1]):
+            unchanged = bank.context(text, BUDGETS[0])
+            yield Strayed(unchanged, bank.context(mapped, BUDGETS[0]) if mapped != text else unchanged)
+
+
+def _strange(own: Conversation, before: Conversation) -> list[tuple[str, str]]:
+    if own.strange:
+        return [(text, text) for text in own.strange]
+    others = before.questions if before is not own else ()
+    return [(question.text, renamed(question.text, before.speakers, own.speakers)) for question in others]
 
 
 def _report(

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from everthread import open as opening
+from everthread.bench.firsts import answered, firsts
 from everthread.bench.fit import Example, fit, logistic, pruned
 from everthread.bench.metrics import KS
 from everthread.bench.questions import Conversation, Question
@@ -27,11 +28,14 @@ from everthread.errors import BadInput
 from everthread.memory import Memory
 from everthread.models.embed import Embedder
 from everthread.recall import gate
-from everthread.recall.fuse import SIGNALS
 
 KEPT = 0.95  # of the questions that a bank can answer, how many the gate must let through
 OTHERS = 4  # strangers' banks that each conversation's questions are asked of
-TINY = 4  # of every so many questions, one is also put to a bank of three lines
+SMALL = 4  # of every so many questions, one is also put to a small bank
+SIZES = (3, 10, 30, 100)  # lines of the small banks, in turn
+# In a small bank the gate is to let in a stranger's question rather less often than to keep an own one: its own
+# questions count for so much less than strangers'.
+CAREFUL = 0.3
 MIXED = 0.4  # of the weight of all questions, what those of the mixed-in conversations have
 FRIENDS = (
     *("cosine", "cosine_near", "bm25_window", "bm25_session", "share", "asks", "length", "speaker"),
@@ -41,10 +45,12 @@ ASSISTANT = (
     *("cosine", "cosine_near", "cosine_session", "bm25_window", "bm25_session", "asks", "length", "person"),
     *("day", "month", "time"),
 )
-RIDGES = {FRIENDS: 0.03, ASSISTANT: 0.1}
+RIDGE = 0.03
+RIDGE_ASSISTANT = 0.1
 ROUGH = {"cosine": 8.0, "bm25_window": 0.4}  # the score by which negatives are chosen: a plain hybrid
 
 Floats = npt.NDArray[np.float64]
+COUNTS = {"full": 1.0, "small": 0.5, "first": 1.0}  # what the questions to banks of each size weigh in the gate
 CURVE = (0.99, 0.97, 0.95, 0.93, 0.9, 0.85, 0.8)
 
 
@@ -55,10 +61,10 @@ class Put:
     asker: str
     bank: str
     kind: str  # own, unchanged or mapped
+    size: str  # of the bank: full; small, a part of a conversation; first, one of the `firsts`
     gold: int  # lines that answer it, candidates or not
     example: Example
     evidence: Mapping[str, float]
-    tiny: bool  # the bank has three lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +93,7 @@ class Weighed:
     questions: int
     recall: Mapping[int, float]  # k -> share, each conversation left out in turn
     curve: Sequence[Point]  # likewise
-    tiny: Point  # at the threshold, in banks of three lines
+    small: Mapping[str, Point]  # at the threshold, in small banks
 
     def json(self) -> dict[str, Any]:
         return {
@@ -95,7 +101,7 @@ class Weighed:
                 "questions": self.questions,
                 "recall": {str(k): round(100 * value, 2) for k, value in self.recall.items()},
                 "gate": [point.json() for point in self.curve],
-                "gate_in_three_lines": self.tiny.json(),
+                "gate_in_small_banks": {name: point.json() for name, point in self.small.items()},
             },
             "head": {"weights": self.weights, "whole": self.whole, "hit": self.hit, "threshold": self.threshold},
         }
@@ -106,7 +112,7 @@ class Weighed:
             [
                 f"each conversation left out in turn, {self.questions} questions: {recall}",
                 *(f"  gate {point.text()}" for point in self.curve),
-                f"  in banks of three lines, at the threshold: {self.tiny.text()}",
+                *(f"  in {name}, at the threshold: {point.text()}" for name, point in self.small.items()),
                 "fitted on all:",
                 json.dumps(self.json()["head"], indent=2),
             ]
@@ -125,16 +131,20 @@ def weigh(
     """
     if len(conversations) < 3:
         raise BadInput(f"fitting needs at least three conversations, got {len(conversations)}; one is left out in turn")
-    names = ASSISTANT if any(line.role == "assistant" for each in conversations for line in each.lines) else FRIENDS
+    assistant = any(line.role == "assistant" for each in conversations for line in each.lines)
+    names, ridge = (ASSISTANT, RIDGE_ASSISTANT) if assistant else (FRIENDS, RIDGE)
     model = opening.embedder(embedder)
     puts = list(_put(conversations, model, names))
-    extra = [put.example for put in _put(mixed, model, names, strangers=False) if not put.tiny]
-    own = [put for put in puts if put.kind == "own" and not put.tiny]
-    held = {each.id: _head(_without(puts, each.id), extra, RIDGES[names]) for each in conversations}
+    little = list(_put_firsts(model, names, assistant))
+    extra = [put.example for put in _put(mixed, model, names, strangers=False)]
+    own = [put for put in puts if put.kind == "own" and put.size == "full"]
+    held = {each.id: _head(_without(puts, each.id) + little, extra, ridge) for each in conversations}
     ranks = [(_ranks(put.example, held[put.bank].weights), put.gold) for put in own]
-    chances = {tiny: _chances([put for put in puts if put.tiny == tiny], held) for tiny in (False, True)}
-    threshold = float(np.quantile(chances[False]["own"], 1 - KEPT))
-    final = _head(puts, extra, RIDGES[names])
+    final = _head(puts + little, extra, ridge)
+    for name in {put.bank for put in little}:  # these have no part in the weights, only in the curve
+        held[name] = replace(final, whole=_whole(puts + _without(little, name), final.weights))
+    chances = {size: _chances([put for put in puts + little if put.size == size], held) for size in COUNTS}
+    threshold = float(np.quantile(chances["full"]["own"], 1 - KEPT))
     return Weighed(
         weights=dict(zip(names, _rounded(final.weights), strict=True)),
         whole=dict(zip(("bias", *gate.EVIDENCE), _rounded(final.whole), strict=True)),
@@ -142,8 +152,11 @@ def weigh(
         threshold=round(threshold, 3),
         questions=len(own),
         recall={k: float(np.mean([(rank < k).sum() / gold for rank, gold in ranks])) for k in KS},
-        curve=[_point(chances[False], float(np.quantile(chances[False]["own"], 1 - kept))) for kept in CURVE],
-        tiny=_point(chances[True], threshold),
+        curve=[_point(chances["full"], float(np.quantile(chances["full"]["own"], 1 - kept))) for kept in CURVE],
+        small={
+            f"parts of {' to '.join(map(str, SIZES[:: len(SIZES) - 1]))} lines": _point(chances["small"], threshold),
+            "the first things people tell": _point(chances["first"], threshold),
+        },
     )
 
 
@@ -153,7 +166,7 @@ def weigh(
 def _put(
     conversations: Sequence[Conversation], model: Embedder, names: Sequence[str], strangers: bool = True
 ) -> Iterator[Put]:
-    """Every question to its own bank, when its time has come, and then to strangers'; some to banks of three lines."""
+    """Every question to its own bank, when its time has come, and then to strangers'; some to small banks."""
     with tempfile.TemporaryDirectory(prefix="everthread-fit-") as folder:
         store = opening.store(Path(folder))
         banks = [Memory(each.id, store, model, opening.recipe("default")) for each in conversations]
@@ -165,7 +178,7 @@ def _put(
                 yield from _strange(conversation, conversations[other], banks[other], names)
             if strangers:
                 other = (at + 1) % len(conversations)
-                yield from _tiny(conversation, conversations[other], banks[other], names)
+                yield from _small(conversation, conversations[other], banks[other], names)
         store.close()
 
 
@@ -188,17 +201,33 @@ def _strange(own: Conversation, other: Conversation, bank: Memory, names: Sequen
             yield _measured(own.id, bank, kind, text, (), names)
 
 
-def _tiny(own: Conversation, other: Conversation, bank: Memory, names: Sequence[str]) -> Iterator[Put]:
-    """Banks of three lines: a gold line between its neighbours, asked its own question and a stranger's."""
-    for number, (question, odd) in enumerate(zip(own.questions[::TINY], other.questions[::TINY], strict=False)):
-        at = own.ids.index(min(question.gold))
+def _small(own: Conversation, other: Conversation, bank: Memory, names: Sequence[str]) -> Iterator[Put]:
+    """Parts of a conversation around a gold line, asked its own question and a stranger's."""
+    for number, (question, odd) in enumerate(zip(own.questions[::SMALL], other.questions[::SMALL], strict=False)):
+        size, at = SIZES[number % len(SIZES)], own.ids.index(min(question.gold))
+        part = slice(max(0, at - size // 2), max(0, at - size // 2) + size)
         little = Memory(f"{own.id}/{number}", bank.store, bank.embedder, bank.recipe)
-        kept = little.observe_many(own.lines[max(0, at - 1) : at + 2])
-        seqs = [line.seq for line in kept if line.key in {own.lines[own.ids.index(id)].key for id in question.gold}]
+        kept = zip(own.ids[part], little.observe_many(own.lines[part]), strict=True)
+        seqs = [line.seq for id, line in kept if id in question.gold]
         put = _measured(own.id, little, "own", question.text, seqs, names)
-        yield replace(put, bank=own.id, tiny=True)
+        yield replace(put, bank=own.id, size="small")
         for kind, text in _strangely(odd.text, other, own):
-            yield replace(_measured(other.id, little, kind, text, (), names), bank=own.id, tiny=True)
+            yield replace(_measured(other.id, little, kind, text, (), names), bank=own.id, size="small")
+
+
+def _put_firsts(model: Embedder, names: Sequence[str], assistant: bool) -> Iterator[Put]:
+    with tempfile.TemporaryDirectory(prefix="everthread-fit-") as folder:
+        store = opening.store(Path(folder))
+        for each in firsts():
+            told = answered(each) if assistant else each
+            bank = Memory(each.id, store, model, opening.recipe("default"))
+            seqs = dict(zip(told.ids, (line.seq for line in bank.observe_many(told.lines)), strict=True))
+            for question in told.questions:
+                gold = [seqs[id] for id in question.gold]
+                yield replace(_measured(each.id, bank, "own", question.text, gold, names), size="first")
+            for text in told.strange:
+                yield replace(_measured("a stranger", bank, "unchanged", text, (), names), size="first")
+        store.close()
 
 
 def _strangely(text: str, own: Conversation, other: Conversation) -> tuple[tuple[str, str], tuple[str, str]]:
@@ -212,7 +241,7 @@ def _measured(asker: str, bank: Memory, kind: str, text: str, gold: Sequence[int
     rough = np.array([ROUGH.get(name, 0.0) for name in names])
     evidence = gate.evidence(found, signals, np.zeros(len(matrix), np.float32))
     example = pruned(Example(bank.bank, matrix, np.flatnonzero(np.isin(found.seqs, gold))), rough)
-    return Put(asker, bank.bank, kind, len(gold), example, evidence, tiny=False)
+    return Put(asker, bank.bank, kind, "full", len(gold), example, evidence)
 
 
 # ----------------------------------------------------------------------- fitting
@@ -232,27 +261,40 @@ def _without(puts: Sequence[Put], name: str) -> list[Put]:
 
 def _head(puts: Sequence[Put], extra: Sequence[Example], ridge: float) -> _Head:
     """The numbers that these questions give."""
-    big = [put for put in puts if put.kind == "own" and not put.tiny and len(put.example.gold)]
+    big = [put.example for put in puts if put.kind == "own" and put.size == "full" and len(put.example.gold)]
     share = MIXED / (1 - MIXED) * len(big) / max(len(extra), 1)
     joined = [replace(example, importance=share) for example in extra if len(example.gold)]
-    weights = fit([put.example for put in big] + joined, ridge)
+    weights = fit(big + joined, ridge)
+    shares = np.concatenate([gate.log_share(example.signals @ weights) for example in big])
+    gold = np.concatenate([_is_gold(example) for example in big])
+    bias, slope = logistic(shares[:, None], gold, np.ones(len(shares)))
+    return _Head(weights, _whole(puts, weights), np.array([bias, *slope]))
+
+
+def _whole(puts: Sequence[Put], weights: Floats) -> Floats:
+    """(1 + E,) the curve of the gate, bias first. Own and strangers' questions weigh the same in all, and so do the
+    two kinds of strangers'; in small banks, see CAREFUL."""
+    counts = Counter((put.kind, put.size) for put in puts)
+    kinds = Counter(size for kind, size in counts if kind != "own")
+    careful = {size: 1.0 if size == "full" else CAREFUL for size in COUNTS}
+
+    def weight(put: Put) -> float:
+        odds = careful[put.size] if put.kind == "own" else 1 / kinds[put.size]
+        return 2 * COUNTS[put.size] * odds / (1 + careful[put.size]) / counts[put.kind, put.size]
+
     own = np.array([put.kind == "own" for put in puts])
-    # Own and strangers' questions weigh the same in all, so do the two kinds of strangers', and tiny banks a third.
-    counts = Counter((put.kind, put.tiny) for put in puts)
-    weight = [(2.0 if put.kind == "own" else 1.0) / counts[put.kind, put.tiny] / (2 if put.tiny else 1) for put in puts]
-    bias, slope = logistic(np.array([_evidence(put, weights) for put in puts]), own, np.array(weight))
-    shares = np.concatenate([gate.log_share(put.example.signals @ weights) for put in big])
-    gold = np.concatenate([_is_gold(put.example) for put in big])
-    hit_bias, hit_slope = logistic(shares[:, None], gold, np.ones(len(shares)))
-    return _Head(weights, np.array([bias, *slope]), np.array([hit_bias, *hit_slope]))
+    evidence = np.array([_evidence(put, weights) for put in puts])
+    bias, slope = logistic(evidence, own, np.array([weight(put) for put in puts]))
+    return np.array([bias, *slope])
 
 
 def _evidence(put: Put, weights: Floats) -> list[float]:
     top = float((put.example.signals @ weights).max())
-    return [top if name == "top" else put.evidence[name] for name in gate.EVIDENCE]
+    found = {**put.evidence, "top": top, "small_top": put.evidence["small"] * top}
+    return [found[name] for name in gate.EVIDENCE]
 
 
-def _whole(put: Put, head: _Head) -> float:
+def _chance(put: Put, head: _Head) -> float:
     return float(1 / (1 + np.exp(-(head.whole[0] + head.whole[1:] @ np.array(_evidence(put, head.weights))))))
 
 
@@ -267,8 +309,12 @@ def _ranks(example: Example, weights: Floats) -> npt.NDArray[np.intp]:
 
 
 def _chances(puts: Sequence[Put], held: Mapping[str, _Head]) -> dict[str, Floats]:
-    kinds = ("own", "unchanged", "mapped")
-    return {kind: np.array([_whole(put, held[put.bank]) for put in puts if put.kind == kind]) for kind in kinds}
+    """By kind. Questions that name nobody are the same with another's names."""
+    own, unchanged, mapped = (
+        np.array([_chance(put, held[put.bank]) for put in puts if put.kind == kind])
+        for kind in ("own", "unchanged", "mapped")
+    )
+    return {"own": own, "unchanged": unchanged, "mapped": mapped if len(mapped) else unchanged}
 
 
 def _point(chances: Mapping[str, Floats], threshold: float) -> Point:
@@ -277,6 +323,3 @@ def _point(chances: Mapping[str, Floats], threshold: float) -> Point:
 
 def _rounded(values: Floats) -> list[float]:
     return [round(float(value), 4) for value in values]
-
-
-assert set(FRIENDS + ASSISTANT) <= set(SIGNALS)

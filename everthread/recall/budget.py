@@ -2,24 +2,39 @@
 
 The order of choice: the hits themselves, best first; then the neighbours of the hits, best hit first; then what the
 relevance buffer still holds, newest first. Only whole lines are taken. A line too long for the room that is left is
-passed over, and shorter ones behind it still come in. The result is laid out in the order in which lines were said.
+passed over, and shorter ones behind it still come in; of a hit that would fill the whole budget an excerpt is shown.
+The result is laid out in the order in which lines were said.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 
 from everthread.prompt.layout import GAP, heading, layout, sentence
 from everthread.prompt.tokens import Counter
+from everthread.recall.excerpt import excerpt
 from everthread.types import Context, Hit, Line
 
+EXCERPT = 0.5  # of the budget, the most that an excerpt takes
 
-def fit(hits: Sequence[Hit], held: Iterable[Line], budget: int, count: Counter, relevance: float) -> Context:
-    """The context of these hits (best first) and the lines of the buffer, at most `budget` tokens by `count`."""
+
+def fit(
+    hits: Sequence[Hit],
+    held: Iterable[Line],
+    budget: int,
+    count: Counter,
+    relevance: float,
+    wanted: Collection[str] = (),
+) -> Context:
+    """The context of these hits (best first) and the lines of the buffer, at most `budget` tokens by `count`.
+
+    wanted are the terms of the question, by which an excerpt is chosen.
+    """
     chosen: dict[int, Line] = {}
     spent = 0
     days: set[tuple[str, str]] = set()
-    for line in _wanted(hits, held):
+    for line in _wanted([_shortened(hit, wanted, budget, count) for hit in hits], held):
         if line.seq in chosen:
             continue
         cost = _cost(line, days, count)
@@ -35,6 +50,18 @@ def fit(hits: Sequence[Hit], held: Iterable[Line], budget: int, count: Counter, 
     kept = tuple(hit for hit in hits if hit.line.seq in chosen)
     cut = tuple(hit for hit in hits if hit.line.seq not in chosen)
     return Context(text, count(text) if text else 0, lines, kept, cut, relevance)
+
+
+def _shortened(hit: Hit, wanted: Collection[str], budget: int, count: Counter) -> Hit:
+    """The hit, with an excerpt for its line where that would not even fit alone."""
+    if _cost(hit.line, set(), count) <= budget:
+        return hit
+
+    def fits(text: str) -> bool:
+        return _cost(replace(hit.line, text=text), set(), count) <= EXCERPT * budget
+
+    text = excerpt(hit.line.text, wanted, fits)
+    return hit if text is None else replace(hit, line=replace(hit.line, text=text))
 
 
 def _wanted(hits: Sequence[Hit], held: Iterable[Line]) -> Iterable[Line]:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from everthread.observe.units import ASKS, ENDS_ASKING, TELLS_TIME
+from everthread.observe.units import ASKS, ENDS_ASKING, ONLY_ASKS, TELLS_TIME
 from everthread.recall.bm25 import idf, saturation
 from everthread.recall.rewrite import Date, Query
 from everthread.recall.search import AFTER, BEFORE, WINDOW, Found
@@ -28,6 +28,7 @@ SIGNALS = (
     "bm25_session",  # over the whole session; likewise
     "share",  # of the question's idf mass, what stands in the line itself
     "share_window",  # and in its window; for the gate
+    "echo",  # the line only asks, about the same as the question: it was asked before, and tells nothing
     "asks",  # the line holds a question
     "length",  # log of one more than its terms
     "speaker",  # +1 said by the only speaker named in the question, -1 by another one
@@ -37,6 +38,7 @@ SIGNALS = (
     "answers",  # the line before it, in the session, ends in a question
     "time",  # the question wants a time and the line tells one
 )
+ECHO = 0.5  # of a line's terms, how many stand in the question that it echoes
 UNKNOWN_COSINE = 0.2  # stands in for a line without a vector: about the mean cosine of a question to any line
 
 
@@ -111,7 +113,7 @@ def _words(found: Found, near: _Neighbours) -> Signals:
     mean_window = corpus.mean(corpus.terms) + (len(WINDOW) - 1) * corpus.mean(corpus.head_terms)
     inverse = np.searchsorted(rows.sessions[:, 0], rows.lines["session"][at])
     _, first, last, session_length = rows.sessions.T  # (S,) each
-    window, share, share_window = (np.zeros(len(at), np.float32) for _ in range(3))
+    window, share, share_window, own = (np.zeros(len(at), np.float32) for _ in range(4))
     session = np.zeros(len(rows.sessions), np.float32)
     scratch = np.zeros(len(rows.lines) + 1, np.float32), np.zeros(len(rows.lines) + 1, np.float32)
     mass = 1e-9
@@ -124,14 +126,17 @@ def _words(found: Found, near: _Neighbours) -> Signals:
         tf_window = _in_window(steps, tf, head, WINDOW)
         window += weight * saturation(tf_window, length, mean_window)
         share += weight * (tf[at] > 0)
+        own += tf[at]
         share_window += weight * (tf_window > 0)
         total = _in_sessions(posting, first, last)
         session += weight * saturation(total, session_length, corpus.terms / max(corpus.sessions, 1))
+    only_asks = (rows.lines["marks"][at] & ONLY_ASKS) > 0
     return {
         "bm25_window": window / np.sqrt(mass),
         "bm25_session": session[inverse] / np.sqrt(mass),
         "share": share / mass,
         "share_window": share_window / mass,
+        "echo": (only_asks & (own >= ECHO * rows.lines["length"][at])).astype(np.float32),
     }
 
 

@@ -1,6 +1,6 @@
 """Is anything relevant? From raw signals to a calibrated relevance in 0..1. Pure.
 
-Two logistic curves. One judges the query as a whole from four absolute pieces of evidence, so that a question about
+Two logistic curves. One judges the query as a whole from absolute pieces of evidence, so that a question about
 what was never said injects nothing, even when some line must come first; a context asks it. The other gives each hit
 its chance to bear on the query. Both are fitted by `everthread bench fit`.
 """
@@ -21,9 +21,12 @@ Floats = npt.NDArray[np.float32]
 
 EVIDENCE = (
     "match",  # the greatest cosine x idf share of the window: near in meaning and in words at the same place
+    "cosine",  # the greatest cosine, whatever the words
     "top",  # the best score
     "stranger",  # the question names someone or something that never occurs in the bank
-    "size",  # log of the lines over FULL, at most 0: the best of three lines is no better than it looks
+    "small",  # how far the bank is from FULL, on a log scale: 1 for a bank of one line, 0 for a full one
+    "small_cosine",  # the greatest cosine x small: among few lines even a faint likeness tells
+    "small_top",  # the best score x small
 )
 FULL = 500  # lines; from here on a bank has something near to any question
 
@@ -41,12 +44,20 @@ class Curve:
 
 
 def evidence(found: Found, values: Signals, scores: Floats) -> dict[str, float]:
-    """What speaks for and against the bank knowing anything of the question."""
+    """What speaks for and against the bank knowing anything of the question. A line that only asks the same is no
+    evidence of an answer."""
+    told = values["echo"] == 0
+    cosine = float(values["cosine"][told].max(initial=0.0))
+    top = float(scores[told].max()) if told.any() else 0.0
+    small = 1 - math.log(min(max(found.corpus.lines, 1), FULL)) / math.log(FULL)
     return {
-        "match": float((values["cosine"] * values["share_window"]).max(initial=0.0)),
-        "top": float(scores.max()) if len(scores) else 0.0,
+        "match": float((values["cosine"] * values["share_window"])[told].max(initial=0.0)),
+        "cosine": cosine,
+        "top": top,
         "stranger": float(stranger(found)),
-        "size": math.log(min(max(found.corpus.lines, 1), FULL) / FULL),
+        "small": small,
+        "small_cosine": small * cosine,
+        "small_top": small * top,
     }
 
 

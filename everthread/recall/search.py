@@ -20,8 +20,8 @@ from everthread.types import Seqs, Vector
 Floats = npt.NDArray[np.float32]
 
 EVERY = 1200  # lines; a bank of at most so many is scored whole
-DENSE = 400  # candidates by meaning
-LEXICAL = 400  # candidates by words
+DENSE = 400  # candidates by meaning; as many as are asked for, where that is more
+LEXICAL = 400  # candidates by words; likewise
 TERMS = 24  # of a long query only the rarest count; between 12 and 40 nothing changed but the time
 RECORDS = 400_000  # word records read for one query; the commonest terms are left out first, they tell least
 
@@ -48,9 +48,16 @@ class Found:
 
 
 def search(
-    store: Store, bank: str, model: str, query: Query, vector: Vector | None, corpus: Corpus, allowed: Seqs | None
+    store: Store,
+    bank: str,
+    model: str,
+    query: Query,
+    vector: Vector | None,
+    corpus: Corpus,
+    allowed: Seqs | None,
+    k: int = 0,
 ) -> Found:
-    """The candidates for a query: all lines of a small bank, else the nearest by meaning and by words."""
+    """The candidates for a query: all lines of a small bank, else the nearest by meaning and by words, k of each."""
     last = corpus.last_seq  # what was said since the statistics were read waits for the next query
     postings = {
         term: _until(last, posting) for term, posting in store.postings(bank, query.terms, TERMS, RECORDS).items()
@@ -58,8 +65,8 @@ def search(
     if corpus.last_seq <= EVERY:
         chosen = np.arange(1, last + 1) if allowed is None else allowed
     else:
-        dense = np.empty(0, np.int64) if vector is None else store.nearest(bank, model, vector, DENSE, allowed)
-        chosen = np.union1d(dense, by_words(postings, corpus, allowed))
+        dense = np.empty(0, np.int64) if vector is None else store.nearest(bank, model, vector, max(DENSE, k), allowed)
+        chosen = np.union1d(dense, by_words(postings, corpus, allowed, max(LEXICAL, k)))
     chosen = chosen[chosen <= last]
     rows = store.rows(bank, windows(chosen, last))
     at = np.flatnonzero(np.isin(rows.seq, chosen, assume_unique=True))
@@ -73,8 +80,8 @@ def _until(last: int, posting: Postings) -> Postings:
     return Postings(posting.df, posting.records[: np.searchsorted(posting.records["seq"], last, "right")])
 
 
-def by_words(postings: Mapping[str, Postings], corpus: Corpus, allowed: Seqs | None) -> Seqs:
-    """The LEXICAL lines in whose windows the shared terms weigh most, ascending."""
+def by_words(postings: Mapping[str, Postings], corpus: Corpus, allowed: Seqs | None, most: int) -> Seqs:
+    """The `most` lines in whose windows the shared terms weigh most, ascending."""
     weight = np.zeros(corpus.last_seq + 1 + BEFORE + AFTER, np.float32)  # by seq
     for posting in postings.values():
         weight[posting.records["seq"]] += idf(posting.df, corpus.lines) * saturation(posting.records["tf"])
@@ -83,14 +90,14 @@ def by_words(postings: Mapping[str, Postings], corpus: Corpus, allowed: Seqs | N
         for step in WINDOW:
             reach[np.clip(allowed + step, 0, len(weight) - 1)] = True
         weight[~reach] = 0
-    found = best(np.flatnonzero(weight), weight, LEXICAL)
+    found = best(np.flatnonzero(weight), weight, most)
     near = np.unique(np.concatenate([found + step for step in range(-AFTER, BEFORE + 1)]))
     near = near[(near >= 1) & (near <= corpus.last_seq)]
     if allowed is not None:
         near = np.intersect1d(near, allowed)
     around = np.zeros(len(weight), np.float32)
     around[near] = sum(weight[near + step] * factor for step, factor in WINDOW.items())
-    return np.sort(best(near, around, LEXICAL))
+    return np.sort(best(near, around, most))
 
 
 def best(seqs: Seqs, weight: Floats, most: int) -> Seqs:

@@ -86,8 +86,12 @@ def _without_accents(word: str) -> str:
 
 
 def unspaced(text: str) -> bool:
-    """Whether any character belongs to a script without spaces, which the shipped English model can't read."""
-    return _UNSPACED.search(text) is not None
+    """Whether most of a text is in a script without spaces, which the shipped English model can't read.
+
+    A character of such a script counts as much as a word of another: a name or an emoticon does not decide.
+    """
+    found = len(_UNSPACED.findall(text))
+    return found > 0 and 2 * found > sum(len(word) if _UNSPACED.match(word) else 1 for word in _WORD.findall(text))
 
 
 def tokens(text: str) -> list[str]:

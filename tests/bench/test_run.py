@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
@@ -72,6 +73,15 @@ def test_a_question_does_not_see_what_was_said_after_it() -> None:
 def test_one_conversation_alone_has_no_false_injection() -> None:
     report = run([HARBOUR], dataset="sample", embedder="hash")
     assert report.false_injection is None
+
+
+def test_questions_that_the_dataset_knows_to_be_strange_are_asked_of_their_own_bank() -> None:
+    odd = replace(HARBOUR, strange=("Who sold the greyhound?", "good morning"))
+    told: list[tuple[int, int]] = []
+    report = run([odd], dataset="sample", embedder="hash", progress=lambda *step: told.append(step))
+    assert told[-1] == (3, 3)
+    assert report.false_injection
+    assert report.false_injection.unchanged == report.false_injection.mapped
 
 
 def test_without_questions_there_is_nothing_to_measure() -> None:

@@ -81,7 +81,8 @@ def test_a_gate_that_keeps_less_lets_in_less(weighed: Weighed) -> None:
         assert laxer.kept >= stricter.kept
         assert laxer.unchanged >= stricter.unchanged
         assert laxer.mapped >= stricter.mapped
-    assert all(0 <= share <= 1 for share in (weighed.tiny.kept, weighed.tiny.unchanged, weighed.tiny.mapped))
+    for point in weighed.small.values():
+        assert all(0 <= share <= 1 for share in (point.kept, point.unchanged, point.mapped))
 
 
 def test_the_figures_come_as_json_and_as_text(weighed: Weighed) -> None:
@@ -112,5 +113,5 @@ def test_fewer_than_three_conversations_can_not_be_left_out_in_turn(few: Sequenc
 def test_a_conversation_is_left_out_as_asker_and_as_bank() -> None:
     nothing = Example("", np.zeros((1, 1), np.float32), np.zeros(0, np.intp))
     pairs = [("a", "a"), ("a", "b"), ("b", "a"), ("b", "b"), ("b", "c")]
-    puts = [Put(asker, bank, "own", 0, nothing, {}, tiny=False) for asker, bank in pairs]
+    puts = [Put(asker, bank, "own", "full", 0, nothing, {}) for asker, bank in pairs]
     assert [(put.asker, put.bank) for put in _without(puts, "a")] == [("b", "b"), ("b", "c")]

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread.observe.units import ASKS, ENDS_ASKING, PIECE, PIECES, TELLS_TIME, marks, pieces
+from everthread.observe.units import ASKS, ENDS_ASKING, ONLY_ASKS, PIECE, PIECES, TELLS_TIME, marks, pieces
 
 TEXTS = st.text("ab. ?\n。é", max_size=4 * PIECE)
 
@@ -38,12 +38,16 @@ def test_of_an_endless_text_only_the_beginning_is_embedded() -> None:
 @pytest.mark.parametrize(
     ("text", "bits"),
     [
-        ("How are you?", ASKS | ENDS_ASKING),
+        ("How are you?", ASKS | ENDS_ASKING | ONLY_ASKS),
         ("你好吗？ ", ASKS | ENDS_ASKING),
         ("Why? Because.", ASKS),
         ("I moved last Tuesday.", TELLS_TIME),
         ("我昨天搬家了", TELLS_TIME),
-        ("Did you see her yesterday?", ASKS | ENDS_ASKING | TELLS_TIME),
+        ("Did you see her yesterday?", ASKS | ENDS_ASKING | ONLY_ASKS | TELLS_TIME),
+        ("so what is my dog called", ONLY_ASKS),
+        ("I have a dog now. What is it called?", ASKS | ENDS_ASKING),
+        ("I adopted a dog, isn't that great?", ASKS | ENDS_ASKING),
+        ("Whatever you say.", 0),
         ("The monthly marching band plays.", 0),
     ],
 )

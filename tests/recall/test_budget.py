@@ -113,3 +113,15 @@ def test_a_counter_that_counts_even_the_empty_text_leaves_the_context_empty(fram
     found = fit([hit(line(1))], [], 1, frame, 0.5)
     assert (found.text, found.tokens, found.lines) == ("", 0, ())
     assert len(found.cut) == 1
+
+
+def test_of_a_line_longer_than_the_budget_the_part_that_bears_on_the_question_is_shown() -> None:
+    article = "The harvest was poor. " * 200 + "Our heron has a broken wing. " + "It rained again. " * 200
+    hits = [hit(line(1, article, "s", "Ann")), hit(line(2, "It rains.", "s", "Bob"))]
+    found = fit(hits, [], 100, estimate, 0.5, ["heron", "wing"])
+    assert "Ann: … " in found.text
+    assert "Our heron has a broken wing." in found.text
+    assert "Bob: It rains." in found.text
+    assert found.tokens <= 100
+    assert found.hits == tuple(hits)
+    assert found.cut == ()

@@ -19,7 +19,8 @@ from made import BEGUN, remembered
 
 from everthread.memory import Memory
 from everthread.models.fakes import HashEmbedder
-from everthread.observe.units import TELLS_TIME, marks, pieces
+from everthread.models.scale import measured as scale_of
+from everthread.observe.units import ONLY_ASKS, TELLS_TIME, marks, pieces
 from everthread.recall import fuse
 from everthread.recall.rewrite import Query, rewrite
 from everthread.recall.search import Found
@@ -27,7 +28,7 @@ from everthread.stores import text
 from everthread.stores.text import HEAD
 from everthread.types import Line, NewLine
 
-WORDS = "fern garden the lighthouse ferry yesterday we 蕨类植物 May kite? running ran Ann's bread-knife".split()
+WORDS = "where fern garden the lighthouse ferry yesterday we 蕨类植物 May kite? running ran Ann's bread-knife".split()
 NAMES = {"Ann": "user", "Bob": "user", "Bot": "assistant"}
 DATES = ("", "on 6 May", "on May 7th, 2024", "in May 2023", "in June", "2024-05-08")
 
@@ -49,7 +50,8 @@ def terms(said: str) -> tuple[str, ...]:
 @cache
 def cosine(said: str, asked: str) -> float:
     model = Polyglot()
-    return float((model.embed(pieces(said)) @ model.embed_query(asked)).max())
+    raw = (model.embed(pieces(said)) @ model.embed_query(asked)).max()
+    return float(scale_of(model).shipped(raw))
 
 
 @dataclass(frozen=True)
@@ -80,8 +82,13 @@ class Naive:
             "month": self.said_on(line, day=False),
             "answers": float(asked is not None and asked.text.endswith("?")),
             "time": float(self.query.wants_time and marks(line.text) & TELLS_TIME > 0),
+            "echo": self.echo(line),
             "age": -math.log(1 + self.last_session - int(line.session[1:])),
         }
+
+    def echo(self, line: Line) -> float:
+        shared = sum(term in self.query.terms for term in terms(line.text))
+        return float(marks(line.text) & ONLY_ASKS > 0 and shared >= len(terms(line.text)) / 2)
 
     def neighbour(self, line: Line, step: int) -> Line | None:
         near = [other for other in self.lines if other.seq == line.seq + step and other.session == line.session]

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from made import remembered
 
-from everthread.recall.gate import EVIDENCE, Curve, chances, evidence, log_share, stranger
+from everthread.recall.gate import EVIDENCE, FULL, Curve, chances, evidence, log_share, stranger
 from everthread.recipes.base import Head, Recipe
 from everthread.recipes.default import DEFAULT
 from everthread.types import NewLine
@@ -91,6 +91,28 @@ def test_a_question_near_in_meaning_and_in_words_matches_more(tmp_path: Path) ->
 def test_a_stranger_is_a_name_never_heard(tmp_path: Path, question: str, strange: bool) -> None:
     with remembered(tmp_path, [NewLine("I went to Lisbon.", "Ann")]) as memory:
         assert stranger(memory.measure(question)[0]) is strange
+
+
+def test_a_line_that_only_asks_the_same_is_no_evidence(tmp_path: Path) -> None:
+    with remembered(
+        tmp_path, [NewLine("Where is the kite?", session="a"), NewLine("The ferry leaves at nine.", session="b")]
+    ) as memory:
+        found, signals = memory.measure("where is my kite")
+        seen = evidence(found, signals, np.array([7, 1], np.float32))
+        assert signals["echo"].tolist() == [1, 0]
+        assert (seen["top"], seen["match"]) == (1, 0)
+        assert seen["cosine"] == pytest.approx(max(0, signals["cosine"][1]))
+
+
+@pytest.mark.parametrize(("lines", "small"), [(1, 1.0), (FULL, 0.0), (2 * FULL, 0.0)])
+def test_a_bank_of_one_line_is_small_and_a_full_one_is_not(tmp_path: Path, lines: int, small: float) -> None:
+    with remembered(tmp_path, ["I built a kite."]) as memory:
+        found, signals = memory.measure("kite")
+        found = replace(found, corpus=replace(found.corpus, lines=lines))
+        seen = evidence(found, signals, np.ones(1, np.float32))
+        assert seen["small"] == pytest.approx(small)
+        assert seen["small_top"] == pytest.approx(small)
+        assert seen["small_cosine"] == pytest.approx(small * seen["cosine"])
 
 
 def thresholded(threshold: float) -> Recipe:

@@ -44,6 +44,10 @@ def test_a_name_that_stands_everywhere_is_no_stranger_in_a_long_question(crowded
     assert stranger(crowded.measure("tell me of the pizza in Reykjavik")[0])
 
 
+def test_as_many_come_as_are_asked_for(crowded: Memory) -> None:
+    assert len(crowded.recall("pizza", EVERY + 200)) == EVERY + 200
+
+
 def test_what_is_retracted_makes_room_for_what_is_not(tmp_path: Path) -> None:
     with Memory.open("b", store=tmp_path, embedder=HashEmbedder(64)) as memory:
         lines = [NewLine("kite festival on the beach", session=f"k{n}") for n in range(450)]

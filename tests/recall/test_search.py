@@ -16,6 +16,7 @@ from everthread.bench.speed import BulkEmbedder
 from everthread.errors import BadQuery
 from everthread.memory import Memory
 from everthread.models.fakes import HashEmbedder
+from everthread.models.scale import measured
 from everthread.recall import fuse
 from everthread.recall.search import EVERY, Found, best, windows
 from everthread.types import NewLine, Seqs, Where
@@ -54,6 +55,7 @@ def whole(memory: Memory, found: Found) -> Found:
     vector = memory.embedder.embed_query(found.query.dense)
     rows = memory.store.rows(memory.bank, seqs)
     cosine = memory.store.cosines(memory.bank, memory.embedder.name, vector, seqs)
+    cosine = measured(memory.embedder).shipped(cosine)
     return Found(seqs, np.arange(LINES), rows, cosine, found.postings, found.corpus, found.query, None)
 
 

@@ -172,6 +172,31 @@ def test_in_a_bank_of_three_lines_what_is_known_is_found(three: Memory, question
     assert answer in three.context(question).text
 
 
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("What is my sibling up to?", "Lisbon"),
+        ("Which food makes me ill?", "peanuts"),
+        ("Is a room of the house being decorated?", "yellow"),
+    ],
+)
+def test_in_a_bank_of_three_lines_it_is_found_without_a_word_in_common(
+    three: Memory, question: str, answer: str
+) -> None:
+    assert answer in three.context(question).text
+
+
+def test_a_question_asked_again_is_no_answer_to_itself(model: Embedder, tmp_path: Path) -> None:
+    with Memory.open("asked", store=tmp_path, embedder=model, recipe="default") as memory:
+        for text in ("I am allergic to peanuts.", "What is my dog called?", "We are painting the kitchen yellow."):
+            memory.observe(text, speaker="Alice")
+        assert memory.context("What is my dog called?").text == ""
+        assert memory.context("so what's my dog called").text == ""
+        memory.observe("My dog is called Biscuit.", speaker="Alice")
+        assert "Biscuit" in memory.recall("What is my dog called?", 1)[0].line.text
+        assert "Biscuit" in memory.context("What is my dog called?").text
+
+
 CHINESE = (
     "我昨天买了一只橘色的小猫。",
     "它叫什么名字？",

@@ -81,6 +81,9 @@ def test_arabic_and_hebrew_are_read_as_words() -> None:
 
 def test_the_language_of_unspaced_text_is_noticed() -> None:
     assert unspaced("hello 世界")
+    assert unspaced("我喜欢 pizza")
+    assert not unspaced("is she happy with the flat ヽ(•‿•)ノ")
+    assert not unspaced("what did we cook with 田中 at the weekend?")
     assert not unspaced("hello wörld")
 
 

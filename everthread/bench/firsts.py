@@ -1,0 +1,56 @@
+"""The first things that people tell a bot: fourteen little banks, written for this project.
+
+Their questions are put as people put them, mostly without a word of the line that answers; beside them stand
+questions, and small talk, that the bank knows nothing about. Large datasets have neither, and a gate fitted on those
+alone keeps a new user's bank silent.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from importlib.resources import files
+from typing import TypedDict
+
+from everthread.bench.questions import Conversation, Question
+from everthread.types import NewLine
+
+BEGUN = datetime(2024, 3, 4, 9, tzinfo=UTC)
+_REPLIES = ("Thanks for telling me.", "Good to know.", "I'll remember that.", "Oh, I see!")
+
+
+class _Bank(TypedDict):
+    id: str
+    speaker: str
+    lines: list[str]
+    questions: list[tuple[str, list[int]]]  # and the lines that answer, from 0
+    strange: list[str]
+
+
+def firsts() -> list[Conversation]:
+    """The banks as a person tells them, without a reply."""
+    banks: list[_Bank] = json.loads(files("everthread.bench").joinpath("firsts.json").read_text("utf-8"))
+    return [_conversation(bank) for bank in banks]
+
+
+def answered(conversation: Conversation) -> Conversation:
+    """The same with a bot's short reply behind every line."""
+    replies = [
+        replace(line, text=_REPLIES[n % len(_REPLIES)], speaker="Bot", role="assistant", key=f"{line.key}:reply")
+        for n, line in enumerate(conversation.lines)
+    ]
+    lines = tuple(line for pair in zip(conversation.lines, replies, strict=True) for line in pair)
+    ids = tuple(id for own in conversation.ids for id in (own, f"{own}:reply"))
+    return replace(conversation, lines=lines, ids=ids, speakers=(*conversation.speakers, "Bot"))
+
+
+def _conversation(bank: _Bank) -> Conversation:
+    name, speaker = bank["id"], bank["speaker"]
+    lines = tuple(
+        NewLine(text, speaker, said_at=BEGUN + timedelta(minutes=n), session=name, key=f"{name}:{n}")
+        for n, text in enumerate(bank["lines"])
+    )
+    questions = tuple(Question(text, frozenset(map(str, gold)), "first") for text, gold in bank["questions"])
+    ids = tuple(str(n) for n in range(len(lines)))
+    return Conversation(name, lines, ids, questions, (speaker,), strange=tuple(bank["strange"]))

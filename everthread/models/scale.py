@@ -1,0 +1,73 @@
+"""How widely a model's cosines are spread. Weights and gate were fitted on those of the shipped model.
+
+Some models put any two texts at a cosine of 0.7, others at 0. Twelve questions and twelve statements that have nothing
+to do with one another tell where a model puts strangers and how far they scatter; every cosine is then moved to where
+the shipped model would put it. (The cohort of impostors of speaker verification: Auckenthaler, Carey and Lloyd-Thomas
+2000, "Score normalization for text-independent speaker verification systems".)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from everthread.models.embed import Embedder
+
+SHIPPED = "all-minilm-l6-v2-int8"
+
+QUESTIONS = (
+    "Which train goes to the coast?",
+    "Who repaired the washing machine?",
+    "How much flour does the cake need?",
+    "Was the bridge built by Romans?",
+    "Why is the violin out of tune?",
+    "Did the parcel of shoes arrive?",
+    "Where do penguins breed?",
+    "What was the score of the hockey game?",
+    "Is the tax return finished?",
+    "Which colour suits the bedroom?",
+    "How many soldiers took part in the siege?",
+    "Does the dentist open on Saturday?",
+)
+STATEMENTS = (  # without any of the questions' words, for models that know nothing but words
+    "Our lawyer sent another contract.",
+    "That goat ate my neighbour's roses.",
+    "He failed his chemistry exam.",
+    "It snowed all night.",
+    "My printer has no more ink.",
+    "She sings with us every Monday.",
+    "They voted against a new mayor.",
+    "My knee hurts when I climb stairs.",
+    "This film seemed far too long.",
+    "We found somebody's wallet at sea.",
+    "Grandfather collected old stamps.",
+    "Software crashes after each update.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Mean and standard deviation of the cosines of texts that have nothing to do with one another."""
+
+    mean: float
+    spread: float
+
+    def shipped(self, cosine: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        """(C,) the cosines as the shipped model would give them; NaN stays."""
+        if self == OURS:
+            return cosine
+        return np.asarray(OURS.mean + (cosine - self.mean) * (OURS.spread / self.spread), np.float32)
+
+
+OURS = Scale(mean=0.0863, spread=0.0744)  # as `measured` finds the shipped model
+
+
+def measured(embedder: Embedder) -> Scale:
+    """The scale of a model; the shipped one's is known. Raises as the embedder does."""
+    if embedder.name == SHIPPED:
+        return OURS
+    vectors = embedder.embed([*QUESTIONS, *STATEMENTS])  # one call: it may be a request to a server
+    cosines = vectors[: len(QUESTIONS)] @ vectors[len(QUESTIONS) :].T
+    return Scale(float(cosines.mean()), max(float(cosines.std()), 1e-3))
