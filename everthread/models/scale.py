@@ -55,10 +55,11 @@ class Scale:
     spread: float
 
     def shipped(self, cosine: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-        """(C,) the cosines as the shipped model would give them; NaN stays."""
+        """(C,) the cosines as the shipped model would give them, at most 1; NaN stays."""
         if self == OURS:
             return cosine
-        return np.asarray(OURS.mean + (cosine - self.mean) * (OURS.spread / self.spread), np.float32)
+        moved = OURS.mean + (cosine - self.mean) * (OURS.spread / self.spread)
+        return np.minimum(moved, 1.0).astype(np.float32)
 
 
 OURS = Scale(mean=0.0863, spread=0.0744)  # as `measured` finds the shipped model
