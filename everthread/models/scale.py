@@ -59,7 +59,7 @@ class Scale:
         if self == OURS:
             return cosine
         moved = OURS.mean + (cosine - self.mean) * (OURS.spread / self.spread)
-        return np.minimum(moved, 1.0).astype(np.float32)
+        return np.asarray(np.minimum(moved, 1.0), np.float32)
 
 
 OURS = Scale(mean=0.0863, spread=0.0744)  # as `measured` finds the shipped model
