@@ -28,7 +28,7 @@ Command = TypeVar("Command", bound=Callable[..., None])
 
 
 class Group(click.Group):
-    """Turns our errors into one line on standard error and exit status 1 (2 for bad input), never a traceback."""
+    """Turns our errors into one line on standard error and an exit status, never a traceback."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -36,6 +36,9 @@ class Group(click.Group):
         except EverthreadError as error:
             click.echo(f"everthread: {error}", err=True)
             ctx.exit(2 if isinstance(error, BadInput | ConfigError) else 1)
+        except KeyboardInterrupt:
+            click.echo("\neverthread: interrupted; what was kept stays, and the same command does the rest", err=True)
+            ctx.exit(130)
 
 
 @click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -534,6 +536,24 @@ def test_python_m_everthread_is_the_command(program: Callable[..., subprocess.Co
     assert "Usage: " in done.stdout
     assert all(name in done.stdout for name in main.commands)
     assert everthread.__version__ in program("--version").stdout
+
+
+def test_an_interrupted_import_ends_at_once_and_the_same_command_does_the_rest(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "everthread", "--store", str(tmp_path / "store")]
+    command += ["import", str(jsonl(tmp_path, 1200)), "--json"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while not (tmp_path / "store" / "default.bank").exists():
+        assert process.poll() is None
+        time.sleep(0.01)
+    time.sleep(0.3)  # in the middle of a batch
+    process.send_signal(signal.SIGINT)
+    stdout, stderr = process.communicate(timeout=20)
+    assert (process.returncode, stdout) == (130, "")
+    assert stderr.splitlines()[-1] == (
+        "everthread: interrupted; what was kept stays, and the same command does the rest"
+    )
+    done = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+    assert (done["read"], done["lines"], done["pending"]) == (1200, 1200, 0)
 
 
 def test_the_program_recalls_what_another_process_observed(

@@ -13,6 +13,7 @@ import os
 import re
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -78,6 +79,7 @@ class OnnxEmbedder:
     The description is read at once, the model at the first text. Threads may share one embedder.
     Texts go through the model one at a time, on as many threads as are given (0: as many as there are processors).
     So nothing is padded, and a text's vector is the same whatever stands beside it; batches would be no faster.
+    An interrupt ends `embed` as soon as the texts that are being read are done.
     """
 
     def __init__(self, folder: Path | None = None, threads: int = 1) -> None:
@@ -101,13 +103,22 @@ class OnnxEmbedder:
         return self._config.multilingual
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        if not texts:
-            return np.empty((0, self.dim), np.float32)
-        prompted = [self._config.text_prompt + text for text in texts]
-        if len(texts) == 1 or self._threads == 1:
-            return np.stack([self._vector(text) for text in prompted])
+        vectors = np.empty((len(texts), self.dim), np.float32)  # (N, D)
+        waiting = enumerate(list(texts))  # whoever is free takes the next
+
+        def work() -> None:
+            for place, text in waiting:
+                vectors[place] = self._vector(self._config.text_prompt + text)
+
         with ThreadPoolExecutor(self._threads) as pool:
-            return np.stack(list(pool.map(self._vector, prompted)))
+            helping = [pool.submit(work) for _ in range(min(self._threads, len(texts)) - 1)]
+            try:
+                work()
+            finally:  # after an interrupt or a fault nothing more is begun
+                deque(waiting, maxlen=0)
+        for each in helping:
+            each.result()
+        return vectors
 
     def embed_query(self, text: str) -> Vector:
         return self._vector(self._config.query_prompt + text)

@@ -27,6 +27,7 @@ from everthread.models.embed import (
     SentenceTransformerEmbedder,
     clean,
 )
+from everthread.types import Vector
 
 # Sentences of our own, with their vectors by the fp32 model on torch: made once, by sentence-transformers.
 GOLDEN = json.loads(Path(__file__).with_name("golden.json").read_text(encoding="utf-8"))
@@ -110,6 +111,35 @@ def test_threads_that_share_an_embedder_get_the_same_vectors() -> None:
 
 def test_several_processor_threads_give_the_same_vectors(minilm: OnnxEmbedder) -> None:
     np.testing.assert_allclose(OnnxEmbedder(threads=2).embed(SENTENCES), minilm.embed(SENTENCES), atol=1e-3)
+
+
+def test_an_interrupt_ends_a_batch_on_several_threads_at_once() -> None:
+    class Interrupted(OnnxEmbedder):
+        read = 0
+
+        def _vector(self, text: str) -> Vector:
+            self.read += 1
+            if threading.current_thread() is threading.main_thread():
+                raise KeyboardInterrupt
+            time.sleep(0.01)
+            return np.zeros(self.dim, np.float32)
+
+    embedder = Interrupted(threads=3)
+    with pytest.raises(KeyboardInterrupt):
+        embedder.embed(["text"] * 500)
+    assert embedder.read < 10
+
+
+def test_a_fault_on_any_thread_is_raised() -> None:
+    class Faulty(OnnxEmbedder):
+        def _vector(self, text: str) -> Vector:
+            if threading.current_thread() is not threading.main_thread():
+                raise ModelNotFound(text)
+            time.sleep(0.01)
+            return np.zeros(self.dim, np.float32)
+
+    with pytest.raises(ModelNotFound):
+        Faulty(threads=2).embed(["text"] * 5)
 
 
 def test_a_folder_without_a_model_is_named_at_once(tmp_path: Path) -> None:
