@@ -51,6 +51,8 @@ class Group(click.Group):
         except BrokenPipeError:
             raise  # whoever read has seen enough; click ends quietly
         except OSError as error:
+            if error.filename is not None:
+                complain(ctx, f"{error.filename} can't be used ({error.strerror})", 1)
             with suppress(OSError, ValueError):  # or what is left would be written, and fail, once more at the end
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             complain(ctx, f"the output can't be written ({error.strerror}); make room, or send it elsewhere", 1)
@@ -266,13 +268,10 @@ def import_(
                 memory.observe_many(strange(memory, batch))
                 bar.update(len(batch))
         after = memory.stats()
-    result = {"bank": bank, "read": total, "added": after.lines - before, "lines": after.lines}
-    if as_json:
-        show_json({**result, "pending": after.pending, "skipped": left_out})
-        return
-    were = "was" if total == 1 else "were"
-    click.echo(
-        f"{result['added']} of {counted(total, 'line')} {were} new; {bank} has {after.lines} now{skips(left_out)}"
+    added, were = after.lines - before, "was" if total == 1 else "were"
+    counts = {"read": total, "added": added, "lines": after.lines, "pending": after.pending}
+    show_json({"bank": bank, **counts, "skipped": left_out}) if as_json else click.echo(
+        f"{added} of {counted(total, 'line')} {were} new; {bank} has {after.lines} now{skips(left_out)}"
     )
 
 

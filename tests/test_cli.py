@@ -694,6 +694,17 @@ def test_an_output_that_can_not_be_written_is_one_line_on_standard_error(
     )
 
 
+def test_a_file_that_can_not_be_used_is_named(alice: Cli, tmp_path: Path) -> None:
+    @main.command("fail")
+    def fail() -> None:
+        (tmp_path / "missing" / "file").write_text("x")
+
+    try:
+        assert f"{tmp_path / 'missing' / 'file'} can't be used (No such file" in complaint(alice("fail"), code=1)
+    finally:
+        del main.commands["fail"]
+
+
 def test_whoever_reads_no_further_is_not_bothered(cli: Cli, tmp_path: Path) -> None:
     cli("import", jsonl(tmp_path, 3000))
     whole = [sys.executable, "-m", "everthread", "--store", str(tmp_path / "store"), "--embedder", "hash", "export"]

@@ -104,6 +104,11 @@ class Keys:
         return self._last
 
 
+def session_id(path: Path, key: str) -> str:
+    """A session's id: the file's name without its ending, and the beginning of a message's key."""
+    return f"{path.stem[:SHOWN]}-{key[:8]}"
+
+
 def keepable(line: NewLine, path: Path, where: str) -> NewLine:
     """The line as it is, if a bank would take it: nothing of a file is stored before all of it is known to be good."""
     try:

@@ -31,7 +31,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 
 from everthread.transfer.dates import clock, moment, resembles
-from everthread.transfer.files import Keys, bad, keepable, numbered, shown
+from everthread.transfer.files import Keys, bad, keepable, numbered, session_id, shown
 from everthread.types import NewLine, Role
 
 LONGEST_NAME = 40  # characters; what is longer is a sentence with a colon in it
@@ -49,7 +49,7 @@ _WORD = re.compile(r"[^\W\d_][\w.'’\-]*|\d+|\([\w .'’\-]+\)")
 def read(path: Path, *, assistant: Collection[str] = (), tz: tzinfo = UTC) -> Iterator[NewLine]:
     """The transcript's messages. The speakers named in assistant are the bot; a time is in tz.
 
-    A session's id is the file's name without its ending and the beginning of its first message's key: diary-3f9a2c01.
+    A session is called after the file and its first message: "diary-3f9a2c01".
     """
     keys, session, name = Keys(), 0, ""
     for message in _messages(path, tz):
@@ -63,7 +63,7 @@ def read(path: Path, *, assistant: Collection[str] = (), tz: tzinfo = UTC) -> It
             keys.begin()
         key = keys.of(wall, message.name, text, timed=message.timed)
         if begins:
-            session, name = message.session, f"{path.stem[:LONGEST_NAME]}-{key[:8]}"
+            session, name = message.session, session_id(path, key)
         role: Role = "assistant" if message.name in assistant else "user"
         yield keepable(
             NewLine(text, message.name, role, message.said_at, name, key=key), path, f"line {message.number}"

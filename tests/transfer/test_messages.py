@@ -43,6 +43,17 @@ def test_a_longer_talk_shares_the_keys_of_its_beginning(tmp_path: Path) -> None:
     assert (longer[:4], len(set(longer))) == (keys, 5)
 
 
+def test_a_file_is_one_session_and_another_of_its_name_another_one(tmp_path: Path) -> None:
+    def sessions(said: str) -> set[str | None]:
+        system = {"role": "system", "content": "You are helpful."}
+        return {line.session for line in read(saved(tmp_path, [system, {"role": "user", "content": said}]))}
+
+    (one,), (two,) = sessions("Hello"), sessions("Good day")
+    assert one != two
+    assert str(one).startswith("talk-")
+    assert sessions("Hello") == {one}
+
+
 @pytest.mark.parametrize(
     ("value", "complaint"),
     [
