@@ -15,8 +15,9 @@ WIDTH = 100  # columns of the help, whatever the terminal's
 HEAD = """\
 # The command line
 
-Every command, as `--help` shows it. Errors are one line on standard error; the exit status is 2 where the input or a
-setting was wrong, and 1 for everything else. Made by `python docs/generate_cli.py > docs/cli.md`.
+Every command, as `--help` shows it. Errors are one line on standard error, and with `--json` an object {"error": …} on
+standard output as well; the exit status is 2 where the input or a setting was wrong, 130 after Ctrl-C, and 1 for
+everything else. Made by `python docs/generate_cli.py > docs/cli.md`.
 """
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any, NoReturn, TypeVar, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import click
@@ -20,22 +22,45 @@ from everthread.bench.commands import bench
 from everthread.errors import BadFile, BadInput, ConfigError, EverthreadError, NotFound
 from everthread.memory import BATCH, Memory
 from everthread.prompt.layout import heading, sentence
-from everthread.talk import talk, turn
+from everthread.talk import LEGEND, command, counted, talk, turn
 from everthread.transfer import jsonl
-from everthread.types import Hit, Line, NewLine, Role, Where
+from everthread.transfer.into import strange
+from everthread.types import Context, Hit, Line, NewLine, Role, Where
 
 Command = TypeVar("Command", bound=Callable[..., None])
+AS_JSON = "everthread.as_json"  # whether the command was asked for JSON; click keeps it for all of one invocation
+SHOWN_BANKS = 20  # that a message lists: enough to find a mistyped name
 
 
 class Group(click.Group):
-    """Turns our errors into one line on standard error and exit status 1 (2 for bad input), never a traceback."""
+    """Turns what goes wrong into one line on standard error and an exit status, never a traceback. A command that was
+    asked for JSON prints {"error": …} as well."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            return super().invoke(ctx)
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+            return result
         except EverthreadError as error:
-            click.echo(f"everthread: {error}", err=True)
-            ctx.exit(2 if isinstance(error, BadInput | ConfigError) else 1)
+            if ctx.meta.get(AS_JSON):
+                show_json({"error": str(error)})
+            complain(ctx, str(error), 2 if isinstance(error, BadInput | ConfigError) else 1)
+        except KeyboardInterrupt:
+            click.echo(err=True)
+            complain(ctx, "interrupted; what was kept stays, and the same command does the rest", 130)
+        except BrokenPipeError:
+            raise  # whoever read has seen enough; click ends quietly
+        except OSError as error:
+            if error.filename is not None:
+                complain(ctx, f"{error.filename} can't be used ({error.strerror})", 1)
+            with suppress(OSError, ValueError):  # or what is left would be written, and fail, once more at the end
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            complain(ctx, f"the output can't be written ({error.strerror}); make room, or send it elsewhere", 1)
+
+
+def complain(ctx: click.Context, words: str, status: int) -> NoReturn:
+    click.echo(f"everthread: {words}", err=True)
+    ctx.exit(status)
 
 
 @click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -65,7 +90,12 @@ def bank_option(command: Command) -> Command:
 
 
 def json_option(command: Command) -> Command:
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON.", callback=json_asked)(command)
+
+
+def json_asked(ctx: click.Context, option: click.Parameter, value: bool) -> bool:
+    ctx.meta[AS_JSON] = value
+    return value
 
 
 def where_options(command: Command) -> Command:
@@ -102,12 +132,12 @@ def where(values: dict[str, Any]) -> Where:
 @contextmanager
 def opened(ctx: click.Context, /, bank: str, make: bool = False) -> Iterator[Memory]:
     """The memory of a bank. A bank that is only read must be there, so that a mistyped name is not a new bank."""
-    store = opening.store(ctx.obj["store"])
+    store = opening.store(ctx.obj["store"], make)
     try:
         if not make and bank not in (there := store.banks()):
-            raise NotFound(
-                f"there is no bank {bank!r}; " + (f"there are {', '.join(there)}" if there else "there are none yet")
-            )
+            more = " …" if len(there) > SHOWN_BANKS else ""
+            known = f"there are {', '.join(there[:SHOWN_BANKS])}{more}" if there else "there are none yet"
+            raise NotFound(f"there is no bank {bank!r}; {known}")
         with Memory.open(bank, store=store, embedder=ctx.obj["embedder"], recipe=ctx.obj["recipe"]) as memory:
             yield memory
     finally:
@@ -156,14 +186,22 @@ def show_hit(hit: Hit, signals: bool) -> str:
 def chat(ctx: click.Context, /, bank: str, speaker: str, as_json: bool) -> None:
     """Talk in the terminal; everything you say is remembered.
 
-    With --json each line of standard input is answered by one JSON object on a line: what was recalled for it.
+    With --json each line of standard input is answered by one JSON object on a line: what was recalled for it, or, for
+    a command such as /stats, {"command": …, "answer": …}.
     """
     with opened(ctx, bank, make=True) as memory:
         if not as_json:
             talk(memory, speaker)
             return
+        last: Context | None = None
         for said in filter(None, map(str.strip, sys.stdin)):
-            click.echo(json.dumps(plain(turn(memory, speaker, said)), ensure_ascii=False))
+            if said == "/quit":
+                return
+            if said.startswith("/"):
+                answer: object = {"command": said, "answer": command(memory, said, last)}
+            else:
+                answer = last = turn(memory, speaker, said)
+            click.echo(json.dumps(plain(answer), ensure_ascii=False))
 
 
 @main.command()
@@ -195,10 +233,10 @@ def piped() -> str:
 @main.command("import")
 @click.argument("file", type=click.Path(path_type=Path))
 @bank_option
-@click.option("--format", "form", metavar="NAME", help="jsonl, transcript, locomo or realtalk. Default: by the file.")
+@click.option("--format", "form", metavar="NAME", help=f"{', '.join(opening.FORMATS)}. Default: by the file.")
 @click.option("--only", multiple=True, help="Only this conversation of the file (locomo, realtalk).")
-@click.option("--assistant", multiple=True, help="A name that is the bot's (transcript).")
-@click.option("--tz", default="UTC", show_default=True, help="The zone of times without one.")
+@click.option("--assistant", multiple=True, help="A name that is the bot's (transcript, whatsapp).")
+@click.option("--tz", help="The zone of times without one. Default: UTC.")
 @json_option
 @click.pass_context
 def import_(
@@ -208,33 +246,38 @@ def import_(
     form: str | None,
     only: tuple[str, ...],
     assistant: tuple[str, ...],
-    tz: str,
+    tz: str | None,
     as_json: bool,
 ) -> None:
     """Remember a file of conversations, with the dates they were held.
 
-    The whole file is checked before the first line is kept. Importing it again adds nothing, and completes an import
-    that was cut off.
+    The whole file is checked before the first line is kept. Importing it again adds nothing, or what the file has
+    gained, and completes an import that was cut off. A bank's own export adds nothing to it.
     """
-    reader = opening.reader(file, form, only=only, assistant=assistant, tz=zone(tz))
-    total = sum(1 for _ in reader())
+    skipped = Counter[str]()
+    reader = opening.reader(
+        file, form, only=only, assistant=assistant, tz=None if tz is None else zone(tz), skipped=skipped
+    )
+    total, left_out = sum(1 for _ in reader()), dict(skipped)
+    if not total:
+        raise BadFile(f"{file}: there is nothing in it to remember{skips(left_out)}; nothing was imported")
     with opened(ctx, bank, make=True) as memory:
         before = memory.stats().lines
         with click.progressbar(length=total, label=f"{file.name} → {bank}", file=sys.stderr) as bar:
             for batch in batches(reader()):
-                memory.observe_many(batch)
+                memory.observe_many(strange(memory, batch))
                 bar.update(len(batch))
         after = memory.stats()
-        result = {
-            "bank": bank,
-            "read": total,
-            "added": after.lines - before,
-            "lines": after.lines,
-            "pending": after.pending,
-        }
-    show_json(result) if as_json else click.echo(
-        "{added} of {read} lines were new; {bank} has {lines} now".format(**result)
+    added, were = after.lines - before, "was" if total == 1 else "were"
+    counts = {"read": total, "added": added, "lines": after.lines, "pending": after.pending}
+    show_json({"bank": bank, **counts, "skipped": left_out}) if as_json else click.echo(
+        f"{added} of {counted(total, 'line')} {were} new; {bank} has {after.lines} now{skips(left_out)}"
     )
+
+
+def skips(counts: Mapping[str, int]) -> str:
+    """What was left out of an import, as the end of a sentence."""
+    return f" (skipped: {', '.join(f'{count} {kind}' for kind, count in counts.items())})" if counts else ""
 
 
 def zone(name: str) -> ZoneInfo:
@@ -276,7 +319,8 @@ def recall(
     if as_json:
         show_json(hits)
     else:
-        click.echo("\n\n".join(show_hit(hit, why) for hit in hits) or none_found)
+        rows = [show_hit(hit, why) for hit in hits] or [none_found]
+        click.echo("\n\n".join([*rows, LEGEND] if why and hits else rows))
 
 
 @main.command()
@@ -310,7 +354,7 @@ def context(
         return
     if found.text:
         click.echo(found.text)
-    cut = f"; {len(found.cut)} hits were cut" if found.cut else ""
+    cut = f"; {counted(len(found.cut), 'hit')} cut" if found.cut else ""
     click.echo(f"({found.tokens} tokens, relevance {found.relevance:.0%}{cut})", err=True)
 
 
@@ -341,12 +385,14 @@ def lines(
 @click.pass_context
 def banks(ctx: click.Context, /, as_json: bool) -> None:
     """List the banks."""
-    store = opening.store(ctx.obj["store"])
-    found = store.banks()
-    store.close()
-    show_json(found) if as_json else click.echo(
-        "\n".join(found) or "there are no banks yet; begin with: everthread chat"
-    )
+    found, none = [], "there are no banks yet; begin with: everthread chat"
+    try:
+        store = opening.store(ctx.obj["store"], make=False)
+        found = store.banks()
+        store.close()
+    except NotFound as error:
+        none = str(error)
+    show_json(found) if as_json else click.echo("\n".join(found) or none)
 
 
 @main.command()
@@ -361,7 +407,21 @@ def stats(ctx: click.Context, /, bank: str, as_json: bool) -> None:
         show_json(found)
         return
     for name, value in plain(found).items():
-        click.echo(f"{name:>15}  {', '.join(map(str, value)) if isinstance(value, list) else value}")
+        if isinstance(value, dict):
+            value = [f"{key}: {count}" for key, count in value.items()]
+        click.echo(f"{name:>15}  {', '.join(value) if isinstance(value, list) else '-' if value is None else value}")
+
+
+@main.command()
+@click.argument("seq", type=int)
+@bank_option
+@json_option
+@click.pass_context
+def retract(ctx: click.Context, /, seq: int, bank: str, as_json: bool) -> None:
+    """Take line SEQ out of recall for good; its text stays in the record. `forget` removes it."""
+    with opened(ctx, bank) as memory:
+        line = memory.retract(seq)
+    show_json(line) if as_json else click.echo(f"retracted: {show_line(line).lstrip()}")
 
 
 @main.command()
@@ -375,15 +435,19 @@ def stats(ctx: click.Context, /, bank: str, as_json: bool) -> None:
 @click.pass_context
 def forget(ctx: click.Context, /, bank: str, yes: bool, as_json: bool, **scope: Any) -> None:
     """Remove a line, a session, a speaker or a bank, to the last byte, and print the receipt."""
-    named = ", ".join(f"{name} {value!r}" for name, value in scope.items() if value is not None and value is not False)
+    phrases = {"seq": "line {}", "session": "session {!r}", "speaker": "all that {!r} said", "everything": "everything"}
+    given = {name: value for name, value in scope.items() if value is not None and value is not False}
+    named = " and ".join(phrases[name].format(value) for name, value in given.items())
     if not named:
         raise BadInput("nothing is named to be forgotten; give --seq, --session, --speaker or --everything")
+    if as_json and not yes:
+        raise BadInput(f"with --json nothing is asked; give --yes, too, to forget {named} of bank {bank!r} for good")
     with opened(ctx, bank) as memory:
         if not yes:
             click.confirm(f"Forget {named} of bank {bank!r} for good?", abort=True, err=True)
         receipt = memory.forget(**scope)
     show_json(receipt) if as_json else click.echo(
-        f"forgotten: {receipt.lines} lines, {receipt.forgotten_at:%Y-%m-%d %H:%M:%S} UTC"
+        f"forgotten: {counted(receipt.lines, 'line')}, {receipt.forgotten_at:%Y-%m-%d %H:%M:%S} UTC"
     )
 
 
@@ -398,7 +462,7 @@ def reindex(ctx: click.Context, /, bank: str, as_json: bool) -> None:
             done = memory.reindex(lambda count: bar.update(count - bar.pos))
         result = {"bank": bank, "embedded": done, "embedder": memory.embedder.name}
     show_json(result) if as_json else click.echo(
-        "{embedded} lines of {bank} were embedded by {embedder}".format(**result)
+        f"{counted(done, 'line')} of {bank} {'was' if done == 1 else 'were'} embedded by {result['embedder']}"
     )
 
 
@@ -421,7 +485,7 @@ def export(ctx: click.Context, /, bank: str, output: Path | None, retracted: boo
         except OSError as error:
             raise BadFile(f"{output} can't be written ({error.strerror}); name a file with room for it") from None
     show_json({"bank": bank, "lines": count, "file": str(output)}) if as_json else click.echo(
-        f"{count} lines written to {output}", err=True
+        f"{counted(count, 'line')} written to {output}", err=True
     )
 
 

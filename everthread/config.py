@@ -42,8 +42,18 @@ def load(path: Path | None = None, environ: Mapping[str, str] = os.environ) -> C
         config = _set(config, values, str(file))
     elif named:
         raise ConfigError(f"there is no configuration file {named}; make it, or unset {PREFIX}CONFIG")
-    said = {each.name: said for each in fields(Config) if (said := environ.get(PREFIX + each.name.upper()))}
-    return _set(config, said, "the environment")
+    return _set(config, _said(environ), "the environment")
+
+
+def _said(environ: Mapping[str, str]) -> dict[str, object]:
+    """The settings that the environment says."""
+    names = {PREFIX + each.name.upper(): each.name for each in fields(Config)}
+    said = {name: value for name, value in environ.items() if name.startswith(PREFIX) and value}
+    said.pop(f"{PREFIX}CONFIG", None)
+    if unknown := sorted(said.keys() - names):
+        known = ", ".join((*names, f"{PREFIX}CONFIG"))
+        raise ConfigError(f"the environment sets {unknown[0]}, which is unknown; known are {known}")
+    return {names[name]: value for name, value in said.items()}
 
 
 def _read(file: Path) -> dict[str, object] | None:

@@ -54,12 +54,12 @@ def _model(name: str | None) -> Finding:
 
 def _banks(store: str | None, names: Sequence[str]) -> Iterator[Finding]:
     try:
-        kept = opening.store(store)
+        kept = opening.store(store, make=False)
         there = kept.banks()
         if missing := sorted(set(names) - set(there)):
             raise NotFound(f"there is no bank {missing[0]!r}")
-    except EverthreadError as error:
-        yield Finding("banks", False, str(error))
+    except EverthreadError as error:  # that there are no banks yet is no fault, unless one was named
+        yield Finding("banks", isinstance(error, NotFound) and not names, str(error))
         return
     for bank in names or there:
         try:

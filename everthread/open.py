@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator
-from datetime import UTC, tzinfo
+from datetime import tzinfo
+from functools import partial
 from pathlib import Path
 
 from everthread import config
-from everthread.errors import ConfigError
+from everthread.errors import ConfigError, NotFound
 from everthread.models.embed import Embedder, OnnxEmbedder, RemoteEmbedder, SentenceTransformerEmbedder
 from everthread.models.fakes import HashEmbedder
 from everthread.recipes.base import Recipe
 from everthread.recipes.default import DEFAULT
 from everthread.stores.base import Store
 from everthread.stores.sqlite import SQLiteStore
-from everthread.transfer import jsonl, locomo, realtalk, transcript
+from everthread.transfer import jsonl, locomo, messages, realtalk, transcript, whatsapp
 from everthread.transfer.files import load
 from everthread.types import NewLine
 
 RECIPES = {recipe.name: recipe for recipe in (DEFAULT,)}
 
 
-def store(given: Store | str | Path | None = None) -> Store:
-    """A store as it is, or the folder of one; without either, the configured one."""
+def store(given: Store | str | Path | None = None, make: bool = True) -> Store:
+    """A store as it is, or the folder of one; without either, the configured one. A folder that isn't there is made, or
+    is NotFound."""
     if given is None:
         given = config.load().store
     if isinstance(given, str | Path):
         if "://" in str(given):
             raise ConfigError(f"store {str(given)!r} is a URL of an unknown kind; give the path of a folder")
+        if not make and not Path(given).expanduser().exists():
+            raise NotFound(f"there are no banks yet: there is no folder {given}; begin with: everthread chat")
         return SQLiteStore(given)
     return given
 
@@ -70,6 +75,15 @@ def recipe(given: Recipe | str | None = None) -> Recipe:
 
 Reader = Callable[[], Iterator[NewLine]]
 
+FORMATS: dict[str, tuple[Callable[..., Iterator[NewLine]], tuple[str, ...]]] = {  # how to read it, and what it takes
+    "jsonl": (jsonl.read, ("tz", "skipped")),
+    "messages": (messages.read, ("tz", "skipped")),
+    "transcript": (transcript.read, ("assistant", "tz")),
+    "whatsapp": (whatsapp.read, ("assistant", "tz", "skipped")),
+    "locomo": (locomo.read, ("only",)),
+    "realtalk": (realtalk.read, ("only",)),
+}
+
 
 def reader(
     path: Path,
@@ -77,26 +91,31 @@ def reader(
     *,
     only: Collection[str] = (),
     assistant: Collection[str] = (),
-    tz: tzinfo = UTC,
+    tz: tzinfo | None = None,
+    skipped: Counter[str] | None = None,
 ) -> Reader:
-    """What reads a file of this format, or of the one its name and beginning tell; each call reads it anew."""
+    """What reads a file of this format, or of the one its name and beginning tell; each call reads it anew.
+
+    ConfigError for an unknown format, and for an option that means nothing to it. skipped counts what holds no line.
+    """
     form = form or _form(path)
-    readers: dict[str, Reader] = {
-        "jsonl": lambda: jsonl.read(path, tz=tz),
-        "transcript": lambda: transcript.read(path, assistant=assistant, tz=tz),
-        "locomo": lambda: locomo.read(path, only=only),
-        "realtalk": lambda: realtalk.read(path, only=only),
-    }
-    if form not in readers:
-        raise ConfigError(f"format {form!r} is unknown; known are {', '.join(readers)}")
-    return readers[form]
+    if form not in FORMATS:
+        raise ConfigError(f"format {form!r} is unknown; known are {', '.join(FORMATS)}")
+    read, takes = FORMATS[form]
+    given = {name: value for name, value in (("only", only), ("assistant", assistant), ("tz", tz)) if value}
+    for name in given.keys() - set(takes):
+        those = ", ".join(each for each, (_, takes) in FORMATS.items() if name in takes)
+        raise ConfigError(
+            f"{path} is read as {form}, for which --{name} means nothing (it is for {those}); leave it out"
+        )
+    return partial(read, path, **given, **({"skipped": skipped} if "skipped" in takes else {}))
 
 
 def _form(path: Path) -> str:
     if path.suffix.lower() in (".jsonl", ".ndjson"):
         return "jsonl"
     if path.suffix.lower() != ".json":
-        return "transcript"
+        return "whatsapp" if whatsapp.recognised(path) else "transcript"
     value = load(path)
     first = value[0] if isinstance(value, list) and value else value
     if isinstance(first, dict):
@@ -104,4 +123,6 @@ def _form(path: Path) -> str:
             return "locomo"
         if "session_1" in first:
             return "realtalk"
-    raise ConfigError(f"{path} is JSON of an unknown kind; name it with --format jsonl, transcript, locomo or realtalk")
+    if messages.recognised(value):
+        return "messages"
+    raise ConfigError(f"{path} is JSON of an unknown kind; name it with --format {' or '.join(FORMATS)}")

@@ -11,6 +11,10 @@ from everthread.types import Context
 
 BUDGET = 300  # tokens shown for a message: a dozen lines, what a person cares to read
 FLOOR = 0.02  # relevance of a hit below which it is not worth a person's time
+LEGEND = """\
+(percent: the chance that it bears on what was said. Behind it the signals that made the score, those at 0 left out:
+cosine, near in meaning; bm25 and share, words in common; near, window and session, of the lines around it; the others,
+who said it, when, and how.)"""
 HELP = """\
 Whatever you type is remembered. Commands:
   /why     how relevant each line of the last answer is, and by which signals
@@ -58,7 +62,7 @@ def greeting(memory: Memory) -> str:
     """What this is, and what is known."""
     stats = memory.stats()
     since = f", since {stats.first_said_at:%d %B %Y}" if stats.first_said_at else ""
-    known = f"{stats.lines} lines{since}" if stats.lines else "nothing yet"
+    known = f"{counted(stats.lines, 'line')}{since}" if stats.lines else "nothing yet"
     return (
         f"Everthread. Bank {memory.bank!r} remembers {known}.\n"
         "No language model is configured: instead of a reply you are shown what is remembered.\n"
@@ -83,7 +87,8 @@ def command(memory: Memory, said: str, last: Context | None) -> str:
     if said == "/stats":
         stats = memory.stats()
         who = ", ".join(stats.speakers)
-        return f"{stats.lines} lines in {stats.sessions} sessions by {who}, {stats.bytes / 1e6:.1f} MB"
+        held = f"{counted(stats.lines, 'line')} in {counted(stats.sessions, 'session')}"
+        return f"{held} by {who}, {stats.bytes / 1e6:.1f} MB" if who else "nothing yet"
     if said == "/help":
         return HELP
     return f"{said.split()[0]} is no command. {HELP}"
@@ -97,4 +102,9 @@ def why(last: Context | None) -> str:
     for hit in last.hits:
         signals = "  ".join(f"{name} {value:.2f}" for name, value in hit.signals.items() if value)
         rows.append(f"{hit.relevance:4.0%}  #{hit.line.seq} {hit.line.speaker}: {hit.line.text[:70]}\n      {signals}")
-    return "\n".join(rows)
+    return "\n".join([*rows, LEGEND] if last.hits else rows)
+
+
+def counted(number: int, noun: str) -> str:
+    """That many of them, in words."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

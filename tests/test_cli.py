@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from everthread.cli import main
 from everthread.memory import Memory
 from everthread.models.fakes import HashEmbedder
 from everthread.open import reader
+from everthread.talk import LEGEND
 
 Cli = Callable[..., Result]
 
@@ -133,9 +136,34 @@ def test_a_bank_that_is_not_there_is_named_with_those_that_are(alice: Cli, comma
 
 
 def test_without_any_bank_that_is_said(cli: Cli) -> None:
+    cli("observe", "Hi")
+    cli("forget", "--everything", "-y")
     assert "there are none yet" in complaint(cli("recall", "Mia"), code=1)
-    assert cli("banks").stdout.startswith("there are no banks yet")
+    assert cli("banks").stdout == "there are no banks yet; begin with: everthread chat\n"
     assert out(cli("banks", "--json")) == []
+
+
+READING = [
+    *(["recall", "Mia"], ["context", "Mia"], ["lines"], ["stats"], ["reindex"], ["export"], ["retract", "1"]),
+    ["forget", "--everything", "-y"],
+]
+
+
+@pytest.mark.parametrize("arguments", [*READING, ["banks"], ["doctor"]], ids=lambda each: str(each[0]))
+def test_a_folder_that_is_not_there_is_named_and_not_made_by_whoever_only_reads(
+    cli: Cli, tmp_path: Path, arguments: list[str]
+) -> None:
+    said = cli(*arguments)
+    assert said.exit_code == (1 if arguments in READING else 0)
+    assert f"there is no folder {tmp_path / 'store'}; begin with: everthread chat" in said.output
+    assert not (tmp_path / "store").exists()
+
+
+def test_an_error_is_json_too_when_json_was_asked_for(alice: Cli) -> None:
+    failed = alice("recall", "Mia", "-b", "alcie", "--json")
+    assert failed.exit_code == 1
+    assert json.loads(failed.stdout) == {"error": "there is no bank 'alcie'; there are alice"}
+    assert failed.stderr == "everthread: there is no bank 'alcie'; there are alice\n"
 
 
 # ----------------------------------------------------------------- recall, context
@@ -146,7 +174,9 @@ def test_recall_shows_hits_among_their_neighbours(alice: Cli) -> None:
     assert "[Monday, 6 May 2024, 18:00] #1" in text
     assert "    > Alice: My sister Mia moved to Lisbon.\n      Bob: How lovely!" in text
     assert "cosine" not in text
-    assert "cosine" in alice("recall", "Mia", "-b", "alice", "--why").stdout
+    explained = alice("recall", "Mia", "-b", "alice", "--why").stdout
+    assert "cosine 0." in explained
+    assert explained.endswith(f"\n\n{LEGEND}\n")
 
 
 def test_recall_as_json_holds_everything_of_a_hit(alice: Cli) -> None:
@@ -214,7 +244,7 @@ def test_a_context_keeps_to_its_budget_and_says_what_was_cut(alice: Cli, budget:
     assert len(found["hits"]) + len(found["cut"]) <= 3
     assert bool(found["text"]) == bool(found["lines"])
     said = alice("context", "Mia Lisbon", "-b", "alice", "--all", "--budget", str(budget)).stderr
-    assert ("hits were cut" in said) == bool(found["cut"])
+    assert (" cut)" in said) == bool(found["cut"])
 
 
 def test_what_is_not_relevant_leaves_the_context_empty(alice: Cli) -> None:
@@ -248,7 +278,18 @@ def test_stats_count_what_a_bank_holds(alice: Cli) -> None:
     assert (found["pending"], found["recipe"], found["embedder"]) == (0, "default", "hash-64")
     text = alice("stats", "-b", "alice").stdout
     assert "speakers  Alice, Bob" in text
+    assert "vectors  hash-64: 3" in text
     assert len(text.splitlines()) == len(found)
+
+
+def test_a_line_is_retracted(alice: Cli) -> None:
+    line = out(alice("retract", "1", "-b", "alice", "--json"))
+    assert (line["seq"], line["text"]) == (1, "My sister Mia moved to Lisbon.")
+    assert line["retracted_at"]
+    assert alice("retract", "2", "-b", "alice").stdout == "retracted: 2  2024-05-06 18:01  Bob: How lovely!\n"
+    assert [line["seq"] for line in out(alice("lines", "-b", "alice", "--json"))] == [3]
+    assert {hit["line"]["seq"] for hit in out(alice("recall", "Mia", "-b", "alice", "--json"))} == {3}
+    assert "has no line 77" in complaint(alice("retract", "77", "-b", "alice"), code=1)
 
 
 # ------------------------------------------------------------------------- forget
@@ -259,6 +300,7 @@ def test_forgetting_asks_first(alice: Cli) -> None:
     assert refused.exit_code == 1
     assert "Forget session 'spring' of bank 'alice' for good? [y/N]" in refused.stderr
     assert len(out(alice("lines", "-b", "alice", "--json"))) == 3
+    assert "Forget everything of bank 'alice' for good?" in alice("forget", "-b", "alice", "--everything").stderr
     done = alice("forget", "-b", "alice", "--session", "spring", stdin="y\n")
     assert done.stdout.startswith("forgotten: 2 lines")
     assert [line["seq"] for line in out(alice("lines", "-b", "alice", "--json"))] == [3]
@@ -273,6 +315,17 @@ def test_what_is_forgotten_without_asking_leaves_a_receipt(alice: Cli, scope: li
     assert receipt["lines"] == 3 - len(left)
     assert set(receipt) == {"bank", "scope", "seqs", "lines", "forgotten_at"}
     assert [line["seq"] for line in out(alice("lines", "-b", "alice", "--json"))] == left
+
+
+def test_whoever_asks_for_json_is_not_asked_back(alice: Cli) -> None:
+    failed = alice("forget", "-b", "alice", "--speaker", "Bob", "--json", stdin="y\n")
+    assert failed.exit_code == 2
+    assert "give --yes, too, to forget all that 'Bob' said of bank 'alice'" in json.loads(failed.stdout)["error"]
+    assert len(out(alice("lines", "-b", "alice", "--json"))) == 3
+
+
+def test_a_single_line_is_spoken_of_as_one(alice: Cli) -> None:
+    assert alice("forget", "-b", "alice", "--seq", "2", "-y").stdout.startswith("forgotten: 1 line, ")
 
 
 def test_a_whole_bank_is_forgotten(alice: Cli) -> None:
@@ -363,6 +416,9 @@ def jsonl(folder: Path, amount: int, name: str = "lines.jsonl") -> Path:
     [
         ("talk.txt", TRANSCRIPT, 3),
         ("talk.md", TRANSCRIPT, 3),
+        ("chat.txt", "[05/06/24, 18:05:22] Ann: Hello\n[13/06/24, 18:05:22] Bob: Hi\n", 2),
+        ("messages.json", [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi"}], 2),
+        ("messages.json", {"messages": [{"role": "user", "content": "Hello"}]}, 1),
         ("lines.jsonl", '{"text": "One."}\n\n{"role": "assistant", "content": "Two."}\n', 2),
         ("locomo.json", [LOCOMO, OTHER], 5),
         ("realtalk.json", REALTALK, 2),
@@ -373,9 +429,52 @@ def test_a_file_is_imported_by_what_it_is_and_again_adds_nothing(
 ) -> None:
     path = saved(tmp_path, name, content)
     first = out(cli("import", path, "-b", "alice", "--json"))
-    assert first == {"bank": "alice", "read": lines, "added": lines, "lines": lines, "pending": 0}
+    assert first == {"bank": "alice", "read": lines, "added": lines, "lines": lines, "pending": 0, "skipped": {}}
     again = cli("import", path, "-b", "alice")
-    assert again.stdout == f"0 of {lines} lines were new; alice has {lines} now\n"
+    many = "line was" if lines == 1 else "lines were"
+    assert again.stdout == f"0 of {lines} {many} new; alice has {lines} now\n"
+
+
+def test_what_an_import_skipped_is_counted(cli: Cli, tmp_path: Path) -> None:
+    text = "[13/06/24, 18:05:22] Ann: Hello\n[13/06/24, 18:06:00] Ann: <Media omitted>\n[13/06/24, 18:07:00] Bob left\n"
+    path = saved(tmp_path, "chat.txt", text)
+    assert out(cli("import", path, "--json"))["skipped"] == {"without words": 1, "notices": 1}
+    said = cli("import", path).stdout
+    assert said == "0 of 1 line was new; default has 1 now (skipped: 1 without words, 1 notices)\n"
+
+
+def test_chats_of_one_name_come_in_side_by_side_copies_add_nothing_and_a_grown_one_what_is_new(
+    cli: Cli, tmp_path: Path
+) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+    cli("import", saved(tmp_path / "a", "chat.txt", "Ann: I like tea.\nBob: ok\n"))
+    assert out(cli("import", saved(tmp_path / "b", "chat.txt", "Ann: I sail.\nBob: ok\n"), "--json"))["added"] == 2
+    assert out(cli("import", saved(tmp_path, "copy.txt", "Ann: I like tea.\nBob: ok\n"), "--json"))["added"] == 0
+    grown = saved(tmp_path / "a", "chat.txt", "Ann: I like tea.\nBob: ok\nBob: ok\n")
+    assert out(cli("import", grown, "--json"))["added"] == 1
+    sessions = [line["session"] for line in out(cli("lines", "--json"))]
+    assert sessions[0] == sessions[1] == sessions[4] != sessions[2] == sessions[3]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "option", "words"),
+    [
+        ("talk.txt", TRANSCRIPT, ["--only", "Ann"], "read as transcript, for which --only means nothing (it is for lo"),
+        ("a.jsonl", '{"text": "One."}', ["--assistant", "Bob"], "read as jsonl, for which --assistant means nothing"),
+        (
+            "locomo.json",
+            LOCOMO,
+            ["--tz", "Asia/Tokyo"],
+            "read as locomo, for which --tz means nothing (it is for jsonl,",
+        ),
+    ],
+)
+def test_an_option_that_means_nothing_to_the_format_is_refused(
+    cli: Cli, tmp_path: Path, name: str, content: object, option: list[str], words: str
+) -> None:
+    assert words in complaint(cli("import", saved(tmp_path, name, content), *option))
+    assert out(cli("banks", "--json")) == []
 
 
 def test_lines_keep_the_time_at_which_they_were_said(cli: Cli, tmp_path: Path) -> None:
@@ -435,9 +534,21 @@ def test_a_folder_or_an_unknown_format_is_refused(cli: Cli, tmp_path: Path) -> N
     assert "time zone '../../etc' is unknown" in complaint(cli("import", path, "--tz", "../../etc"))
 
 
-@pytest.mark.parametrize("name", ["empty.txt", "empty.jsonl"])
-def test_an_empty_file_adds_nothing(cli: Cli, tmp_path: Path, name: str) -> None:
-    assert out(cli("import", saved(tmp_path, name, ""), "--json"))["added"] == 0
+@pytest.mark.parametrize(
+    ("name", "content", "skipped"),
+    [
+        ("empty.txt", "", ""),
+        ("empty.jsonl", "\n", ""),
+        ("chat.txt", "[13/06/24, 18:06:00] Ann: <Media omitted>", " (skipped: 1 without words)"),
+    ],
+)
+def test_a_file_with_nothing_in_it_is_named_and_makes_no_bank(
+    cli: Cli, tmp_path: Path, name: str, content: str, skipped: str
+) -> None:
+    assert f"{name}: there is nothing in it to remember{skipped}; nothing was imported" in complaint(
+        cli("import", saved(tmp_path, name, content))
+    )
+    assert not (tmp_path / "store").exists()
 
 
 def test_an_import_that_was_cut_off_is_completed(cli: Cli, tmp_path: Path) -> None:
@@ -461,6 +572,30 @@ def test_an_export_imported_elsewhere_keeps_times_and_texts(alice: Cli, tmp_path
     lines, copies = (out(alice("lines", "-b", bank, "--json")) for bank in ("alice", "copy"))
     for kept in ("seq", "session", "role", "speaker", "text", "said_at", "metadata", "parent"):
         assert [line[kept] for line in lines] == [line[kept] for line in copies]
+
+
+def test_an_export_imported_into_its_own_bank_adds_only_what_was_forgotten(alice: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "export.jsonl"
+    with Memory.open("alice", store=tmp_path / "store", embedder=HashEmbedder()) as memory:
+        memory.observe("With a key.", key="k", session="summer")
+        memory.observe("An answer.", parent=2, session="summer")
+    alice("export", "-b", "alice", "-o", path)
+    alice("retract", "1", "-b", "alice")
+    assert out(alice("import", path, "-b", "alice", "--json"))["added"] == 0
+    alice("forget", "-b", "alice", "--seq", "5", "-y")
+    assert out(alice("import", path, "-b", "alice", "--json"))["added"] == 1
+    assert out(alice("import", path, "-b", "alice", "--json"))["added"] == 0
+    found = [(line["text"], line["parent"]) for line in out(alice("lines", "-b", "alice", "--after", "4", "--json"))]
+    assert found == [("An answer.", 2)]
+
+
+def test_the_export_of_one_bank_is_strange_to_another_of_as_many_lines(alice: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "export.jsonl"
+    alice("export", "-b", "alice", "-o", path)
+    for number in range(3):
+        alice("observe", f"Something else {number}.", "-b", "bob")
+    assert out(alice("import", path, "-b", "bob", "--json"))["added"] == 3
+    assert out(alice("import", path, "-b", "bob", "--json"))["added"] == 0
 
 
 def test_retracted_lines_are_exported_only_when_asked_for(alice: Cli, tmp_path: Path) -> None:
@@ -512,8 +647,17 @@ def test_a_chat_remembers_what_is_typed(cli: Cli) -> None:
     said = cli("chat", "-b", "alice", "--speaker", "Alice", stdin="My sister Mia moved to Lisbon.\n/stats\n/quit\n")
     assert said.exit_code == 0
     assert "remembers nothing yet" in said.stdout
-    assert "1 lines in 1 sessions by Alice" in said.stdout
+    assert "1 line in 1 session by Alice" in said.stdout
     assert [line["text"] for line in out(cli("lines", "-b", "alice", "--json"))] == ["My sister Mia moved to Lisbon."]
+
+
+def test_a_chat_in_json_answers_each_line_and_keeps_no_command(cli: Cli) -> None:
+    said = cli("chat", "-b", "alice", "--json", stdin="My sister Mia moved.\n/stats\n/why\n\nMia?\n/quit\nNever.\n")
+    first, stats, why, second = map(json.loads, said.stdout.splitlines())
+    assert (stats["command"], stats["answer"][:19]) == ("/stats", "1 line in 1 session")
+    assert (why["command"], why["answer"][:13]) == ("/why", "relevance of ")
+    assert set(first) == set(second) == {"text", "tokens", "lines", "hits", "cut", "relevance"}
+    assert [line["text"] for line in out(cli("lines", "-b", "alice", "--json"))] == ["My sister Mia moved.", "Mia?"]
 
 
 # ------------------------------------------------------------------- as a program
@@ -534,6 +678,60 @@ def test_python_m_everthread_is_the_command(program: Callable[..., subprocess.Co
     assert "Usage: " in done.stdout
     assert all(name in done.stdout for name in main.commands)
     assert everthread.__version__ in program("--version").stdout
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
+@pytest.mark.parametrize("command", [["lines"], ["export"], ["recall", "Mia", "--json"]], ids=lambda each: str(each[0]))
+def test_an_output_that_can_not_be_written_is_one_line_on_standard_error(
+    alice: Cli, tmp_path: Path, command: list[str]
+) -> None:
+    whole = [sys.executable, "-m", "everthread", "--store", str(tmp_path / "store"), "--embedder", "hash", *command]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([*whole, "-b", "alice"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr == (
+        "everthread: the output can't be written (No space left on device); make room, or send it elsewhere\n"
+    )
+
+
+def test_a_file_that_can_not_be_used_is_named(alice: Cli, tmp_path: Path) -> None:
+    @main.command("fail")
+    def fail() -> None:
+        (tmp_path / "missing" / "file").write_text("x")
+
+    try:
+        assert f"{tmp_path / 'missing' / 'file'} can't be used (No such file" in complaint(alice("fail"), code=1)
+    finally:
+        del main.commands["fail"]
+
+
+def test_whoever_reads_no_further_is_not_bothered(cli: Cli, tmp_path: Path) -> None:
+    cli("import", jsonl(tmp_path, 3000))
+    whole = [sys.executable, "-m", "everthread", "--store", str(tmp_path / "store"), "--embedder", "hash", "export"]
+    with subprocess.Popen(whole, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+
+
+def test_an_interrupted_import_ends_at_once_and_the_same_command_does_the_rest(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "everthread", "--store", str(tmp_path / "store")]
+    command += ["import", str(jsonl(tmp_path, 1200)), "--json"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while not (tmp_path / "store" / "default.bank").exists():
+        assert process.poll() is None
+        time.sleep(0.01)
+    time.sleep(0.3)  # in the middle of a batch
+    process.send_signal(signal.SIGINT)
+    stdout, stderr = process.communicate(timeout=20)
+    assert (process.returncode, stdout) == (130, "")
+    assert stderr.splitlines()[-1] == (
+        "everthread: interrupted; what was kept stays, and the same command does the rest"
+    )
+    done = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+    assert (done["read"], done["lines"], done["pending"]) == (1200, 1200, 0)
 
 
 def test_the_program_recalls_what_another_process_observed(

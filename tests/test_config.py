@@ -50,6 +50,14 @@ def test_an_unknown_setting_is_refused_by_name(tmp_path: Path) -> None:
         load(path, {})
 
 
+def test_an_unknown_variable_is_refused_by_name() -> None:
+    with pytest.raises(
+        ConfigError, match="sets EVERTHREAD_EMBEDER, which is unknown; known are EVERTHREAD_STORE, EVERTHREAD_EMB"
+    ):
+        load(environ={"EVERTHREAD_EMBEDER": "hash"})
+    assert load(environ={"EVERTHREAD_EMBEDER": "", "EVERTHREADED": "1"}) == Config()
+
+
 @pytest.mark.parametrize("text", ['threads = "many"', "threads = [1]", "threads = 1.5", "threads = true"])
 def test_a_number_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
     with pytest.raises(ConfigError, match=r"sets threads to .*; it must be of type int"):

@@ -49,6 +49,14 @@ def test_a_bank_that_is_not_there_is_named(tmp_path: Path) -> None:
     assert "there is no bank 'zoe'" in found.detail
 
 
+def test_a_folder_that_is_not_there_is_told_and_not_made(tmp_path: Path) -> None:
+    missing = tmp_path / "typo"
+    assert findings(missing)["banks"].ok
+    assert not findings(missing, "alice")["banks"].ok
+    assert f"there is no folder {missing}" in findings(missing)["banks"].detail
+    assert not missing.exists()
+
+
 def test_a_damaged_bank_does_not_keep_the_others_from_being_checked(tmp_path: Path) -> None:
     made(tmp_path, "alice")
     (tmp_path / "broken.bank").write_bytes(b"no database" * 1000)

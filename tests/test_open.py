@@ -5,7 +5,7 @@ import pytest
 
 from everthread import Memory
 from everthread import open as opening
-from everthread.errors import ConfigError
+from everthread.errors import ConfigError, NotFound
 from everthread.models.embed import OnnxEmbedder, RemoteEmbedder, SentenceTransformerEmbedder
 from everthread.models.fakes import HashEmbedder
 from everthread.recipes.default import DEFAULT
@@ -23,6 +23,13 @@ def test_a_path_is_the_folder_of_a_store(tmp_path: Path) -> None:
     made = opening.store(str(tmp_path / "deep" / "down"))
     assert isinstance(made, SQLiteStore)
     assert (tmp_path / "deep" / "down").is_dir()
+
+
+def test_a_folder_is_made_unless_it_must_be_there(tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match=r"there are no banks yet: there is no folder .*typo"):
+        opening.store(tmp_path / "typo", make=False)
+    assert not (tmp_path / "typo").exists()
+    assert isinstance(opening.store(tmp_path, make=False), SQLiteStore)
 
 
 def test_a_tilde_is_the_home_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -71,6 +78,8 @@ def test_an_unknown_recipe_is_refused_with_what_there_is() -> None:
     [
         ("bank.jsonl", '{"text": "One line.", "said_at": "2024-01-01T00:00:00Z"}\n', "jsonl"),
         ("chat.txt", "[2024-01-01 10:00] Ann: One line.\n", "transcript"),
+        ("chat.txt", "01/01/2024, 10:00 - Ann: One line.\n", "whatsapp"),
+        ("chat.json", '[{"role": "user", "content": "One line."}]', "messages"),
     ],
 )
 def test_the_name_of_a_file_tells_its_format(tmp_path: Path, name: str, text: str, form: str) -> None:
@@ -94,6 +103,13 @@ def test_json_of_an_unknown_kind_is_refused(tmp_path: Path) -> None:
         opening.reader(path)
 
 
+def test_an_option_that_means_nothing_to_a_format_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(
+        ConfigError, match=r"read as jsonl, for which --only means nothing .it is for locomo, realtalk.;"
+    ):
+        opening.reader(tmp_path / "x.jsonl", only=["conv-1"])
+
+
 def test_an_unknown_format_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="format 'yaml' is unknown; known are jsonl, transcript"):
+    with pytest.raises(ConfigError, match="format 'yaml' is unknown; known are jsonl, messages, transcript, whatsapp"):
         opening.reader(tmp_path / "x.yaml", "yaml")

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from everthread.memory import Memory
-from everthread.talk import talk
+from everthread.talk import LEGEND, talk
 
 Screen = list[str]
 LABEL = "(no language model configured)"
@@ -101,11 +101,12 @@ def test_why_shows_the_relevance_and_the_signals_of_the_last_answer(memory: Memo
     assert screen[3].startswith("relevance of the whole ")
     assert "#1 Alice: My sister Mia moved to Lisbon." in screen[3]
     assert "share 1.00" in screen[3]
+    assert screen[3].endswith(LEGEND)
 
 
 def test_stats_count_lines_sessions_and_speakers(memory: Memory) -> None:
     remember(memory)
-    assert converse(memory, "/stats")[1].startswith("3 lines in 1 sessions by Alice, Bob")
+    assert converse(memory, "/stats")[1].startswith("3 lines in 1 session by Alice, Bob")
 
 
 @pytest.mark.parametrize("command", ["/help", "/nonsense now", "/", "/Why"])
@@ -191,7 +192,7 @@ def test_a_chat_in_a_terminal_remembers_across_two_evenings(tmp_path: Path) -> N
     assert first.close() == 0
 
     second = Terminal(tmp_path)
-    assert "remembers 1 lines" in second.wait_for("Alice> ")
+    assert "remembers 1 line," in second.wait_for("Alice> ")
     second.type(b"caf\xe9\n")  # Latin-1 from a terminal that is set up wrongly
     second.wait_for("Alice> ")
     second.type(b"My sister Mia moved to Lisbon?\n")

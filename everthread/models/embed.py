@@ -13,7 +13,9 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Sequence
+import weakref
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
@@ -78,6 +80,7 @@ class OnnxEmbedder:
     The description is read at once, the model at the first text. Threads may share one embedder.
     Texts go through the model one at a time, on as many threads as are given (0: as many as there are processors).
     So nothing is padded, and a text's vector is the same whatever stands beside it; batches would be no faster.
+    An interrupt ends `embed` as soon as the texts that are being read are done.
     """
 
     def __init__(self, folder: Path | None = None, threads: int = 1) -> None:
@@ -101,13 +104,22 @@ class OnnxEmbedder:
         return self._config.multilingual
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        if not texts:
-            return np.empty((0, self.dim), np.float32)
-        prompted = [self._config.text_prompt + text for text in texts]
-        if len(texts) == 1 or self._threads == 1:
-            return np.stack([self._vector(text) for text in prompted])
+        vectors = np.empty((len(texts), self.dim), np.float32)  # (N, D)
+        waiting = enumerate(list(texts))  # whoever is free takes the next
+
+        def work() -> None:
+            for place, text in waiting:
+                vectors[place] = self._vector(self._config.text_prompt + text)
+
         with ThreadPoolExecutor(self._threads) as pool:
-            return np.stack(list(pool.map(self._vector, prompted)))
+            helping = [pool.submit(work) for _ in range(min(self._threads, len(texts)) - 1)]
+            try:
+                work()
+            finally:  # after an interrupt or a fault nothing more is begun
+                deque(waiting, maxlen=0)
+        for each in helping:
+            each.result()
+        return vectors
 
     def embed_query(self, text: str) -> Vector:
         return self._vector(self._config.query_prompt + text)
@@ -203,8 +215,9 @@ def _check_size(path: Path, expected: int) -> None:
 class RemoteEmbedder:
     """A model behind an OpenAI-compatible `/embeddings`: OpenAI, Ollama, vLLM, llama.cpp, LM Studio and others.
 
-    Texts are sent to base_url and nowhere else. timeout is in seconds, for each try. Whatever goes wrong in the end is
-    EmbedderUnavailable, whose message never holds the key.
+    Texts are sent to base_url and nowhere else. patience is how many seconds the vector of one text may take, all tries
+    together: someone waits for it. Each further text of a request has PER_TEXT more. Whatever goes wrong in the end is
+    EmbedderUnavailable, whose message never holds the key. Connections are kept as long as the embedder.
     """
 
     def __init__(
@@ -212,7 +225,7 @@ class RemoteEmbedder:
         base_url: str,
         model: str,
         api_key: str | None = None,
-        timeout: float = 30.0,
+        patience: float = 5.0,
         batch_size: int = 64,
         retries: int = 3,
         multilingual: bool = True,
@@ -223,7 +236,7 @@ class RemoteEmbedder:
         self._url = base_url.rstrip("/") + "/embeddings"
         self._model = model
         self._key = api_key
-        self._timeout = timeout
+        self._patience = patience
         self._batch_size = batch_size
         self._retries = retries
         self._sleep = sleep
@@ -240,18 +253,11 @@ class RemoteEmbedder:
         vector: Vector = self.embed([text])[0]
         return vector
 
-    def close(self) -> None:
-        """Close the kept connections; the next text opens new ones."""
-        with self._lock:
-            if self._client is not None:
-                self._client.close()
-            self._client = None
-
     def _batch(self, texts: Sequence[str]) -> Vectors:
         # Some servers refuse an empty text, and with it the whole batch.
         reply = self._post([clean(text) if text.strip() else "." for text in texts])
         try:
-            vectors = _vectors_of(reply.json(), len(texts))
+            vectors = _vectors_of(json.loads(reply), len(texts))
         except (ValueError, RecursionError) as error:
             raise self._unavailable(f"sent a bad reply: {error}", "check that this is an embedding model") from error
         with self._lock:
@@ -261,31 +267,48 @@ class RemoteEmbedder:
             raise self._unavailable(changed, "was the model changed? restart, then reindex")
         return vectors
 
-    def _post(self, texts: Sequence[str]) -> httpx.Response:
-        """Try, and try again where that may help: time-outs, broken connections, 429 and 5xx."""
+    def _post(self, texts: Sequence[str]) -> bytes:
+        """Try, and try again where that may help and there is time: broken connections, 429 and 5xx."""
         import httpx
 
+        end = time.monotonic() + self._patience + PER_TEXT * (len(texts) - 1)
         for attempt in range(self._retries + 1):
-            wait = min(MAX_WAIT, FIRST_WAIT * 2.0**attempt)
+            wait = FIRST_WAIT * 2.0**attempt
             try:
-                response = self._http().post(self._url, json={"model": self._model, "input": texts})
+                status, headers, body = self._try(texts, end)
             except (httpx.HTTPError, httpx.InvalidURL) as error:
                 fault = f"can't be reached ({type(error).__name__}: {error})"
-                # Nobody listens there, or it is no address: asking again keeps a line waiting for nothing.
-                if not isinstance(error, httpx.TransportError) or isinstance(
-                    error, httpx.UnsupportedProtocol | httpx.ConnectError
+                # Nobody listens there, it is no address, or the time is up.
+                if not isinstance(error, httpx.NetworkError | httpx.ProtocolError) or isinstance(
+                    error, httpx.ConnectError
                 ):
                     break
             else:
-                if response.status_code == 200:
-                    return response
-                fault = f"answered {response.status_code} {self._hide(response.text[:200])}"
-                if response.status_code != 429 and response.status_code < 500:
+                if status == 200:
+                    return body
+                fault = f"answered {status} {self._hide(body[:200].decode(errors='replace'))}"
+                if status != 429 and status < 500:
                     break
-                wait = max(wait, _retry_after(response.headers.get("retry-after", "")))
-            if attempt < self._retries:
-                self._sleep(min(wait, MAX_WAIT))
+                wait = max(wait, _retry_after(headers.get("retry-after", "")))
+            if attempt == self._retries or time.monotonic() + wait > end:
+                break
+            self._sleep(wait)
         raise self._unavailable(fault, "check that it runs, its URL, the model's name and the key")
+
+    def _try(self, texts: Sequence[str], end: float) -> tuple[int, Mapping[str, str], bytes]:
+        """One request's status, headers and body. A reply that comes in drops is cut off at the end, too."""
+        import httpx
+
+        left = max(end - time.monotonic(), 0.0)
+        timeout = httpx.Timeout(left, connect=min(left, CONNECT))
+        content = {"model": self._model, "input": texts}
+        with self._http().stream("POST", self._url, json=content, timeout=timeout) as response:
+            body = bytearray()
+            for part in response.iter_bytes():
+                body += part
+                if time.monotonic() > end:
+                    raise httpx.ReadTimeout("the reply takes too long")
+            return response.status_code, response.headers, bytes(body)
 
     def _http(self) -> httpx.Client:
         import httpx
@@ -293,7 +316,8 @@ class RemoteEmbedder:
         with self._lock:
             if self._client is None:
                 headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
-                self._client = httpx.Client(timeout=self._timeout, headers=headers)
+                self._client = httpx.Client(headers=headers)
+                weakref.finalize(self, self._client.close)
             return self._client
 
     def _hide(self, text: str) -> str:
@@ -304,8 +328,9 @@ class RemoteEmbedder:
         return EmbedderUnavailable(f"embedder {shown} (model {self._model!r}) {self._hide(fault)}; {remedy}")
 
 
+CONNECT = 2.0  # seconds to reach the server: it is there, or it is not
+PER_TEXT = 1.0  # seconds: what a slow processor takes for a long text
 FIRST_WAIT = 0.5  # seconds before the second try, doubled for each further one
-MAX_WAIT = 20.0  # whatever the server asks for: a caller is waiting
 
 
 def _retry_after(header: str) -> float:

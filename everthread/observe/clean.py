@@ -25,6 +25,7 @@ CLEANED = "everthread.replaced_characters"
 
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _UNKEEPABLE = re.compile("[\x00\ud800-\udfff]")
+_ESCAPE = re.compile(r"\\\\|\\u0000")  # in JSON: a backslash, or NUL
 
 
 def clean(new: NewLine, present: datetime) -> NewLine:
@@ -85,10 +86,19 @@ def _name(name: str, what: str) -> tuple[str, int]:
 
 def _metadata(metadata: Metadata) -> tuple[dict[str, JSONValue], int]:
     try:
-        written, replaced = _keepable(json.dumps(metadata, ensure_ascii=False, allow_nan=False))
+        written = json.dumps(metadata, ensure_ascii=False, allow_nan=False)
+        written = _ESCAPE.sub(lambda escape: "\0" if escape[0] == r"\u0000" else escape[0], written)
+        written, replaced = _keepable(written)
         kept = json.loads(written)
     except (TypeError, ValueError, RecursionError) as error:
-        raise BadLine(f"metadata must be what JSON can hold, got {shortly(metadata)}: {error}") from error
+        raise BadLine(f"metadata must be what JSON can hold, got {_shown(metadata)}: {error}") from error
     if not isinstance(kept, dict):
         raise BadLine(f"metadata must be a mapping, got {type(metadata).__name__}")
     return kept, replaced
+
+
+def _shown(metadata: Metadata) -> str:
+    try:
+        return shortly(metadata)
+    except ValueError:  # Python writes no number of more than 4,300 digits
+        return "a number of thousands of digits"

@@ -24,6 +24,7 @@ _DATES = tuple(
         rf"{_MONTH}\s+{_DAY},?\s+{_YEAR}",
     )
 )
+_NUMBERS = re.compile(r"(?<!\d)\d{1,2}(?P<mark>[-/.])\d{1,2}(?P=mark)(?:\d{4}|\d{2})(?!\d)")  # of either order
 _TIME = re.compile(
     r"(?<![\d:])(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2}))?(?:\s*(?P<half>[ap])\.?m\.?)?(?![\d:])",
     re.IGNORECASE,
@@ -48,6 +49,16 @@ def clock(text: str, day: datetime) -> datetime:
         raise ValueError(f"no time of day: {text!r}")
     hour, minute, second = _hms(match)
     return day.replace(hour=hour, minute=minute, second=second, microsecond=0)
+
+
+def resembles(text: str) -> bool:
+    """Whether the text has the form of a moment and of nothing else, though it may name none, as 31 June 2024, or two,
+    as 05/06/2024."""
+    date = next((match for pattern in (*_DATES, _NUMBERS) if (match := pattern.search(text))), None)
+    if date is None:
+        return False
+    rest = _TIME.sub(" ", text[: date.start()] + " " + text[date.end() :])
+    return not _GLUE.sub("", _WEEKDAY.sub("", rest))
 
 
 def _written(text: str) -> datetime:

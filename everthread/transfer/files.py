@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -75,6 +76,37 @@ def load(path: Path) -> object:
 def digest(*parts: object) -> str:
     """A key for a line that has no id at its source: SHA-256 over its parts, unmistakably separated."""
     return hashlib.sha256(json.dumps(parts, ensure_ascii=True, default=str).encode()).hexdigest()
+
+
+class Keys:
+    """Keys for the messages of a file that brings none: made of what is said, never of what the file is called.
+
+    A message with a time of its own is known by that, its speaker and its words; one without by these and by all that
+    was said before it, back to the last message with a time of its own. So a file that is read again, or a copy of it
+    under another name, brings nothing new; one that has grown at its end brings what was added; and of two files
+    without times nothing is taken for the same but an opening that they share, word for word. Where a line is changed
+    or put in between, those behind it that have no time of their own are new.
+    """
+
+    def __init__(self) -> None:
+        self._times: Counter[str] = Counter()
+        self._last = ""
+
+    def begin(self) -> None:
+        """Forget what was said before: a dated session stands for itself."""
+        self._last = ""
+
+    def of(self, *said: object, timed: bool) -> str:
+        """The key of the next message; the same one said again has another."""
+        name = digest("" if timed else self._last, *said)
+        self._times[name] += 1
+        self._last = digest(name, self._times[name])
+        return self._last
+
+
+def session_id(path: Path, key: str) -> str:
+    """A session's id: the file's name without its ending, and the beginning of a message's key."""
+    return f"{path.stem[:SHOWN]}-{key[:8]}"
 
 
 def keepable(line: NewLine, path: Path, where: str) -> NewLine:

@@ -1,50 +1,42 @@
 """JSON Lines: one line of a bank an object. This is the format that loses nothing.
 
-`write` keeps seq, session, role, speaker, text, said_at with its offset, parent, metadata, key and retracted_at, and
-`read_lines` gives the same lines back. `read` is for a bank that numbers lines anew, and takes other files too:
+`write` keeps seq, session, role, speaker, text, said_at with its offset, parent, metadata, key and retracted_at. `read`
+is for a bank that numbers lines anew, and takes other files too:
 
     {"text": "…"}                        and, where known, speaker, role, said_at, session, metadata, key or id
-    {"role": "user", "content": "…"}     as chat APIs write it; content may be a list of {"type": "text"} parts
+    {"role": "user", "content": "…"}     as chat APIs write it, perhaps with a name; content may be a list of texts
 
-A field that is none of ours is kept in the line's metadata. It knows nothing of the bank that the lines go to.
+A field that is none of ours, or a second one of the same meaning, is kept in the line's metadata. It knows nothing of
+the bank that the lines go to.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import TextIO, cast, get_args
 
 from everthread.transfer.dates import moment
-from everthread.transfer.files import bad, digest, keepable, numbered, parse, shown, text_of
+from everthread.transfer.files import Keys, bad, digest, keepable, numbered, parse, shown, text_of
 from everthread.types import JSONValue, Line, Metadata, NewLine, Role
 
 ROLES = get_args(Role)
-FIELDS = frozenset(
-    (
-        "seq",
-        "session",
-        "role",
-        "speaker",
-        "name",
-        "text",
-        "content",
-        "said_at",
-        "parent",
-        "metadata",
-        "key",
-        "id",
-        "retracted_at",
-    )
-)
+RENAMED: Mapping[object, Role] = {"developer": "system", "function": "tool"}  # chat APIs' other names for two of ours
+FIELDS = frozenset(("seq", "session", "role", "said_at", "parent", "metadata", "retracted_at"))
+NAMES = frozenset(("text", "content", "speaker", "name", "key", "id"))  # two each for three fields
+TEXTS = ("text", "input_text", "output_text")  # types of a content part that is text
+
+_EXPORTED = re.compile(r"everthread:(\d{1,18}):[0-9a-f]{64}")
 
 
 def write(lines: Iterable[Line], file: TextIO) -> int:
-    """Write the lines, one JSON object each, and say how many. What a line does not have is left out."""
+    """Write the lines, one JSON object each, and say how many. What a line does not have is left out, but for the key,
+    by which its own bank knows it again."""
     count = 0
     for line in lines:
         file.write(json.dumps(_fields(line), ensure_ascii=False, allow_nan=False, default=_plain) + "\n")
@@ -52,94 +44,69 @@ def write(lines: Iterable[Line], file: TextIO) -> int:
     return count
 
 
-def read(path: Path, *, tz: tzinfo = UTC) -> Iterator[NewLine]:
-    """Every line that has not been retracted, ready to be remembered.
+def export_key(line: Line) -> str:
+    """The line's key, or one made of its number and of what it says."""
+    said = (line.seq, line.session, line.said_at.isoformat(), line.role, line.speaker, line.text)
+    return line.key or f"everthread:{line.seq}:{digest(*said)}"
+
+
+def exported_seq(key: str) -> int | None:
+    """The number, in the bank that exported it, of the line whose key `export_key` made."""
+    made = _EXPORTED.fullmatch(key)
+    return int(made[1]) if made else None
+
+
+def read(path: Path, *, tz: tzinfo = UTC, skipped: Counter[str] | None = None) -> Iterator[NewLine]:
+    """The lines of the file, ready to be remembered; see `lines`."""
+    objects = ((f"line {number}", parse(text, path, number)) for number, text in numbered(path) if text.strip())
+    return lines(objects, path, tz=tz, skipped=skipped)
+
+
+def lines(
+    objects: Iterable[tuple[str, object]], path: Path, *, tz: tzinfo = UTC, skipped: Counter[str] | None = None
+) -> Iterator[NewLine]:
+    """The lines of these objects, each with its place in the file.
 
     A time without an offset is in tz. A parent is named by its key, since the bank will number the lines anew; one that
-    is not among the lines read before, because it was retracted or forgotten, is left out.
+    is not among the lines read before, because it was retracted or forgotten, is left out. Skipped and counted are
+    lines that are "retracted" and messages "without words", as chat APIs write them around the call of a tool.
     """
-    keys = _Keys()
-    by_seq: dict[int, str] = {}  # the file's seq -> the line's key
-    for record in _records(path, tz):
-        if record.retracted_at is not None:
-            continue
-        parent = None if record.parent is None else by_seq.get(record.parent)
-        key = keys.of(record)
-        if record.seq is not None:
-            by_seq[record.seq] = key
-        yield keepable(record.new(parent, key), path, record.where)
-
-
-def read_lines(path: Path, *, tz: tzinfo = UTC) -> Iterator[Line]:
-    """The lines exactly as `write` wrote them, the retracted ones too."""
-    seen: dict[int, int] = {}
-    for record in _records(path, tz):
-        if record.seq is None or record.session is None or record.said_at is None:
-            raise bad(path, record.where, "an exported line has seq, session and said_at", "import the file instead")
-        if record.seq in seen:
-            what = f'"seq" {record.seq} was already on line {seen[record.seq]}'
-            raise bad(path, record.where, what, "number each line once")
-        seen[record.seq] = record.number
-        yield record.line(record.seq, record.session, record.said_at)
-
-
-@dataclass(frozen=True, slots=True)
-class _Record:
-    """One object of the file, checked."""
-
-    path: Path
-    number: int  # of the line in the file
-    text: str
-    role: Role
-    speaker: str
-    seq: int | None = None
-    said_at: datetime | None = None
-    session: str | None = None
-    parent: int | None = None
-    metadata: Metadata = field(default_factory=dict)
-    key: str | None = None
-    retracted_at: datetime | None = None
-
-    @property
-    def where(self) -> str:
-        return f"line {self.number}"
-
-    def new(self, parent: str | None, key: str) -> NewLine:
-        return NewLine(self.text, self.speaker, self.role, self.said_at, self.session, self.metadata, parent, key)
-
-    def line(self, seq: int, session: str, said_at: datetime) -> Line:
-        return Line(
-            seq,
-            session,
-            self.role,
-            self.speaker,
-            self.text,
-            said_at,
-            self.parent,
-            self.metadata,
-            self.key,
-            self.retracted_at,
-        )
+    skipped = Counter() if skipped is None else skipped
+    key_of = _Keys(path)
+    by_seq: dict[int | None, str] = {}  # the file's seq -> the line's key
+    for where, value in objects:
+        if not isinstance(value, dict):
+            raise bad(path, where, f"{shown(value)} is no object", 'write {"text": "…"}')
+        if _time(value, "retracted_at", path, where, tz) is not None:
+            skipped["retracted"] += 1
+        elif "text" not in value and "content" in value and value["content"] in (None, "", []):
+            skipped["without words"] += 1
+        else:
+            line = _new(value, path, where, tz)
+            key = key_of(line, where)
+            parent = by_seq.get(_number(value, "parent", path, where))
+            if (seq := _number(value, "seq", path, where)) is not None:
+                by_seq[seq] = key
+            yield keepable(replace(line, key=key, parent=parent), path, where)
 
 
 class _Keys:
-    """Keys for the lines of one file: their own, or one made of what they say and how often that was said before."""
+    """Keys for the lines of one file: their own, or made ones."""
 
-    def __init__(self) -> None:
-        self._own: dict[str, int] = {}
-        self._made: Counter[str] = Counter()
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._own: dict[str, str] = {}  # key -> where it was used
+        self._made = Keys()
 
-    def of(self, record: _Record) -> str:
-        if record.key is None:
-            said_at = record.said_at.isoformat() if record.said_at else None
-            parts = digest(record.session, said_at, record.speaker, record.role, record.text)
-            self._made[parts] += 1
-            return digest(parts, self._made[parts])
-        if record.key in self._own:
-            what = f"the key {shown(record.key)} was already used on line {self._own[record.key]}"
-            raise bad(record.path, record.where, what, "give each line a key of its own, or none")
-        self._own[record.key] = record.number
-        return record.key
+    def __call__(self, line: NewLine, where: str) -> str:
+        if line.key is None:
+            at = line.said_at and line.said_at.isoformat()
+            return self._made.of(line.session, at, line.speaker, line.role, line.text, timed=at is not None)
+        if line.key in self._own:
+            what = f"the key {shown(line.key)} was already used on {self._own[line.key]}"
+            raise bad(self._path, where, what, "give each line a key of its own, or none")
+        self._own[line.key] = where
+        return line.key
 
 
 def _fields(line: Line) -> dict[str, object]:
@@ -152,7 +119,7 @@ def _fields(line: Line) -> dict[str, object]:
         "said_at": line.said_at.isoformat(),
         "parent": line.parent,
         "metadata": line.metadata or None,
-        "key": line.key,
+        "key": export_key(line),
         "retracted_at": line.retracted_at.isoformat() if line.retracted_at else None,
     }
     return {name: value for name, value in fields.items() if value is not None}
@@ -164,42 +131,33 @@ def _plain(value: object) -> object:
     raise TypeError(f"no JSON value: {shown(value)}")
 
 
-def _records(path: Path, tz: tzinfo) -> Iterator[_Record]:
-    for number, text in numbered(path):
-        if text.strip():
-            yield _record(path, number, parse(text, path, number), tz)
-
-
-def _record(path: Path, number: int, value: object, tz: tzinfo) -> _Record:
-    where = f"line {number}"
-    if not isinstance(value, dict):
-        raise bad(path, where, f"{shown(value)} is no object", 'write {"text": "…"}')
+def _new(value: Mapping[str, object], path: Path, where: str, tz: tzinfo) -> NewLine:
+    """The line of an object, as yet without a parent."""
+    text, speaker, key = _first(value, "text", "content"), _first(value, "speaker", "name"), _first(value, "key", "id")
     role = _role(value, path, where)
-    return _Record(
-        path=path,
-        number=number,
-        text=_text(value, path, where),
+    return NewLine(
+        text=_text(value, text, path, where),
+        speaker=_optional(value, speaker, path, where) or role,
         role=role,
-        speaker=_optional(value, "speaker", path, where) or _optional(value, "name", path, where) or role,
-        seq=_number(value, "seq", path, where),
         said_at=_time(value, "said_at", path, where, tz),
         session=_optional(value, "session", path, where),
-        parent=_number(value, "parent", path, where),
-        metadata=_metadata(value, path, where),
-        key=_key(value, path, where),
-        retracted_at=_time(value, "retracted_at", path, where, tz),
+        metadata=_metadata(value, {text, speaker, key}, path, where),
+        key=_optional({**value, "id": _numeral(value.get("id"))}, key, path, where),
     )
 
 
-def _text(value: Mapping[str, object], path: Path, where: str) -> str:
-    if "text" in value:
-        text = text_of(value, "text", path, where)
-    elif isinstance(value.get("content"), list):
-        text = "\n".join(_parts(cast("list[object]", value["content"]), path, where))
-    elif "content" in value:
-        text = text_of(value, "content", path, where)
-    else:
+def _first(value: Mapping[str, object], name: str, other: str) -> str:
+    """Which of two names of one field is used."""
+    return other if value.get(name) is None and value.get(other) is not None else name
+
+
+def _text(value: Mapping[str, object], name: str, path: Path, where: str) -> str:
+    if name not in value:
         raise bad(path, where, 'neither "text" nor "content"', "give the line's text")
+    if name == "content" and isinstance(value[name], list):
+        text = "\n".join(_parts(cast("list[object]", value[name]), path, where))
+    else:
+        text = text_of(value, name, path, where)
     if not text.strip():
         raise bad(path, where, "the text is empty", "remove the line, or say what was said")
     return text
@@ -207,7 +165,7 @@ def _text(value: Mapping[str, object], path: Path, where: str) -> str:
 
 def _parts(content: list[object], path: Path, where: str) -> Iterator[str]:
     for part in content:
-        if not isinstance(part, dict) or part.get("type") != "text":
+        if not isinstance(part, dict) or part.get("type") not in TEXTS:
             raise bad(
                 path, where, f"the content part {shown(part)} is no text", "replace it by a text that describes it"
             )
@@ -216,16 +174,14 @@ def _parts(content: list[object], path: Path, where: str) -> Iterator[str]:
 
 def _role(value: Mapping[str, object], path: Path, where: str) -> Role:
     role = value.get("role", "user")
-    if role not in ROLES:
+    if not isinstance(role, str) or role not in (*ROLES, *RENAMED):
         raise bad(path, where, f'"role" is {shown(role)}', f"it must be one of {', '.join(ROLES)}")
-    return cast("Role", role)
+    return RENAMED.get(role) or cast("Role", role)
 
 
-def _key(value: Mapping[str, object], path: Path, where: str) -> str | None:
-    """The "key", else the "id": people number their lines, too."""
-    if "key" in value or not isinstance(value.get("id"), int) or isinstance(value.get("id"), bool):
-        return _optional(value, "key", path, where) or _optional(value, "id", path, where)
-    return str(value["id"])
+def _numeral(value: object) -> object:
+    """People number their lines, too."""
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 def _optional(value: Mapping[str, object], name: str, path: Path, where: str) -> str | None:
@@ -256,10 +212,14 @@ def _time(value: Mapping[str, object], name: str, path: Path, where: str, tz: tz
         raise bad(path, where, f'"{name}" is {shown(text)}', "write it as 2024-05-01T10:22:00+02:00") from None
 
 
-def _metadata(value: Mapping[str, object], path: Path, where: str) -> Metadata:
+def _metadata(value: Mapping[str, object], used: set[str], path: Path, where: str) -> Metadata:
     metadata = value.get("metadata")
-    if metadata is not None and not isinstance(metadata, dict):
+    if metadata is None:
+        metadata = {}
+    if not isinstance(metadata, dict):
         raise bad(path, where, f'"metadata" is {shown(metadata)}', "it must be an object")
-    extra = {name: item for name, item in value.items() if name not in FIELDS}
-    merged = {**extra, **(metadata or {})}
-    return cast("dict[str, JSONValue]", merged)
+    unused = {name for name in NAMES if value.get(name) is None}
+    extra = {name: item for name, item in value.items() if name not in FIELDS | used | unused}
+    if twice := sorted(extra.keys() & metadata.keys()):
+        raise bad(path, where, f'"{twice[0]}" stands in "metadata" and beside it', "keep one of them")
+    return cast("dict[str, JSONValue]", {**extra, **metadata})

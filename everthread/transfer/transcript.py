@@ -10,27 +10,28 @@ r"""Plain text transcripts, as people keep them:
 
 - `Name: text` is a message. A name begins with a letter, has at most four words and is followed by a colon and a space.
   Each word of a longer name begins with a capital, or has none to begin with; von, van, de … may stand between.
-  So `https://…`, `12:30` and `the plan is this: …` are not names; `小明：…` is. Given `speakers`, only they are names.
+  So `https://…`, `12:30` and `the plan is this: …` are not names; `小明：…` is.
 - `[date and time] Name: text` says when; `[10:22] Name: text` is on the day of the line before or of the header.
 - A line that is only a date (`dates.py` lists the forms), perhaps between `---`, `===`, `***`, `#` or
   brackets, begins a session.
-- Any other line goes on with the message before it. Blank lines mean nothing.
+- Any other line goes on with the message before it. Blank lines mean nothing. But a line that was meant as one of the
+  above, with a date that does not exist or may be read in two ways, is an error.
 
 Without a time of its own a message comes one second after the message before it, or at the header's time; without any
-date it has no time at all. The reader knows only what is written: who is the bot is for the caller to say.
+date it has no time at all. How a message is known again, in this file grown or in another, stands with `files.Keys`.
+The reader knows only what is written: who is the bot is for the caller to say.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 
-from everthread.transfer.dates import clock, moment
-from everthread.transfer.files import bad, digest, keepable, numbered, shown
+from everthread.transfer.dates import clock, moment, resembles
+from everthread.transfer.files import Keys, bad, keepable, numbered, session_id, shown
 from everthread.types import NewLine, Role
 
 LONGEST_NAME = 40  # characters; what is longer is a sentence with a colon in it
@@ -45,27 +46,28 @@ _FRAME = " \t-=*#_[]()"
 _WORD = re.compile(r"[^\W\d_][\w.'’\-]*|\d+|\([\w .'’\-]+\)")
 
 
-def read(
-    path: Path, *, assistant: Collection[str] = (), speakers: Collection[str] | None = None, tz: tzinfo = UTC
-) -> Iterator[NewLine]:
+def read(path: Path, *, assistant: Collection[str] = (), tz: tzinfo = UTC) -> Iterator[NewLine]:
     """The transcript's messages. The speakers named in assistant are the bot; a time is in tz.
 
-    A session's id is the file's name without its ending, and a count: "diary-1", "diary-2" …
+    A session is called after the file and its first message: "diary-3f9a2c01".
     """
-    seen: Counter[str] = Counter()
-    for message in _messages(path, speakers, tz):
-        role: Role = "assistant" if message.name in assistant else "user"
-        session = f"{path.stem}-{message.session}"
+    keys, session, name = Keys(), 0, ""
+    for message in _messages(path, tz):
         text = "\n".join(part for part in message.parts if part)
         if not text:
             what = f"{message.name} says nothing"
             raise bad(path, f"line {message.number}", what, "remove the line, or write what was said")
-        said_at = message.said_at.isoformat() if message.said_at else None
-        parts = digest(session, said_at, message.name, role, text)
-        seen[parts] += 1
-        key = digest(parts, seen[parts])
-        line = NewLine(text, message.name, role, message.said_at, session, key=key)
-        yield keepable(line, path, f"line {message.number}")
+        wall = message.said_at.replace(tzinfo=None).isoformat() if message.said_at else None
+        begins = message.session != session
+        if begins:
+            keys.begin()
+        key = keys.of(wall, message.name, text, timed=message.timed)
+        if begins:
+            session, name = message.session, session_id(path, key)
+        role: Role = "assistant" if message.name in assistant else "user"
+        yield keepable(
+            NewLine(text, message.name, role, message.said_at, name, key=key), path, f"line {message.number}"
+        )
 
 
 @dataclass(slots=True)
@@ -74,6 +76,7 @@ class _Message:
     name: str
     session: int
     said_at: datetime | None
+    timed: bool  # whether it tells its own time
     parts: list[str] = field(default_factory=list)
 
 
@@ -115,7 +118,7 @@ class _Clock:
         return self.last
 
 
-def _messages(path: Path, speakers: Collection[str] | None, tz: tzinfo) -> Iterator[_Message]:
+def _messages(path: Path, tz: tzinfo) -> Iterator[_Message]:
     time = _Clock(tz)
     message: _Message | None = None
     for number, line in numbered(path):
@@ -125,7 +128,7 @@ def _messages(path: Path, speakers: Collection[str] | None, tz: tzinfo) -> Itera
         header = _header(text, tz)
         if header is not None:
             time.begin(header)
-        begun = None if header else _begin(path, number, text, speakers, time)
+        begun = None if header else _begin(path, number, text, time)
         if begun is None and header is None:
             if message is None:
                 raise bad(path, f"line {number}", f"nobody says {shown(text)}", "begin a message with 'Name: '")
@@ -138,7 +141,7 @@ def _messages(path: Path, speakers: Collection[str] | None, tz: tzinfo) -> Itera
         yield message
 
 
-def _begin(path: Path, number: int, text: str, speakers: Collection[str] | None, time: _Clock) -> _Message | None:
+def _begin(path: Path, number: int, text: str, time: _Clock) -> _Message | None:
     """The message that begins on this line, if one does."""
     stamped = _STAMPED.fullmatch(text)
     try:
@@ -146,10 +149,23 @@ def _begin(path: Path, number: int, text: str, speakers: Collection[str] | None,
     except ValueError:
         what = f"the time {shown(text[:20])} is on an unknown day"
         raise bad(path, f"line {number}", what, "write the date above it, or in the brackets") from None
-    match = _MESSAGE.fullmatch(stamped["rest"] if stamped and stamp else text)
-    if match is None or not _is_name(match["name"].strip(), speakers):
+    match = _MESSAGE.fullmatch(stamped["rest"] if stamped else text)
+    if match is None or not _is_name(match["name"].strip()):
+        match = None
+    if stamp is None and _missed(stamped["stamp"] if stamped and match else "", text):
+        what = f"{shown(text[:30])} begins with no time, or with one that can be read in two ways"
+        raise bad(path, f"line {number}", what, "write it as 2024-05-31 or [2024-05-31 18:05]")
+    if match is None or (stamped and stamp is None):
         return None
-    return _Message(number, match["name"].strip(), time.session, time.next(stamp), [match["text"].strip()])
+    name = match["name"].strip()
+    return _Message(number, name, time.session, time.next(stamp), stamp is not None, [match["text"].strip()])
+
+
+def _missed(stamp: str, text: str) -> bool:
+    """Whether a stamp, or a line that is only a date with its whole year, was meant as a time, and is none."""
+    if stamp:
+        return resembles(stamp) or resembles(f"2000-01-01 {stamp}")
+    return re.search(r"\d{4}", text) is not None and resembles(text.strip(_FRAME))
 
 
 def _header(text: str, tz: tzinfo) -> datetime | None:
@@ -159,9 +175,7 @@ def _header(text: str, tz: tzinfo) -> datetime | None:
         return None
 
 
-def _is_name(name: str, speakers: Collection[str] | None) -> bool:
-    if speakers is not None:
-        return name in speakers
+def _is_name(name: str) -> bool:
     words = name.split()
     if not words or len(words) > MOST_WORDS or not name[0].isalpha() or not all(map(_WORD.fullmatch, words)):
         return False

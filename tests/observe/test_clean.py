@@ -52,6 +52,18 @@ def test_names_and_metadata_are_cleaned_and_counted_too() -> None:
     assert line.metadata == {"a": "x\ufffd", CLEANED: 4}
 
 
+def test_nul_in_metadata_is_replaced_and_what_only_looks_like_it_is_kept() -> None:
+    line = cleaned(metadata={"a\0": ["b\0c", {"d": "\0\0"}], "e": r"\u0000 \\u0000", "f": "\\\0"})
+    assert line.metadata == {
+        "a\ufffd": ["b\ufffdc", {"d": "\ufffd\ufffd"}], "e": r"\u0000 \\u0000", "f": "\\\ufffd", CLEANED: 5,
+    }  # fmt: skip
+
+
+def test_a_number_too_long_to_be_written_is_refused() -> None:
+    with pytest.raises(BadLine, match="metadata must be what JSON can hold, got a number of thousands of digits: "):
+        cleaned(metadata={"a": 10**5000})
+
+
 @pytest.mark.parametrize("text", ["", " ", "\n\t", "\u2003\u3000"])
 def test_a_blank_text_is_refused(text: str) -> None:
     with pytest.raises(BadLine, match=r"text is empty: .*; a line needs at least one character that is not blank"):

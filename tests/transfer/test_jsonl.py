@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from everthread.errors import BadFile
 from everthread.memory import Memory
-from everthread.transfer.jsonl import read, read_lines, write
+from everthread.transfer.jsonl import export_key, exported_seq, read, write
 from everthread.types import JSONValue, Line, NewLine, Role
 
 words = st.text(min_size=1, max_size=30).filter(lambda s: s.strip())
@@ -58,9 +59,23 @@ def test_lines_come_back_as_they_were_written(lines: list[Line], tmp_path_factor
     path = tmp_path_factory.mktemp("jsonl") / "lines.jsonl"
     with path.open("w", encoding="utf-8", newline="") as file:
         assert write(lines, file) == len(lines)
-    back = list(read_lines(path))
-    assert back == lines
-    assert [line.said_at.utcoffset() for line in back] == [line.said_at.utcoffset() for line in lines]
+    left = [line for line in lines if line.retracted_at is None]
+    keys = {line.seq: export_key(line) for line in left}
+    back = list(read(path))
+    assert back == [
+        NewLine(
+            line.text,
+            line.speaker,
+            line.role,
+            line.said_at,
+            line.session,
+            line.metadata,
+            keys.get(line.parent or 0),
+            keys[line.seq],
+        )
+        for line in left
+    ]
+    assert [new.said_at and new.said_at.utcoffset() for new in back] == [line.said_at.utcoffset() for line in left]
 
 
 @patient
@@ -106,13 +121,67 @@ def test_keys_are_the_lines_own_or_made_of_what_they_say(tmp_path: Path) -> None
     keys = [line.key for line in read(path)]
     assert keys[:2] == ["k", "7"]
     assert len(set(keys)) == 5
-    again = saved(tmp_path, {"text": "a"}, {"text": "b"}, {"text": "a"})
-    assert [line.key for line in read(again)] == [keys[2], keys[4], keys[3]]
+    longer = saved(tmp_path, {"text": "a"}, {"text": "a"}, {"text": "b"}, {"text": "a"})
+    assert [line.key for line in read(longer)][:3] == keys[2:]
+
+
+def test_lines_with_times_are_known_again_in_any_order_and_those_without_by_what_came_before(tmp_path: Path) -> None:
+    day, night = ({"text": "yes", "said_at": f"2024-05-01T{hour}:00:00Z"} for hour in (10, 22))
+    keys = [line.key for line in read(saved(tmp_path, day, night))]
+    assert [line.key for line in read(saved(tmp_path, night, day))] == keys[::-1]
+    one, two = ([line.key for line in read(saved(tmp_path, {"text": t}, {"text": "yes"}))] for t in ("a", "b"))
+    assert not set(one) & set(two)
+
+
+def test_a_line_without_a_key_is_exported_under_its_number_and_what_it_says() -> None:
+    line = Line(17, "s", "user", "Ann", "Hello", datetime(2024, 1, 1, tzinfo=UTC))
+    assert exported_seq(export_key(line)) == 17
+    assert export_key(line) != export_key(replace(line, text="Hallo"))
+    assert export_key(replace(line, key="k")) == "k"
+    assert exported_seq("k") is None
 
 
 def test_unknown_fields_are_kept_as_metadata(tmp_path: Path) -> None:
     (line,) = read(saved(tmp_path, {"text": "a", "mood": "glad", "metadata": {"place": "home"}}))
     assert line.metadata == {"mood": "glad", "place": "home"}
+
+
+@pytest.mark.parametrize(
+    ("record", "metadata"),
+    [
+        ({"text": "a", "content": "b"}, {"content": "b"}),
+        ({"text": "a", "speaker": "Ann", "name": "Annie"}, {"name": "Annie"}),
+        ({"text": "a", "key": "k", "id": 7}, {"id": 7}),
+        ({"text": None, "content": "a", "speaker": None, "name": "Ann"}, {}),
+    ],
+)
+def test_a_second_name_of_a_field_is_kept_as_metadata(
+    tmp_path: Path, record: object, metadata: dict[str, object]
+) -> None:
+    (line,) = read(saved(tmp_path, record))
+    assert line.text == "a"
+    assert line.metadata == metadata
+
+
+def test_messages_without_words_and_retracted_lines_are_skipped_and_counted(tmp_path: Path) -> None:
+    skipped: Counter[str] = Counter()
+    path = saved(
+        tmp_path,
+        {"role": "assistant", "content": None, "tool_calls": [{"id": "c1"}]},
+        {"role": "assistant", "content": ""},
+        {"role": "tool", "content": "42"},
+        {"text": "no", "retracted_at": "2024-01-01T00:00:00Z"},
+    )
+    assert [line.text for line in read(path, skipped=skipped)] == ["42"]
+    assert skipped == {"without words": 2, "retracted": 1}
+
+
+def test_other_names_of_roles_and_parts_are_understood(tmp_path: Path) -> None:
+    parts = [{"type": "output_text", "text": "one"}, {"type": "input_text", "text": "two"}]
+    path = saved(tmp_path, {"role": "developer", "content": parts}, {"role": "function", "content": "3"})
+    assert [(line.role, line.speaker, line.text) for line in read(path)] == [
+        ("system", "system", "one\ntwo"), ("tool", "tool", "3"),
+    ]  # fmt: skip
 
 
 def test_parents_are_named_by_key_and_retracted_lines_left_out(tmp_path: Path) -> None:
@@ -156,7 +225,8 @@ def test_a_broken_line_five_thousand_is_named(tmp_path: Path) -> None:
         ({}, 'neither "text" nor "content"'),
         ({"text": 5}, '"text" is 5; it must be a text'),
         ({"text": " \n"}, "the text is empty"),
-        ({"content": None}, '"content" is None'),
+        ({"text": None}, '"text" is None'),
+        ({"text": "a", "mood": 1, "metadata": {"mood": 2}}, '"mood" stands in "metadata" and beside it'),
         ({"content": [{"type": "image_url"}]}, "is no text"),
         ({"text": "a", "role": "narrator"}, "\"role\" is 'narrator'; it must be one of user, assistant, system, tool"),
         ({"text": "a", "role": ["user"]}, '"role" is'),
@@ -177,20 +247,12 @@ def test_each_bad_line_is_refused_with_its_number(tmp_path: Path, record: object
         list(read(path))
 
 
-def test_an_exact_copy_needs_numbers_and_each_number_once(tmp_path: Path) -> None:
-    whole = {"seq": 1, "session": "s", "text": "a", "said_at": "2024-01-01T00:00:00Z"}
-    with pytest.raises(BadFile, match="line 1: an exported line has seq, session and said_at"):
-        list(read_lines(saved(tmp_path, {"text": "a"})))
-    with pytest.raises(BadFile, match='line 2: "seq" 1 was already on line 1'):
-        list(read_lines(saved(tmp_path, whole, whole)))
-
-
 def test_what_a_line_does_not_have_is_not_written() -> None:
     file = io.StringIO()
-    write([Line(1, "s", "user", "Ann", "你好", datetime(2024, 1, 1, tzinfo=UTC))], file)
+    write([Line(1, "s", "user", "Ann", "你好", datetime(2024, 1, 1, tzinfo=UTC), key="k")], file)
     assert file.getvalue() == (
         '{"seq": 1, "session": "s", "role": "user", "speaker": "Ann", "text": "你好", "said_at": '
-        '"2024-01-01T00:00:00+00:00"}\n'
+        '"2024-01-01T00:00:00+00:00", "key": "k"}\n'
     )
 
 

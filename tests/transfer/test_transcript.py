@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -35,13 +36,16 @@ def at(day: int, hour: int = 0, minute: int = 0, second: int = 0) -> datetime:
 
 def test_the_documented_sample_is_read(tmp_path: Path) -> None:
     lines = list(read(saved(tmp_path, SAMPLE), assistant=("Ann",)))
-    assert [(line.session, line.said_at, line.speaker, line.role) for line in lines] == [
-        ("diary-1", at(6), "Ann", "assistant"),
-        ("diary-1", at(6, second=1), "Bob Miller", "user"),
-        ("diary-1", at(6, 18, 5), "Ann", "assistant"),
-        ("diary-1", at(7, 9, 12), "Bob Miller", "user"),
-        ("diary-2", at(9), "Ann", "assistant"),
+    assert [(line.said_at, line.speaker, line.role) for line in lines] == [
+        (at(6), "Ann", "assistant"),
+        (at(6, second=1), "Bob Miller", "user"),
+        (at(6, 18, 5), "Ann", "assistant"),
+        (at(7, 9, 12), "Bob Miller", "user"),
+        (at(9), "Ann", "assistant"),
     ]
+    sessions = [line.session or "" for line in lines]
+    assert sessions[0] == sessions[1] == sessions[2] == sessions[3] != sessions[4]
+    assert all(session.startswith("diary-") for session in sessions)
     assert lines[1].text == "I did.\nAll of them, even the fern: see https://example.org/fern"
 
 
@@ -84,11 +88,6 @@ def test_a_full_width_colon_needs_no_space(tmp_path: Path) -> None:
     assert (line.speaker, line.text) == ("小明", "你好")
 
 
-def test_given_speakers_are_the_only_names(tmp_path: Path) -> None:
-    (line,) = read(saved(tmp_path, "Ann: hello\nNote: this is hers, too"), speakers=("Ann",))
-    assert line.text == "hello\nNote: this is hers, too"
-
-
 def test_without_dates_lines_have_no_time(tmp_path: Path) -> None:
     assert [line.said_at for line in read(saved(tmp_path, "Ann: a\nBob: b"))] == [None, None]
 
@@ -111,6 +110,76 @@ def test_the_same_words_twice_are_two_lines_with_two_keys_each_time(tmp_path: Pa
     assert keys == [line.key for line in read(path)]
     longer = saved(tmp_path, "Ann: yes\nBob: yes\nAnn: yes\nBob: well\n")
     assert [line.key for line in read(longer)][:3] == keys
+
+
+def keys(folder: Path, text: str, name: str = "diary.txt", **more: Any) -> list[str | None]:
+    return [line.key for line in read(saved(folder, text, name), **more)]
+
+
+def test_a_copy_under_another_name_brings_the_same_keys_whoever_is_the_bot_and_wherever(tmp_path: Path) -> None:
+    again = keys(tmp_path, SAMPLE, "copy.txt", assistant=("Ann",), tz=timezone(timedelta(hours=8)))
+    assert again == keys(tmp_path, SAMPLE)
+
+
+def test_two_chats_of_one_name_are_two_conversations(tmp_path: Path) -> None:
+    one = list(read(saved(tmp_path, "Ann: hi\nBob: yes\nAnn: good\n")))
+    two = list(read(saved(tmp_path, "Bob: hello\nBob: yes\nAnn: good\n")))
+    assert not {line.key for line in one} & {line.key for line in two}
+    assert {line.session for line in one}.isdisjoint({line.session for line in two})
+
+
+def test_of_two_chats_without_times_only_a_shared_opening_is_the_same(tmp_path: Path) -> None:
+    one = keys(tmp_path, "Bot: How can I help?\nAnn: tea\nBot: Sure.\n")
+    two = keys(tmp_path, "Bot: How can I help?\nAnn: coffee\nBot: Sure.\n")
+    assert one[0] == two[0]
+    assert not set(one[1:]) & set(two[1:])
+
+
+def test_messages_with_times_are_known_again_wherever_the_file_begins(tmp_path: Path) -> None:
+    day = "[2024-05-07 09:12] Ann: yes\n[2024-05-07 09:12] Ann: yes\n[2024-05-07 09:13] Bob: ok\n"
+    later = keys(tmp_path, day + "[2024-05-08 10:00] Ann: more\n")
+    assert len(set(later)) == 4
+    assert keys(tmp_path, "[2024-05-01 08:00] Bob: before\n" + day)[1:] == later[:3]
+
+
+def test_two_sessions_of_one_day_with_the_same_words_are_two(tmp_path: Path) -> None:
+    assert len(set(keys(tmp_path, "2024-05-06\nAnn: hi\n2024-05-06\nAnn: hi\n"))) == 2
+
+
+def test_the_name_of_a_file_may_be_as_long_as_names_can_be(tmp_path: Path) -> None:
+    assert len(list(read(saved(tmp_path, "Ann: hi", "n" * 250 + ".txt")))) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[2023-13-45 10:00] Mia: hi",
+        "[2024-06-31 10:00] Mia: hi",
+        "[2024-05-01 25:99] Mia: hi",
+        "[25:99] Mia: hi",
+        "[05/06/2024 10:22] Mia: hi",
+        "[05/06/24 10:22] Mia: hi",
+        "[31 June 2024] Mia: hi",
+        "--- 2024-13-45 ---",
+        "31 June 2024",
+        "05/06/2024",
+    ],
+)
+def test_what_almost_tells_a_time_is_refused_with_the_remedy(tmp_path: Path, text: str) -> None:
+    with pytest.raises(
+        BadFile, match=r"diary\.txt, line 3: '.*' begins with no time, .*; write it as 2024-05-31 or \["
+    ):
+        list(read(saved(tmp_path, f"2024-05-01\nAnn: hello\n{text}\nBob: a\n")))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["12:30", "1.2.34", "2024", "5/6", "It was 2023-13-45 or so.", "[see 3:16] John: read it", "[1] Mia: a note",
+     "[2024-05-01 10:22:33] panic at line 7", "on 31 June 2024 we met", "- 10:15 tea", "192.168.2.2024"],
+)  # fmt: skip
+def test_what_only_speaks_of_times_goes_on_with_the_message_before(tmp_path: Path, text: str) -> None:
+    (line,) = read(saved(tmp_path, f"2024-05-01\nAnn: hello\n{text}\n"))
+    assert line.text == f"hello\n{text}"
 
 
 def test_brackets_that_hold_no_time_belong_to_the_text(tmp_path: Path) -> None:

@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from everthread.errors import BadFile
+from everthread.transfer.messages import read, recognised
+
+TALK = [
+    {"role": "system", "content": "You are a gardener."},
+    {"role": "user", "content": [{"type": "text", "text": "How often do I water a fern?"}]},
+    {"role": "assistant", "content": None, "tool_calls": [{"id": "c1", "type": "function"}]},
+    {"role": "tool", "tool_call_id": "c1", "content": "weekly"},
+    {"role": "assistant", "name": "Flora", "content": "Once a week."},
+]
+
+
+def saved(folder: Path, value: object) -> Path:
+    path = folder / "talk.json"
+    path.write_text(json.dumps(value), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("value", [TALK, {"model": "m", "messages": TALK}], ids=["a list", "an object with a list"])
+def test_messages_are_read_in_order_and_those_without_words_counted(tmp_path: Path, value: object) -> None:
+    skipped: Counter[str] = Counter()
+    assert [(line.role, line.speaker, line.text) for line in read(saved(tmp_path, value), skipped=skipped)] == [
+        ("system", "system", "You are a gardener."),
+        ("user", "user", "How often do I water a fern?"),
+        ("tool", "tool", "weekly"),
+        ("assistant", "Flora", "Once a week."),
+    ]
+    assert skipped == {"without words": 1}
+    assert recognised(value)
+
+
+def test_a_longer_talk_shares_the_keys_of_its_beginning(tmp_path: Path) -> None:
+    keys = [line.key for line in read(saved(tmp_path, TALK))]
+    longer = [line.key for line in read(saved(tmp_path, [*TALK, {"role": "user", "content": "Thanks!"}]))]
+    assert (longer[:4], len(set(longer))) == (keys, 5)
+
+
+def test_a_file_is_one_session_and_another_of_its_name_another_one(tmp_path: Path) -> None:
+    def sessions(said: str) -> set[str | None]:
+        system = {"role": "system", "content": "You are helpful."}
+        return {line.session for line in read(saved(tmp_path, [system, {"role": "user", "content": said}]))}
+
+    (one,), (two,) = sessions("Hello"), sessions("Good day")
+    assert one != two
+    assert str(one).startswith("talk-")
+    assert sessions("Hello") == {one}
+
+
+@pytest.mark.parametrize(
+    ("value", "complaint"),
+    [
+        ({"messages": "none"}, "'none' is no list of messages; write"),
+        ([{"content": "a"}, 7], "message 2: 7 is no object"),
+        ([{"content": [{"type": "image_url"}]}], "message 1: the content part .* is no text"),
+        ([{"content": "a", "role": "narrator"}], "message 1: \"role\" is 'narrator'"),
+    ],
+)
+def test_each_bad_message_is_refused_with_its_number(tmp_path: Path, value: object, complaint: str) -> None:
+    with pytest.raises(BadFile, match=rf"talk\.json.*{complaint}"):
+        list(read(saved(tmp_path, value)))
+
+
+@pytest.mark.parametrize("value", [[], {}, {"messages": []}, [1], [{"conversation": {}}], "text"])
+def test_other_json_is_not_taken_for_messages(value: object) -> None:
+    assert not recognised(value)

@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+from collections import Counter
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+
+from everthread.errors import BadFile
+from everthread.transfer import whatsapp
+from everthread.transfer.whatsapp import read, recognised
+
+IPHONE = """\
+[05/06/24, 18:05:22] Flat 4: \u200eMessages and calls are end-to-end encrypted.
+[05/06/24, 18:05:22] Ann: Did you water the plants?
+\u200e[05/06/24, 18:06:01] Bob Miller: \u200eimage omitted
+[05/06/24, 18:06:30] Bob Miller: I did.
+
+All of them, even: the fern. \u200e<This message was edited>
+[13/06/24, 09:00:00] Ann: Thank you!
+"""
+ANDROID = """\
+05/06/2024, 6:05\u202fpm - Messages and calls are end-to-end encrypted. Tap to learn more.
+05/06/2024, 6:05\u202fpm - Ann: Did you water the plants?
+05/06/2024, 6:06\u202fpm - Bob Miller: <Media omitted>
+05/06/2024, 6:06\u202fpm - Bob Miller: This message was deleted
+05/06/2024, 6:06\u202fpm - Bob Miller: I did.
+
+All of them, even: the fern. <This message was edited>
+06/06/2024, 12:10\u202fam - Ann: Thank you!
+"""
+
+
+def saved(folder: Path, text: str, name: str = "_chat.txt") -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def days(folder: Path, *dates: str) -> list[str]:
+    """The days that these dates are read as."""
+    path = saved(folder, "".join(f"{each}, 10:00 - Ann: {number}\n" for number, each in enumerate(dates)))
+    return [f"{line.said_at:%Y-%m-%d}" for line in read(path)]
+
+
+@pytest.mark.parametrize(
+    ("text", "times", "left"),
+    [
+        (IPHONE, ["2024-06-05 18:05:22", "2024-06-05 18:06:30", "2024-06-13 09:00:00"], {"without words": 2}),
+        (
+            ANDROID,
+            ["2024-06-05 18:05:00", "2024-06-05 18:06:00", "2024-06-06 00:10:00"],
+            {"notices": 1, "without words": 2},
+        ),
+    ],
+    ids=["iphone", "android"],
+)
+def test_an_export_is_read_and_what_holds_no_words_is_counted(
+    tmp_path: Path, text: str, times: list[str], left: dict[str, int]
+) -> None:
+    skipped: Counter[str] = Counter()
+    path = saved(tmp_path, text)
+    assert recognised(path)
+    lines = list(read(path, assistant=("Ann",), skipped=skipped))
+    assert [(line.speaker, line.role, line.text) for line in lines] == [
+        ("Ann", "assistant", "Did you water the plants?"),
+        ("Bob Miller", "user", "I did.\n\nAll of them, even: the fern."),
+        ("Ann", "assistant", "Thank you!"),
+    ]
+    assert [f"{line.said_at:%Y-%m-%d %H:%M:%S}" for line in lines] == times
+    assert skipped == left
+    assert {line.session for line in lines} == {None}
+
+
+def test_the_docstring_shows_what_is_read(tmp_path: Path) -> None:
+    shown = [line.strip() for line in (whatsapp.__doc__ or "").splitlines() if line.startswith("    ")]
+    first, second, third = shown
+    assert [line.text for line in read(saved(tmp_path, first))] == ["Did you water the plants?"]
+    assert [line.text for line in read(saved(tmp_path, f"{second}\n{third}"))] == [
+        "I did.\nAll of them, even the fern."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("dates", "read_as"),
+    [
+        (["05/06/2024", "13/06/2024"], ["2024-06-05", "2024-06-13"]),
+        (["5/6/24", "5/13/24"], ["2024-05-06", "2024-05-13"]),
+        (["5/6/24", "5/9/24", "6/1/24"], ["2024-05-06", "2024-05-09", "2024-06-01"]),
+        (["5/6/24", "5/9/24"], ["2024-05-06", "2024-05-09"]),
+        (["05/06/2024", "09/06/2024"], ["2024-06-05", "2024-06-09"]),
+        (["05/06/2024"], ["2024-06-05"]),
+        (["05.06.24", "13.06.24"], ["2024-06-05", "2024-06-13"]),
+        (["2024-05-06", "2024-05-13"], ["2024-05-06", "2024-05-13"]),
+        (["13/06/2024", "12/06/2024"], ["2024-06-13", "2024-06-12"]),
+    ],
+)
+def test_whether_the_day_comes_first_is_told_by_the_whole_file(
+    tmp_path: Path, dates: list[str], read_as: list[str]
+) -> None:
+    assert days(tmp_path, *dates) == read_as
+
+
+@pytest.mark.parametrize(
+    ("time", "hour"),
+    [("18:05", 18), ("18.05", 18), ("6:05 PM", 18), ("6:05\u202fPM", 18), ("6:05\xa0p.\xa0m.", 18), ("12:05 a.m.", 0)],
+)
+def test_clocks_of_twelve_and_of_twenty_four_hours_are_read(tmp_path: Path, time: str, hour: int) -> None:
+    (line,) = read(saved(tmp_path, f"05/06/2024, {time} - Ann: hi"), tz=timezone(timedelta(hours=2)))
+    assert line.said_at == datetime(2024, 6, 5, hour, 5, tzinfo=timezone(timedelta(hours=2)))
+
+
+def test_a_phone_number_is_a_name(tmp_path: Path) -> None:
+    (line,) = read(saved(tmp_path, "[05/06/24, 18:05:22] ~\u202f+49 170 1234567: hi: you"))
+    assert (line.speaker, line.text) == ("+49 170 1234567", "hi: you")
+
+
+def test_a_later_export_that_begins_elsewhere_shares_the_keys_of_what_it_shares(tmp_path: Path) -> None:
+    day = "13/06/2024, 10:00 - Ann: yes\n"
+    first = [line.key for line in read(saved(tmp_path, day + day))]
+    assert len(set(first)) == 2
+    later = [line.key for line in read(saved(tmp_path, "12/06/2024, 09:00 - Bob: before\n" + day + day, "later.txt"))]
+    assert later[1:] == first
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("[31/06/24, 18:05:22] Ann: hi", r"line 1: there is no such time: '31/06/24', '18:05:22', read with the day"),
+        ("[13/06/24, 18:05:22] Ann: hi\n[06/13/24, 18:05:22] Ann: hi", "line 2: there is no such time: '06/13/24'"),
+        ("[13/06/24, 25:05:22] Ann: hi", "line 1: there is no such time"),
+        ("\nhello\n", "line 2: no message begins with 'hello'; give the file as exported"),
+    ],
+)
+def test_each_bad_export_is_refused_with_its_line(tmp_path: Path, text: str, complaint: str) -> None:
+    with pytest.raises(BadFile, match=rf"_chat\.txt, {complaint}"):
+        list(read(saved(tmp_path, text)))
+
+
+@pytest.mark.parametrize(
+    ("text", "is_one"),
+    [
+        ("[2024-05-07 09:12] Ann: hi", False),
+        ("Ann: hi", False),
+        ("", False),
+        ("\n\u200e[07.05.24, 09:12:00] Ann: hi", True),
+        ("07-05-2024 09:12 - Ann: hi", True),
+    ],
+)
+def test_an_export_is_recognised_by_its_first_line(tmp_path: Path, text: str, is_one: bool) -> None:
+    assert recognised(saved(tmp_path, text)) is is_one
+
+
+def test_an_empty_export_has_no_lines(tmp_path: Path) -> None:
+    assert list(read(saved(tmp_path, "\n"))) == []
