@@ -17,6 +17,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from everthread.stores.arrays import Splices
 from everthread.types import Seqs
 
 BLOCK = 72  # lines: with 52 bytes a code, a block fills a page of 4,096
@@ -74,24 +75,26 @@ def remove(db: sqlite3.Connection, of: int, kind: np.dtype[np.void], seqs: Seqs)
     return np.concatenate(gone)
 
 
-def news(
-    db: sqlite3.Connection, of: int, kind: np.dtype[np.void], ids: Seqs, seen: int
-) -> tuple[npt.NDArray[np.bool_] | None, Records]:
-    """What has changed since the stamp `seen`, for whoever holds the records of these ids (ascending): which of them
-    still hold (None: all), and the records to add, in any order of blocks."""
-    mended: list[int] = []
+def news(db: sqlite3.Connection, of: int, kind: np.dtype[np.void], ids: Seqs, seen: int) -> tuple[Splices, Records]:
+    """What has changed since the stamp `seen`, for whoever holds the records of these ids (ascending): where it belongs
+    among them, and the records, ascending by seq."""
+    index = "block_stamp" if seen else "block_number"  # who has seen nothing reads all, in order
+    places: list[tuple[int, int, int]] = []
     found = bytearray()
-    for number, since, data in db.execute(
-        "SELECT number, mended, data FROM block WHERE of = ? AND stamp > ?", (of, seen)
+    for number, mended, data in db.execute(
+        f"SELECT number, mended, data FROM block INDEXED BY {index} WHERE of = ? AND stamp > ? ORDER BY number",
+        (of, seen),
     ):
-        if since > seen:
-            mended.append(number)
-            found += data
-        else:
-            had = np.searchsorted(ids, (number * BLOCK, (number + 1) * BLOCK)) if len(ids) else (0, 0)
-            found += data[int(had[1] - had[0]) * kind.itemsize :]
-    keep = ~np.isin(ids // BLOCK, mended) if mended and len(ids) else None
-    return keep, np.frombuffer(found, kind)
+        first, end = np.searchsorted(ids, (number * BLOCK, (number + 1) * BLOCK)).tolist() if len(ids) else (0, 0)
+        had = 0 if mended > seen else end - first
+        places.append((first + had, end, len(data) // kind.itemsize - had))
+        found += data[had * kind.itemsize :]
+    return Splices(places), np.frombuffer(found, kind)
+
+
+def everything(db: sqlite3.Connection, of: int, kind: np.dtype[np.void]) -> Records:
+    """All records, ascending by seq."""
+    return news(db, of, kind, np.empty(0, np.int64), 0)[1]
 
 
 def _by_block(records: Records) -> Iterator[tuple[int, Records]]:

@@ -11,10 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from everthread.stores.arrays import appended, ascending, member
+from everthread.stores.arrays import Splices, member
 from everthread.types import Seqs
-
-Mask = npt.NDArray[np.bool_]  # (N,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,23 +34,20 @@ class Columns:
 
     @classmethod
     def of(cls, lines: npt.NDArray[np.void]) -> Columns:
-        """The picture of lines in any order."""
-        return cls._sorted(lines["seq"].astype(np.int64), lines)
+        """The picture of lines, ascending by seq."""
+        return cls(lines["seq"].astype(np.int64), lines)
 
-    @classmethod
-    def _sorted(cls, seqs: Seqs, lines: npt.NDArray[np.void]) -> Columns:
-        if ascending(seqs):
-            return cls(seqs, lines)
-        order = np.argsort(seqs, kind="stable")
-        return cls(seqs[order], lines[order])
-
-    def newer(self, keep: Mask | None, more: Columns) -> Columns:
-        """This picture with what still holds of it, and with more lines. Only the newest may be made newer."""
-        seqs, lines = (self.seqs, self.lines) if keep is None else (self.seqs[keep], self.lines[keep])
-        return self._sorted(appended(seqs, more.seqs), appended(lines, more.lines))
+    def newer(self, splices: Splices, lines: npt.NDArray[np.void]) -> Columns:
+        """The picture after some lines have changed. Only the newest may be made newer."""
+        more = Columns.of(lines)
+        return Columns(splices.apply(self.seqs, more.seqs), splices.apply(self.lines, more.lines))
 
     def at(self, seqs: Seqs) -> npt.NDArray[np.void]:
         """(R,) of LINE: these lines (ascending), as far as they are there."""
+        first, end = np.searchsorted(self.seqs, seqs[[0, -1]] + (0, 1)) if len(seqs) else (0, 0)
+        here = slice(int(first), int(end))
+        if np.array_equal(self.seqs[here], seqs):  # without a gap, as all that was said until a moment
+            return self.lines[here]
         place = np.searchsorted(self.seqs, seqs)
         there = place < len(self.seqs)
         place, seqs = place[there], seqs[there]

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from everthread.stores import blocks, records, vectors
-from everthread.stores.arrays import ascending
 from everthread.stores.base import LINE
 from everthread.stores.columns import Columns
 from everthread.stores.vectors import DenseIndex
@@ -40,8 +39,8 @@ class Pictures:
         """The lines as the file has them."""
         stamp = self._stamp(db)
         if self._seen < stamp:
-            keep, more = blocks.news(db, blocks.LINES, LINE, self._columns.seqs, self._seen)
-            self._columns, self._seen = self._columns.newer(keep, Columns.of(more)), stamp
+            news = blocks.news(db, blocks.LINES, LINE, self._columns.seqs, self._seen)
+            self._columns, self._seen = self._columns.newer(*news), stamp
         return self._columns
 
     def dense(self, db: sqlite3.Connection, model: str, dim: int, exact: bool = False) -> DenseIndex:
@@ -68,11 +67,8 @@ class Pictures:
 
 
 def _newer(db: sqlite3.Connection, model: int, dim: int, held: _Dense) -> DenseIndex:
-    keep, codes = blocks.news(db, model, blocks.code(dim), held.index.ids, held.seen)
-    index = held.index if keep is None else held.index.kept(keep)
+    index = held.index
+    splices, codes = blocks.news(db, model, blocks.code(dim), index.ids, held.seen)
     ids = codes["seq"].astype(np.int64)
-    if not ascending(ids):  # blocks come in the order in which they were changed
-        order = np.argsort(ids, kind="stable")
-        ids, codes = ids[order], codes[order]
     data = None if index.data is None else records.whole(db, model, dim, ids)[1]
-    return index.extended(DenseIndex(ids, vectors.columns(codes["code"]), data))
+    return index.newer(splices, DenseIndex(ids, vectors.columns(codes["code"]), data))

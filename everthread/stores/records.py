@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from everthread.errors import BadLine
 from everthread.stores import blocks, postings, vectors
-from everthread.stores.arrays import repeats
+from everthread.stores.arrays import distinct, repeats
 from everthread.stores.base import LINE, Corpus, Rows, Speaker, Words
 from everthread.stores.columns import Columns
 from everthread.stores.text import words
@@ -101,9 +101,9 @@ def corpus_among(db: sqlite3.Connection, columns: Columns, among: Seqs) -> Corpu
     """The statistics of these lines alone."""
     last = db.execute("SELECT last_seq FROM bank").fetchone()[0]
     here = columns.at(among)
-    speaking = set(np.unique(here["speaker"]).tolist())
+    speaking = set(distinct(here["speaker"]).tolist())
     speakers = tuple(speaker for speaker in _speakers(db) if speaker.number in speaking)
-    return Corpus(len(here), *_totals(here), len(np.unique(here["session"])), last, speakers)
+    return Corpus(len(here), *_totals(here), len(distinct(here["session"])), last, speakers)
 
 
 def _speakers(db: sqlite3.Connection) -> tuple[Speaker, ...]:
@@ -215,7 +215,7 @@ def whole(db: sqlite3.Connection, model: int, dim: int, seqs: Seqs) -> tuple[Seq
 def reanalyse(db: sqlite3.Connection) -> None:
     """Find the words of all lines anew, after the analyser has changed."""
     db.execute("DELETE FROM posting")
-    lines = Columns.of(blocks.news(db, blocks.LINES, LINE, np.empty(0, np.int64), 0)[1]).lines.copy()
+    lines = blocks.everything(db, blocks.LINES, LINE).copy()
     for start in range(0, len(lines), 1000):
         page = lines[start : start + 1000]
         found = [(seq, words(text)) for seq, text in db.execute(_TEXTS, (int(page["seq"][0]), int(page["seq"][-1])))]
@@ -258,8 +258,8 @@ def contradictions(db: sqlite3.Connection) -> list[str]:
         )
         if has != wants
     ]
-    packed = blocks.news(db, blocks.LINES, LINE, np.empty(0, np.int64), 0)[1]["seq"]
-    if not np.array_equal(np.sort(packed), live):
+    packed = blocks.everything(db, blocks.LINES, LINE)["seq"]
+    if not np.array_equal(packed, live):
         found.append(f"packed lines: {len(packed)} do not match the {len(live)} that are there")
     found += _wrong_vectors(db, live)
     return found + ([f"the last seq is {last}, but line {highest} is there"] if highest > last else [])
@@ -267,7 +267,7 @@ def contradictions(db: sqlite3.Connection) -> list[str]:
 
 def _wrong_vectors(db: sqlite3.Connection, live: Sequence[int]) -> Iterator[str]:
     for number, name, dim, counted in db.execute("SELECT number, name, dim, lines FROM model").fetchall():
-        codes = np.sort(blocks.news(db, number, blocks.code(dim), np.empty(0, np.int64), 0)[1]["seq"].astype(np.int64))
+        codes = blocks.everything(db, number, blocks.code(dim))["seq"].astype(np.int64)
         has = [row[0] for row in db.execute("SELECT id FROM vector WHERE id >> 44 = ? ORDER BY id", (number,))]
         if not np.array_equal(ids(number, codes), has):
             yield f"codes of {name}: {len(codes)} do not match the {len(has)} vectors; export the lines into a new bank"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from everthread.stores.arrays import appended, ascending, member, places
+from everthread.stores.arrays import Splices, member, places
 from everthread.types import Seqs, Vector, Vectors
 
 Codes = npt.NDArray[np.uint64]  # (W, N): one column a vector, W words of 64 bits
@@ -50,20 +50,10 @@ class DenseIndex:
         """The index of no vectors."""
         return cls(np.empty(0, np.int64), columns(encode(np.empty((0, dim), np.float32))), None)
 
-    def kept(self, keep: npt.NDArray[np.bool_]) -> DenseIndex:
-        """What is left of this index."""
-        return DenseIndex(self.ids[keep], self.codes[:, keep], None if self.data is None else self.data[keep])
-
-    def extended(self, more: DenseIndex) -> DenseIndex:
-        """This index with newer vectors behind its own. Only the newest index of a bank may be extended."""
-        if not len(more.ids):
-            return self
-        data = None if self.data is None or more.data is None else appended(self.data, more.data)
-        ids, codes = appended(self.ids, more.ids), appended(self.codes, more.codes, 1)
-        if not ascending(ids[max(len(self.ids) - 1, 0) :]):  # vectors that came late
-            order = np.argsort(ids, kind="stable")
-            return DenseIndex(ids[order], codes[:, order], None if data is None else data[order])
-        return DenseIndex(ids, codes, data)
+    def newer(self, splices: Splices, more: DenseIndex) -> DenseIndex:
+        """The index after some vectors have changed. Only the newest index of a bank may be made newer."""
+        data = None if self.data is None or more.data is None else splices.apply(self.data, more.data)
+        return DenseIndex(splices.apply(self.ids, more.ids), splices.apply(self.codes, more.codes, 1), data)
 
     def nearest(self, query: Vector, k: int, among: Seqs | None = None) -> Seqs:
         """The ids of at least k nearest vectors by code (more on ties), each once, ascending."""

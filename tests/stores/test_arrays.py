@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread.stores.arrays import appended, ascending, member, places, repeats
+from everthread.stores.arrays import Splices, appended, distinct, member, places, repeats
 from everthread.types import Seqs
 
 numbers = st.lists(st.integers(0, 40), max_size=30)
@@ -25,14 +25,14 @@ def test_places_are_all_places_of_the_wanted(ids: list[int], wanted: set[int]) -
 
 
 @given(numbers)
-def test_a_repeated_id_is_counted_from_nought(ids: list[int]) -> None:
-    ids = sorted(ids)
-    assert repeats(np.array(ids, np.int64)).tolist() == [ids[:at].count(each) for at, each in enumerate(ids)]
+def test_each_number_is_told_once(ids: list[int]) -> None:
+    assert distinct(np.array(ids, np.int64)).tolist() == sorted(set(ids))
 
 
 @given(numbers)
-def test_ascending_allows_for_equals(ids: list[int]) -> None:
-    assert ascending(np.array(ids, np.int64)) == (ids == sorted(ids))
+def test_a_repeated_id_is_counted_from_nought(ids: list[int]) -> None:
+    ids = sorted(ids)
+    assert repeats(np.array(ids, np.int64)).tolist() == [ids[:at].count(each) for at, each in enumerate(ids)]
 
 
 @given(st.lists(numbers, max_size=8))
@@ -51,3 +51,21 @@ def test_one_more_copies_nothing_while_there_is_room() -> None:
     more = appended(grown, np.arange(1))
     assert np.shares_memory(grown, more)
     assert len(more) == 1002
+
+
+@given(numbers, st.data())
+def test_rows_are_spliced_as_a_list_would_be(old: list[int], data: st.DataObject) -> None:
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(old)), max_size=8)))
+    places, new, expected, held = [], [], list[int](), 0
+    for first, end in zip(cuts[::2], cuts[1::2], strict=False):
+        more = data.draw(numbers)
+        places.append((first, end, len(more)))
+        new += more
+        expected += old[held:first] + more
+        held = end
+    before = np.array(old, np.int64)
+    spliced = Splices(places).apply(before, np.array(new, np.int64))
+    assert spliced.tolist() == expected + old[held:]
+    both = np.stack([before, -before])
+    assert Splices(places).apply(both, np.array([new, new], np.int64), 1)[0].tolist() == expected + old[held:]
+    assert before.tolist() == old

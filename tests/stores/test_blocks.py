@@ -45,9 +45,8 @@ class Reader:
 
     def look(self, db: sqlite3.Connection) -> list[tuple[int, int]]:
         ids: Seqs = self.held["seq"].astype(np.int64)
-        keep, more = blocks.news(db, OF, KIND, ids, self.seen)
-        self.held = np.concatenate([self.held if keep is None else self.held[keep], more])
-        self.held = self.held[np.argsort(self.held["seq"], kind="stable")]
+        splices, more = blocks.news(db, OF, KIND, ids, self.seen)
+        self.held = splices.apply(self.held, more)
         self.seen = stamp(db)
         return [(int(seq), int(value)) for seq, value in self.held]
 
@@ -90,8 +89,8 @@ def test_a_line_that_is_appended_is_all_that_is_read(db: sqlite3.Connection) -> 
     blocks.put(db, OF, records([(seq, 0) for seq in range(1, 1000)]))
     before = stamp(db)
     blocks.put(db, OF, records([(1000, 7)]))
-    keep, more = blocks.news(db, OF, KIND, np.arange(1, 1000), before)
-    assert keep is None
+    splices, more = blocks.news(db, OF, KIND, np.arange(1, 1000), before)
+    assert splices.places == [(999, 999, 1)]
     assert more.tolist() == [(1000, 7)]
 
 
@@ -99,22 +98,29 @@ def test_a_line_that_is_removed_makes_its_block_alone_be_read_again(db: sqlite3.
     blocks.put(db, OF, records([(seq, 0) for seq in range(1, 1000)]))
     before = stamp(db)
     blocks.remove(db, OF, KIND, np.array([500]))
-    keep, more = blocks.news(db, OF, KIND, np.arange(1, 1000), before)
-    assert keep is not None
-    assert len(more) == BLOCK - 1
-    assert (~keep).sum() == BLOCK
+    splices, more = blocks.news(db, OF, KIND, np.arange(1, 1000), before)
+    ((first, end, count),) = splices.places
+    assert end - first == BLOCK
+    assert count == len(more) == BLOCK - 1
 
 
-def test_what_is_new_is_found_by_its_stamp_and_not_by_looking_at_all(db: sqlite3.Connection) -> None:
-    plan = db.execute("EXPLAIN QUERY PLAN SELECT number, mended, data FROM block WHERE of = 0 AND stamp > 9").fetchall()
-    assert "USING INDEX block_stamp (of=? AND stamp>?)" in plan[0][3]
+def test_who_has_seen_some_reads_by_stamp_and_who_has_seen_nothing_in_order(db: sqlite3.Connection) -> None:
+    def plan(seen: int) -> list[str]:
+        said: list[str] = []
+        db.set_trace_callback(said.append)
+        blocks.news(db, OF, KIND, np.empty(0, np.int64), seen)
+        db.set_trace_callback(None)
+        return [row[3] for row in db.execute(f"EXPLAIN QUERY PLAN {said[0]}")]
+
+    assert plan(9)[0] == "SEARCH block USING INDEX block_stamp (of=? AND stamp>?)"
+    assert plan(0) == ["SEARCH block USING INDEX block_number (of=?)"]  # and nothing is sorted
 
 
 def test_columns_of_one_kind_do_not_meet_those_of_another(db: sqlite3.Connection) -> None:
     blocks.put(db, OF, records([(1, 1)]))
     blocks.put(db, OF + 1, records([(1, 2)]))
     blocks.remove(db, OF, KIND, np.array([1]))
-    assert blocks.news(db, OF + 1, KIND, np.empty(0, np.int64), 0)[1].tolist() == [(1, 2)]
+    assert blocks.everything(db, OF + 1, KIND).tolist() == [(1, 2)]
 
 
 def test_a_million_lines_are_some_ten_thousand_rows_of_a_page_each() -> None:
