@@ -177,11 +177,11 @@ def as_json(rows: Sequence[Speed]) -> list[dict[str, Any]]:
     return [asdict(row) for row in rows]
 
 
-def recall_once(folder: str, embedder: str) -> None:
+def recall_once(folder: str, embedder: str, query: str) -> None:
     """In a fresh process: open the bank, recall once, and print what that took as JSON. `speed` starts it."""
     begun = time.perf_counter()
     with Memory.open(BANK, store=folder, embedder=BulkEmbedder(opening.embedder(embedder or None))) as bank:
-        hits = bank.recall(synthetic.queries(1, bank.stats().lines)[0])
+        hits = bank.recall(query)
     taken = 1000 * (time.perf_counter() - begun)
     print(json.dumps({"hits": len(hits), "milliseconds": taken, "resident_bytes": _resident()}))
 
@@ -202,7 +202,7 @@ def _measure(size: int, real: Embedder, name: str | None, tell: Progress) -> Spe
             bank.recall(asked[0])
             recall = _time(bank.recall, asked)
         tell(f"{size:,} lines: a fresh process")
-        cold, resident = _fresh(Path(folder) / "banks", name)
+        cold, resident = _fresh(Path(folder) / "banks", name, asked[0])
         tell(f"{size:,} lines: observing")
         with Memory.open(BANK, store=Path(folder) / "banks", embedder=bulk) as bank:
             observe = _time(lambda line: bank.observe_many([line]), unheard)
@@ -229,11 +229,12 @@ def _import_rate(real: Embedder) -> float:
         return SAMPLE / (time.perf_counter() - begun)
 
 
-def _fresh(folder: Path, name: str | None) -> tuple[float, int]:
+def _fresh(folder: Path, name: str | None, query: str) -> tuple[float, int]:
     """(milliseconds from starting Python to the first hits, resident bytes) of a new process."""
-    program = "import sys; from everthread.bench.speed import recall_once; recall_once(sys.argv[1], sys.argv[2])"
+    program = "import sys; from everthread.bench.speed import recall_once; recall_once(*sys.argv[1:])"
+    command = [sys.executable, "-c", program, str(folder), name or "", query]
     begun = time.perf_counter()
-    done = subprocess.run([sys.executable, "-c", program, str(folder), name or ""], capture_output=True, text=True)
+    done = subprocess.run(command, capture_output=True, text=True)
     taken = 1000 * (time.perf_counter() - begun)
     if done.returncode != 0:
         raise StoreError(f"a fresh process could not recall: {done.stderr.strip()[-500:]}; run it again by hand")
