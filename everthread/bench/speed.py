@@ -29,7 +29,7 @@ from everthread.bench.metrics import percentile
 from everthread.errors import BadInput, StoreError
 from everthread.memory import Memory
 from everthread.models.embed import Embedder
-from everthread.types import NewLine, Vector, Vectors
+from everthread.types import NewLine, Vector, Vectors, Where
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 QUERIES = 200
@@ -60,6 +60,7 @@ class Speed:
     lines: int
     observe: Timing
     recall: Timing
+    filtered: Timing  # recall of one speaker's lines, as of the middle of all
     cold_start_ms: float
     resident_bytes: int
     disk_bytes: int
@@ -156,6 +157,7 @@ def table(rows: Sequence[Speed]) -> str:
         "lines",
         "observe ms",
         "recall ms",
+        "filtered ms",
         "baseline ms",
         "cold start",
         "resident",
@@ -168,7 +170,12 @@ def table(rows: Sequence[Speed]) -> str:
     widths = [max(len(row[column]) for row in cells) for column in range(len(head))]
     lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in cells]
     return "\n".join(
-        [*lines, "", "ms: p50 / p95 of one call. bulk, import: lines a second without and with the model."]
+        [
+            *lines,
+            "",
+            "ms: p50 / p95 of one call. filtered: one speaker's lines, as of the middle of all. "
+            "bulk, import: lines a second without and with the model.",
+        ]
     )
 
 
@@ -201,6 +208,7 @@ def _measure(size: int, real: Embedder, name: str | None, tell: Progress) -> Spe
             tell(f"{size:,} lines: recalling")
             bank.recall(asked[0])
             recall = _time(bank.recall, asked)
+            filtered = _time(_filtered(bank, size), asked)
         tell(f"{size:,} lines: a fresh process")
         cold, resident = _fresh(Path(folder) / "banks", name, asked[0])
         tell(f"{size:,} lines: observing")
@@ -208,7 +216,12 @@ def _measure(size: int, real: Embedder, name: str | None, tell: Progress) -> Spe
             observe = _time(lambda line: bank.observe_many([line]), unheard)
         tell(f"{size:,} lines: the baseline")
         baseline, baseline_bytes = _baseline(Path(folder) / "baseline.db", size, bulk, asked)
-    return Speed(size, observe, recall, cold, resident, disk, rate, 0.0, baseline, baseline_bytes)
+    return Speed(size, observe, recall, filtered, cold, resident, disk, rate, 0.0, baseline, baseline_bytes)
+
+
+def _filtered(bank: Memory, size: int) -> Callable[[str], object]:
+    middle = synthetic.BEGUN + size // 2 // synthetic.SESSION * synthetic.APART
+    return lambda query: bank.recall(query, where=Where(speaker=synthetic.SPEAKERS[0]), as_of=middle)
 
 
 def _baseline(path: Path, size: int, bulk: BulkEmbedder, asked: Sequence[str]) -> tuple[Timing, int]:
@@ -258,7 +271,9 @@ def _chunks(lines: Iterator[NewLine], size: int) -> Iterator[list[NewLine]]:
 
 
 def _cells(row: Speed) -> tuple[str, ...]:
-    timings = [f"{timing.p50:.1f} / {timing.p95:.1f}" for timing in (row.observe, row.recall, row.baseline)]
+    timings = [
+        f"{timing.p50:.1f} / {timing.p95:.1f}" for timing in (row.observe, row.recall, row.filtered, row.baseline)
+    ]
     sizes = [f"{size / 2**20:,.0f} MiB" for size in (row.resident_bytes, row.disk_bytes, row.baseline_bytes)]
     return (
         f"{row.lines:,}",

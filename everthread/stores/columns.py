@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from everthread.stores.arrays import Splices, member
+from everthread.stores.arrays import Splices
 from everthread.types import Seqs
 
 
@@ -69,7 +69,10 @@ class Columns:
     def sessions(self, numbers: Seqs, among: Seqs) -> npt.NDArray[np.int64]:
         """(S, 4) number, first seq, last seq and terms of these sessions (ascending), as far as their lines are among
         these; each must have one."""
-        here = self.lines[np.isin(self.lines["session"], numbers) & member(self.seqs, among)]
+        ours = np.zeros(int(numbers.max(initial=0)) + 2, bool)  # the last place is of all other sessions
+        ours[numbers] = True
+        counted = self.at(among)
+        here = counted[ours[np.minimum(counted["session"], len(ours) - 1)]]
         place = np.searchsorted(numbers, here["session"])
         first, last, terms = np.full(len(numbers), here["seq"].max(initial=0)), np.zeros_like(numbers), numbers * 0
         np.minimum.at(first, place, here["seq"])

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from everthread.errors import BadLine
 from everthread.stores import blocks, postings, vectors
-from everthread.stores.arrays import distinct, repeats
+from everthread.stores.arrays import distinct, member, repeats
 from everthread.stores.base import LINE, Corpus, Rows, Speaker, Words
 from everthread.stores.columns import Columns
 from everthread.stores.text import words
@@ -77,8 +77,8 @@ def gist(seq: int, at: int, away: int, session: int, speaker: int, words: Words,
 
 def rows(db: sqlite3.Connection, columns: Columns, seqs: Seqs, among: Seqs | None) -> Rows:
     """What scoring needs of these lines (ascending) and of their sessions."""
-    lines = columns.at(seqs if among is None else seqs[np.isin(seqs, among)])
-    numbers = np.unique(lines["session"]).astype(np.int64)
+    lines = columns.at(seqs if among is None else seqs[member(seqs, among)])
+    numbers = distinct(lines["session"])
     if among is not None:
         return Rows(lines, columns.sessions(numbers, among))
     sessions = db.execute(
