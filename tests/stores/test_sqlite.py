@@ -344,25 +344,6 @@ def test_lines_without_a_vector_are_found_behind_a_cursor(tmp_path: Path) -> Non
         assert memory.stats().vectors == {"hash-64": 9, "other": 2}
 
 
-def test_vectors_that_come_late_are_found_without_reading_the_others_again(tmp_path: Path) -> None:
-    with closing(SQLiteStore(tmp_path)) as store:
-        memory = Memory.open("alice", store=store, embedder=HashEmbedder(64))
-        memory.observe_many([NewLine(f"Line {n}.") for n in range(1000)])
-        asked = memory.embedder.embed_query("Line 7.")
-        store.nearest("alice", "hash-64", asked, 5, None)
-        held = store._bank("alice").pictures
-        with store._bank("alice").file.reading() as db:
-            before = held.dense(db, "hash-64", 64)
-        store.put_vectors("alice", "late", {1: np.ones((1, 8), np.float32)})
-        memory.observe("One more.")
-        with store._bank("alice").file.reading() as db:
-            after = held.dense(db, "hash-64", 64)
-        assert len(after.ids) == 1001
-        with store._bank("alice").file.reading() as db:
-            assert held.dense(db, "hash-64", 64) is after
-        assert len(before.ids) == 1000
-
-
 # -------------------------------------------------------- two stores on the same folder
 
 
