@@ -131,7 +131,9 @@ def _damaged(error: Exception) -> bool:
     """Whether the file is not as we wrote it. A text that can't be decoded, or a table that is missing, has no code of
     its own."""
     code = _code(error)
-    missing = code == sqlite3.SQLITE_ERROR and re.match("no such (table|column)|malformed|unsupported", str(error))
+    missing = code == sqlite3.SQLITE_ERROR and re.match(
+        "no such (table|column|index)|malformed|unsupported", str(error)
+    )
     garbled = code is None and isinstance(error, ValueError | OverflowError | sqlite3.OperationalError)
     return bool(code in _DAMAGED or missing or garbled)
 
