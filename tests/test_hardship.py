@@ -95,6 +95,19 @@ def test_on_a_full_disk_what_was_acknowledged_stays_and_the_error_says_so(tmp_pa
         assert memory.store.check("alice") == []
 
 
+def test_when_there_is_no_room_to_erase_the_error_says_what_is_gone_and_who_finishes(tmp_path: Path) -> None:
+    found = told(limits, "forget", tmp_path)
+    assert found["error"][0] == "StoreUnavailable"
+    for words in ("gone from bank 'alice' and from recall", "bytes of it may be left in", "everthread doctor"):
+        assert words in found["error"][1]
+    assert "Nothing of this call was kept" not in found["error"][1]
+    assert found["shown"] == []
+    assert "bytes of what was forgotten may be left" in found["unsound"][0]
+    assert found["sound"] == []  # there is room again, and whoever looks next finishes the erasing
+    assert not any(b"zqxcanary" in path.read_bytes() for path in tmp_path.iterdir())
+    assert len((tmp_path / "receipts.jsonl").read_text().splitlines()) == 1
+
+
 # --------------------------------------------------------------------------- may not be written
 
 

@@ -646,6 +646,13 @@ def test_forget_takes_exactly_one_scope(zoo: Memory, what: Any) -> None:
     assert zoo.stats().lines == 6
 
 
+@pytest.mark.parametrize("seq", [True, "2", 2.0])
+def test_what_is_no_whole_number_is_no_line_to_forget(zoo: Memory, seq: Any) -> None:
+    with pytest.raises(BadQuery, match="seq must be a whole number, got"):
+        zoo.forget(seq=seq)
+    assert zoo.stats().lines == 6
+
+
 def test_unrelated_questions_have_the_same_answers_after_forgetting(memory: Memory) -> None:
     animals = "giraffe penguin crocodile kangaroo owl hedgehog walrus lemur otter bison".split()
     memory.observe_many([NewLine(f"The {each} sleeps.", "Ann", session=each) for each in animals])
@@ -872,7 +879,7 @@ def test_counts_that_do_not_agree_are_found_by_check(memory: Memory, tmp_path: P
     with closing(sqlite3.connect(tmp_path / "alice.bank")) as db, db:
         db.execute("DELETE FROM posting WHERE term = 'two'")
         db.execute("UPDATE bank SET lines = 3, last_seq = 1")
-        db.execute("DELETE FROM gist WHERE seq = 1")
+        db.execute("DELETE FROM block WHERE of = 0")
     found = "\n".join(memory.store.check("alice"))
     for words in (
         "lines: 3 are counted, 2 are there",

@@ -29,7 +29,7 @@ from everthread.bench.metrics import percentile
 from everthread.errors import BadInput, StoreError
 from everthread.memory import Memory
 from everthread.models.embed import Embedder
-from everthread.types import NewLine, Vector, Vectors
+from everthread.types import NewLine, Vector, Vectors, Where
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 QUERIES = 200
@@ -60,6 +60,7 @@ class Speed:
     lines: int
     observe: Timing
     recall: Timing
+    filtered: Timing  # recall of one speaker's lines, as of the middle of all
     cold_start_ms: float
     resident_bytes: int
     disk_bytes: int
@@ -156,6 +157,7 @@ def table(rows: Sequence[Speed]) -> str:
         "lines",
         "observe ms",
         "recall ms",
+        "filtered ms",
         "baseline ms",
         "cold start",
         "resident",
@@ -168,7 +170,12 @@ def table(rows: Sequence[Speed]) -> str:
     widths = [max(len(row[column]) for row in cells) for column in range(len(head))]
     lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in cells]
     return "\n".join(
-        [*lines, "", "ms: p50 / p95 of one call. bulk, import: lines a second without and with the model."]
+        [
+            *lines,
+            "",
+            "ms: p50 / p95 of one call. filtered: one speaker's lines, as of the middle of all. "
+            "bulk, import: lines a second without and with the model.",
+        ]
     )
 
 
@@ -177,11 +184,11 @@ def as_json(rows: Sequence[Speed]) -> list[dict[str, Any]]:
     return [asdict(row) for row in rows]
 
 
-def recall_once(folder: str, embedder: str) -> None:
+def recall_once(folder: str, embedder: str, query: str) -> None:
     """In a fresh process: open the bank, recall once, and print what that took as JSON. `speed` starts it."""
     begun = time.perf_counter()
     with Memory.open(BANK, store=folder, embedder=BulkEmbedder(opening.embedder(embedder or None))) as bank:
-        hits = bank.recall(synthetic.queries(1, bank.stats().lines)[0])
+        hits = bank.recall(query)
     taken = 1000 * (time.perf_counter() - begun)
     print(json.dumps({"hits": len(hits), "milliseconds": taken, "resident_bytes": _resident()}))
 
@@ -201,14 +208,20 @@ def _measure(size: int, real: Embedder, name: str | None, tell: Progress) -> Spe
             tell(f"{size:,} lines: recalling")
             bank.recall(asked[0])
             recall = _time(bank.recall, asked)
+            filtered = _time(_filtered(bank, size), asked)
         tell(f"{size:,} lines: a fresh process")
-        cold, resident = _fresh(Path(folder) / "banks", name)
+        cold, resident = _fresh(Path(folder) / "banks", name, asked[0])
         tell(f"{size:,} lines: observing")
         with Memory.open(BANK, store=Path(folder) / "banks", embedder=bulk) as bank:
             observe = _time(lambda line: bank.observe_many([line]), unheard)
         tell(f"{size:,} lines: the baseline")
         baseline, baseline_bytes = _baseline(Path(folder) / "baseline.db", size, bulk, asked)
-    return Speed(size, observe, recall, cold, resident, disk, rate, 0.0, baseline, baseline_bytes)
+    return Speed(size, observe, recall, filtered, cold, resident, disk, rate, 0.0, baseline, baseline_bytes)
+
+
+def _filtered(bank: Memory, size: int) -> Callable[[str], object]:
+    middle = synthetic.BEGUN + size // 2 // synthetic.SESSION * synthetic.APART
+    return lambda query: bank.recall(query, where=Where(speaker=synthetic.SPEAKERS[0]), as_of=middle)
 
 
 def _baseline(path: Path, size: int, bulk: BulkEmbedder, asked: Sequence[str]) -> tuple[Timing, int]:
@@ -229,11 +242,12 @@ def _import_rate(real: Embedder) -> float:
         return SAMPLE / (time.perf_counter() - begun)
 
 
-def _fresh(folder: Path, name: str | None) -> tuple[float, int]:
+def _fresh(folder: Path, name: str | None, query: str) -> tuple[float, int]:
     """(milliseconds from starting Python to the first hits, resident bytes) of a new process."""
-    program = "import sys; from everthread.bench.speed import recall_once; recall_once(sys.argv[1], sys.argv[2])"
+    program = "import sys; from everthread.bench.speed import recall_once; recall_once(*sys.argv[1:])"
+    command = [sys.executable, "-c", program, str(folder), name or "", query]
     begun = time.perf_counter()
-    done = subprocess.run([sys.executable, "-c", program, str(folder), name or ""], capture_output=True, text=True)
+    done = subprocess.run(command, capture_output=True, text=True)
     taken = 1000 * (time.perf_counter() - begun)
     if done.returncode != 0:
         raise StoreError(f"a fresh process could not recall: {done.stderr.strip()[-500:]}; run it again by hand")
@@ -257,7 +271,9 @@ def _chunks(lines: Iterator[NewLine], size: int) -> Iterator[list[NewLine]]:
 
 
 def _cells(row: Speed) -> tuple[str, ...]:
-    timings = [f"{timing.p50:.1f} / {timing.p95:.1f}" for timing in (row.observe, row.recall, row.baseline)]
+    timings = [
+        f"{timing.p50:.1f} / {timing.p95:.1f}" for timing in (row.observe, row.recall, row.filtered, row.baseline)
+    ]
     sizes = [f"{size / 2**20:,.0f} MiB" for size in (row.resident_bytes, row.disk_bytes, row.baseline_bytes)]
     return (
         f"{row.lines:,}",

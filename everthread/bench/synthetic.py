@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from itertools import count, islice, product
 
 import numpy as np
@@ -49,7 +50,7 @@ def session(number: int, seed: int = 0) -> list[NewLine]:
     topic = _topic(int(rng.integers(TOPICS)), seed)
     dwells = rng.random(len(ids)) < TOPICAL
     ids[dwells] = rng.choice(topic, int(dwells.sum()))
-    spoken = np.split(_WORD_LIST[ids], np.cumsum(lengths)[:-1])
+    spoken = np.split(_words()[ids], np.cumsum(lengths)[:-1])
     begun = BEGUN + number * APART
     return [
         NewLine(
@@ -77,7 +78,7 @@ def _question(line: NewLine, rng: np.random.Generator) -> str:
 
 def _common(rng: np.random.Generator, amount: int) -> npt.NDArray[np.int64]:
     """Word numbers by their frequency."""
-    found = np.searchsorted(_CUMULATIVE, rng.random(amount))
+    found = np.searchsorted(_cumulative(), rng.random(amount))
     return np.minimum(found, VOCABULARY - 1).astype(np.int64)
 
 
@@ -95,6 +96,14 @@ def _made_up() -> Iterator[str]:
             yield "".join(syllables[place] for place in places)
 
 
-_WORD_LIST = np.array([*FUNCTION_WORDS, *islice(_made_up(), VOCABULARY - len(FUNCTION_WORDS))], dtype=object)
-_CUMULATIVE = np.cumsum(1 / np.arange(1, VOCABULARY + 1) ** EXPONENT)
-_CUMULATIVE /= _CUMULATIVE[-1]
+@cache
+def _words() -> npt.NDArray[np.object_]:
+    """(VOCABULARY,) the words, the commonest first. Made when they are first wanted: whoever imports this may not."""
+    return np.array([*FUNCTION_WORDS, *islice(_made_up(), VOCABULARY - len(FUNCTION_WORDS))], dtype=object)
+
+
+@cache
+def _cumulative() -> npt.NDArray[np.float64]:
+    """(VOCABULARY,) the chance of each word or one before it."""
+    shares = np.cumsum(1 / np.arange(1, VOCABULARY + 1) ** EXPONENT)
+    return np.asarray(shares / shares[-1])

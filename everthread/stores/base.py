@@ -34,6 +34,7 @@ LINE = np.dtype(
     [
         ("seq", "<i8"),
         ("said_at", "<i8"),  # microseconds since 1970, on the speaker's own clock
+        ("offset", "<i4"),  # seconds of that clock from UTC
         ("session", "<i4"),  # number of the session
         ("speaker", "<i4"),  # number of the speaker
         ("length", "<i4"),  # terms in the line
@@ -163,24 +164,32 @@ class Store(Protocol):
     def cosines(self, bank: str, model: str, query: Vector, seqs: Seqs) -> npt.NDArray[np.float32]:
         """(C,) cosine of each line's nearest piece to the query; NaN where it has no vector of this model."""
 
-    def postings(self, bank: str, terms: Sequence[str], rarest: int, most: int) -> dict[str, Postings]:
+    def postings(
+        self, bank: str, terms: Sequence[str], rarest: int, most: int, among: Seqs | None = None
+    ) -> dict[str, Postings]:
         """Where the `rarest` of the terms stand, the rarest first; one that would pass `most` records in all is only
-        counted. As many that stand nowhere are told too."""
+        counted. As many that stand nowhere are told too. With `among` (ascending), nothing is told of other lines:
+        df counts those among them, exactly where the records were read and nearly where they were not."""
 
-    def rows(self, bank: str, seqs: Seqs) -> Rows:
-        """The columns that scoring wants for these lines (seqs ascending)."""
+    def rows(self, bank: str, seqs: Seqs, among: Seqs | None = None) -> Rows:
+        """The columns that scoring wants for these lines (seqs ascending). With `among`, other lines are left out, and
+        do not count in their sessions."""
 
-    def corpus(self, bank: str) -> Corpus:
-        """The bank's statistics."""
+    def corpus(self, bank: str, among: Seqs | None = None) -> Corpus:
+        """The bank's statistics. With `among`, those of these lines alone, but for `last_seq`, which is the bank's."""
 
     def retract(self, bank: str, seq: int, at: datetime) -> Line:
         """Take a line out of recall for good. Its text stays in the record. NotFound if there is none."""
 
     def forget(self, bank: str, scope: Scope, name: str | int | None, at: datetime) -> Receipt:
-        """Remove the bytes of a line, a session, a speaker or the bank. NotFound if there is nothing of the name."""
+        """Remove the bytes of a line, a session, a speaker or the bank. NotFound if there is nothing of the name.
 
-    def pending(self, bank: str, model: str, dim: int, limit: int) -> list[Line]:
-        """Lines that have no vector of this model and dimension, by seq."""
+        A bank can be forgotten however damaged it is; the receipt then counts no lines. If the lines are gone but their
+        bytes could not be erased, StoreUnavailable says so, and the next who opens the bank erases them.
+        """
+
+    def pending(self, bank: str, model: str, dim: int, limit: int, after: int = 0) -> list[Line]:
+        """Lines that have no vector of this model and dimension, by seq, from the one behind `after`."""
 
     def put_vectors(self, bank: str, model: str, vectors: Mapping[int, Vectors]) -> None:
         """Keep the vectors of lines; vectors of other models stay until `drop_vectors`."""

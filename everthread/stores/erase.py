@@ -11,9 +11,11 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Sequence
 
+import numpy as np
+
 from everthread.errors import NotFound
-from everthread.stores import postings
-from everthread.stores.base import Scope
+from everthread.stores import blocks, postings, records
+from everthread.stores.base import LINE, Scope
 from everthread.stores.text import words
 
 Ranges = tuple[tuple[int, int], ...]
@@ -31,48 +33,68 @@ def forget(db: sqlite3.Connection, bank: str, scope: Scope, name: str | int | No
     if not seqs:
         raise NotFound(f"bank {bank!r} has no line of {scope} {name!r}; nothing was forgotten")
     chosen = json.dumps(seqs)
+    sessions = _touched(db, "session", chosen)
+    speakers = _touched(db, "speaker", chosen)
     unindex(db, seqs)
-    rows = db.execute("SELECT DISTINCT session FROM line WHERE seq IN (SELECT value FROM json_each(?))", (chosen,))
-    touched = json.dumps([number for (number,) in rows])
-    db.execute("DELETE FROM line WHERE seq IN (SELECT value FROM json_each(?))", (chosen,))
+    db.execute(
+        f"UPDATE bank SET retracted = retracted - (SELECT count(retracted_at) FROM line WHERE {_CHOSEN})", (chosen,)
+    )
+    db.execute(f"DELETE FROM line WHERE {_CHOSEN}", (chosen,))
     db.execute(
         "DELETE FROM unit WHERE EXISTS (SELECT 1 FROM json_each(?) WHERE value BETWEEN first_seq AND last_seq)",
         (chosen,),
     )
-    db.execute("DELETE FROM session WHERE number NOT IN (SELECT session FROM line)")
+    db.execute(
+        f"DELETE FROM session WHERE {_TOUCHED} AND NOT EXISTS (SELECT 1 FROM line WHERE session = number)", (sessions,)
+    )
     db.execute("DELETE FROM buffer WHERE session_id NOT IN (SELECT session_id FROM session)")
     db.execute(
-        """UPDATE session SET (first_seq, last_seq, started_at, last_at) =
+        f"""UPDATE session SET (first_seq, last_seq, started_at, last_at) =
            (SELECT min(seq), max(seq), min(said_at), max(said_at) FROM line WHERE line.session = number)
-           WHERE number IN (SELECT value FROM json_each(?))""",
-        (touched,),
+           WHERE {_TOUCHED}""",
+        (sessions,),
     )
-    db.execute("DELETE FROM speaker WHERE number NOT IN (SELECT speaker FROM line)")
-    db.execute("UPDATE bank SET removals = removals + 1")
+    db.execute(
+        f"DELETE FROM speaker WHERE {_TOUCHED} AND NOT EXISTS (SELECT 1 FROM line WHERE speaker = number)", (speakers,)
+    )
     return seqs
+
+
+_CHOSEN = "seq IN (SELECT value FROM json_each(?))"
+_TOUCHED = "number IN (SELECT value FROM json_each(?))"
+
+
+def _touched(db: sqlite3.Connection, column: str, chosen: str) -> str:
+    rows = db.execute(f"SELECT DISTINCT {column} FROM line WHERE {_CHOSEN}", (chosen,))
+    return json.dumps([number for (number,) in rows])
 
 
 def unindex(db: sqlite3.Connection, seqs: Sequence[int]) -> None:
     """Remove the words, vectors and counts of lines."""
-    chosen = json.dumps(list(seqs))
-    rows = db.execute(
-        """SELECT seq, session, text FROM line WHERE retracted_at IS NULL
-           AND seq IN (SELECT value FROM json_each(?)) ORDER BY seq""",
-        (chosen,),
-    ).fetchall()
     by_term: defaultdict[str, list[int]] = defaultdict(list)
+    by_session: defaultdict[int, list[int]] = defaultdict(list)  # number -> terms of each line
+    head_terms = 0
+    rows = db.execute(
+        f"SELECT seq, session, text FROM line WHERE retracted_at IS NULL AND {_CHOSEN} ORDER BY seq",
+        (json.dumps(list(seqs)),),
+    )
     for seq, session, text in rows:
         found = words(text)
+        by_session[session].append(found.length)
+        head_terms += found.head_length
         for term in found.terms:
             by_term[term].append(seq)
-        db.execute("UPDATE session SET lines = lines - 1, terms = terms - ? WHERE number = ?", (found.length, session))
-        db.execute(
-            "UPDATE bank SET lines = lines - 1, terms = terms - ?, head_terms = head_terms - ?",
-            (found.length, found.head_length),
-        )
-    db.execute("DELETE FROM gist WHERE seq IN (SELECT value FROM json_each(?))", (chosen,))
+    db.executemany(
+        "UPDATE session SET lines = lines - ?, terms = terms - ? WHERE number = ?",
+        [(len(terms), sum(terms), session) for session, terms in by_session.items()],
+    )
+    db.execute(
+        "UPDATE bank SET lines = lines - ?, terms = terms - ?, head_terms = head_terms - ?",
+        (sum(map(len, by_session.values())), sum(map(sum, by_session.values())), head_terms),
+    )
     postings.remove(db, by_term)
-    db.execute("DELETE FROM vector WHERE kind = 'line' AND unit_id IN (SELECT value FROM json_each(?))", (chosen,))
+    blocks.remove(db, blocks.LINES, LINE, np.array(seqs, np.int64))
+    records.remove_vectors(db, seqs)
 
 
 def ranges(seqs: Sequence[int]) -> Ranges:

@@ -6,6 +6,7 @@ A bank id is any text; it becomes a file name by escaping, never a path. Upper-c
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import sqlite3
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 from urllib.parse import unquote
 
-from everthread.errors import BadBankId, BadInput, BankDamaged, EverthreadError, StoreUnavailable
+from everthread.errors import BadBankId, BadInput, BankDamaged, BankTooNew, EverthreadError, StoreUnavailable
 
 try:
     import fcntl
@@ -46,15 +47,24 @@ def file_name(bank: str) -> str:
     return name
 
 
-def bank_id(name: str) -> str:
-    """The id from which `file_name` made this name."""
-    return unquote(name.removesuffix(SUFFIX))
+def bank_id(name: str) -> str | None:
+    """The id from which `file_name` made this name; None for a name that it would not make."""
+    bank = unquote(name.removesuffix(SUFFIX))
+    try:
+        return bank if file_name(bank) == name else None
+    except BadBankId:
+        return None
 
 
-_DAMAGED = (
-    *("malformed", "not a database", "no such table", "no such column", "corrupt"),
-    *("unsupported file format", "Could not decode"),
+# What SQLite's primary result codes, and the system's error numbers, mean to the user.
+_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_MISMATCH}
+_NO_ROOM = {sqlite3.SQLITE_FULL}, {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}
+_FORBIDDEN = (
+    {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH},
+    {errno.EACCES, errno.EPERM, errno.EROFS},
 )
+_HELD = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}, {errno.EAGAIN}
+_NO_FOLDER: tuple[set[int], set[int]] = set(), {errno.EEXIST, errno.ENOTDIR}
 
 
 @contextmanager
@@ -69,31 +79,63 @@ def explained(bank: str, path: Path) -> Iterator[None]:
 
 
 def _explain(bank: str, path: Path, error: Exception) -> EverthreadError:
-    said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)  # not the path's own words
+    said = _said(error)
     place = f"bank {bank!r} ({path})" if bank else str(path)
-    if isinstance(error, UnicodeEncodeError) or "to SQLite INTEGER" in said:
+    if _unfit(error):
         return BadInput(f"no bank can hold this value: {said}; use whole characters, and numbers of 64 bits")
-    if isinstance(error, ValueError | OverflowError) or any(sign in said for sign in _DAMAGED):
+    if _damaged(error):
         return BankDamaged(
             f"{place} is damaged: {said}. Put back a copy, or rescue the lines with: sqlite3 {path} .recover"
         )
-    if "full" in said or "No space" in said or "File too large" in said:
+    if _is(error, _NO_ROOM):
         return StoreUnavailable(
             f"no room to write {place}: {said}. Nothing of this call was kept; make room and call again"
         )
-    if "readonly" in said or "Read-only" in said or "unable to open" in said or "Permission" in said:
+    if _is(error, _FORBIDDEN):
         return StoreUnavailable(
             f"{place} can't be written: {said}. Check the folder's permissions, or name another one"
         )
-    if "locked" in said or "busy" in said:
+    if _is(error, _HELD):
         return StoreUnavailable(
             f"{place} was held by another process for over {PATIENCE:.0f} s; try again, or end that process"
         )
-    if "exists" in said or "Not a directory" in said:
+    if _is(error, _NO_FOLDER):
         return StoreUnavailable(f"{place} is no folder, but a file ({said}); name a folder for the banks")
     return StoreUnavailable(
         f"{place} can't be used: {said}. Nothing of this call was kept; see that its disk is sound and has room"
     )
+
+
+def _said(error: Exception) -> str:
+    """What went wrong, without the path that the system adds."""
+    return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+
+
+def _code(error: Exception) -> int | None:
+    """SQLite's primary result code; None for what Python's module found wrong by itself."""
+    code = getattr(error, "sqlite_errorcode", None)
+    return None if code is None else int(code) & 0xFF
+
+
+def _is(error: Exception, kind: tuple[set[int], set[int]]) -> bool:
+    return error.errno in kind[1] if isinstance(error, OSError) else _code(error) in kind[0]
+
+
+def _unfit(error: Exception) -> bool:
+    """Whether the value itself was at fault: half a surrogate pair, a number or a text that is too large."""
+    number = isinstance(error, OverflowError) and "SQLite INTEGER" in str(error)  # Python gives it no code
+    return isinstance(error, UnicodeEncodeError) or number or _code(error) == sqlite3.SQLITE_TOOBIG
+
+
+def _damaged(error: Exception) -> bool:
+    """Whether the file is not as we wrote it. A text that can't be decoded, or a table that is missing, has no code of
+    its own."""
+    code = _code(error)
+    missing = code == sqlite3.SQLITE_ERROR and re.match(
+        "no such (table|column|index)|malformed|unsupported", str(error)
+    )
+    garbled = code is None and isinstance(error, ValueError | OverflowError | sqlite3.OperationalError)
+    return bool(code in _DAMAGED or missing or garbled)
 
 
 Result = TypeVar("Result")
@@ -257,14 +299,20 @@ class BankFile:
     def erase(self) -> None:
         """Leave no byte of what was removed. The removing transaction has marked the file as UNERASED: if this fails,
         or never happens, whoever opens the bank next tries again."""
-        with explained(self.bank, self.path), self._writing:
+        with self._writing:
             try:
                 db = self._begin()
                 db.execute("COMMIT")
                 _erase(db)
-            except BaseException:
+            except BaseException as error:
                 self._drop_writer()
-                raise
+                if not isinstance(error, EverthreadError | sqlite3.Error | OSError):
+                    raise
+                raise StoreUnavailable(
+                    f"what was to be forgotten is gone from bank {self.bank!r} and from recall, but bytes of it may be "
+                    f"left in {self.path}: {_said(error)}. Make room on the disk and end whoever holds the bank; "
+                    "opening it again, or everthread doctor, then finishes the erasing"
+                ) from error
 
     def size(self) -> int:
         """Bytes on the disk: the file, and what SQLite keeps beside it."""
@@ -284,12 +332,12 @@ class BankFile:
             self._drop_writer()
         self._drop_readers()
 
-    def unlink(self, last: Callable[[sqlite3.Connection], Result]) -> Result:
+    def unlink(self, last: Callable[[sqlite3.Connection], Result]) -> Result | None:
         """Remove the file and what SQLite keeps beside it, while no one else can write to it; what `last` reads of it
-        before."""
+        before, or None if it can't be read any more: that must keep nobody from removing it."""
         with explained(self.bank, self.path), self._writing:
             try:
-                result = last(self._begin())
+                result = self._read_last(last)
                 with self._door(alone=True):
                     for path in self._files():
                         path.unlink(missing_ok=True)
@@ -297,6 +345,13 @@ class BankFile:
                 self._drop_writer()
         self._drop_readers()
         return result
+
+    def _read_last(self, last: Callable[[sqlite3.Connection], Result]) -> Result | None:
+        try:
+            with explained(self.bank, self.path):
+                return last(self._begin())
+        except (BankDamaged, BankTooNew):
+            return None
 
 
 def _erase(db: sqlite3.Connection) -> None:
@@ -309,7 +364,7 @@ def _erase(db: sqlite3.Connection) -> None:
     end = time.monotonic() + PATIENCE
     while db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
         if time.monotonic() > end:
-            raise sqlite3.OperationalError("locked: a reader keeps the old pages alive")
+            raise sqlite3.OperationalError("a reader keeps the old pages alive")
         time.sleep(0.01)
     db.execute("PRAGMA user_version = 0")
 
@@ -322,6 +377,6 @@ def _patiently(db: sqlite3.Connection, statement: str) -> None:
             db.execute(statement)
             return
         except sqlite3.OperationalError as error:
-            if "locked" not in str(error) or time.monotonic() > end:
+            if not _is(error, _HELD) or time.monotonic() > end:
                 raise
             time.sleep(0.005)

@@ -1,13 +1,18 @@
-"""A `Where` as SQL over the tables `line`, `session` and `speaker`, for SQLite. It checks the filter's values too."""
+"""A `Where` as SQL over the tables `line`, `session` and `speaker`, and as a choice over the columns in memory.
+
+It checks the filter's values too.
+"""
 
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Mapping
 from datetime import datetime
 from reprlib import repr as shortly
 
 from everthread.errors import BadQuery
+from everthread.stores.columns import Choice
 from everthread.stores.times import micros
 from everthread.types import JSONValue, Where
 
@@ -50,6 +55,28 @@ def clause(where: Where | None, as_of: datetime | None = None) -> Clause:
             *(key, _value(value), _value(value)),
         )
     return " AND ".join(parts), values
+
+
+def choice(db: sqlite3.Connection, where: Where, as_of: datetime | None) -> Choice:
+    """The same filter over columns, for a `where` whose values are sound and which asks for no metadata."""
+    sessions = speakers = None
+    if where.session is not None:
+        sessions = _numbers(db, "session WHERE session_id IN (SELECT value FROM json_each(?))", where.session)
+    if where.kind is not None and "line" not in _any_of(where.kind, "kind"):
+        sessions = []
+    if where.speaker is not None:
+        speakers = _numbers(db, "speaker WHERE name IN (SELECT value FROM json_each(?))", where.speaker)
+    if where.role is not None:
+        speaking = _numbers(db, "speaker WHERE role IN (SELECT value FROM json_each(?))", where.role)
+        speakers = speaking if speakers is None else sorted({*speakers} & {*speaking})
+    ends = [micros(where.until)] if where.until is not None else []
+    ends += [micros(as_of) + 1] if as_of is not None else []
+    since = micros(where.since) if where.since is not None else None
+    return Choice(sessions, speakers, since, min(ends, default=None))
+
+
+def _numbers(db: sqlite3.Connection, these: str, wanted: object) -> list[int]:
+    return [number for (number,) in db.execute(f"SELECT number FROM {these}", (_value(_any_of(wanted, "")),))]
 
 
 def _any_of(wanted: object, name: str) -> list[str]:

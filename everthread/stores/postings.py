@@ -12,7 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from everthread.stores.base import POSTING, Entry, Postings
+from everthread.stores.arrays import member
+from everthread.stores.base import POSTING, Postings, Words
+from everthread.types import Seqs
 
 BLOCK = 256  # records a row: 2 KB, so that adding to a block dirties one page
 LARGEST = 65_535  # of a count in a record
@@ -20,11 +22,11 @@ LARGEST = 65_535  # of a count in a record
 Records = npt.NDArray[np.void]  # (n,) of POSTING
 
 
-def by_term(entries: Iterable[tuple[int, Entry]]) -> dict[str, list[tuple[int, int, int]]]:
+def by_term(lines: Iterable[tuple[int, Words]]) -> dict[str, list[tuple[int, int, int]]]:
     """The records of some lines, gathered by term, ascending by seq."""
     found: dict[str, list[tuple[int, int, int]]] = {}
-    for seq, entry in entries:
-        for term, (tf, head) in entry.words.terms.items():
+    for seq, words in lines:
+        for term, (tf, head) in words.terms.items():
             found.setdefault(term, []).append((seq, min(tf, LARGEST), min(head, LARGEST)))
     return found
 
@@ -35,7 +37,7 @@ def add(db: sqlite3.Connection, terms: Mapping[str, list[tuple[int, int, int]]])
     for term, records in terms.items():
         new = np.array(records, POSTING)
         last = db.execute(
-            "SELECT rowid, count, data FROM posting WHERE kind = 'line' AND term = ? ORDER BY first DESC LIMIT 1",
+            "SELECT rowid, count, data FROM posting WHERE term = ? ORDER BY first DESC LIMIT 1",
             (term,),
         ).fetchone()
         if last and last[1] < BLOCK:
@@ -57,8 +59,8 @@ def remove(db: sqlite3.Connection, terms: Mapping[str, Sequence[int]]) -> None:
     for term, seqs in terms.items():
         gone = np.array(seqs, np.uint32)
         blocks = db.execute(
-            """SELECT rowid, data FROM posting WHERE kind = 'line' AND term = ?1 AND first <= ?3 AND first >= coalesce(
-               (SELECT max(first) FROM posting WHERE kind = 'line' AND term = ?1 AND first <= ?2), 0)""",
+            """SELECT rowid, data FROM posting WHERE term = ?1 AND first <= ?3 AND first >= coalesce(
+               (SELECT max(first) FROM posting WHERE term = ?1 AND first <= ?2), 0)""",
             (term, int(gone[0]), int(gone[-1])),
         ).fetchall()
         for rowid, data in blocks:
@@ -73,23 +75,40 @@ def remove(db: sqlite3.Connection, terms: Mapping[str, Sequence[int]]) -> None:
                 )
 
 
-def read(db: sqlite3.Connection, terms: Sequence[str], rarest: int, most: int) -> dict[str, Postings]:
+def read(
+    db: sqlite3.Connection, terms: Sequence[str], rarest: int, most: int, among: Seqs | None = None
+) -> dict[str, Postings]:
     """The records of the rarest terms; a term that would pass `most` records in all is only counted. As many
-    that stand nowhere are told too."""
+    that stand nowhere are told too. With `among` (ascending), the records and counts are of these lines alone."""
     counts = {
-        term: int(
-            db.execute("SELECT total(count) FROM posting WHERE kind = 'line' AND term = ?", (term,)).fetchone()[0]
-        )
+        term: int(db.execute("SELECT total(count) FROM posting WHERE term = ?", (term,)).fetchone()[0])
         for term in dict.fromkeys(terms)
     }
-    unknown = [term for term, df in counts.items() if not df][:rarest]
-    found = {term: Postings(0, np.empty(0, POSTING)) for term in unknown}
+    found: dict[str, Postings] = {}
     for term, df in sorted(((term, df) for term, df in counts.items() if df), key=lambda item: item[1])[:rarest]:
         most -= df
-        found[term] = Postings(df, _records(db, term) if most >= 0 else np.empty(0, POSTING))
-    return found
+        if most >= 0:
+            records = _records(db, term, among)
+            found[term] = Postings(len(records), records)
+        else:
+            found[term] = Postings(df if among is None else _estimate(db, term, among), np.empty(0, POSTING))
+    nowhere = [term for term in counts if not counts[term] or (term in found and not found[term].df)]
+    unknown = {term: Postings(0, np.empty(0, POSTING)) for term in nowhere[:rarest]}
+    return {**unknown, **dict(sorted(found.items(), key=lambda item: item[1].df))}
 
 
-def _records(db: sqlite3.Connection, term: str) -> Records:
-    blocks = db.execute("SELECT data FROM posting WHERE kind = 'line' AND term = ? ORDER BY first", (term,))
-    return np.frombuffer(b"".join(data for (data,) in blocks), POSTING)
+def _records(db: sqlite3.Connection, term: str, among: Seqs | None) -> Records:
+    blocks = db.execute("SELECT data FROM posting WHERE term = ? ORDER BY first", (term,))
+    records = np.frombuffer(b"".join(data for (data,) in blocks), POSTING)
+    return records if among is None else records[member(records["seq"], among)]
+
+
+def _estimate(db: sqlite3.Connection, term: str, among: Seqs) -> int:
+    """About how many of these lines have a common term, without reading its records: a block's count times the share
+    of the lines from its first to the next block's that are among these. Exact in all blocks but one for a bank cut
+    off at a time."""
+    blocks = db.execute("SELECT first, count FROM posting WHERE term = ? ORDER BY first", (term,)).fetchall()
+    first, count = np.array(blocks, np.int64).T  # (B,) each
+    reach = np.append(first, max(int(among[-1]) if len(among) else 0, int(first[-1]) + int(count[-1])) + 1)
+    inside = np.diff(np.searchsorted(among, reach))  # (B,) lines among these
+    return int(np.ceil((count * np.minimum(inside / np.diff(reach), 1)).sum()))

@@ -4,30 +4,27 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from everthread.errors import BadLine
-from everthread.stores import vectors
-from everthread.stores.base import LINE, Rows
+from everthread.stores import blocks, postings, vectors
+from everthread.stores.arrays import distinct, member, repeats
+from everthread.stores.base import LINE, Corpus, Rows, Speaker, Words
+from everthread.stores.columns import Columns
 from everthread.stores.text import words
 from everthread.stores.times import moment
-from everthread.types import Line, Seqs, Vectors
+from everthread.types import Line, Seqs, Stats, Vectors
 
 SESSION_GAP = timedelta(hours=1)  # a line without a session, said longer than this after the last one, begins a new one
 
 COLUMNS = """line.seq, session.session_id, speaker.role, speaker.name, line.text, line.said_at, line.said_offset,
     line.parent_seq, line.metadata, line.key, line.retracted_at"""
 FROM = """FROM line JOIN session ON session.number = line.session JOIN speaker ON speaker.number = line.speaker"""
-
-
-def unembedded(model: str) -> str:
-    """The condition of a line without a vector of the newest model of which this holds."""
-    return f"""line.retracted_at IS NULL AND NOT EXISTS (SELECT 1 FROM vector WHERE kind = 'line'
-        AND unit_id = line.seq AND model = (SELECT max(number) FROM model WHERE {model}))"""
 
 
 def line(row: tuple[Any, ...]) -> Line:
@@ -73,25 +70,68 @@ def speaker(db: sqlite3.Connection, name: str, role: str) -> int:
     return int(found[0])
 
 
-def rows(db: sqlite3.Connection, seqs: Seqs) -> Rows:
+def gist(seq: int, at: int, away: int, session: int, speaker: int, words: Words, marks: int) -> tuple[int, ...]:
+    """The record of LINE of a line said at that moment, by a clock so many seconds from UTC."""
+    return seq, at + away * 1_000_000, away, session, speaker, words.length, words.head_length, marks
+
+
+def rows(db: sqlite3.Connection, columns: Columns, seqs: Seqs, among: Seqs | None) -> Rows:
     """What scoring needs of these lines (ascending) and of their sessions."""
-    if len(seqs) and seqs[-1] - seqs[0] + 1 == len(seqs):
-        found = db.execute(
-            "SELECT data FROM gist WHERE seq BETWEEN ? AND ? ORDER BY seq", (int(seqs[0]), int(seqs[-1]))
-        )
-    else:
-        chosen = json.dumps(seqs.tolist())
-        found = db.execute(
-            "SELECT data FROM gist WHERE seq IN (SELECT value FROM json_each(?)) ORDER BY seq", (chosen,)
-        )
-    lines = np.frombuffer(b"".join(data for (data,) in found.fetchall()), LINE)
-    numbers = json.dumps(np.unique(lines["session"]).tolist())
+    lines = columns.at(seqs if among is None else seqs[member(seqs, among)])
+    numbers = distinct(lines["session"])
+    if among is not None:
+        return Rows(lines, columns.sessions(numbers, among))
     sessions = db.execute(
         """SELECT number, first_seq, last_seq, terms FROM session
            WHERE number IN (SELECT value FROM json_each(?)) ORDER BY number""",
-        (numbers,),
+        (json.dumps(numbers.tolist()),),
     ).fetchall()
     return Rows(lines, np.array(sessions, np.int64).reshape(-1, 4))
+
+
+def corpus(db: sqlite3.Connection) -> Corpus:
+    """The statistics of the bank."""
+    counted: tuple[int, int, int, int, int] = db.execute(
+        "SELECT lines, terms, head_terms, (SELECT count(*) FROM session), last_seq FROM bank"
+    ).fetchone()
+    return Corpus(*counted, _speakers(db))
+
+
+def corpus_among(db: sqlite3.Connection, columns: Columns, among: Seqs) -> Corpus:
+    """The statistics of these lines alone."""
+    last = db.execute("SELECT last_seq FROM bank").fetchone()[0]
+    here = columns.at(among)
+    speaking = set(distinct(here["speaker"]).tolist())
+    speakers = tuple(speaker for speaker in _speakers(db) if speaker.number in speaking)
+    return Corpus(len(here), *_totals(here), len(distinct(here["session"])), last, speakers)
+
+
+def _speakers(db: sqlite3.Connection) -> tuple[Speaker, ...]:
+    return tuple(Speaker(*row) for row in db.execute("SELECT number, name, role FROM speaker ORDER BY number"))
+
+
+def _totals(lines: npt.NDArray[np.void]) -> tuple[int, int]:
+    """The terms of lines and of their heads."""
+    return int(lines["length"].sum()), int(lines["head_length"].sum())
+
+
+def stats(db: sqlite3.Connection, bank: str, model: str) -> Stats:
+    """What the bank holds, from counts that are kept; of the file, the recipe and the embedder only its name."""
+    lines, retracted = db.execute("SELECT lines, retracted FROM bank").fetchone()
+    sessions, *ends = db.execute("SELECT count(*), min(started_at), max(last_at) FROM session").fetchone()
+    first, last = (None if end is None else moment(end) for end in ends)
+    speakers = tuple(name for (name,) in db.execute("SELECT DISTINCT name FROM speaker ORDER BY name"))
+    models = db.execute("SELECT name, lines FROM model ORDER BY number").fetchall()  # the newest of a name comes last
+    embedded = dict(models).get(model, 0)
+    by_model = {name: sum(n for each, n in models if each == name) for name, n in models if n}
+    return Stats(
+        bank, lines, retracted, sessions, speakers, first, last, by_model, lines - embedded, 0, "", embedder=model
+    )
+
+
+def seqs(db: sqlite3.Connection) -> list[int]:
+    """The numbers of all lines."""
+    return [int(seq) for (seq,) in db.execute("SELECT seq FROM line ORDER BY seq")]
 
 
 def put_vectors(db: sqlite3.Connection, model: str, by_seq: Mapping[int, Vectors]) -> None:
@@ -101,62 +141,137 @@ def put_vectors(db: sqlite3.Connection, model: str, by_seq: Mapping[int, Vectors
     dim = next(iter(by_seq.values())).shape[1]
     db.execute("INSERT OR IGNORE INTO model (name, dim) VALUES (?, ?)", (model, dim))
     number = int(db.execute("SELECT number FROM model WHERE name = ? AND dim = ?", (model, dim)).fetchone()[0])
-    older = (
-        "DELETE FROM vector WHERE kind = 'line' AND unit_id = ? AND model IN (SELECT number FROM model WHERE name = ?)"
-    )
-    db.executemany(older, [(seq, model) for seq in by_seq])
-    db.executemany(
-        "INSERT INTO vector (model, unit_id, ordinal, code, data) VALUES (?, ?, ?, ?, ?)",
-        [
-            (number, seq, ordinal, code.tobytes(), row.tobytes())
-            for seq, data in by_seq.items()
-            for ordinal, (code, row) in enumerate(zip(vectors.encode(data), data.astype(np.float16), strict=True))
-        ],
-    )
+    chosen = sorted(by_seq)
+    remove_vectors(db, chosen, model)
+    seqs = np.repeat(chosen, [len(by_seq[seq]) for seq in chosen])
+    data = np.concatenate([by_seq[seq] for seq in chosen])  # (V, dim)
+    halves = (row.tobytes() for row in data.astype(np.float16))
+    db.executemany("INSERT INTO vector VALUES (?, ?)", zip(ids(number, seqs).tolist(), halves, strict=True))
+    codes = np.empty(len(data), blocks.code(dim))
+    codes["seq"], codes["code"] = seqs, vectors.encode(data)
+    blocks.put(db, number, codes)
+    db.execute("UPDATE model SET lines = lines + ? WHERE number = ?", (len(chosen), number))
 
 
-def load_dense(db: sqlite3.Connection, model: str, dim: int, after: int, whole: bool) -> vectors.DenseIndex:
-    """The dense index of a model's vectors of lines with ids behind `after`, with the whole vectors or their codes."""
-    found = db.execute("SELECT number FROM model WHERE name = ? AND dim = ?", (model, dim)).fetchone()
-    number = found[0] if found else -1
-    # From the start the order of the index of codes is the quick way; for the newest rows it is the order of ids.
-    hint = "NOT INDEXED" if after else "INDEXED BY vector_code"
-    rows = db.execute(
-        f"""SELECT unit_id, code {", data" if whole else ""} FROM vector {hint}
-            WHERE model = ? AND kind = 'line' AND id > ? ORDER BY unit_id, ordinal""",
-        (number, after),
-    ).fetchall()
-    width = -(-dim // 64) * 8  # bytes of a code
-    codes = np.frombuffer(b"".join(row[1] for row in rows), np.uint8).reshape(len(rows), width)
-    data = np.frombuffer(b"".join(row[2] for row in rows), np.float16).reshape(len(rows), dim) if whole else None
-    ids = np.array([row[0] for row in rows], np.int64)
-    return vectors.DenseIndex(ids, vectors.columns(codes), data)
+def model(db: sqlite3.Connection, name: str, dim: int) -> int | None:
+    """The number of a model; None if the bank has no vectors of it."""
+    found = db.execute("SELECT number FROM model WHERE name = ? AND dim = ?", (name, dim)).fetchone()
+    return int(found[0]) if found else None
+
+
+def ids(model: int, seqs: Seqs) -> Seqs:
+    """(V,) the ids of vectors of these lines (ascending, one seq a piece). They lie in the order of the lines, and are
+    known without an index."""
+    return first_id(model, seqs) + repeats(seqs)
+
+
+def first_id(model: int, seqs: Seqs) -> Seqs:
+    """The id of the first piece of each line."""
+    return (model << 44) + (seqs << 12)  # room for 4,096 pieces of each of four thousand million lines
+
+
+def remove_vectors(db: sqlite3.Connection, seqs: Sequence[int], model: str | None = None) -> None:
+    """Remove the vectors of these lines: all, or those of one model's name."""
+    numbers = db.execute("SELECT number, dim FROM model WHERE name IS coalesce(?, name)", (model,)).fetchall()
+    for number, dim in numbers:
+        gone = blocks.remove(db, number, blocks.code(dim), np.array(seqs, np.int64))
+        starts = first_id(number, gone).tolist()
+        db.executemany("DELETE FROM vector WHERE id BETWEEN ?1 AND ?1 + 4095", [(start,) for start in starts])
+        db.execute("UPDATE model SET lines = lines - ? WHERE number = ?", (len(gone), number))
+
+
+def drop_model(db: sqlite3.Connection, number: int) -> int:
+    """Remove a model and all its vectors; how many those were."""
+    gone = db.execute("DELETE FROM vector WHERE id BETWEEN ?1 << 44 AND (?1 << 44) + (1 << 44) - 1", (number,)).rowcount
+    db.execute("DELETE FROM block WHERE of = ?", (number,))
+    db.execute("DELETE FROM model WHERE number = ?", (number,))
+    return int(gone)
+
+
+def whole(db: sqlite3.Connection, model: int, dim: int, seqs: Seqs) -> tuple[Seqs, npt.NDArray[np.float16]]:
+    """(V,) the seqs and (V, dim) the vectors of these lines (ascending, one seq a piece), as far as they are there."""
+    if not len(seqs):
+        return seqs, np.empty((0, dim), np.float16)
+    wanted = ids(model, seqs)
+    if 2 * len(wanted) > int(wanted[-1] - wanted[0] >> 12):  # most of a stretch
+        rows = db.execute("SELECT id, data FROM vector WHERE id BETWEEN ? AND ?", (int(wanted[0]), int(wanted[-1])))
+    else:
+        rows = db.execute(
+            "SELECT id, data FROM vector WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id",
+            (json.dumps(wanted.tolist()),),
+        )
+    numbers: list[int] = []
+    halves = bytearray()
+    for number, row in rows:
+        numbers.append(number)
+        halves += row
+    found, data = np.array(numbers, np.int64), np.frombuffer(halves, np.float16).reshape(-1, dim)
+    if len(found) > len(wanted):
+        ours = np.isin(found, wanted)
+        found, data = found[ours], data[ours]
+    return (found >> 12) - (model << 32), data
+
+
+def reanalyse(db: sqlite3.Connection) -> None:
+    """Find the words of all lines anew, after the analyser has changed."""
+    db.execute("DELETE FROM posting")
+    lines = blocks.everything(db, blocks.LINES, LINE).copy()
+    for start in range(0, len(lines), 1000):
+        page = lines[start : start + 1000]
+        found = [(seq, words(text)) for seq, text in db.execute(_TEXTS, (int(page["seq"][0]), int(page["seq"][-1])))]
+        postings.add(db, postings.by_term(found))
+        page["length"] = [here.length for _, here in found]
+        page["head_length"] = [here.head_length for _, here in found]
+    blocks.put(db, blocks.LINES, lines)
+    numbers, place = np.unique(lines["session"], return_inverse=True)
+    terms = np.bincount(place, lines["length"], len(numbers)).astype(np.int64)
+    db.executemany("UPDATE session SET terms = ? WHERE number = ?", zip(terms.tolist(), numbers.tolist(), strict=True))
+    db.execute("UPDATE bank SET (terms, head_terms) = (?, ?)", _totals(lines))
+
+
+_TEXTS = "SELECT seq, text FROM line WHERE retracted_at IS NULL AND seq BETWEEN ? AND ? ORDER BY seq"
 
 
 def contradictions(db: sqlite3.Connection) -> list[str]:
     """What does not agree inside a bank whose pages are sound."""
-    lines, terms, last = db.execute("SELECT lines, terms, last_seq FROM bank").fetchone()
-    found: list[str] = []
-    counted = total = records = highest = 0
-    for seq, text, retracted in db.execute("SELECT seq, text, retracted_at FROM line ORDER BY seq"):
+    lines, retracted, terms, last = db.execute("SELECT lines, retracted, terms, last_seq FROM bank").fetchone()
+    live: list[int] = []
+    dead = total = records = highest = 0
+    for seq, text, gone in db.execute("SELECT seq, text, retracted_at FROM line ORDER BY seq"):
         highest = seq
-        if retracted is None:
+        if gone is None:
             here = words(text)
-            counted, total, records = counted + 1, total + here.length, records + len(here.terms)
-    kept = db.execute("SELECT total(count), total(length(data)) FROM posting WHERE kind = 'line'").fetchone()
-    orphans = db.execute(
-        """SELECT count(*) FROM vector WHERE kind = 'line'
-           AND unit_id NOT IN (SELECT seq FROM line WHERE retracted_at IS NULL)"""
-    ).fetchone()[0]
-    for name, has, wants in (
-        ("lines", lines, counted),
-        ("terms", terms, total),
-        ("word records", int(kept[0]), records),
-        ("bytes of word records", int(kept[1]), records * 8),
-        ("lines in sessions", db.execute("SELECT total(lines) FROM session").fetchone()[0], counted),
-        ("vectors without a line", orphans, 0),
-        ("packed lines", db.execute("SELECT count(*) FROM gist").fetchone()[0], counted),
-    ):
-        if has != wants:
-            found.append(f"{name}: {has:.0f} are counted, {wants} are there; export the lines into a new bank")
+            live.append(seq)
+            total, records = total + here.length, records + len(here.terms)
+        else:
+            dead += 1
+    kept = db.execute("SELECT total(count), total(length(data)) FROM posting").fetchone()
+    found = [
+        f"{name}: {has:.0f} are counted, {wants} are there; export the lines into a new bank"
+        for name, has, wants in (
+            ("lines", lines, len(live)),
+            ("retracted lines", retracted, dead),
+            ("terms", terms, total),
+            ("word records", int(kept[0]), records),
+            ("bytes of word records", int(kept[1]), records * 8),
+            ("lines in sessions", db.execute("SELECT total(lines) FROM session").fetchone()[0], len(live)),
+        )
+        if has != wants
+    ]
+    packed = blocks.everything(db, blocks.LINES, LINE)["seq"]
+    if not np.array_equal(packed, live):
+        found.append(f"packed lines: {len(packed)} do not match the {len(live)} that are there")
+    found += _wrong_vectors(db, live)
     return found + ([f"the last seq is {last}, but line {highest} is there"] if highest > last else [])
+
+
+def _wrong_vectors(db: sqlite3.Connection, live: Sequence[int]) -> Iterator[str]:
+    for number, name, dim, counted in db.execute("SELECT number, name, dim, lines FROM model").fetchall():
+        codes = blocks.everything(db, number, blocks.code(dim))["seq"].astype(np.int64)
+        has = [row[0] for row in db.execute("SELECT id FROM vector WHERE id >> 44 = ? ORDER BY id", (number,))]
+        if not np.array_equal(ids(number, codes), has):
+            yield f"codes of {name}: {len(codes)} do not match the {len(has)} vectors; export the lines into a new bank"
+        if orphans := len(np.setdiff1d(codes, live)):
+            yield f"vectors without a line: {orphans} of {name}"
+        if counted != len(np.unique(codes)):
+            yield f"lines with a vector of {name}: {counted} are counted, {len(np.unique(codes))} are there"

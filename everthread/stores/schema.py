@@ -11,70 +11,65 @@ import sqlite3
 from collections.abc import Callable
 
 from everthread.errors import BankTooNew
+from everthread.stores import records
 from everthread.stores.text import ANALYSER
+
+_FIRST = """
+-- Counts that would take long to make. stamp counts the changes of blocks.
+CREATE TABLE bank (
+    bank_id TEXT PRIMARY KEY, created_at INTEGER NOT NULL, analyser INTEGER NOT NULL,
+    last_seq INTEGER NOT NULL DEFAULT 0, lines INTEGER NOT NULL DEFAULT 0, retracted INTEGER NOT NULL DEFAULT 0,
+    terms INTEGER NOT NULL DEFAULT 0, head_terms INTEGER NOT NULL DEFAULT 0, stamp INTEGER NOT NULL DEFAULT 0);
+
+CREATE TABLE session (
+    number INTEGER PRIMARY KEY, session_id TEXT NOT NULL UNIQUE, started_at INTEGER NOT NULL, last_at INTEGER NOT NULL,
+    first_seq INTEGER NOT NULL, last_seq INTEGER NOT NULL, lines INTEGER NOT NULL, terms INTEGER NOT NULL);
+
+-- The relevance buffer of a session, which begins before its first line is kept.
+CREATE TABLE buffer (session_id TEXT PRIMARY KEY, spans TEXT NOT NULL);
+
+CREATE TABLE speaker (number INTEGER PRIMARY KEY, name TEXT NOT NULL, role TEXT NOT NULL, UNIQUE (name, role));
+
+-- text comes last: a row's small columns are then read without touching the pages of a long text.
+CREATE TABLE line (
+    seq INTEGER PRIMARY KEY, session INTEGER NOT NULL REFERENCES session(number),
+    parent_seq INTEGER, speaker INTEGER NOT NULL REFERENCES speaker(number),
+    said_at INTEGER NOT NULL, said_offset INTEGER NOT NULL, retracted_at INTEGER,
+    key TEXT UNIQUE, metadata TEXT NOT NULL, text TEXT NOT NULL);
+CREATE INDEX line_by_session ON line(session, seq);
+CREATE INDEX line_by_speaker ON line(speaker);
+
+-- What will be searched beside the lines: summaries, notes, facts. None is written yet.
+CREATE TABLE unit (
+    kind TEXT NOT NULL, unit_id INTEGER NOT NULL, text TEXT NOT NULL,
+    first_seq INTEGER NOT NULL, last_seq INTEGER NOT NULL, said_at INTEGER NOT NULL,
+    valid_from INTEGER, valid_to INTEGER, importance REAL, category TEXT,
+    metadata TEXT NOT NULL DEFAULT '{}', retracted_at INTEGER, PRIMARY KEY (kind, unit_id));
+
+-- lines counts those that have a vector. A number is never used twice: it names what others hold in memory.
+CREATE TABLE model (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL, dim INTEGER NOT NULL,
+    lines INTEGER NOT NULL DEFAULT 0, UNIQUE (name, dim));
+
+-- Whole vectors, in half precision; their codes are in blocks. An id is made of model, seq and ordinal: see records.py.
+CREATE TABLE vector (id INTEGER PRIMARY KEY, data BLOB NOT NULL);
+
+-- Packed columns: see blocks.py.
+CREATE TABLE block (
+    of INTEGER NOT NULL, number INTEGER NOT NULL, stamp INTEGER NOT NULL, mended INTEGER NOT NULL, data BLOB NOT NULL);
+CREATE UNIQUE INDEX block_number ON block(of, number);
+CREATE INDEX block_stamp ON block(of, stamp);
+
+-- A block of at most postings.BLOCK records of one term; first is the first record's seq.
+CREATE TABLE posting (term TEXT NOT NULL, first INTEGER NOT NULL, count INTEGER NOT NULL, data BLOB NOT NULL);
+CREATE UNIQUE INDEX posting_term ON posting(term, first, count);
+"""
 
 
 def _first(db: sqlite3.Connection) -> None:
     """Banks, sessions, lines, units, vectors, postings."""
-    db.execute(
-        """CREATE TABLE bank (
-            bank_id TEXT PRIMARY KEY, created_at INTEGER NOT NULL, recipe TEXT NOT NULL DEFAULT 'default',
-            settings TEXT NOT NULL DEFAULT '{}', analyser INTEGER NOT NULL,
-            last_seq INTEGER NOT NULL DEFAULT 0, lines INTEGER NOT NULL DEFAULT 0, terms INTEGER NOT NULL DEFAULT 0,
-            head_terms INTEGER NOT NULL DEFAULT 0, removals INTEGER NOT NULL DEFAULT 0)"""
-    )
-    db.execute(
-        """CREATE TABLE session (
-            number INTEGER PRIMARY KEY, session_id TEXT NOT NULL UNIQUE,
-            started_at INTEGER NOT NULL, last_at INTEGER NOT NULL, ended_at INTEGER, consent TEXT, summary_state TEXT,
-            first_seq INTEGER NOT NULL, last_seq INTEGER NOT NULL,
-            lines INTEGER NOT NULL, terms INTEGER NOT NULL)"""
-    )
-    # The relevance buffer of a session, which begins before its first line is kept.
-    db.execute("CREATE TABLE buffer (session_id TEXT PRIMARY KEY, spans TEXT NOT NULL)")
-    db.execute(
-        "CREATE TABLE speaker (number INTEGER PRIMARY KEY, name TEXT NOT NULL, role TEXT NOT NULL, UNIQUE (name, role))"
-    )
-    # text comes last: a row's small columns are then read without touching the pages of a long text.
-    db.execute(
-        """CREATE TABLE line (
-            seq INTEGER PRIMARY KEY, session INTEGER NOT NULL REFERENCES session(number),
-            parent_seq INTEGER, speaker INTEGER NOT NULL REFERENCES speaker(number),
-            said_at INTEGER NOT NULL, said_offset INTEGER NOT NULL, retracted_at INTEGER,
-            key TEXT UNIQUE, metadata TEXT NOT NULL, text TEXT NOT NULL)"""
-    )
-    # What scoring needs of a line, packed (stores.base.LINE), in a table of its own so that its pages are few.
-    db.execute("CREATE TABLE gist (seq INTEGER PRIMARY KEY, data BLOB NOT NULL)")
-    db.execute("CREATE INDEX line_by_session ON line(session, seq)")
-    db.execute("CREATE INDEX line_by_time ON line(said_at)")
-    db.execute("CREATE INDEX line_by_speaker ON line(speaker)")
-    db.execute(
-        """CREATE TABLE unit (
-            kind TEXT NOT NULL, unit_id INTEGER NOT NULL, text TEXT NOT NULL,
-            first_seq INTEGER NOT NULL, last_seq INTEGER NOT NULL, said_at INTEGER NOT NULL,
-            valid_from INTEGER, valid_to INTEGER, importance REAL, category TEXT,
-            metadata TEXT NOT NULL DEFAULT '{}', retracted_at INTEGER, PRIMARY KEY (kind, unit_id))"""
-    )
-    db.execute(
-        "CREATE TABLE model (number INTEGER PRIMARY KEY, name TEXT NOT NULL, dim INTEGER NOT NULL, UNIQUE (name, dim))"
-    )
-    # A line is a unit of its own: kind 'line', unit_id = seq. code is the sign of each dimension, one bit each; the
-    # index holds it, so that a search over the codes reads none of the pages of data. An id is never used twice, so
-    # that an index in memory knows by the greatest id what it has not seen.
-    db.execute(
-        """CREATE TABLE vector (
-            id INTEGER PRIMARY KEY AUTOINCREMENT, model INTEGER NOT NULL REFERENCES model(number),
-            kind TEXT NOT NULL DEFAULT 'line', unit_id INTEGER NOT NULL, ordinal INTEGER NOT NULL,
-            code BLOB NOT NULL, data BLOB NOT NULL)"""
-    )
-    db.execute("CREATE UNIQUE INDEX vector_code ON vector(model, kind, unit_id, ordinal, code)")
-    # A block of at most BLOCK records of one term; first is the first record's unit.
-    db.execute(
-        """CREATE TABLE posting (
-            kind TEXT NOT NULL DEFAULT 'line', term TEXT NOT NULL, first INTEGER NOT NULL, count INTEGER NOT NULL,
-            data BLOB NOT NULL)"""
-    )
-    db.execute("CREATE UNIQUE INDEX posting_term ON posting(kind, term, first, count)")
+    for statement in _FIRST.split(";\n"):  # not executescript, which would end the transaction
+        db.execute(statement)
 
 
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_first,)
@@ -87,17 +82,21 @@ def version(db: sqlite3.Connection) -> int:
     return int(db.execute("SELECT coalesce(max(number), 0) FROM migration").fetchone()[0]) if known else 0
 
 
+def _too_new(bank: str, what: str, known: int) -> BankTooNew:
+    return BankTooNew(
+        f"bank {bank!r} was written by a later version of Everthread ({what}, this one knows {known}); "
+        "upgrade with: pip install --upgrade everthread"
+    )
+
+
 def migrate(db: sqlite3.Connection, bank: str, at: int) -> None:
-    """Bring a bank's file up to date, inside the caller's transaction.
+    """Bring a bank's file up to date, inside the caller's transaction; its words too, where the analyser has changed.
 
     Raises BankTooNew where a later Everthread wrote it; such a file is left as it is.
     """
     have = version(db)
     if have > VERSION:
-        raise BankTooNew(
-            f"bank {bank!r} was written by a later version of Everthread (schema {have}, this one knows {VERSION}); "
-            "upgrade with: pip install --upgrade everthread"
-        )
+        raise _too_new(bank, f"schema {have}", VERSION)
     if have == 0:
         db.execute("CREATE TABLE migration (number INTEGER PRIMARY KEY, applied_at INTEGER NOT NULL)")
     for number, apply in enumerate(MIGRATIONS[have:], have + 1):
@@ -105,3 +104,9 @@ def migrate(db: sqlite3.Connection, bank: str, at: int) -> None:
         db.execute("INSERT INTO migration VALUES (?, ?)", (number, at))
     if have == 0:
         db.execute("INSERT INTO bank (bank_id, created_at, analyser) VALUES (?, ?, ?)", (bank, at, ANALYSER))
+    analyser = db.execute("SELECT analyser FROM bank").fetchone()[0]
+    if analyser > ANALYSER:
+        raise _too_new(bank, f"text analyser {analyser}", ANALYSER)
+    if analyser < ANALYSER:
+        records.reanalyse(db)
+        db.execute("UPDATE bank SET analyser = ?", (ANALYSER,))

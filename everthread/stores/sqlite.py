@@ -6,45 +6,52 @@ import json
 import sqlite3
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from everthread.errors import NotFound
-from everthread.stores import erase, postings, records, schema, vectors
-from everthread.stores.base import LINE, Corpus, Entry, Postings, Rows, Scope, Speaker
+from everthread.stores import blocks, erase, postings, records, schema, vectors
+from everthread.stores.arrays import member, places
+from everthread.stores.base import LINE, Corpus, Entry, Postings, Rows, Scope
 from everthread.stores.files import SUFFIX, UNERASED, BankFile, bank_id, explained, file_name
-from everthread.stores.filters import as_json, clause
+from everthread.stores.filters import as_json, choice, clause
+from everthread.stores.pictures import Pictures
 from everthread.stores.times import micros, moment, offset
 from everthread.types import Line, Receipt, Seqs, Session, Stats, Vector, Vectors, Where, now
 
+Seen = TypeVar("Seen")
 OPEN_BANKS = 32  # files kept open at a time; the one unused for longest is closed
 
 _LINE, _FROM, _line = records.COLUMNS, records.FROM, records.line
 
 
-@dataclass(frozen=True, slots=True)
-class _Dense:
-    """A dense index, and what the bank's file said when it was read."""
-
-    removals: tuple[int, int]  # the bank's creation, and how often vectors were taken out of it
-    newest: int
-    index: vectors.DenseIndex
-    asked: bool  # whether cosines were wanted of it before
-
-
 class _Bank:
-    """One open bank: its file, and its dense indexes by model."""
+    """One open bank: its file, and what is held of it in memory.
+
+    The lock is taken before a transaction is begun, so that what is held is never newer than what a connection sees.
+    """
 
     def __init__(self, file: BankFile) -> None:
         self.file = file
         self.lock = threading.Lock()
-        self.dense: dict[tuple[str, int], _Dense] = {}
+        self.pictures = Pictures()
+
+    @contextmanager
+    def seen(self, look: Callable[[Pictures, sqlite3.Connection], Seen]) -> Iterator[tuple[sqlite3.Connection, Seen]]:
+        """What is looked at in memory, and a connection to which the bank stands still as it is there."""
+        with ExitStack() as stack:
+            with self.lock:
+                db = stack.enter_context(self.file.reading())
+                found = look(self.pictures, db)
+            yield db, found
 
 
 class SQLiteStore:
@@ -58,7 +65,7 @@ class SQLiteStore:
         self._lock = threading.Lock()
 
     def banks(self) -> list[str]:
-        return sorted(bank_id(path.name) for path in self.folder.glob(f"*{SUFFIX}"))
+        return sorted(bank for path in self.folder.glob(f"*{SUFFIX}") if (bank := bank_id(path.name)) is not None)
 
     def _bank(self, bank: str) -> _Bank:
         with self._lock:
@@ -80,6 +87,7 @@ class SQLiteStore:
             known: dict[str, Line | int] = {**_by_key(db, [entry.new.key for entry in entries if entry.new.key])}
             last = int(db.execute("SELECT last_seq FROM bank").fetchone()[0])
             written: list[tuple[int, Entry]] = []
+            packed: list[tuple[int, ...]] = []
             result: list[Line | int] = []  # a number is looked up once all are written
             for entry in entries:
                 key = entry.new.key
@@ -87,16 +95,19 @@ class SQLiteStore:
                     result.append(known[key])
                     continue
                 last += 1
-                self._insert(db, last, entry)
+                packed.append(self._insert(db, last, entry))
                 written.append((last, entry))
                 result.append(last)
                 if key is not None:
                     known[key] = last
-            self._index(db, written, model)
+            if written:
+                blocks.put(db, blocks.LINES, np.array(packed, LINE))
+                self._index(db, written, model)
             lines = {line.seq: line for line in self._get(db, [seq for seq, _ in written])}
         return [lines[found] if isinstance(found, int) else found for found in result]
 
-    def _insert(self, db: sqlite3.Connection, seq: int, entry: Entry) -> None:
+    def _insert(self, db: sqlite3.Connection, seq: int, entry: Entry) -> tuple[int, ...]:
+        """Write the rows of one line; what is packed of it."""
         new = entry.new
         at = micros(entry.said_at)
         parent = records.parent(db, new.parent)
@@ -115,18 +126,17 @@ class SQLiteStore:
             "INSERT INTO line VALUES (?, ?, ?, ?, ?, ?, NULL, ?, ?, ?)",
             (seq, number, parent, speaker, at, away, new.key, as_json(new.metadata), new.text),
         )
-        gist = (seq, at + away * 1_000_000, number, speaker, words.length, words.head_length, entry.marks)
-        db.execute("INSERT INTO gist VALUES (?, ?)", (seq, np.array(gist, LINE).tobytes()))
+        return records.gist(seq, at, away, number, speaker, words, entry.marks)
 
     def _index(self, db: sqlite3.Connection, written: Sequence[tuple[int, Entry]], model: str) -> None:
-        postings.add(db, postings.by_term(written))
+        postings.add(db, postings.by_term((seq, entry.words) for seq, entry in written))
         records.put_vectors(db, model, {seq: entry.vectors for seq, entry in written if entry.vectors is not None})
         words = [entry.words for _, entry in written]
         db.execute(
             """UPDATE bank SET last_seq = max(last_seq, ?), lines = lines + ?, terms = terms + ?,
                head_terms = head_terms + ?""",
             (
-                *(written[-1][0] if written else 0, len(written)),
+                *(written[-1][0], len(written)),
                 *(sum(each.length for each in words), sum(each.head_length for each in words)),
             ),
         )
@@ -135,15 +145,11 @@ class SQLiteStore:
         with self._bank(bank).file.writing() as db:
             there = {line.seq for line in self._get(db, list(vectors))}
             records.put_vectors(db, model, {seq: data for seq, data in vectors.items() if seq in there})
-            db.execute("UPDATE bank SET removals = removals + 1")
 
     def drop_vectors(self, bank: str, keep: str) -> int:
         with self._bank(bank).file.writing() as db:
-            others = "SELECT number FROM model WHERE name <> ?"
-            gone = db.execute(f"DELETE FROM vector WHERE model IN ({others})", (keep,)).rowcount
-            db.execute("DELETE FROM model WHERE name <> ?", (keep,))
-            db.execute("UPDATE bank SET removals = removals + 1")
-        return int(gone)
+            others = db.execute("SELECT number FROM model WHERE name <> ?", (keep,)).fetchall()
+            return sum(records.drop_model(db, number) for (number,) in others)
 
     def retract(self, bank: str, seq: int, at: datetime) -> Line:
         with self._bank(bank).file.writing() as db:
@@ -152,7 +158,7 @@ class SQLiteStore:
                 raise NotFound(f"bank {bank!r} has no line {seq}")
             if _line(row).retracted_at is None:
                 erase.unindex(db, [seq])
-                db.execute("UPDATE bank SET removals = removals + 1")  # an index in memory must not offer it again
+                db.execute("UPDATE bank SET retracted = retracted + 1")
                 db.execute("UPDATE line SET retracted_at = ? WHERE seq = ?", (micros(at), seq))
                 db.execute(
                     """UPDATE unit SET retracted_at = ?1 WHERE retracted_at IS NULL
@@ -164,13 +170,13 @@ class SQLiteStore:
     def forget(self, bank: str, scope: Scope, name: str | int | None, at: datetime) -> Receipt:
         held = self._bank(bank)
         if scope == "bank":
-            seqs = held.file.unlink(lambda db: [int(seq) for (seq,) in db.execute("SELECT seq FROM line ORDER BY seq")])
+            seqs = held.file.unlink(records.seqs) or []
         else:
             with held.file.writing() as db:
                 seqs = erase.forget(db, bank, scope, name)
                 db.execute(f"PRAGMA user_version = {UNERASED}")
         with held.lock:
-            held.dense.clear()
+            held.pictures.clear()
         receipt = Receipt(sha256(bank.encode()).hexdigest(), scope, erase.ranges(seqs), len(seqs), at)
         self._keep(receipt)  # the lines are gone for everyone, whatever becomes of their bytes
         if scope != "bank":
@@ -246,73 +252,53 @@ class SQLiteStore:
         if where == Where() and as_of is None:
             return None
         condition, values = clause(where, as_of)
+        if not where.metadata:
+            with self._bank(bank).seen(Pictures.columns) as (db, columns):
+                return columns.allowed(choice(db, where, as_of))
         with self._bank(bank).file.reading() as db:
             rows = db.execute(f"SELECT line.seq {_FROM} WHERE {condition} ORDER BY line.seq", values).fetchall()
         return np.array(rows, np.int64).reshape(-1)
 
     def nearest(self, bank: str, model: str, query: Vector, k: int, among: Seqs | None) -> Seqs:
-        return self._dense(bank, model, len(query)).nearest(query, k, among)
+        with self._bank(bank).seen(lambda pictures, db: pictures.dense(db, model, len(query))) as (_, index):
+            return index.nearest(query, k, among)
 
     def cosines(self, bank: str, model: str, query: Vector, seqs: Seqs) -> npt.NDArray[np.float32]:
-        index = self._dense(bank, model, len(query), whole=True)
-        if index.data is not None:
-            return index.cosines(query, seqs)
-        with self._bank(bank).file.reading() as db:
-            rows = db.execute(
-                """SELECT unit_id, data FROM vector WHERE kind = 'line' AND unit_id IN (SELECT value FROM json_each(?))
-                   AND model = (SELECT number FROM model WHERE name = ? AND dim = ?)""",
-                (json.dumps(seqs.tolist()), model, len(query)),
-            ).fetchall()
-        ids = np.array([row[0] for row in rows], np.int64)
-        data = np.frombuffer(b"".join(row[1] for row in rows), np.float16).reshape(len(rows), len(query))
-        return vectors.best(seqs, ids, vectors.cosines(data, query))
+        dim = len(query)
+        with self._bank(bank).seen(lambda pictures, db: pictures.dense(db, model, dim, exact=True)) as (db, index):
+            number = records.model(db, model, dim)
+            if number is None:
+                return np.full(len(seqs), np.nan, np.float32)
+            if index.data is not None:
+                return index.cosines(query, seqs)
+            found, data = records.whole(db, number, dim, index.ids[places(index.ids, seqs)])
+        return vectors.best(seqs, found, vectors.cosines(data, query))
 
-    def _dense(self, bank: str, model: str, dim: int, whole: bool = False) -> vectors.DenseIndex:
-        """The bank's index, brought up to what the file holds now. Whole vectors are loaded from the second question
-        on: a process that asks only once is done sooner without them."""
-        held = self._bank(bank)
-        with held.lock, held.file.reading() as db:
-            created, removed, newest = db.execute(
-                "SELECT created_at, removals, (SELECT coalesce(max(id), 0) FROM vector) FROM bank"
-            ).fetchone()
-            removals = (created, removed)
-            cached = held.dense.get((model, dim))
-            if cached is None or cached.removals != removals:
-                index = records.load_dense(db, model, dim, 0, whole=False)
-            elif cached.newest < newest:
-                more = records.load_dense(db, model, dim, cached.newest, whole=cached.index.data is not None)
-                index = cached.index.extended(more)
-            elif whole and cached.index.data is None and cached.asked and len(cached.index.ids) <= vectors.RESIDENT:
-                index = records.load_dense(db, model, dim, 0, whole=True)
-            else:
-                index = cached.index
-            asked = whole or (cached is not None and cached.asked)
-            held.dense[model, dim] = _Dense(removals, newest, index, asked)
-        return index
-
-    def postings(self, bank: str, terms: Sequence[str], rarest: int, most: int) -> dict[str, Postings]:
+    def postings(
+        self, bank: str, terms: Sequence[str], rarest: int, most: int, among: Seqs | None = None
+    ) -> dict[str, Postings]:
         with self._bank(bank).file.reading() as db:
-            return postings.read(db, terms, rarest, most)
+            return postings.read(db, terms, rarest, most, among)
 
-    def rows(self, bank: str, seqs: Seqs) -> Rows:
-        with self._bank(bank).file.reading() as db:
-            return records.rows(db, seqs)
+    def rows(self, bank: str, seqs: Seqs, among: Seqs | None = None) -> Rows:
+        with self._bank(bank).seen(Pictures.columns) as (db, columns):
+            return records.rows(db, columns, seqs, among)
 
-    def corpus(self, bank: str) -> Corpus:
-        with self._bank(bank).file.reading() as db:
-            counted: tuple[int, int, int, int, int] = db.execute(
-                "SELECT lines, terms, head_terms, (SELECT count(*) FROM session), last_seq FROM bank"
-            ).fetchone()
-            speakers = db.execute("SELECT number, name, role FROM speaker ORDER BY number").fetchall()
-        return Corpus(*counted, tuple(Speaker(*row) for row in speakers))
+    def corpus(self, bank: str, among: Seqs | None = None) -> Corpus:
+        if among is None:
+            with self._bank(bank).file.reading() as db:
+                return records.corpus(db)
+        with self._bank(bank).seen(Pictures.columns) as (db, columns):
+            return records.corpus_among(db, columns, among)
 
-    def pending(self, bank: str, model: str, dim: int, limit: int) -> list[Line]:
-        with self._bank(bank).file.reading() as db:
-            rows = db.execute(
-                f"SELECT {_LINE} {_FROM} WHERE {records.unembedded('name = ? AND dim = ?')} ORDER BY line.seq LIMIT ?",
-                (model, dim, limit),
-            )
-            return [_line(row) for row in rows]
+    def pending(self, bank: str, model: str, dim: int, limit: int, after: int = 0) -> list[Line]:
+        def look(pictures: Pictures, db: sqlite3.Connection) -> Seqs:
+            lines, index = pictures.columns(db), pictures.dense(db, model, dim)
+            return lines.seqs[~member(lines.seqs, index.ids)]
+
+        with self._bank(bank).seen(look) as (db, wanting):
+            first = int(np.searchsorted(wanting, after, "right"))
+            return self._get(db, wanting[first : first + limit].tolist())
 
     def buffer(self, bank: str, session: str) -> list[tuple[int, int]]:
         with self._bank(bank).file.reading() as db:
@@ -322,39 +308,16 @@ class SQLiteStore:
     def stats(self, bank: str, model: str) -> Stats:
         held = self._bank(bank)
         with held.file.reading() as db:
-            lines, sessions = db.execute("SELECT lines, (SELECT count(*) FROM session) FROM bank").fetchone()
-            first, last, retracted = db.execute(
-                "SELECT min(said_at), max(said_at), count(retracted_at) FROM line"
-            ).fetchone()
-            by_model = dict(
-                db.execute(
-                    """SELECT name, count(DISTINCT unit_id) FROM vector JOIN model ON model.number = vector.model
-                       WHERE kind = 'line' GROUP BY name"""
-                ).fetchall()
-            )
-            pending = db.execute(
-                f"SELECT count(*) FROM line WHERE {records.unembedded('name = ?')}", (model,)
-            ).fetchone()[0]
-            speakers = tuple(name for (name,) in db.execute("SELECT DISTINCT name FROM speaker ORDER BY name"))
-        return Stats(
-            bank,
-            lines,
-            retracted,
-            sessions,
-            speakers,
-            moment(first) if first is not None else None,
-            moment(last) if last is not None else None,
-            by_model,
-            pending,
-            bytes=held.file.size(),
-            recipe="",
-            embedder=model,
-        )
+            return replace(records.stats(db, bank, model), bytes=held.file.size())
 
     def check(self, bank: str) -> list[str]:
         with self._bank(bank).file.reading() as db:
             found = [str(row[0]) for row in db.execute("PRAGMA integrity_check") if row[0] != "ok"]
             found += [f"a row of {row[0]} points nowhere" for row in db.execute("PRAGMA foreign_key_check")]
+            if db.execute("PRAGMA user_version").fetchone()[0] == UNERASED:
+                found.append(
+                    "bytes of what was forgotten may be left; make room on the disk, end whoever reads, try again"
+                )
             return found or records.contradictions(db)
 
     def close(self) -> None:

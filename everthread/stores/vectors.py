@@ -9,16 +9,17 @@ million in some ten milliseconds, and the index costs 48 bytes a line instead of
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from everthread.stores.arrays import Splices, member, places
 from everthread.types import Seqs, Vector, Vectors
 
 Codes = npt.NDArray[np.uint64]  # (W, N): one column a vector, W words of 64 bits
-Array = npt.NDArray[Any]
 RESIDENT = 200_000  # vectors kept whole in memory, in half precision (154 MB at 384 dimensions); beyond, they are read
+STRETCH = 16_384  # codes compared at a time
+GATHER = 8  # where fewer than one code in so many is allowed, gathering them is quicker than passing over all
 
 
 def encode(vectors: Vectors) -> npt.NDArray[np.uint8]:
@@ -44,32 +45,33 @@ class DenseIndex:
     codes: Codes  # (W, N)
     data: npt.NDArray[np.float16] | None  # (N, D), while the bank is small
 
-    def extended(self, more: DenseIndex) -> DenseIndex:
-        """This index with newer vectors behind its own. Only the newest index of a bank may be extended."""
-        data = None if self.data is None or more.data is None else _appended(self.data, more.data, 0)
-        ids, codes = _appended(self.ids, more.ids, 0), _appended(self.codes, more.codes, 1)
-        if len(more.ids) and len(self.ids) and more.ids[0] <= self.ids[-1]:  # vectors that came late
-            order = np.argsort(ids, kind="stable")
-            return DenseIndex(ids[order], codes[:, order], None if data is None else data[order])
-        return DenseIndex(ids, codes, data)
+    @classmethod
+    def empty(cls, dim: int) -> DenseIndex:
+        """The index of no vectors."""
+        return cls(np.empty(0, np.int64), columns(encode(np.empty((0, dim), np.float32))), None)
+
+    def newer(self, splices: Splices, more: DenseIndex) -> DenseIndex:
+        """The index after some vectors have changed. Only the newest index of a bank may be made newer."""
+        data = None if self.data is None or more.data is None else splices.apply(self.data, more.data)
+        return DenseIndex(splices.apply(self.ids, more.ids), splices.apply(self.codes, more.codes, 1), data)
 
     def nearest(self, query: Vector, k: int, among: Seqs | None = None) -> Seqs:
         """The ids of at least k nearest vectors by code (more on ties), each once, ascending."""
         ids, codes = self.ids, self.codes
-        if among is not None:
-            keep = np.flatnonzero(_member(ids, among))
-            ids, codes = ids[keep], codes[:, keep]
+        keep = None if among is None else np.flatnonzero(member(ids, among))
+        few = keep is not None and len(keep) * GATHER < len(ids)
+        if keep is not None:
+            ids, codes = ids[keep], codes[:, keep] if few else codes
         if len(ids) > k:
             apart = hamming(codes, columns(encode(query[None, :]))[:, 0])  # (N,)
-            # The k-th smallest distance from a histogram: distances are small whole numbers, so no sorting is needed.
-            cut = int(np.searchsorted(np.cumsum(np.bincount(apart)), k))
-            ids = ids[apart <= cut]
+            apart = apart if keep is None or few else apart[keep]
+            ids = ids[apart <= np.partition(apart, k - 1)[k - 1]]
         return np.unique(ids)
 
     def cosines(self, query: Vector, ids: Seqs) -> npt.NDArray[np.float32]:
         """(C,) the greatest cosine of each id's vectors to the query, NaN where it has none. Needs `data`."""
         assert self.data is not None
-        rows = _rows(self.ids, ids)
+        rows = places(self.ids, ids)
         return best(ids, self.ids[rows], cosines(self.data[rows], query))
 
 
@@ -78,33 +80,14 @@ def cosines(data: npt.NDArray[np.float16], query: Vector) -> npt.NDArray[np.floa
     return np.asarray(np.vecdot(data.astype(np.float32), query), np.float32)
 
 
-def _rows(ids: Seqs, wanted: Seqs) -> npt.NDArray[np.intp]:
-    """Where the wanted ids (ascending) stand among the ids (ascending, repeated), all places of each."""
-    first = np.searchsorted(ids, wanted)
-    count = np.searchsorted(ids, wanted, "right") - first
-    return np.repeat(first - np.cumsum(count) + count, count) + np.arange(count.sum())
-
-
-def _appended(old: Array, new: Array, axis: int) -> Array:
-    """old and new along the axis, written into the spare room behind old where there is some, so that one more line
-    in a bank of a million copies nothing."""
-    n, total = old.shape[axis], old.shape[axis] + new.shape[axis]
-    room = old.base  # room made here, or whatever else old may be a view of
-    ours = isinstance(room, np.ndarray) and (room.dtype, room.strides) == (old.dtype, old.strides)
-    if room is None or not ours or room.shape[axis] < total:
-        shape = list(old.shape)
-        shape[axis] = total + total // 4 + 16
-        room = np.empty(shape, old.dtype)
-        room[(slice(None),) * axis + (slice(0, n),)] = old
-    room[(slice(None),) * axis + (slice(n, total),)] = new
-    return room[(slice(None),) * axis + (slice(0, total),)]
-
-
 def hamming(codes: Codes, query: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint16]:
-    """(N,) how many bits of each code differ from the query's."""
+    """(N,) how many bits of each code differ from the query's. Stretch by stretch, so that what lies between stays in
+    the processor's cache: twice as fast."""
     apart = np.zeros(codes.shape[1], np.uint16)
-    for word, ours in zip(codes, query, strict=True):  # W passes over (N,)
-        apart += np.bitwise_count(word ^ ours)
+    for start in range(0, len(apart), STRETCH):
+        here = apart[start : start + STRETCH]
+        for word, ours in zip(codes[:, start : start + STRETCH], query, strict=True):
+            here += np.bitwise_count(word ^ ours)
     return apart
 
 
@@ -117,11 +100,3 @@ def best(wanted: Seqs, ids: Seqs, values: npt.NDArray[np.float32]) -> npt.NDArra
     np.maximum.at(out, at[ours], values[ours])
     out[np.isneginf(out)] = np.nan
     return out
-
-
-def _member(ids: Seqs, among: Seqs) -> npt.NDArray[np.bool_]:
-    """(N,) whether each id is in `among` (ascending)."""
-    if not len(among):
-        return np.zeros(len(ids), bool)
-    at = np.minimum(np.searchsorted(among, ids), len(among) - 1)
-    return np.asarray(among[at] == ids)

@@ -37,7 +37,7 @@ def test_a_small_run_measures_everything() -> None:
     (row,) = speed([300], embedder="hash", progress=steps.append)
     assert row.lines == 300
     assert row.observe.calls == 100
-    assert row.recall.calls == row.baseline.calls == 200
+    assert row.recall.calls == row.filtered.calls == row.baseline.calls == 200
     assert all(
         figure > 0 for figure in (row.recall.p50, row.observe.p50, row.import_rate, row.bulk_rate, row.cold_start_ms)
     )

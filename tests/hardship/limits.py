@@ -40,6 +40,28 @@ def full(folder: Path, batch: int) -> dict[str, object]:
     return {"kept": kept, "error": told, "readable": readable, "after": after}
 
 
+def forget(folder: Path) -> dict[str, object]:
+    """Forget a line where there is room to remove it, but none to rewrite the file; then with room again."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+    told = None
+    with opened(folder) as memory:
+        memory.observe_many([NewLine(f"Line {n} {os.urandom(600).hex()}.") for n in range(400)])
+        seq = memory.observe("The zqxcanary sings.").seq
+    with opened(folder) as memory:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, hard))
+        try:
+            memory.forget(seq=seq)
+        except EverthreadError as error:
+            told = [type(error).__name__, str(error)]
+        shown = [hit.line.text for hit in memory.recall("zqxcanary sings") if "zqxcanary" in hit.line.text]
+        unsound = memory.store.check("alice")
+        resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+    with opened(folder) as memory:
+        sound = memory.store.check("alice")
+    return {"error": told, "shown": shown, "unsound": unsound, "sound": sound}
+
+
 def readonly(folder: Path) -> dict[str, object]:
     """Open a bank as someone who may only read."""
     os.environ["XDG_CONFIG_HOME"] = str(folder)  # where nobody may look, too
@@ -55,4 +77,7 @@ def readonly(folder: Path) -> dict[str, object]:
 
 if __name__ == "__main__":
     place = Path(sys.argv[2])
-    print(json.dumps(full(place, int(sys.argv[3])) if sys.argv[1] == "full" else readonly(place)))
+    if sys.argv[1] == "full":
+        print(json.dumps(full(place, int(sys.argv[3]))))
+    else:
+        print(json.dumps({"forget": forget, "readonly": readonly}[sys.argv[1]](place)))

@@ -1,3 +1,4 @@
+import errno
 import multiprocessing
 import sqlite3
 import threading
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from everthread.errors import BadBankId, BadInput, BankDamaged, StoreUnavailable
 from everthread.stores.files import LONGEST_NAME, SUFFIX, BankFile, bank_id, explained, file_name
+from everthread.stores.sqlite import SQLiteStore
 
 ids = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=19).filter(lambda s: s.strip())
 
@@ -100,24 +102,44 @@ def test_an_id_that_no_one_can_type_is_refused(bank: str) -> None:
         file_name(bank)
 
 
+@pytest.mark.parametrize("name", ["Alice.bank", "a.b.bank", "%61lice.bank", "%C3.bank", "%.bank", ".bank", "%00.bank"])
+def test_a_name_that_no_id_makes_is_of_no_bank(name: str, tmp_path: Path) -> None:
+    assert bank_id(name) is None
+    (tmp_path / name).touch()
+    (tmp_path / "bob.bank").touch()
+    assert SQLiteStore(tmp_path).banks() == ["bob"]
+
+
 # ----------------------------------------------------------------- what errors mean
+
+
+def of_sqlite(code: int, words: str = "words that change from version to version") -> sqlite3.Error:
+    error = sqlite3.OperationalError(words)
+    error.sqlite_errorcode = code
+    return error
 
 
 @pytest.mark.parametrize(
     ("error", "ours", "remedy"),
     [
-        (sqlite3.DatabaseError("database disk image is malformed"), BankDamaged, "Put back a copy"),
-        (sqlite3.DatabaseError("file is not a database"), BankDamaged, r"sqlite3 /banks/x\.bank \.recover"),
+        (of_sqlite(sqlite3.SQLITE_CORRUPT), BankDamaged, "Put back a copy"),
+        (of_sqlite(sqlite3.SQLITE_CORRUPT_INDEX), BankDamaged, "Put back a copy"),
+        (of_sqlite(sqlite3.SQLITE_NOTADB), BankDamaged, r"sqlite3 /banks/x\.bank \.recover"),
+        (of_sqlite(sqlite3.SQLITE_ERROR, "no such table: line"), BankDamaged, "Put back a copy"),
         (sqlite3.OperationalError("Could not decode to UTF-8 column 'text'"), BankDamaged, "Put back a copy"),
         (ValueError("Expecting value: line 1 column 1"), BankDamaged, "Put back a copy"),
-        (sqlite3.OperationalError("database or disk is full"), StoreUnavailable, "make room and call again"),
-        (OSError(27, "File too large"), StoreUnavailable, "make room and call again"),
-        (sqlite3.OperationalError("disk I/O error"), StoreUnavailable, "Nothing of this call was kept"),
-        (sqlite3.OperationalError("attempt to write a readonly database"), StoreUnavailable, "permissions"),
-        (sqlite3.OperationalError("unable to open database file"), StoreUnavailable, "permissions"),
-        (PermissionError(13, "Permission denied"), StoreUnavailable, "permissions"),
-        (sqlite3.OperationalError("database is locked"), StoreUnavailable, "try again, or end that process"),
-        (FileExistsError(17, "File exists"), StoreUnavailable, "name a folder for the banks"),
+        (of_sqlite(sqlite3.SQLITE_FULL), StoreUnavailable, "make room and call again"),
+        (OSError(errno.ENOSPC, "words"), StoreUnavailable, "make room and call again"),
+        (OSError(errno.EFBIG, "words"), StoreUnavailable, "make room and call again"),
+        (of_sqlite(sqlite3.SQLITE_IOERR_READ), StoreUnavailable, "Nothing of this call was kept"),
+        (of_sqlite(sqlite3.SQLITE_READONLY_DIRECTORY), StoreUnavailable, "permissions"),
+        (of_sqlite(sqlite3.SQLITE_CANTOPEN), StoreUnavailable, "permissions"),
+        (PermissionError(errno.EACCES, "words"), StoreUnavailable, "permissions"),
+        (OSError(errno.EROFS, "words"), StoreUnavailable, "permissions"),
+        (of_sqlite(sqlite3.SQLITE_BUSY), StoreUnavailable, "try again, or end that process"),
+        (FileExistsError(errno.EEXIST, "words"), StoreUnavailable, "name a folder for the banks"),
+        (NotADirectoryError(errno.ENOTDIR, "words"), StoreUnavailable, "name a folder for the banks"),
+        (of_sqlite(sqlite3.SQLITE_TOOBIG), BadInput, "no bank can hold this value"),
         (OverflowError("Python int too large to convert to SQLite INTEGER"), BadInput, "numbers of 64 bits"),
     ],
 )

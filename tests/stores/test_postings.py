@@ -109,6 +109,33 @@ def test_only_the_rarest_terms_are_read(db: sqlite3.Connection) -> None:
     assert list(postings.read(db, ["three", "two", "one", "two"], 2, 1000)) == ["one", "two"]
 
 
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.sets(st.sampled_from("abcd"), max_size=3), max_size=40), st.sets(st.integers(1, 50)))
+def test_among_some_lines_nothing_is_told_of_others(lines: list[set[str]], chosen: set[int]) -> None:
+    among = np.array(sorted(chosen), np.int64)
+    with closing(empty()) as db:
+        for seq, here in enumerate(lines, 1):
+            postings.add(db, {term: [(seq, 1, 1)] for term in here})
+        found = postings.read(db, [*"abcdz"], 5, 10**9, among)
+    assert set(found) == set("abcdz")
+    for term, posting in found.items():
+        assert posting.records["seq"].tolist() == [
+            seq for seq, here in enumerate(lines, 1) if term in here and seq in chosen
+        ]
+        assert posting.df == len(posting.records)
+    assert [posting.df for posting in found.values()] == sorted(posting.df for posting in found.values())
+
+
+def test_a_common_term_is_counted_up_to_a_time_without_being_read(db: sqlite3.Connection) -> None:
+    put(db, "tea", range(1, 3001))
+    put(db, "tax", range(2001, 3001))
+    until = np.arange(1, 1001)
+    found = postings.read(db, ["tea", "tax"], 2, 100, until)
+    assert not len(found["tea"].records)
+    assert (found["tea"].df, found["tax"].df) == (1000, 0)
+    assert postings.read(db, ["tea"], 1, 100, np.arange(0))["tea"].df == 0
+
+
 def test_records_are_eight_bytes() -> None:
     assert POSTING.itemsize == 8
     assert np.array([(1, 2, 3)], POSTING).tobytes() == b"\x01\x00\x00\x00\x02\x00\x03\x00"

@@ -5,26 +5,27 @@ from pathlib import Path
 
 import pytest
 
-from everthread import Memory
+from everthread import Memory, NewLine
 from everthread.errors import BankTooNew
 from everthread.models.fakes import HashEmbedder
 from everthread.stores.schema import MIGRATIONS, VERSION, migrate, version
+from everthread.stores.text import ANALYSER
 
 TABLES = {
     "migration": "number applied_at",
-    "bank": "bank_id created_at recipe settings analyser last_seq lines terms head_terms removals",
-    "session": "number session_id started_at last_at ended_at consent summary_state first_seq last_seq lines terms",
+    "bank": "bank_id created_at analyser last_seq lines retracted terms head_terms stamp",
+    "session": "number session_id started_at last_at first_seq last_seq lines terms",
     "buffer": "session_id spans",
     "speaker": "number name role",
     "line": "seq session parent_seq speaker said_at said_offset retracted_at key metadata text",
-    "gist": "seq data",
     "unit": "kind unit_id text first_seq last_seq said_at valid_from valid_to importance category"
     " metadata retracted_at",
-    "model": "number name dim",
-    "vector": "id model kind unit_id ordinal code data",
-    "posting": "kind term first count data",
+    "model": "number name dim lines",
+    "vector": "id data",
+    "block": "of number stamp mended data",
+    "posting": "term first count data",
 }
-INDEXES = {"line_by_session", "line_by_time", "line_by_speaker", "vector_code", "posting_term"}
+INDEXES = {"line_by_session", "line_by_speaker", "block_number", "block_stamp", "posting_term"}
 
 
 def new_file() -> sqlite3.Connection:
@@ -89,3 +90,28 @@ def test_a_bank_of_a_later_version_is_refused_and_left_untouched(tmp_path: Path)
             Memory.open("alice", store=tmp_path, embedder=HashEmbedder())
     assert digest(path) == before
     assert [each.name for each in tmp_path.iterdir()] == ["alice.bank"]
+
+
+def test_a_bank_of_an_older_analyser_has_its_words_found_anew(tmp_path: Path) -> None:
+    lines = [NewLine(f"The kettle number {n} sings {'on and on ' * n}.", session=str(n % 3)) for n in range(40)]
+    with Memory.open("alice", store=tmp_path, embedder=HashEmbedder()) as memory:
+        memory.observe_many(lines)
+        memory.retract(7)
+    path = tmp_path / "alice.bank"
+    with closing(sqlite3.connect(path)) as db, db:  # as if another analyser had dropped the word and cut the lengths
+        db.execute("DELETE FROM posting WHERE term = 'kettl'")
+        db.execute("UPDATE session SET terms = 1")
+        db.execute("UPDATE bank SET analyser = ?, terms = 1, head_terms = 1", (ANALYSER - 1,))
+    with Memory.open("alice", store=tmp_path, embedder=HashEmbedder()) as memory:
+        assert memory.store.check("alice") == []
+        assert len(memory.recall("kettle", 50)) == 39
+    with closing(sqlite3.connect(path)) as db:
+        assert db.execute("SELECT analyser FROM bank").fetchone() == (ANALYSER,)
+
+
+def test_a_bank_of_a_later_analyser_is_refused(tmp_path: Path) -> None:
+    with closing(new_file()) as db:
+        migrate(db, "alice", 1)
+        db.execute("UPDATE bank SET analyser = ?", (ANALYSER + 1,))
+        with pytest.raises(BankTooNew, match=rf"later version of Everthread \(text analyser {ANALYSER + 1}"):
+            migrate(db, "alice", 2)

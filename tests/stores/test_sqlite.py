@@ -15,9 +15,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from everthread import Line, Memory, NewLine, Receipt
+from everthread import Line, Memory, NewLine, Receipt, Where
 from everthread.errors import NotFound
 from everthread.models.fakes import HashEmbedder
+from everthread.stores import erase
 from everthread.stores.sqlite import SQLiteStore
 
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
@@ -254,6 +255,93 @@ def test_a_receipt_names_numbers_and_nothing_else(tmp_path: Path) -> None:
     assert [row["lines"] for row in rows] == [2, 1, 1]
     written = (tmp_path / "receipts.jsonl").read_text()
     assert not any(word in written for word in ("Secret", "Ann", "hidden", "alice"))
+
+
+@pytest.mark.parametrize("damage", [lambda b: b"garbage! " * 500 + b[4500:], lambda b: b[:5000], lambda b: b"hello"])
+def test_a_damaged_bank_can_be_forgotten(tmp_path: Path, damage: Any) -> None:
+    with Memory.open("alice", store=tmp_path, embedder=HashEmbedder()) as memory:
+        memory.observe_many([NewLine(f"Line {n}.") for n in range(100)])
+    path = tmp_path / "alice.bank"
+    path.write_bytes(damage(path.read_bytes()))
+    with closing(SQLiteStore(tmp_path)) as store:
+        receipt = store.forget("alice", "bank", None, NOON)
+        assert (receipt.scope, receipt.lines, receipt.seqs) == ("bank", 0, ())  # how many there were can't be known
+        assert [each.name for each in tmp_path.iterdir()] == ["receipts.jsonl"]
+        memory = Memory.open("alice", store=store, embedder=HashEmbedder())
+        assert memory.observe("A new beginning.").seq == 1
+
+
+def test_a_bank_of_a_later_version_can_be_forgotten(tmp_path: Path) -> None:
+    with Memory.open("alice", store=tmp_path, embedder=HashEmbedder()) as memory:
+        memory.observe("For later.")
+    with closing(sqlite3.connect(tmp_path / "alice.bank")) as db, db:
+        db.execute("INSERT INTO migration VALUES (99, 0)")
+    with closing(SQLiteStore(tmp_path)) as store:
+        assert store.forget("alice", "bank", None, NOON).lines == 0
+        assert [each.name for each in tmp_path.iterdir()] == ["receipts.jsonl"]
+
+
+def test_forgetting_many_lines_counts_each_session_once(tmp_path: Path) -> None:
+    with Memory.open("alice", store=tmp_path, embedder=HashEmbedder()) as memory:
+        memory.observe_many([NewLine(f"Line {n} of it.", SPEAKERS[n % 2], session=str(n % 4)) for n in range(200)])
+        said: list[str] = []
+        with memory.store._bank("alice").file.writing() as db:  # type: ignore[attr-defined]
+            db.set_trace_callback(said.append)
+            erase.forget(db, "alice", "speaker", "Ann")
+            db.set_trace_callback(None)
+        assert len([sql for sql in said if sql.startswith("UPDATE session SET lines")]) == 2
+        assert len([sql for sql in said if sql.startswith("UPDATE bank SET lines")]) == 1
+        assert memory.store.check("alice") == []
+
+
+# -------------------------------------------------------------- statistics among some lines
+
+
+def test_statistics_among_lines_are_those_of_a_bank_that_holds_no_others(tmp_path: Path) -> None:
+    """What was said until a moment: lines, words, speakers and sessions are counted as if nothing had followed."""
+    lines = [
+        NewLine(f"Word{n % 7} and word{n % 3} again.", SPEAKERS[n % 2 + n // 40], said_at=said, session=str(n // 15))
+        for n in range(80)
+        for said in [NOON + timedelta(minutes=n)]
+    ]
+    with closing(SQLiteStore(tmp_path)) as store:
+        whole, early = (Memory.open(name, store=store, embedder=HashEmbedder()) for name in ("whole", "early"))
+        whole.observe_many(lines)
+        early.observe_many(lines[:35])
+        past = store.allowed("whole", Where(), NOON + timedelta(minutes=34))
+        assert past is not None
+        corpus = store.corpus("whole", past)
+        assert replace(corpus, last_seq=35) == store.corpus("early")
+        assert (corpus.last_seq, corpus.names) == (80, ("Ann", "Bob"))
+        seqs = np.arange(20, 60)
+        ours, theirs = store.rows("whole", seqs, past), store.rows("early", seqs)
+        assert ours.lines.tolist() == theirs.lines.tolist()
+        assert ours.sessions.tolist() == theirs.sessions.tolist()
+        terms = ["word1", "word5", "word9"]
+        told = store.postings("whole", terms, 9, 1000, past)
+        assert {term: (each.df, each.records.tolist()) for term, each in told.items()} == {
+            term: (each.df, each.records.tolist()) for term, each in store.postings("early", terms, 9, 1000).items()
+        }
+
+
+# ------------------------------------------------------------------------ what is still wanting
+
+
+def test_lines_without_a_vector_are_found_behind_a_cursor(tmp_path: Path) -> None:
+    with Memory.open("alice", store=tmp_path, embedder=HashEmbedder(64)) as memory:
+        memory.observe_many([NewLine(f"Line {n}.") for n in range(10)])
+        memory.retract(4)
+        store = memory.store
+        store.put_vectors("alice", "other", {seq: np.ones((1, 8), np.float32) for seq in (2, 7)})
+
+        def pending(limit: int, after: int = 0) -> list[int]:
+            return [line.seq for line in store.pending("alice", "other", 8, limit, after)]
+
+        assert pending(99) == [1, 3, 5, 6, 8, 9, 10]
+        assert pending(2, after=3) == [5, 6]
+        assert pending(99, after=10) == []
+        assert [line.seq for line in store.pending("alice", "other", 9, 2)] == [1, 2]
+        assert memory.stats().vectors == {"hash-64": 9, "other": 2}
 
 
 # -------------------------------------------------------- two stores on the same folder

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from everthread.stores.arrays import Splices
 from everthread.stores.vectors import DenseIndex, best, columns, encode, hamming
 from everthread.types import Seqs, Vector, Vectors
 
@@ -72,26 +73,31 @@ def test_an_empty_index_finds_nothing() -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.lists(st.integers(1, 60), max_size=9), max_size=9), st.sampled_from([8, 64, 70]))
-def test_an_index_that_grew_is_the_one_built_at_once(batches: list[list[int]], dim: int) -> None:
-    grown = index(np.empty(0, np.int64), np.empty((0, dim), np.float32))
-    ids, vectors = np.empty(0, np.int64), np.empty((0, dim), np.float32)
+@given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20), st.integers(0, 9)), max_size=9))
+def test_an_index_made_newer_is_the_one_built_at_once(changes: list[tuple[int, int, int]]) -> None:
+    """Pieces are cut out and others put in their place; the ids keep their order."""
+    grown, ids = index(np.empty(0, np.int64), np.empty((0, 70), np.float32)), list[int]()
     pictures: list[tuple[DenseIndex, list[int]]] = []
-    for number, batch in enumerate(batches):
-        new, data = np.array(sorted(batch), np.int64), some(len(batch), dim, number)
-        pictures.append((grown, grown.ids.tolist()))
-        grown = grown.extended(index(new, data))
-        ids, vectors = np.concatenate([ids, new]), np.concatenate([vectors, data])
-    order = np.argsort(ids, kind="stable")
-    whole = index(ids[order], vectors[order])
-    assert grown.ids.tolist() == whole.ids.tolist()
+    for at, length, count in changes:
+        first, end = min(at, len(ids)), min(at + length, len(ids))
+        low, high = ids[first - 1] if first else 0, ids[end] if end < len(ids) else 10**6
+        new = sorted(int(each) for each in np.linspace(low, high, count))
+        pictures.append((grown, ids))
+        grown = grown.newer(Splices([(first, end, count)]), made_of(new))
+        ids = [*ids[:first], *new, *ids[end:]]
+    whole = made_of(ids)
+    assert grown.ids.tolist() == ids
     assert (grown.codes == whole.codes).all()
     assert grown.data is not None
     assert whole.data is not None
     assert (grown.data == whole.data).all()
-    assert all(
-        picture.ids.tolist() == then for picture, then in pictures
-    )  # who still looks at an old one sees no change
+    assert all(picture.ids.tolist() == then for picture, then in pictures)  # who looks at an old one sees no change
+
+
+def made_of(ids: list[int]) -> DenseIndex:
+    """An index in which a line's vectors are told by its number."""
+    vectors = np.stack([some(1, 70, each)[0] for each in ids]) if ids else np.empty((0, 70), np.float32)
+    return index(np.array(ids, np.int64), vectors)
 
 
 @given(st.lists(st.integers(1, 20), min_size=1, max_size=30), st.sets(st.integers(1, 25)))

@@ -1,0 +1,74 @@
+"""What an open bank holds in memory of its file: its lines' columns and its dense indexes, each brought up to what the
+file says now by reading what has changed."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from everthread.stores import blocks, records, vectors
+from everthread.stores.base import LINE
+from everthread.stores.columns import Columns
+from everthread.stores.vectors import DenseIndex
+
+
+@dataclass(frozen=True, slots=True)
+class _Dense:
+    """A dense index, the stamp up to which it was read, and whether cosines were wanted of it before."""
+
+    index: DenseIndex
+    seen: int = 0
+    asked: bool = False
+
+
+class Pictures:
+    """Of one bank. Not safe from threads: whoever calls holds a lock, taken before the transaction was begun."""
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Hold nothing."""
+        self._made = 0  # when the bank was created; it may be forgotten and made anew
+        self._columns, self._seen = Columns.of(np.empty(0, LINE)), 0
+        self._dense: dict[int, _Dense] = {}
+
+    def columns(self, db: sqlite3.Connection) -> Columns:
+        """The lines as the file has them."""
+        stamp = self._stamp(db)
+        if self._seen < stamp:
+            news = blocks.news(db, blocks.LINES, LINE, self._columns.seqs, self._seen)
+            self._columns, self._seen = self._columns.newer(*news), stamp
+        return self._columns
+
+    def dense(self, db: sqlite3.Connection, model: str, dim: int, exact: bool = False) -> DenseIndex:
+        """The index of a model's vectors as the file has them; with the whole vectors, if `exact` is asked for, from
+        the second time on, because a process that asks only once is done sooner without them."""
+        stamp = self._stamp(db)
+        number = records.model(db, model, dim)
+        if number is None:
+            return DenseIndex.empty(dim)
+        held = self._dense.get(number, _Dense(DenseIndex.empty(dim)))
+        index = _newer(db, number, dim, held) if held.seen < stamp else held.index
+        small = len(index.ids) <= vectors.RESIDENT
+        if exact and held.asked and index.data is None and small:
+            index = replace(index, data=records.whole(db, number, dim, index.ids)[1])
+        self._dense[number] = _Dense(index, stamp, held.asked or exact)
+        return index
+
+    def _stamp(self, db: sqlite3.Connection) -> int:
+        made, stamp = db.execute("SELECT created_at, stamp FROM bank").fetchone()
+        if made != self._made:
+            self.clear()
+            self._made = made
+        return int(stamp)
+
+
+def _newer(db: sqlite3.Connection, model: int, dim: int, held: _Dense) -> DenseIndex:
+    index = held.index
+    splices, codes = blocks.news(db, model, blocks.code(dim), index.ids, held.seen)
+    ids = codes["seq"].astype(np.int64)
+    data = None if index.data is None else records.whole(db, model, dim, ids)[1]
+    return index.newer(splices, DenseIndex(ids, vectors.columns(codes["code"]), data))

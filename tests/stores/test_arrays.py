@@ -1,0 +1,71 @@
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from everthread.stores.arrays import Splices, appended, distinct, member, places, repeats
+from everthread.types import Seqs
+
+numbers = st.lists(st.integers(0, 40), max_size=30)
+
+
+def sorted_array(values: list[int]) -> Seqs:
+    return np.array(sorted(values), np.int64)
+
+
+@given(numbers, st.sets(st.integers(0, 60)))
+def test_who_is_a_member_is_told_as_python_would(ids: list[int], among: set[int]) -> None:
+    found = member(sorted_array(ids), sorted_array(list(among)))
+    assert found.tolist() == [each in among for each in sorted(ids)]
+
+
+@given(numbers, st.sets(st.integers(0, 60)))
+def test_places_are_all_places_of_the_wanted(ids: list[int], wanted: set[int]) -> None:
+    found = places(sorted_array(ids), sorted_array(list(wanted)))
+    assert found.tolist() == [at for at, each in enumerate(sorted(ids)) if each in wanted]
+
+
+@given(numbers)
+def test_each_number_is_told_once(ids: list[int]) -> None:
+    assert distinct(np.array(ids, np.int64)).tolist() == sorted(set(ids))
+
+
+@given(numbers)
+def test_a_repeated_id_is_counted_from_nought(ids: list[int]) -> None:
+    ids = sorted(ids)
+    assert repeats(np.array(ids, np.int64)).tolist() == [ids[:at].count(each) for at, each in enumerate(ids)]
+
+
+@given(st.lists(numbers, max_size=8))
+def test_an_array_grows_at_its_end_and_older_pictures_stay_as_they_were(batches: list[list[int]]) -> None:
+    grown = np.empty(0, np.int64)
+    pictures: list[tuple[Seqs, list[int]]] = []
+    for batch in batches:
+        pictures.append((grown, grown.tolist()))
+        grown = appended(grown, np.array(batch, np.int64))
+    assert grown.tolist() == [each for batch in batches for each in batch]
+    assert all(picture.tolist() == then for picture, then in pictures)
+
+
+def test_one_more_copies_nothing_while_there_is_room() -> None:
+    grown = appended(np.arange(1000), np.arange(1))
+    more = appended(grown, np.arange(1))
+    assert np.shares_memory(grown, more)
+    assert len(more) == 1002
+
+
+@given(numbers, st.data())
+def test_rows_are_spliced_as_a_list_would_be(old: list[int], data: st.DataObject) -> None:
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(old)), max_size=8)))
+    places, new, expected, held = [], [], list[int](), 0
+    for first, end in zip(cuts[::2], cuts[1::2], strict=False):
+        more = data.draw(numbers)
+        places.append((first, end, len(more)))
+        new += more
+        expected += old[held:first] + more
+        held = end
+    before = np.array(old, np.int64)
+    spliced = Splices(places).apply(before, np.array(new, np.int64))
+    assert spliced.tolist() == expected + old[held:]
+    both = np.stack([before, -before])
+    assert Splices(places).apply(both, np.array([new, new], np.int64), 1)[0].tolist() == expected + old[held:]
+    assert before.tolist() == old

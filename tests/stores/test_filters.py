@@ -1,0 +1,124 @@
+"""Filters against plain Python: whatever is asked, what is allowed is what a look at each line would allow."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from everthread import Line, Memory, NewLine, Where
+from everthread.models.fakes import HashEmbedder
+from everthread.stores.sqlite import SQLiteStore
+
+NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
+NAMES, SESSIONS, ROLES = ("Ann", "Bob", "Cid"), ("monday", "friday", "sunday"), ("user", "assistant", "tool")
+EAST = timezone(timedelta(hours=9))
+
+
+def after(minutes: int, zone: timezone = UTC) -> datetime:
+    return (NOON + timedelta(minutes=minutes)).astimezone(zone)
+
+
+def some_lines(seed: int, count: int) -> list[NewLine]:
+    random = np.random.default_rng(seed)
+    return [
+        NewLine(
+            f"Line {n} of the log.",
+            str(random.choice(NAMES)),
+            str(random.choice(ROLES)),  # type: ignore[arg-type]
+            after(int(random.integers(100)), EAST if n % 2 else UTC),
+            str(random.choice(SESSIONS)),
+            {"mood": int(random.integers(3))} if n % 3 else {},
+        )
+        for n in range(count)
+    ]
+
+
+@pytest.fixture(scope="module")
+def bank(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
+    """Three hundred lines, of which some are retracted and some forgotten."""
+    with Memory.open("alice", store=tmp_path_factory.mktemp("banks"), embedder=HashEmbedder()) as memory:
+        memory.observe_many(some_lines(1, 300))
+        for seq in range(5, 300, 17):
+            memory.retract(seq)
+        for seq in (1, 150, 300):
+            memory.forget(seq=seq)
+        yield memory
+
+
+def fits(line: Line, where: Where, as_of: datetime | None) -> bool:
+    """The meaning of a filter, word for word."""
+
+    def one_of(value: str, wanted: str | tuple[str, ...] | None) -> bool:
+        return wanted is None or value in ((wanted,) if isinstance(wanted, str) else wanted)
+
+    return (
+        one_of(line.session, where.session)
+        and one_of(line.speaker, where.speaker)
+        and one_of(line.role, where.role)
+        and one_of("line", where.kind)
+        and (where.since is None or line.said_at >= where.since)
+        and (where.until is None or line.said_at < where.until)
+        and (as_of is None or line.said_at <= as_of)
+        and all(key in line.metadata and line.metadata[key] == value for key, value in where.metadata.items())
+    )
+
+
+def any_of(names: tuple[str, ...]) -> st.SearchStrategy[Any]:
+    known = st.sampled_from([*names, "nobody"])
+    return st.none() | known | st.lists(known, max_size=3).map(tuple)
+
+
+times = st.none() | st.builds(after, st.integers(-5, 105), st.sampled_from([UTC, EAST]))
+wheres = st.builds(
+    Where,
+    session=any_of(SESSIONS),
+    speaker=any_of(NAMES),
+    role=any_of(ROLES),
+    kind=st.sampled_from([None, None, "line", "note", ("note", "line"), ()]),
+    since=times,
+    until=times,
+    metadata=st.just({}) | st.builds(lambda mood: {"mood": mood}, st.integers(0, 3)),
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(wheres, times)
+def test_what_is_allowed_is_what_a_look_at_each_line_would_allow(
+    bank: Memory, where: Where, as_of: datetime | None
+) -> None:
+    fitting = [line.seq for line in bank.lines() if fits(line, where, as_of)]
+    allowed = bank.store.allowed("alice", where, as_of)
+    if where == Where() and as_of is None:
+        assert allowed is None  # nothing is ruled out, what will be said included
+    else:
+        assert allowed is not None
+        assert allowed.tolist() == fitting
+    if as_of is None:
+        assert [line.seq for line in bank.lines(where)] == fitting
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(["add", "retract", "forget"]), st.integers(1, 60)), max_size=8), wheres)
+def test_a_filter_sees_every_write_of_another_store(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int]], where: Where
+) -> None:
+    folder: Path = tmp_path_factory.mktemp("banks")
+    where = replace(where, metadata={}, since=NOON)
+    with closing(SQLiteStore(folder)) as one, closing(SQLiteStore(folder)) as other:
+        mine, theirs = (Memory.open("alice", store=store, embedder=HashEmbedder()) for store in (one, other))
+        mine.observe_many(some_lines(2, 60))
+        for number, (step, value) in enumerate(steps):
+            if step == "add":
+                mine.observe_many(some_lines(number, value))
+            elif any(line.seq == value for line in mine.lines()):
+                mine.retract(value) if step == "retract" else mine.forget(seq=value)
+            found = theirs.store.allowed("alice", where, None)
+            assert found is not None
+            assert found.tolist() == [line.seq for line in mine.lines() if fits(line, where, None)]
