@@ -203,11 +203,14 @@ class Memory:
         weights are fitted on."""
         if not isinstance(query, str):
             raise BadQuery(f"query must be a str, got {type(query).__name__}")
-        corpus = self.store.corpus(self.bank)
+        past = None if as_of is None else self.store.allowed(self.bank, Where(), as_of)
+        corpus = self.store.corpus(self.bank, past)
         asked = rewrite.rewrite(query, corpus.names)
-        allowed = self.store.allowed(self.bank, where or Where(), as_of)
+        allowed = past if where is None else self.store.allowed(self.bank, where, as_of)
         vector = self._embed_query(asked.dense)
-        found = search.search(self.store, self.bank, self.embedder.name, asked, vector, corpus, allowed, k)
+        found = search.search(
+            self.store, self.bank, self.embedder.name, asked, vector, corpus, allowed=allowed, past=past, k=k
+        )
         self._warn(found, vector)
         if vector is not None and self._scale is not None:
             found = replace(found, cosine=self._scale.shipped(found.cosine))

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from everthread.recall.bm25 import idf, saturation
 from everthread.recall.rewrite import Query
+from everthread.stores.arrays import member
 from everthread.stores.base import Corpus, Postings, Rows, Store
 from everthread.types import Seqs, Vector
 
@@ -54,13 +55,18 @@ def search(
     query: Query,
     vector: Vector | None,
     corpus: Corpus,
-    allowed: Seqs | None,
+    *,
+    allowed: Seqs | None = None,
+    past: Seqs | None = None,
     k: int = 0,
 ) -> Found:
-    """The candidates for a query: all lines of a small bank, else the nearest by meaning and by words, k of each."""
+    """The candidates for a query: all lines of a small bank, else the nearest by meaning and by words, k of each.
+
+    allowed are the lines that may be recalled; past those of which anything may be known at all, also by counting.
+    """
     last = corpus.last_seq  # what was said since the statistics were read waits for the next query
     postings = {
-        term: _until(last, posting) for term, posting in store.postings(bank, query.terms, TERMS, RECORDS).items()
+        term: _until(last, posting) for term, posting in store.postings(bank, query.terms, TERMS, RECORDS, past).items()
     }
     if corpus.last_seq <= EVERY:
         chosen = np.arange(1, last + 1) if allowed is None else allowed
@@ -68,7 +74,7 @@ def search(
         dense = np.empty(0, np.int64) if vector is None else store.nearest(bank, model, vector, max(DENSE, k), allowed)
         chosen = np.union1d(dense, by_words(postings, corpus, allowed, max(LEXICAL, k)))
     chosen = chosen[chosen <= last]
-    rows = store.rows(bank, windows(chosen, last))
+    rows = store.rows(bank, windows(chosen, last), past)
     at = np.flatnonzero(np.isin(rows.seq, chosen, assume_unique=True))
     cosine = (
         np.full(len(rows.lines), np.nan, np.float32) if vector is None else store.cosines(bank, model, vector, rows.seq)
@@ -94,7 +100,7 @@ def by_words(postings: Mapping[str, Postings], corpus: Corpus, allowed: Seqs | N
     near = np.unique(np.concatenate([found + step for step in range(-AFTER, BEFORE + 1)]))
     near = near[(near >= 1) & (near <= corpus.last_seq)]
     if allowed is not None:
-        near = np.intersect1d(near, allowed)
+        near = near[member(near, allowed)]
     around = np.zeros(len(weight), np.float32)
     around[near] = sum(weight[near + step] * factor for step, factor in WINDOW.items())
     return np.sort(best(near, around, most))
