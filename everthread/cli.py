@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -18,10 +19,10 @@ import click
 
 from everthread import __version__, doctor
 from everthread import open as opening
-from everthread.bench.commands import bench
 from everthread.errors import BadFile, BadInput, ConfigError, EverthreadError, NotFound
 from everthread.memory import BATCH, Memory
 from everthread.prompt.layout import heading, sentence
+from everthread.stores.base import Store
 from everthread.talk import LEGEND, command, counted, talk, turn
 from everthread.transfer import jsonl
 from everthread.transfer.into import strange
@@ -34,7 +35,18 @@ SHOWN_BANKS = 20  # that a message lists: enough to find a mistyped name
 
 class Group(click.Group):
     """Turns what goes wrong into one line on standard error and an exit status, never a traceback. A command that was
-    asked for JSON prints {"error": …} as well."""
+    asked for JSON prints {"error": …} as well.
+
+    `bench` is imported when it is called, for the others are done sooner without it.
+    """
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted([*super().list_commands(ctx), "bench"])
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name == "bench":
+            return import_module("everthread.bench.commands").bench  # type: ignore[no-any-return]
+        return super().get_command(ctx, name)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -130,18 +142,27 @@ def where(values: dict[str, Any]) -> Where:
 
 
 @contextmanager
-def opened(ctx: click.Context, /, bank: str, make: bool = False) -> Iterator[Memory]:
-    """The memory of a bank. A bank that is only read must be there, so that a mistyped name is not a new bank."""
+def kept(ctx: click.Context, /, bank: str, make: bool = False) -> Iterator[Store]:
+    """The store of a bank. A bank that is only read must be there, so that a mistyped name is not a new bank."""
     store = opening.store(ctx.obj["store"], make)
     try:
         if not make and bank not in (there := store.banks()):
             more = " …" if len(there) > SHOWN_BANKS else ""
             known = f"there are {', '.join(there[:SHOWN_BANKS])}{more}" if there else "there are none yet"
             raise NotFound(f"there is no bank {bank!r}; {known}")
-        with Memory.open(bank, store=store, embedder=ctx.obj["embedder"], recipe=ctx.obj["recipe"]) as memory:
-            yield memory
+        yield store
     finally:
         store.close()
+
+
+@contextmanager
+def opened(ctx: click.Context, /, bank: str, make: bool = False) -> Iterator[Memory]:
+    """The memory of a bank, as `kept` has it."""
+    with (
+        kept(ctx, bank, make) as store,
+        Memory.open(bank, store=store, embedder=ctx.obj["embedder"], recipe=ctx.obj["recipe"]) as memory,
+    ):
+        yield memory
 
 
 # ---------------------------------------------------------------------- printing
@@ -442,10 +463,15 @@ def forget(ctx: click.Context, /, bank: str, yes: bool, as_json: bool, **scope: 
         raise BadInput("nothing is named to be forgotten; give --seq, --session, --speaker or --everything")
     if as_json and not yes:
         raise BadInput(f"with --json nothing is asked; give --yes, too, to forget {named} of bank {bank!r} for good")
-    with opened(ctx, bank) as memory:
-        if not yes:
+    if not yes:
+        with kept(ctx, bank):  # nothing is asked about a bank that isn't there
             click.confirm(f"Forget {named} of bank {bank!r} for good?", abort=True, err=True)
-        receipt = memory.forget(**scope)
+    if given == {"everything": True}:  # also a bank so damaged that it can't be opened
+        with kept(ctx, bank) as store:
+            receipt = store.forget(bank, "bank", None, datetime.now(UTC))
+    else:
+        with opened(ctx, bank) as memory:
+            receipt = memory.forget(**scope)
     show_json(receipt) if as_json else click.echo(
         f"forgotten: {counted(receipt.lines, 'line')}, {receipt.forgotten_at:%Y-%m-%d %H:%M:%S} UTC"
     )
@@ -502,6 +528,3 @@ def doctor_(ctx: click.Context, /, bank: tuple[str, ...], as_json: bool) -> None
         for finding in findings:
             click.echo(f"{'ok ' if finding.ok else 'BAD'}  {finding.what:<22} {finding.detail}")
     ctx.exit(0 if all(finding.ok for finding in findings) else 1)
-
-
-main.add_command(bench)

@@ -631,6 +631,15 @@ def test_the_doctor_finds_a_sound_bank_sound(alice: Cli) -> None:
     assert "ok   bank alice             sound" in alice("doctor", "-b", "alice").stdout
 
 
+def test_a_bank_that_can_not_be_opened_can_be_forgotten(alice: Cli, tmp_path: Path) -> None:
+    path = next(tmp_path.rglob("alice.bank"))
+    path.write_bytes(b"not a database, but all that is left of one" * 1000)
+    assert alice("lines", "-b", "alice").exit_code == 1
+    receipt = out(alice("forget", "-b", "alice", "--everything", "--yes", "--json"))
+    assert (receipt["scope"], receipt["lines"]) == ("bank", 0)
+    assert not list(tmp_path.rglob("alice.bank*"))
+
+
 def test_the_doctor_names_a_bank_that_is_damaged_or_missing(alice: Cli, tmp_path: Path) -> None:
     (tmp_path / "store" / "broken.bank").write_bytes(b"no database at all " * 400)
     found = alice("doctor")

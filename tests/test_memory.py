@@ -13,6 +13,8 @@ import pytest
 from hardship.embedders import Moody
 
 from everthread import Hit, Line, Memory, NewLine, Where
+from everthread.bench.firsts import firsts
+from everthread.bench.questions import Conversation
 from everthread.errors import (
     BadBankId,
     BadInput,
@@ -486,6 +488,23 @@ def test_as_of_leaves_out_what_was_said_later(zoo: Memory) -> None:
     assert seqs(zoo.recall("giraffe owls", 10, as_of=after(2))) == {1, 2, 3}
     assert zoo.recall("giraffe", as_of=after(-1)) == []
     assert "owls" not in zoo.context("owls hunt mice", gated=False, as_of=after(10)).text.lower()
+
+
+@pytest.mark.parametrize("bank", firsts()[:4], ids=lambda bank: bank.id)
+def test_under_as_of_the_bank_answers_as_it_would_have_then(tmp_path: Path, bank: Conversation) -> None:
+    """Also what is counted (how rare a word is, who speaks, how large the bank is) is of that moment."""
+    last = len(bank.lines) // 2
+    with opened(tmp_path / "then") as then, opened(tmp_path / "now") as now:
+        then.observe_many(bank.lines[:last])
+        now.observe_many(bank.lines)
+        now.observe("Zelda sold the greyhound, the cello and everything else I ever spoke of.", speaker="Zelda")
+        moment = bank.lines[last - 1].said_at
+        for text in (*(question.text for question in bank.questions), "Does Zelda like the greyhound?"):
+            wanted, found = then.recall(text), now.recall(text, as_of=moment)
+            assert [hit.line.seq for hit in found] == [hit.line.seq for hit in wanted]
+            assert [hit.score for hit in found] == pytest.approx([hit.score for hit in wanted], abs=1e-4)
+            assert [hit.relevance for hit in found] == pytest.approx([hit.relevance for hit in wanted], abs=1e-4)
+            assert now.context(text, as_of=moment).text == then.context(text).text
 
 
 def test_lines_come_in_pages_that_can_be_continued(zoo: Memory) -> None:

@@ -17,6 +17,7 @@ from everthread.bench.questions import Conversation
 from everthread.bench.report import Report
 from everthread.bench.run import run
 from everthread.bench.weigh import weigh
+from everthread.cli import json_option
 from everthread.errors import BadInput
 
 Command = TypeVar("Command", bound=Callable[..., None])
@@ -41,7 +42,7 @@ def dataset_options(command: Command) -> Command:
 def report_options(command: Command) -> Command:
     for option in (
         click.option("--only", multiple=True, metavar="ID", help="Only this conversation. May be given again."),
-        click.option("--json", "as_json", is_flag=True, help="Print JSON."),
+        json_option,
         click.option("--plot", type=click.Path(path_type=Path), metavar="FILE", help="Draw the curves (extra: bench)."),
         click.option("--recipe", metavar="NAME", help="Default: the configured one."),
     ):
@@ -111,7 +112,7 @@ def madial(ctx: click.Context, /, path: Path, only: tuple[str, ...], language: A
 @click.argument("dataset", type=click.Choice(sorted(LOADERS)))
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option("--only", multiple=True, metavar="ID", help="Only this conversation. May be given again.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 @click.option("--mix", type=click.Path(path_type=Path), metavar="LOCOMO", help="Questions of friends that join in.")
 @click.pass_context
 def fit(
@@ -130,7 +131,7 @@ def fit(
 @click.argument("dataset", type=click.Choice(sorted(LOADERS)))
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option("--only", multiple=True, metavar="ID", help="Only this conversation. May be given again.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 @click.pass_context
 def dense_(ctx: click.Context, /, dataset: str, path: Path, only: tuple[str, ...], as_json: bool) -> None:
     """Measure an embedder alone, by cosine over the lines of a DATASET: to choose a model or its quantisation."""
@@ -140,7 +141,7 @@ def dense_(ctx: click.Context, /, dataset: str, path: Path, only: tuple[str, ...
 
 @bench.command("speed")
 @click.option("--lines", default="1000,10000", show_default=True, metavar="N,N…", help="Sizes of bank to measure.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 @click.pass_context
 def speed_(ctx: click.Context, /, lines: str, as_json: bool) -> None:
     """Measure observe, import, recall, cold start, memory and disk beside an exact scan with full FTS5."""
