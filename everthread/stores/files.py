@@ -19,6 +19,7 @@ from typing import NamedTuple, TypeVar
 from urllib.parse import unquote
 
 from everthread.errors import BadBankId, BadInput, BankDamaged, BankTooNew, EverthreadError, StoreUnavailable
+from everthread.stores.ids import checked
 
 try:
     import fcntl
@@ -26,7 +27,6 @@ except ImportError:  # Windows, where a file that is open can't be unlinked at a
     fcntl = None  # type: ignore[assignment]
 
 SUFFIX = ".bank"
-LONGEST_ID = 200  # characters; enough for user/character/thread ids
 LONGEST_NAME = 240  # bytes of a file name; the usual limit is 255, and SQLite adds "-wal"
 PATIENCE = 60.0  # seconds a writer waits for others; a write takes milliseconds, so only a stuck process takes so long
 IDLE = 4  # connections kept open a bank for readers
@@ -34,13 +34,8 @@ UNERASED = 1  # the file's user_version while it may hold remains of what was fo
 
 
 def file_name(bank: str) -> str:
-    """The name of a bank's file. BadBankId if the id is empty, too long, or holds what no one can type."""
-    if not isinstance(bank, str) or not bank.strip():
-        raise BadBankId(f"a bank id must be text that is not blank, got {bank!r}; try 'alice'")
-    if len(bank) > LONGEST_ID:
-        raise BadBankId(f"bank id {bank[:40]!r}… has {len(bank)} characters; at most {LONGEST_ID} are allowed")
-    if re.search(r"[\x00-\x1f\x7f\ud800-\udfff]", bank):
-        raise BadBankId(f"bank id {bank!r} holds control characters or half a surrogate pair; use printable text")
+    """The name of a bank's file. BadBankId for an impossible id, or one too long for a file."""
+    checked(bank)
     name = "".join(c if re.match(r"[a-z0-9_-]", c) else "".join(f"%{b:02X}" for b in c.encode()) for c in bank) + SUFFIX
     if len(name) > LONGEST_NAME:
         raise BadBankId(f"bank id {bank[:40]!r}… is {len(name)} bytes once escaped; at most {LONGEST_NAME} are allowed")

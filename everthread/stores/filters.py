@@ -19,6 +19,24 @@ from everthread.types import JSONValue, Where
 Clause = tuple[str, list[object]]
 
 
+def checked(where: Where | None, as_of: datetime | None = None) -> Where:
+    """The filter, its values being sound. BadQuery names the one that is not."""
+    if not isinstance(where, Where | None):
+        raise BadQuery(f"where must be a Where, got {where!r}; write for example Where(speaker='Mia')")
+    where = where or Where()
+    for name in ("session", "speaker", "role", "kind"):
+        if (wanted := getattr(where, name)) is not None:
+            any_of(wanted, name)
+    for name, at in (("where.since", where.since), ("where.until", where.until), ("as_of", as_of)):
+        if at is not None:
+            micros(at, name, BadQuery)
+    if not isinstance(where.metadata, Mapping):
+        raise BadQuery(f"where.metadata must be a mapping, got {where.metadata!r}")
+    for value in where.metadata.values():
+        _value(value)
+    return where
+
+
 def clause(where: Where | None, as_of: datetime | None = None) -> Clause:
     """The condition (joined by AND, never empty) and its values."""
     parts: list[str] = ["line.retracted_at IS NULL"]
@@ -28,26 +46,22 @@ def clause(where: Where | None, as_of: datetime | None = None) -> Clause:
         parts.append(part)
         values.extend(these)
 
-    if not isinstance(where, Where | None):
-        raise BadQuery(f"where must be a Where, got {where!r}; write for example Where(speaker='Mia')")
-    where = where or Where()
+    where = checked(where, as_of)
     for column, wanted in (
         ("session.session_id", where.session),
         ("speaker.name", where.speaker),
         ("speaker.role", where.role),
     ):
         if wanted is not None:
-            add(f"{column} IN (SELECT value FROM json_each(?))", _value(_any_of(wanted, column)))
-    if where.kind is not None and "line" not in _any_of(where.kind, "kind"):
+            add(f"{column} IN (SELECT value FROM json_each(?))", _value(any_of(wanted, column)))
+    if where.kind is not None and "line" not in any_of(where.kind, "kind"):
         add("0")
     if where.since is not None:
-        add("line.said_at >= ?", micros(where.since, "where.since", BadQuery))
+        add("line.said_at >= ?", micros(where.since))
     if where.until is not None:
-        add("line.said_at < ?", micros(where.until, "where.until", BadQuery))
+        add("line.said_at < ?", micros(where.until))
     if as_of is not None:
-        add("line.said_at <= ?", micros(as_of, "as_of", BadQuery))
-    if not isinstance(where.metadata, Mapping):
-        raise BadQuery(f"where.metadata must be a mapping, got {where.metadata!r}")
+        add("line.said_at <= ?", micros(as_of))
     for key, value in where.metadata.items():
         add(
             "EXISTS (SELECT 1 FROM json_each(line.metadata) AS pair WHERE pair.key = ? AND pair.type IS json_type(?)"
@@ -62,7 +76,7 @@ def choice(db: sqlite3.Connection, where: Where, as_of: datetime | None) -> Choi
     sessions = speakers = None
     if where.session is not None:
         sessions = _numbers(db, "session WHERE session_id IN (SELECT value FROM json_each(?))", where.session)
-    if where.kind is not None and "line" not in _any_of(where.kind, "kind"):
+    if where.kind is not None and "line" not in any_of(where.kind, "kind"):
         sessions = []
     if where.speaker is not None:
         speakers = _numbers(db, "speaker WHERE name IN (SELECT value FROM json_each(?))", where.speaker)
@@ -76,10 +90,11 @@ def choice(db: sqlite3.Connection, where: Where, as_of: datetime | None) -> Choi
 
 
 def _numbers(db: sqlite3.Connection, these: str, wanted: object) -> list[int]:
-    return [number for (number,) in db.execute(f"SELECT number FROM {these}", (_value(_any_of(wanted, "")),))]
+    return [number for (number,) in db.execute(f"SELECT number FROM {these}", (_value(any_of(wanted, "")),))]
 
 
-def _any_of(wanted: object, name: str) -> list[str]:
+def any_of(wanted: object, name: str) -> list[str]:
+    """The names that a field of a filter allows. BadQuery where they are no text."""
     names = [wanted] if isinstance(wanted, str) else list(wanted) if isinstance(wanted, tuple | list) else [wanted]
     if not all(isinstance(each, str) for each in names):
         raise BadQuery(f"where.{name.rpartition('.')[2]} must be a str or a tuple of them, got {wanted!r}")

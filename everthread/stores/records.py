@@ -6,7 +6,6 @@ import json
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,26 +13,16 @@ import numpy.typing as npt
 from everthread.errors import BadLine
 from everthread.stores import blocks, postings, vectors
 from everthread.stores.arrays import distinct, member, repeats
-from everthread.stores.base import LINE, Corpus, Rows, Speaker, Words
+from everthread.stores.base import LINE, Corpus, Rows, Speaker
 from everthread.stores.columns import Columns
+from everthread.stores.lines import SESSION_GAP, session_name
 from everthread.stores.text import words
 from everthread.stores.times import moment
-from everthread.types import Line, Seqs, Stats, Vectors
-
-SESSION_GAP = timedelta(hours=1)  # a line without a session, said longer than this after the last one, begins a new one
+from everthread.types import Seqs, Stats, Vectors
 
 COLUMNS = """line.seq, session.session_id, speaker.role, speaker.name, line.text, line.said_at, line.said_offset,
     line.parent_seq, line.metadata, line.key, line.retracted_at"""
 FROM = """FROM line JOIN session ON session.number = line.session JOIN speaker ON speaker.number = line.speaker"""
-
-
-def line(row: tuple[Any, ...]) -> Line:
-    """A row of COLUMNS."""
-    seq, session, role, speaker, text, said_at, said_offset, parent, metadata, key, retracted_at = row
-    gone = None if retracted_at is None else moment(retracted_at)
-    return Line(
-        seq, session, role, speaker, text, moment(said_at, said_offset), parent, json.loads(metadata), key, gone
-    )
 
 
 def session_for(db: sqlite3.Connection, at: int) -> str:
@@ -44,11 +33,12 @@ def session_for(db: sqlite3.Connection, at: int) -> str:
     ).fetchone()
     if last and abs(at - last[1]) <= SESSION_GAP // timedelta(microseconds=1):
         return str(last[0])
-    name = moment(at).strftime("%Y-%m-%dT%H:%M:%SZ")
-    taken = {
-        str(found) for (found,) in db.execute("SELECT session_id FROM session WHERE session_id GLOB ?", (f"{name}*",))
-    }
-    return next(each for n in range(1, len(taken) + 2) if (each := name if n == 1 else f"{name}-{n}") not in taken)
+
+    def like(name: str) -> set[str]:
+        rows = db.execute("SELECT session_id FROM session WHERE session_id GLOB ?", (f"{name}*",))
+        return {str(found) for (found,) in rows}
+
+    return session_name(at, like)
 
 
 def parent(db: sqlite3.Connection, named: int | str | None) -> int | None:
@@ -68,11 +58,6 @@ def speaker(db: sqlite3.Connection, name: str, role: str) -> int:
     if found is None:
         found = db.execute("INSERT INTO speaker (name, role) VALUES (?, ?) RETURNING number", (name, role)).fetchone()
     return int(found[0])
-
-
-def gist(seq: int, at: int, away: int, session: int, speaker: int, words: Words, marks: int) -> tuple[int, ...]:
-    """The record of LINE of a line said at that moment, by a clock so many seconds from UTC."""
-    return seq, at + away * 1_000_000, away, session, speaker, words.length, words.head_length, marks
 
 
 def rows(db: sqlite3.Connection, columns: Columns, seqs: Seqs, among: Seqs | None) -> Rows:

@@ -23,6 +23,8 @@ from everthread.stores.arrays import member, places
 from everthread.stores.base import LINE, Corpus, Entry, Postings, Rows, Scope
 from everthread.stores.files import SUFFIX, UNERASED, BankFile, bank_id, explained, file_name
 from everthread.stores.filters import as_json, choice, clause
+from everthread.stores.lines import gist
+from everthread.stores.lines import line as _line
 from everthread.stores.pictures import Pictures
 from everthread.stores.times import micros, moment, offset
 from everthread.types import Line, Receipt, Seqs, Session, Stats, Vector, Vectors, Where, now
@@ -30,7 +32,7 @@ from everthread.types import Line, Receipt, Seqs, Session, Stats, Vector, Vector
 Seen = TypeVar("Seen")
 OPEN_BANKS = 32  # files kept open at a time; the one unused for longest is closed
 
-_LINE, _FROM, _line = records.COLUMNS, records.FROM, records.line
+_LINE, _FROM = records.COLUMNS, records.FROM
 
 
 class _Bank:
@@ -126,7 +128,7 @@ class SQLiteStore:
             "INSERT INTO line VALUES (?, ?, ?, ?, ?, ?, NULL, ?, ?, ?)",
             (seq, number, parent, speaker, at, away, new.key, as_json(new.metadata), new.text),
         )
-        return records.gist(seq, at, away, number, speaker, words, entry.marks)
+        return gist(seq, at, away, number, speaker, words, entry.marks)
 
     def _index(self, db: sqlite3.Connection, written: Sequence[tuple[int, Entry]], model: str) -> None:
         postings.add(db, postings.by_term((seq, entry.words) for seq, entry in written))

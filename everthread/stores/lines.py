@@ -1,0 +1,35 @@
+"""What every store makes of a line: a row as a Line, a line as its packed record, and the session that it joins."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+from everthread.stores.base import Words
+from everthread.stores.times import moment
+from everthread.types import Line
+
+SESSION_GAP = timedelta(hours=1)  # a line without a session, said longer than this after the last one, begins a new one
+
+
+def session_name(at: int, like: Callable[[str], set[str]]) -> str:
+    """The name of a new session, made of its time; `like` tells which names begin as it does, so that it is new."""
+    name = moment(at).strftime("%Y-%m-%dT%H:%M:%SZ")
+    taken = like(name)
+    return next(each for n in range(1, len(taken) + 2) if (each := name if n == 1 else f"{name}-{n}") not in taken)
+
+
+def line(row: tuple[Any, ...]) -> Line:
+    """A row: seq, session, role, speaker, text, time, offset, parent, metadata, key, time of retraction."""
+    seq, session, role, speaker, text, said_at, said_offset, parent, metadata, key, retracted_at = row
+    gone = None if retracted_at is None else moment(retracted_at)
+    return Line(
+        seq, session, role, speaker, text, moment(said_at, said_offset), parent, json.loads(metadata), key, gone
+    )
+
+
+def gist(seq: int, at: int, away: int, session: int, speaker: int, words: Words, marks: int) -> tuple[int, ...]:
+    """The record of LINE of a line said at that moment, by a clock so many seconds from UTC."""
+    return seq, at + away * 1_000_000, away, session, speaker, words.length, words.head_length, marks

@@ -1,0 +1,37 @@
+"""A `Where` as SQL over the tables `line`, `session` and `speaker` of one bank, for Postgres. The values are checked by
+`stores.filters`, once for every store."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from everthread.stores.filters import any_of, as_json, checked
+from everthread.stores.times import micros
+from everthread.types import Where
+
+Clause = tuple[str, list[object]]
+
+
+def clause(where: Where | None, as_of: datetime | None = None, retracted: bool = False) -> Clause:
+    """The condition (joined by AND, never empty) and its values."""
+    where = checked(where, as_of)
+    parts: list[str] = ["true" if retracted else "line.retracted_at IS NULL"]
+    values: list[object] = []
+    for column, wanted in (
+        ("session.session_id", where.session),
+        ("speaker.name", where.speaker),
+        ("speaker.role", where.role),
+    ):
+        if wanted is not None:
+            parts.append(f"{column} = ANY(%s)")
+            values.append(any_of(wanted, column))
+    if where.kind is not None and "line" not in any_of(where.kind, "kind"):
+        parts.append("false")
+    for comparison, at in ((">=", where.since), ("<", where.until), ("<=", as_of)):
+        if at is not None:
+            parts.append(f"line.said_at {comparison} %s")
+            values.append(micros(at))
+    for key, value in where.metadata.items():
+        parts.append("(line.metadata::json -> %s)::text = %s")  # it is kept as as_json writes it
+        values += [key, as_json(value)]
+    return " AND ".join(parts), values

@@ -1,0 +1,290 @@
+"""Postgres's rows as our nouns, and the other way round: lines, words and vectors of one bank."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from pgvector import HalfVector
+
+from everthread.stores.base import POSTING, Corpus, Speaker
+from everthread.stores.lines import line
+from everthread.stores.pg.server import Connection
+from everthread.stores.text import ANALYSER, words
+from everthread.stores.times import moment
+from everthread.types import Line, Stats, Vectors
+
+BLOCK = 192  # records of a term in a row; a row of more than 2 KB would be moved out of its page
+
+COLUMNS = """line.seq, session.session_id, speaker.role, speaker.name, line.text, line.said_at, line.said_offset,
+    line.parent_seq, line.metadata, line.key, line.retracted_at"""
+FROM = """FROM everthread.line
+    JOIN everthread.session ON session.bank_id = line.bank_id AND session.number = line.session
+    JOIN everthread.speaker ON speaker.bank_id = line.bank_id AND speaker.number = line.speaker"""
+
+Terms = Mapping[str, Sequence[tuple[int, int, int]]]  # term -> (seq, tf, head), ascending
+Blocks = Mapping[str, tuple[int, int, int]]  # term -> first, before and count of its last block
+
+
+def lock(db: Connection, bank: str, at: int) -> tuple[int, int, int, int]:
+    """The bank's last seq, and how many sessions, speakers and models it has numbered; no one else writes to the bank
+    until the transaction ends. The bank is made when it is not there."""
+    query = "SELECT last_seq, sessions, speakers, models FROM everthread.bank WHERE bank_id = %s FOR UPDATE"
+    row = db.execute(query, (bank,)).fetchone()
+    if row is None:
+        make(db, bank, at)
+        row = db.execute(query, (bank,)).fetchone()
+    assert row is not None
+    return int(row[0]), int(row[1]), int(row[2]), int(row[3])
+
+
+def make(db: Connection, bank: str, at: int) -> None:
+    """Make the bank, unless it is there."""
+    db.execute(
+        "INSERT INTO everthread.bank (bank_id, created_at, analyser) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING",
+        (bank, at, ANALYSER),
+    )
+
+
+def insert(
+    db: Connection, bank: str, table: str, kinds: Sequence[str], rows: Sequence[tuple[Any, ...]], end: str = ""
+) -> None:
+    """Insert rows of a bank, as one array a column: one statement, however many rows."""
+    arrays = ", ".join(f"%s::{kind}[]" for kind in kinds)
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    db.execute(f"INSERT INTO everthread.{table} SELECT %s, * FROM unnest({arrays}) {end}", (bank, *columns))
+
+
+def lines(db: Connection, bank: str, condition: str, values: Sequence[object] = (), end: str = "") -> list[Line]:
+    """The lines of a bank for which the condition holds, by seq."""
+    query = f"SELECT {COLUMNS} {FROM} WHERE line.bank_id = %s AND {condition} ORDER BY line.seq {end}"
+    return [line(row) for row in db.execute(query, (bank, *values))]
+
+
+# ------------------------------------------------------------------------- words
+
+
+def last_blocks(db: Connection, bank: str, terms: Sequence[str]) -> Blocks:
+    """The last block of each term that stands somewhere."""
+    rows = db.execute(
+        """SELECT term, last.first, last.before, last.count FROM unnest(%s::text[]) AS term, LATERAL (
+           SELECT first, before, count FROM everthread.posting
+           WHERE bank_id = %s AND posting.term = term.term ORDER BY first DESC LIMIT 1) AS last""",
+        (list(terms), bank),
+    )
+    return {term: (first, before, count) for term, first, before, count in rows}
+
+
+def put_words(db: Connection, bank: str, terms: Terms, last: Blocks) -> None:
+    """Append records behind those that are there."""
+    more: list[tuple[str, int, int, bytes]] = []
+    full: list[tuple[str, int, int, int, bytes]] = []
+    for term, found in terms.items():
+        new = np.array(found, POSTING)
+        first, before, count = last.get(term, (0, 0, BLOCK))
+        room, new = new[: BLOCK - count], new[BLOCK - count :]
+        if len(room):
+            more.append((term, first, len(room), room.tobytes()))
+        before += count if term in last else 0
+        before += len(room)
+        for at in range(0, len(new), BLOCK):
+            block = new[at : at + BLOCK]
+            full.append((term, int(block[0]["seq"]), before + at, len(block), block.tobytes()))
+    if more:
+        db.execute(
+            """UPDATE everthread.posting SET count = posting.count + more.count, data = posting.data || more.data
+               FROM unnest(%s::text[], %s::bigint[], %s::int[], %s::bytea[]) AS more (term, first, count, data)
+               WHERE bank_id = %s AND posting.term = more.term AND posting.first = more.first""",
+            (*map(list, zip(*more, strict=True)), bank),
+        )
+    if full:
+        kinds = ("text", "bigint", "int", "int", "bytea")
+        insert(db, bank, "posting (bank_id, term, first, before, count, data)", kinds, full)
+
+
+def remove_words(db: Connection, bank: str, terms: Mapping[str, Sequence[int]]) -> None:
+    """Take the records of these seqs (ascending) out of each term's blocks; an empty block goes."""
+    for term, seqs in terms.items():
+        gone = np.array(seqs, np.uint32)
+        blocks = db.execute(
+            """SELECT first, data FROM everthread.posting WHERE bank_id = %s AND term = %s AND first <= %s
+               AND first >= coalesce((SELECT max(first) FROM everthread.posting
+               WHERE bank_id = %s AND term = %s AND first <= %s), 0) ORDER BY first DESC""",
+            (bank, term, seqs[-1], bank, term, seqs[0]),
+        ).fetchall()
+        for first, data in blocks:
+            found = np.frombuffer(data, POSTING)
+            kept = found[~np.isin(found["seq"], gone)]
+            lost = len(found) - len(kept)
+            if lost:
+                db.execute(
+                    """UPDATE everthread.posting SET before = before - %s
+                       WHERE bank_id = %s AND term = %s AND first > %s""",
+                    (lost, bank, term, first),
+                )
+                _replace(db, bank, term, first, kept)
+
+
+def _replace(db: Connection, bank: str, term: str, first: int, kept: Any) -> None:
+    place = (bank, term, first)
+    if not len(kept):
+        db.execute("DELETE FROM everthread.posting WHERE bank_id = %s AND term = %s AND first = %s", place)
+    else:
+        db.execute(
+            """UPDATE everthread.posting SET first = %s, count = %s, data = %s
+               WHERE bank_id = %s AND term = %s AND first = %s""",
+            (int(kept[0]["seq"]), len(kept), kept.tobytes(), *place),
+        )
+
+
+def word_records(db: Connection, bank: str, terms: Sequence[str]) -> dict[str, Any]:
+    """The records of these terms."""
+    rows = db.execute(
+        """SELECT term, string_agg(data, ''::bytea ORDER BY first) FROM everthread.posting
+           WHERE bank_id = %s AND term = ANY(%s) GROUP BY term""",
+        (bank, list(terms)),
+        binary=True,
+    )
+    return {term: np.frombuffer(data, POSTING) for term, data in rows}
+
+
+# ----------------------------------------------------------------------- vectors
+
+
+def model(db: Connection, bank: str, name: str, vectors: Mapping[int, Vectors], count: int) -> int:
+    """The number of a model in this bank, given now if it is new; `count` models have been numbered."""
+    dim = next(iter(vectors.values())).shape[1]
+    row = db.execute(
+        "SELECT number FROM everthread.model WHERE bank_id = %s AND name = %s AND dim = %s", (bank, name, dim)
+    ).fetchone()
+    if row is None:
+        db.execute("UPDATE everthread.bank SET models = models + 1 WHERE bank_id = %s", (bank,))
+        db.execute(
+            "INSERT INTO everthread.model (bank_id, number, name, dim) VALUES (%s, %s, %s, %s)",
+            (bank, count + 1, name, dim),
+        )
+        return count + 1
+    return int(row[0])
+
+
+def put_vectors(db: Connection, bank: str, model: int, vectors: Mapping[int, Vectors]) -> None:
+    """Keep the vectors of lines that have none of this model."""
+    rows = [
+        (model, seq, ordinal, HalfVector(row)) for seq in sorted(vectors) for ordinal, row in enumerate(vectors[seq])
+    ]
+    insert(db, bank, "vector (bank_id, model, seq, ordinal, data)", ("int", "bigint", "int", "halfvec"), rows)
+    db.execute(
+        "UPDATE everthread.model SET lines = lines + %s WHERE bank_id = %s AND number = %s", (len(vectors), bank, model)
+    )
+
+
+# -------------------------------------------------------------------- the whole bank
+
+
+def corpus(db: Connection, bank: str, only: str, values: Sequence[object]) -> Corpus | None:
+    """The statistics of the bank, or of its lines for which a condition holds; None where there is no bank."""
+    kept = db.execute(
+        """SELECT lines, terms, head_terms, (SELECT count(*) FROM everthread.session WHERE bank_id = %s), last_seq
+           FROM everthread.bank WHERE bank_id = %s""",
+        (bank, bank),
+    ).fetchone()
+    rows = db.execute(
+        "SELECT number, name, role FROM everthread.speaker WHERE bank_id = %s ORDER BY number", (bank,)
+    ).fetchall()
+    speakers = [Speaker(*row) for row in rows]
+    if kept is None:
+        return None
+    lines, terms, head_terms, sessions, last_seq = kept
+    if only:
+        counted = db.execute(
+            f"""SELECT count(*), coalesce(sum(length), 0)::bigint, coalesce(sum(head_length), 0)::bigint,
+                count(DISTINCT session), array_agg(DISTINCT speaker) FROM everthread.line
+                WHERE bank_id = %s AND retracted_at IS NULL {only}""",
+            (bank, *values),
+        ).fetchone()
+        lines, terms, head_terms, sessions, speaking = counted or (0, 0, 0, 0, None)
+        speakers = [speaker for speaker in speakers if speaker.number in (speaking or ())]
+    return Corpus(lines, terms, head_terms, sessions, last_seq, tuple(speakers))
+
+
+def stats(db: Connection, bank: str, model: str) -> Stats:
+    """What the bank holds; its recipe is left empty. bytes are those of texts, vectors and words, without indexes."""
+    row = db.execute("SELECT lines, retracted FROM everthread.bank WHERE bank_id = %s", (bank,)).fetchone()
+    lines, retracted = row or (0, 0)
+    spans = db.execute(
+        "SELECT count(*), min(started_at), max(last_at) FROM everthread.session WHERE bank_id = %s", (bank,)
+    ).fetchone()
+    assert spans is not None
+    first, last = (None if end is None else moment(end) for end in spans[1:])
+    names = db.execute("SELECT DISTINCT name FROM everthread.speaker WHERE bank_id = %s ORDER BY name", (bank,))
+    speakers = tuple(name for (name,) in names)
+    models = db.execute(
+        "SELECT name, lines, dim FROM everthread.model WHERE bank_id = %s ORDER BY number", (bank,)
+    ).fetchall()
+    size = db.execute(
+        """SELECT (SELECT coalesce(sum(pg_column_size(line.*)), 0) FROM everthread.line WHERE bank_id = %s)
+           + (SELECT coalesce(sum(pg_column_size(vector.*)), 0) FROM everthread.vector WHERE bank_id = %s)
+           + (SELECT coalesce(sum(pg_column_size(posting.*)), 0) FROM everthread.posting WHERE bank_id = %s)""",
+        (bank, bank, bank),
+    ).fetchone()
+    embedded = {name: count for name, count, _ in models}.get(model, 0)
+    by_model = {name: sum(n for each, n, _ in models if each == name) for name, n, _ in models if n}
+    return Stats(
+        *(bank, lines, retracted, spans[0], speakers, first, last, by_model, lines - embedded),
+        *(int(size[0]) if size else 0, "", model),
+    )
+
+
+def contradictions(db: Connection, bank: str) -> list[str]:
+    """What does not agree inside a bank."""
+    counted = db.execute(
+        "SELECT lines, retracted, terms, last_seq FROM everthread.bank WHERE bank_id = %s", (bank,)
+    ).fetchone()
+    if counted is None:
+        return []
+    live: list[int] = []
+    dead = total = records = highest = 0
+    rows = db.execute(
+        "SELECT seq, text, retracted_at IS NULL FROM everthread.line WHERE bank_id = %s ORDER BY seq", (bank,)
+    )
+    for seq, text, here in rows:
+        highest = seq
+        if here:
+            found = words(text)
+            live.append(seq)
+            total, records = total + found.length, records + len(found.terms)
+        else:
+            dead += 1
+    blocks = db.execute(
+        """SELECT coalesce(sum(count), 0), coalesce(sum(length(data)), 0), count(*) FILTER (WHERE before <> earlier)
+           FROM (SELECT *, coalesce(sum(count) OVER (PARTITION BY term ORDER BY first
+                 ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS earlier
+                 FROM everthread.posting WHERE bank_id = %s) AS block""",
+        (bank,),
+    ).fetchone()
+    said = db.execute("SELECT coalesce(sum(lines), 0) FROM everthread.session WHERE bank_id = %s", (bank,)).fetchone()
+    assert blocks is not None
+    assert said is not None
+    wrong = [
+        f"{name}: {has} are counted, {wants} are there; export the lines into a new bank"
+        for name, has, wants in (
+            ("lines", counted[0], len(live)),
+            ("retracted lines", counted[1], dead),
+            ("terms", counted[2], total),
+            ("word records", int(blocks[0]), records),
+            ("bytes of word records", int(blocks[1]), records * POSTING.itemsize),
+            ("blocks of words out of place", int(blocks[2]), 0),
+            ("lines in sessions", int(said[0]), len(live)),
+        )
+        if has != wants
+    ]
+    orphans = db.execute(
+        """SELECT count(*) FROM everthread.vector WHERE bank_id = %s AND NOT EXISTS (SELECT 1 FROM everthread.line
+           WHERE line.bank_id = vector.bank_id AND line.seq = vector.seq AND retracted_at IS NULL)""",
+        (bank,),
+    ).fetchone()
+    if orphans and orphans[0]:
+        wrong.append(f"vectors without a line: {orphans[0]}")
+    last = int(counted[3])
+    return wrong + ([f"the last seq is {last}, but line {highest} is there"] if highest > last else [])

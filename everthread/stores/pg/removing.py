@@ -1,0 +1,133 @@
+"""Taking lines out of a bank on Postgres: out of the index (retract) or out of the tables (forget)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from everthread.errors import NotFound
+from everthread.stores.base import Scope
+from everthread.stores.pg import records
+from everthread.stores.pg.schema import TABLES
+from everthread.stores.pg.server import Connection, Server
+from everthread.stores.text import words
+
+_OF = {
+    "line": "seq = %s",
+    "session": "session = (SELECT number FROM everthread.session WHERE bank_id = line.bank_id AND session_id = %s)",
+    "speaker": "speaker = ANY(SELECT number FROM everthread.speaker WHERE bank_id = line.bank_id AND name = %s)",
+    "bank": "%s::text IS NULL",
+}
+
+
+def retract(db: Connection, bank: str, seq: int, at: int) -> None:
+    """Take a line out of the index for good; its text stays."""
+    unindex(db, bank, [seq])
+    with db.pipeline():
+        db.execute("UPDATE everthread.bank SET retracted = retracted + 1 WHERE bank_id = %s", (bank,))
+        db.execute(
+            "UPDATE everthread.line SET retracted_at = %s, gist = NULL WHERE bank_id = %s AND seq = %s", (at, bank, seq)
+        )
+        db.execute(
+            """UPDATE everthread.unit SET retracted_at = %s
+               WHERE bank_id = %s AND retracted_at IS NULL AND %s BETWEEN first_seq AND last_seq""",
+            (at, bank, seq),
+        )
+
+
+def forget(db: Connection, bank: str, scope: Scope, name: str | int | None) -> list[int]:
+    """Remove the lines in scope and all that was made of them; their seqs. NotFound if there are none."""
+    db.execute("SELECT 1 FROM everthread.bank WHERE bank_id = %s FOR UPDATE", (bank,))
+    rows = db.execute(f"SELECT seq FROM everthread.line WHERE bank_id = %s AND {_OF[scope]} ORDER BY seq", (bank, name))
+    seqs = [int(seq) for (seq,) in rows]
+    if scope == "bank":
+        db.execute("DELETE FROM everthread.posting WHERE bank_id = %s", (bank,))
+        db.execute("DELETE FROM everthread.bank WHERE bank_id = %s", (bank,))  # and by its foreign keys all the rest
+        return seqs
+    if not seqs:
+        raise NotFound(f"bank {bank!r} has no line of {scope} {name!r}; nothing was forgotten")
+    unindex(db, bank, seqs)
+    with db.pipeline():
+        db.execute(
+            """UPDATE everthread.bank SET retracted = retracted - (SELECT count(retracted_at) FROM everthread.line
+               WHERE line.bank_id = %s AND seq = ANY(%s)) WHERE bank_id = %s""",
+            (bank, seqs, bank),
+        )
+        db.execute("DELETE FROM everthread.line WHERE bank_id = %s AND seq = ANY(%s)", (bank, seqs))
+        db.execute(
+            """DELETE FROM everthread.unit WHERE bank_id = %s
+               AND EXISTS (SELECT 1 FROM unnest(%s::bigint[]) AS gone WHERE gone BETWEEN first_seq AND last_seq)""",
+            (bank, seqs),
+        )
+        for table in ("session", "speaker"):
+            db.execute(
+                f"""DELETE FROM everthread.{table} WHERE bank_id = %s AND NOT EXISTS (SELECT 1 FROM everthread.line
+                    WHERE line.bank_id = {table}.bank_id AND line.{table} = {table}.number)""",
+                (bank,),
+            )
+        db.execute(
+            """DELETE FROM everthread.buffer WHERE bank_id = %s AND NOT EXISTS (SELECT 1 FROM everthread.session
+               WHERE session.bank_id = buffer.bank_id AND session.session_id = buffer.session_id)""",
+            (bank,),
+        )
+        db.execute(
+            """UPDATE everthread.session SET first_seq = here.first, last_seq = here.last, started_at = here.began,
+               last_at = here.ended FROM (SELECT session, min(seq) AS first, max(seq) AS last, min(said_at) AS began,
+               max(said_at) AS ended FROM everthread.line WHERE bank_id = %s GROUP BY session) AS here
+               WHERE bank_id = %s AND number = here.session""",
+            (bank, bank),
+        )
+    return seqs
+
+
+def unindex(db: Connection, bank: str, seqs: Sequence[int]) -> None:
+    """Remove the words, vectors and counts of lines."""
+    by_term: defaultdict[str, list[int]] = defaultdict(list)
+    by_session: defaultdict[int, list[int]] = defaultdict(list)  # number -> terms of each line
+    head_terms = 0
+    rows = db.execute(
+        """SELECT seq, session, text FROM everthread.line
+           WHERE bank_id = %s AND seq = ANY(%s) AND retracted_at IS NULL ORDER BY seq""",
+        (bank, list(seqs)),
+    )
+    for seq, session, text in rows:
+        found = words(text)
+        by_session[session].append(found.length)
+        head_terms += found.head_length
+        for term in found.terms:
+            by_term[term].append(seq)
+    records.remove_words(db, bank, by_term)
+    vectors(db, bank, seqs)
+    with db.pipeline():
+        for session, lengths in by_session.items():
+            db.execute(
+                """UPDATE everthread.session SET lines = lines - %s, terms = terms - %s
+                   WHERE bank_id = %s AND number = %s""",
+                (len(lengths), sum(lengths), bank, session),
+            )
+        db.execute(
+            """UPDATE everthread.bank SET lines = lines - %s, terms = terms - %s, head_terms = head_terms - %s
+               WHERE bank_id = %s""",
+            (sum(map(len, by_session.values())), sum(map(sum, by_session.values())), head_terms, bank),
+        )
+
+
+def vectors(db: Connection, bank: str, seqs: Sequence[int], model: str | None = None) -> None:
+    """Remove the vectors of these lines: all, or those of one model's name."""
+    db.execute(
+        """WITH gone AS (DELETE FROM everthread.vector WHERE bank_id = %s AND seq = ANY(%s) AND model IN
+               (SELECT number FROM everthread.model WHERE bank_id = %s AND name = coalesce(%s::text, name))
+               RETURNING model, seq),
+           counted AS (SELECT model, count(DISTINCT seq) AS lines FROM gone GROUP BY model)
+           UPDATE everthread.model SET lines = model.lines - counted.lines FROM counted
+           WHERE bank_id = %s AND number = counted.model""",
+        (bank, list(seqs), bank, model, bank),
+    )
+
+
+def vacuum(server: Server) -> None:
+    """Free the pages of what was removed, so that Postgres overwrites them. Their bytes stay until it does, as in its
+    write-ahead log and in backups."""
+    with server.alone() as db:
+        for table in TABLES:
+            db.execute(f"VACUUM everthread.{table}")

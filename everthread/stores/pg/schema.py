@@ -1,0 +1,145 @@
+"""The tables of the Postgres store, as numbered migrations.
+
+The same nouns as in `stores.schema`, with bank_id before all.
+
+Every primary key, unique index and foreign key begins with bank_id and no query joins two banks, so that Citus can
+spread the tables over machines by that column as they are.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from everthread.errors import BankTooNew, StoreUnavailable
+from everthread.stores.pg.server import Connection, Server
+
+SCHEMA = "everthread"
+
+_FIRST = """
+CREATE TABLE everthread.bank (
+    bank_id text COLLATE "C" PRIMARY KEY, created_at bigint NOT NULL, analyser int NOT NULL,
+    last_seq bigint NOT NULL DEFAULT 0, lines bigint NOT NULL DEFAULT 0, retracted bigint NOT NULL DEFAULT 0,
+    terms bigint NOT NULL DEFAULT 0, head_terms bigint NOT NULL DEFAULT 0,
+    sessions int NOT NULL DEFAULT 0, speakers int NOT NULL DEFAULT 0, models int NOT NULL DEFAULT 0);
+
+CREATE TABLE everthread.session (
+    bank_id text COLLATE "C" NOT NULL REFERENCES everthread.bank ON DELETE CASCADE, number int NOT NULL,
+    session_id text COLLATE "C" NOT NULL, started_at bigint NOT NULL, last_at bigint NOT NULL,
+    first_seq bigint NOT NULL, last_seq bigint NOT NULL, lines bigint NOT NULL, terms bigint NOT NULL,
+    PRIMARY KEY (bank_id, number), UNIQUE (bank_id, session_id));
+
+CREATE TABLE everthread.buffer (
+    bank_id text COLLATE "C" NOT NULL REFERENCES everthread.bank ON DELETE CASCADE,
+    session_id text COLLATE "C" NOT NULL, spans text NOT NULL, PRIMARY KEY (bank_id, session_id));
+
+CREATE TABLE everthread.speaker (
+    bank_id text COLLATE "C" NOT NULL REFERENCES everthread.bank ON DELETE CASCADE, number int NOT NULL,
+    name text COLLATE "C" NOT NULL, role text COLLATE "C" NOT NULL,
+    PRIMARY KEY (bank_id, number), UNIQUE (bank_id, name, role));
+
+-- gist is the line's record of stores.base.LINE; null once it is retracted.
+CREATE TABLE everthread.line (
+    bank_id text COLLATE "C" NOT NULL, seq bigint NOT NULL, session int NOT NULL, parent_seq bigint,
+    speaker int NOT NULL, said_at bigint NOT NULL, said_offset int NOT NULL, length int NOT NULL,
+    head_length int NOT NULL, retracted_at bigint,
+    gist bytea, key text COLLATE "C", metadata text NOT NULL, text text NOT NULL,
+    PRIMARY KEY (bank_id, seq), UNIQUE (bank_id, key),
+    FOREIGN KEY (bank_id, session) REFERENCES everthread.session ON DELETE CASCADE,
+    FOREIGN KEY (bank_id, speaker) REFERENCES everthread.speaker ON DELETE CASCADE);
+CREATE INDEX line_by_session ON everthread.line (bank_id, session, seq);
+CREATE INDEX line_by_speaker ON everthread.line (bank_id, speaker);
+CREATE INDEX line_by_time ON everthread.line (bank_id, said_at);
+
+-- What will be searched beside the lines: summaries, notes, facts. None is written yet.
+CREATE TABLE everthread.unit (
+    bank_id text COLLATE "C" NOT NULL REFERENCES everthread.bank ON DELETE CASCADE, kind text COLLATE "C" NOT NULL,
+    unit_id bigint NOT NULL, text text NOT NULL, first_seq bigint NOT NULL, last_seq bigint NOT NULL,
+    said_at bigint NOT NULL, valid_from bigint, valid_to bigint, importance real, category text,
+    metadata text NOT NULL DEFAULT '{}', retracted_at bigint, PRIMARY KEY (bank_id, kind, unit_id));
+
+CREATE TABLE everthread.model (
+    bank_id text COLLATE "C" NOT NULL REFERENCES everthread.bank ON DELETE CASCADE, number int NOT NULL,
+    name text COLLATE "C" NOT NULL, dim int NOT NULL, lines bigint NOT NULL DEFAULT 0,
+    PRIMARY KEY (bank_id, number), UNIQUE (bank_id, name, dim));
+
+CREATE TABLE everthread.vector (
+    bank_id text COLLATE "C" NOT NULL, model int NOT NULL, seq bigint NOT NULL, ordinal int NOT NULL,
+    data halfvec NOT NULL, PRIMARY KEY (bank_id, model, seq, ordinal),
+    FOREIGN KEY (bank_id, model) REFERENCES everthread.model ON DELETE CASCADE);
+ALTER TABLE everthread.vector ALTER COLUMN data SET STORAGE PLAIN;
+
+-- Blocks of at most BLOCK records of one term; before counts the records of its earlier blocks, so that the last block
+-- alone tells in how many lines the term stands.
+CREATE TABLE everthread.posting (
+    bank_id text COLLATE "C" NOT NULL REFERENCES everthread.bank ON DELETE CASCADE, term text COLLATE "C" NOT NULL,
+    first bigint NOT NULL, before int NOT NULL, count int NOT NULL, data bytea NOT NULL,
+    PRIMARY KEY (bank_id, term, first));
+ALTER TABLE everthread.posting ALTER COLUMN data SET STORAGE PLAIN;
+
+-- What was forgotten, without a word of it: bank_id is here the hash of the bank's id.
+CREATE TABLE everthread.receipt (
+    bank_id text COLLATE "C" NOT NULL, id uuid NOT NULL DEFAULT gen_random_uuid(), scope text NOT NULL,
+    seqs text NOT NULL, lines bigint NOT NULL, forgotten_at bigint NOT NULL, PRIMARY KEY (bank_id, id));
+"""
+
+MIGRATIONS = (_FIRST,)
+VERSION = len(MIGRATIONS)
+TABLES = ("bank", "session", "buffer", "speaker", "line", "unit", "model", "vector", "posting", "receipt")
+
+
+def ready(server: Server) -> None:
+    """See that the tables are there and of this version; make them where there are none.
+
+    Raises StoreUnavailable where pgvector is missing, this user may not make them, or they are of an older version, and
+    BankTooNew where they are of a newer one.
+    """
+    with server.alone() as db:
+        have = version(db)
+    if have == 0:
+        init(server)
+    elif have < VERSION:
+        raise StoreUnavailable(
+            f"{server.shown} has the tables of an older Everthread (schema {have}, this one wants {VERSION}); "
+            "bring them up to date with: everthread db migrate URL"
+        )
+    elif have > VERSION:
+        raise BankTooNew(
+            f"{server.shown} has the tables of a later Everthread (schema {have}, this one knows {VERSION}); "
+            "upgrade with: pip install --upgrade everthread"
+        )
+
+
+def version(db: Connection) -> int:
+    """The number of the last migration applied; 0 where there are no tables."""
+    if not _one(db, "SELECT to_regclass('everthread.migration') IS NOT NULL"):
+        return 0
+    return int(_one(db, "SELECT coalesce(max(number), 0) FROM everthread.migration"))
+
+
+def init(server: Server) -> int:
+    """Make the extension and the tables, or bring them up to date; how many migrations were applied."""
+    with server.alone() as db, db.transaction():
+        db.execute("SELECT pg_advisory_xact_lock(hashtext('everthread.schema'))")  # one process makes them
+        _extend(server, db)
+        db.execute("CREATE SCHEMA IF NOT EXISTS everthread")
+        db.execute(
+            "CREATE TABLE IF NOT EXISTS everthread.migration (number int PRIMARY KEY, applied_at timestamptz NOT NULL)"
+        )
+        have = version(db)
+        for number, statements in enumerate(MIGRATIONS[have:], have + 1):
+            db.execute(statements)
+            db.execute("INSERT INTO everthread.migration VALUES (%s, now())", (number,))
+    return VERSION - have
+
+
+def _extend(server: Server, db: Connection) -> None:
+    if _one(db, "SELECT count(*) FROM pg_extension WHERE extname = 'vector'"):
+        return
+    if not _one(db, "SELECT count(*) FROM pg_available_extensions WHERE name = 'vector'"):
+        raise StoreUnavailable(f"{server.shown} has no pgvector; install it on the server (postgresql-18-pgvector)")
+    db.execute("CREATE EXTENSION vector")
+
+
+def _one(db: Connection, query: str) -> Any:
+    row = db.execute(query).fetchone()
+    return row[0] if row else None

@@ -1,0 +1,208 @@
+"""Writing a batch of lines into a bank on Postgres: numbered, gathered as columns, and sent at once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+
+from everthread.errors import BadLine
+from everthread.stores import postings
+from everthread.stores.base import LINE, Entry
+from everthread.stores.filters import as_json
+from everthread.stores.lines import SESSION_GAP, gist, session_name
+from everthread.stores.lines import line as line_of
+from everthread.stores.pg import records
+from everthread.stores.pg.server import Connection
+from everthread.stores.times import micros, moment, offset
+from everthread.types import Line
+
+
+class Batch:
+    """The bank's row is locked from the beginning to the end of the transaction: its writers come one after the other,
+    which is why its numbers have no gaps, and those of other banks wait for nothing."""
+
+    def __init__(self, db: Connection, bank: str, entries: Sequence[Entry], at: int) -> None:
+        self.db, self.bank = db, bank
+        self.last, self.session_count, self.speaker_count, self.models = records.lock(db, bank, at)
+        keys = {entry.new.key for entry in entries} | {e.new.parent for e in entries if isinstance(e.new.parent, str)}
+        with db.pipeline():
+            known = db.execute(
+                f"SELECT {records.COLUMNS} {records.FROM} WHERE line.bank_id = %s AND line.key = ANY(%s)",
+                (bank, sorted(key for key in keys if key is not None)),
+            )
+            sessions = db.execute(
+                f"SELECT {_SESSION} FROM everthread.session WHERE bank_id = %s AND session_id = ANY(%s)",
+                (bank, sorted({entry.new.session for entry in entries if entry.new.session is not None})),
+            )
+            latest = db.execute(
+                f"""SELECT {_SESSION} FROM everthread.session WHERE bank_id = %s AND number =
+                    (SELECT session FROM everthread.line WHERE bank_id = %s ORDER BY seq DESC LIMIT 1)""",
+                (bank, bank),
+            )
+            speakers = db.execute(
+                "SELECT name, role, number FROM everthread.speaker WHERE bank_id = %s AND name = ANY(%s)",
+                (bank, sorted({entry.new.speaker for entry in entries})),
+            )
+            parents = db.execute(
+                "SELECT seq FROM everthread.line WHERE bank_id = %s AND seq = ANY(%s)",
+                (bank, sorted({e.new.parent for e in entries if isinstance(e.new.parent, int)})),
+            )
+        self.known = {line.key: line for line in map(line_of, known)}
+        self.latest = next((_Session(*row) for row in latest), None)
+        self.sessions = {row[0]: _Session(*row) for row in sessions}
+        if self.latest:
+            self.latest = self.sessions.setdefault(self.latest.name, self.latest)
+        self.speakers = {(name, role): int(number) for name, role, number in speakers}
+        self.seqs = {int(seq) for (seq,) in parents}
+        self.new_speakers: list[tuple[int, str, str]] = []
+        self.written: list[tuple[Line, Entry, tuple[int, ...]]] = []
+
+    def add(self, entry: Entry) -> Line:
+        """The line that the entry becomes, or the one that is there under its key."""
+        new = entry.new
+        if new.key is not None and new.key in self.known:
+            return self.known[new.key]
+        at, away = micros(entry.said_at), offset(entry.said_at)
+        parent = self._parent(new.parent)
+        session = self._session(new.session, at)
+        speaker = self._speaker(new.speaker, new.role)
+        self.last += 1
+        session.take(self.last, at, entry.words.length)
+        self.latest = session
+        line = Line(
+            *(self.last, session.name, new.role, new.speaker, new.text),
+            *(moment(at, away), parent, json.loads(as_json(new.metadata)), new.key),
+        )
+        self.written.append((line, entry, gist(self.last, at, away, session.number, speaker, entry.words, entry.marks)))
+        self.seqs.add(self.last)
+        if new.key is not None:
+            self.known[new.key] = line
+        return line
+
+    def _parent(self, named: int | str | None) -> int | None:
+        if named is None:
+            return None
+        if isinstance(named, str) and named in self.known:
+            return self.known[named].seq
+        if isinstance(named, int) and named in self.seqs:
+            return named
+        raise BadLine(f"parent {named!r} is no line of this bank; give the seq or the key of a line that is there")
+
+    def _session(self, name: str | None, at: int) -> _Session:
+        if name is None:
+            if self.latest and abs(at - self.latest.last_at) <= SESSION_GAP // timedelta(microseconds=1):
+                return self.latest
+            name = session_name(at, self._like)
+        if name not in self.sessions:
+            self.session_count += 1
+            self.sessions[name] = _Session(name, self.session_count, at, at, self.last + 1, self.last + 1)
+        return self.sessions[name]
+
+    def _like(self, prefix: str) -> set[str]:
+        rows = self.db.execute(
+            "SELECT session_id FROM everthread.session WHERE bank_id = %s AND starts_with(session_id, %s)",
+            (self.bank, prefix),
+        )
+        return {str(name) for (name,) in rows} | {name for name in self.sessions if name.startswith(prefix)}
+
+    def _speaker(self, name: str, role: str) -> int:
+        if (name, role) not in self.speakers:
+            self.speaker_count += 1
+            self.speakers[name, role] = self.speaker_count
+            self.new_speakers.append((self.speaker_count, name, role))
+        return self.speakers[name, role]
+
+    # ------------------------------------------------------------------- sending
+
+    def send(self, model: str) -> None:
+        """Write all that was added, in one round trip after the words' last blocks are known."""
+        if not self.written:
+            return
+        terms = postings.by_term((line.seq, entry.words) for line, entry, _ in self.written)
+        last = records.last_blocks(self.db, self.bank, list(terms))
+        embedded = {line.seq: entry.vectors for line, entry, _ in self.written if entry.vectors is not None}
+        number = records.model(self.db, self.bank, model, embedded, self.models) if embedded else 0
+        with self.db.pipeline():
+            self._send_sessions()
+            self._insert("speaker (bank_id, number, name, role)", ("int", "text", "text"), self.new_speakers)
+            self._send_lines()
+            records.put_words(self.db, self.bank, terms, last)
+            if embedded:
+                records.put_vectors(self.db, self.bank, number, embedded)
+            self._send_counts()
+
+    def _insert(self, table: str, kinds: Sequence[str], rows: Sequence[tuple[Any, ...]], end: str = "") -> None:
+        if rows:
+            records.insert(self.db, self.bank, table, kinds, rows, end)
+
+    def _send_sessions(self) -> None:
+        rows = [session.row() for session in self.sessions.values() if session.lines]
+        self._insert(
+            "session (bank_id, session_id, number, started_at, last_at, first_seq, last_seq, lines, terms)",
+            ("text", "int", *("bigint",) * 6),
+            rows,
+            """ON CONFLICT (bank_id, session_id) DO UPDATE SET started_at = excluded.started_at,
+               last_at = excluded.last_at, last_seq = excluded.last_seq, lines = session.lines + excluded.lines,
+               terms = session.terms + excluded.terms""",
+        )
+
+    def _send_lines(self) -> None:
+        packed = np.array([gist for _, _, gist in self.written], LINE)
+        rows = [
+            (
+                *(line.seq, row["session"].item(), line.parent, row["speaker"].item(), micros(line.said_at)),
+                *(row["offset"].item(), row["length"].item(), row["head_length"].item(), row.tobytes()),
+                *(line.key, as_json(line.metadata), line.text),
+            )
+            for (line, _, _), row in zip(self.written, packed, strict=True)
+        ]
+        self._insert(
+            "line (bank_id, seq, session, parent_seq, speaker, said_at, said_offset, length, head_length, gist, key, "
+            "metadata, text)",
+            ("bigint", "int", "bigint", "int", "bigint", "int", "int", "int", "bytea", "text", "text", "text"),
+            rows,
+        )
+
+    def _send_counts(self) -> None:
+        words = [entry.words for _, entry, _ in self.written]
+        self.db.execute(
+            """UPDATE everthread.bank SET last_seq = %s, lines = lines + %s, terms = terms + %s,
+               head_terms = head_terms + %s, sessions = %s, speakers = %s WHERE bank_id = %s""",
+            (
+                *(self.last, len(words), sum(each.length for each in words), sum(each.head_length for each in words)),
+                *(self.session_count, self.speaker_count, self.bank),
+            ),
+        )
+
+
+_SESSION = "session_id, number, started_at, last_at, first_seq, last_seq"
+
+
+@dataclass(slots=True)
+class _Session:
+    """A session as it is, and what this batch adds to it."""
+
+    name: str
+    number: int
+    started_at: int
+    last_at: int
+    first_seq: int
+    last_seq: int
+    lines: int = 0
+    terms: int = 0
+
+    def take(self, seq: int, at: int, terms: int) -> None:
+        self.started_at, self.last_at = min(self.started_at, at), max(self.last_at, at)
+        self.last_seq = seq
+        self.lines, self.terms = self.lines + 1, self.terms + terms
+
+    def row(self) -> tuple[Any, ...]:
+        return (
+            *(self.name, self.number, self.started_at, self.last_at),
+            *(self.first_seq, self.last_seq, self.lines, self.terms),
+        )

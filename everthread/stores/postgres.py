@@ -1,0 +1,341 @@
+"""PostgresStore: banks in a Postgres database with pgvector, for when one machine is not enough.
+
+What each call means stands in `stores.base.Store`. Vectors lie in half precision: a small bank's are compared one by
+one, a large bank has an HNSW index of its own (Malkov and Yashunin 2016), so that no bank's size slows another's
+questions. Words lie in blocks as in SQLite, counted by the same analyser, so that BM25 is the same.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
+from hashlib import sha256
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from pgvector import HalfVector
+
+from everthread.errors import NotFound
+from everthread.stores.arrays import member
+from everthread.stores.base import LINE, POSTING, Corpus, Entry, Postings, Rows, Scope
+from everthread.stores.erase import ranges
+from everthread.stores.ids import checked
+from everthread.stores.pg import records, removing, schema
+from everthread.stores.pg.filters import clause
+from everthread.stores.pg.server import Connection, Server
+from everthread.stores.pg.writing import Batch
+from everthread.stores.times import micros, moment
+from everthread.types import Line, Receipt, Seqs, Session, Stats, Vector, Vectors, Where, now
+
+Result = TypeVar("Result")
+
+EXACT = 50_000  # vectors of a bank; from here on it gets an HNSW index
+NONE: npt.NDArray[np.void] = np.empty(0, POSTING)
+
+
+class PostgresStore:
+    """Banks in one database. Its tables are made when they are not there."""
+
+    def __init__(self, url: str) -> None:
+        self.server = Server(url)
+        self._ready = False
+
+    def _read(self, bank: str, call: Callable[[Connection], Result]) -> Result:
+        """What the call reads of a bank; made again if the connection breaks."""
+        checked(bank)
+        self._prepare()
+
+        def once() -> Result:
+            with self.server.reading(bank) as db:
+                return call(db)
+
+        return self.server.again(once)
+
+    def _write(self, bank: str, call: Callable[[Connection], Result]) -> Result:
+        """What the call writes into a bank, in one transaction; made again if the connection breaks before its end."""
+        checked(bank)
+        self._prepare()
+
+        def once() -> Result:
+            with self.server.writing(bank) as db:
+                return call(db)
+
+        return self.server.again(once)
+
+    def _prepare(self) -> None:
+        if not self._ready:
+            schema.ready(self.server)
+            self._ready = True
+
+    def banks(self) -> list[str]:
+        self._prepare()
+        with self.server.reading() as db:
+            return [bank for (bank,) in db.execute("SELECT bank_id FROM everthread.bank ORDER BY bank_id")]
+
+    # ------------------------------------------------------------------ writing
+
+    def append(self, bank: str, entries: Sequence[Entry], model: str) -> list[Line]:
+        def write(db: Connection) -> list[Line]:
+            batch = Batch(db, bank, entries, micros(now()))
+            lines = [batch.add(entry) for entry in entries]
+            batch.send(model)
+            return lines
+
+        return self._write(bank, write)
+
+    def put_vectors(self, bank: str, model: str, vectors: Mapping[int, Vectors]) -> None:
+        def write(db: Connection) -> None:
+            *_, models = records.lock(db, bank, micros(now()))
+            rows = db.execute(
+                "SELECT seq FROM everthread.line WHERE bank_id = %s AND seq = ANY(%s) AND retracted_at IS NULL",
+                (bank, sorted(vectors)),
+            )
+            there = {int(seq): vectors[seq] for (seq,) in rows}
+            if there:
+                removing.vectors(db, bank, sorted(there), model)
+                records.put_vectors(db, bank, records.model(db, bank, model, there, models), there)
+
+        self._write(bank, write)
+
+    def drop_vectors(self, bank: str, keep: str) -> int:
+        def write(db: Connection) -> int:
+            gone = db.execute(
+                """DELETE FROM everthread.vector WHERE bank_id = %s AND model IN
+                   (SELECT number FROM everthread.model WHERE bank_id = %s AND name <> %s)""",
+                (bank, bank, keep),
+            ).rowcount
+            db.execute("DELETE FROM everthread.model WHERE bank_id = %s AND name <> %s", (bank, keep))
+            return int(gone)
+
+        return self._write(bank, write)
+
+    def retract(self, bank: str, seq: int, at: datetime) -> Line:
+        def write(db: Connection) -> Line:
+            records.lock(db, bank, micros(at))
+            found = records.lines(db, bank, "line.seq = %s", (seq,))
+            if not found:
+                raise NotFound(f"bank {bank!r} has no line {seq}")
+            if found[0].retracted_at is None:
+                removing.retract(db, bank, seq, micros(at))
+            return records.lines(db, bank, "line.seq = %s", (seq,))[0]
+
+        return self._write(bank, write)
+
+    def forget(self, bank: str, scope: Scope, name: str | int | None, at: datetime) -> Receipt:
+        def write(db: Connection) -> Receipt:
+            seqs = removing.forget(db, bank, scope, name)
+            receipt = Receipt(sha256(bank.encode()).hexdigest(), scope, ranges(seqs), len(seqs), at)
+            db.execute("SELECT set_config('everthread.bank', %s, true)", (receipt.bank,))
+            db.execute(
+                """INSERT INTO everthread.receipt (bank_id, scope, seqs, lines, forgotten_at)
+                   VALUES (%s, %s, %s, %s, %s)""",
+                (receipt.bank, scope, json.dumps(receipt.seqs), receipt.lines, micros(at)),
+            )
+            return receipt
+
+        receipt = self._write(bank, write)
+        removing.vacuum(self.server)
+        return receipt
+
+    def set_buffer(self, bank: str, session: str, spans: Sequence[tuple[int, int]]) -> None:
+        def write(db: Connection) -> None:
+            records.make(db, bank, micros(now()))
+            db.execute(
+                """INSERT INTO everthread.buffer (bank_id, session_id, spans) VALUES (%s, %s, %s)
+                   ON CONFLICT (bank_id, session_id) DO UPDATE SET spans = excluded.spans""",
+                (bank, session, json.dumps(list(spans))),
+            )
+
+        self._write(bank, write)
+
+    # ------------------------------------------------------------------ reading
+
+    def lines(
+        self,
+        bank: str,
+        where: Where | None = None,
+        *,
+        after: int = 0,
+        limit: int | None = None,
+        retracted: bool = False,
+    ) -> Iterator[Line]:
+        condition, values = clause(where, retracted=retracted)
+        left = -1 if limit is None else limit
+        while left:  # in pages, so that no connection is held while the caller works
+            page = min(left, 1000) if left > 0 else 1000
+            found = self._page(bank, f"{condition} AND line.seq > %s", (*values, after), page)
+            yield from found
+            if len(found) < page:
+                return
+            after, left = found[-1].seq, left - len(found) if left > 0 else left
+
+    def _page(self, bank: str, condition: str, values: Sequence[object], page: int) -> list[Line]:
+        return self._read(bank, lambda db: records.lines(db, bank, condition, values, f"LIMIT {page:d}"))
+
+    def get(self, bank: str, seqs: Sequence[int]) -> list[Line]:
+        wanted = ([int(seq) for seq in seqs],)
+        condition = "line.retracted_at IS NULL AND line.seq = ANY(%s)"
+        return self._read(bank, lambda db: records.lines(db, bank, condition, wanted))
+
+    def known(self, bank: str, keys: Sequence[str]) -> dict[str, Line]:
+        if not keys:
+            return {}
+        found = self._read(bank, lambda db: records.lines(db, bank, "line.key = ANY(%s)", (list(keys),)))
+        return {line.key: line for line in found if line.key is not None}
+
+    def sessions(self, bank: str) -> list[Session]:
+        rows = self._read(
+            bank,
+            lambda db: db.execute(
+                """SELECT session_id, started_at, last_at, first_seq, last_seq, lines FROM everthread.session
+                   WHERE bank_id = %s ORDER BY started_at, number""",
+                (bank,),
+            ).fetchall(),
+        )
+        return [
+            Session(name, moment(start), moment(last), first, final, n) for name, start, last, first, final, n in rows
+        ]
+
+    def allowed(self, bank: str, where: Where, as_of: datetime | None) -> Seqs | None:
+        condition, values = clause(where, as_of)
+        if where == Where() and as_of is None:
+            return None
+        row = self._read(
+            bank,
+            lambda db: db.execute(
+                f"SELECT array_agg(line.seq ORDER BY line.seq) {records.FROM} WHERE line.bank_id = %s AND {condition}",
+                (bank, *values),
+                binary=True,
+            ).fetchone(),
+        )
+        return np.array(row[0] if row and row[0] else [], np.int64)
+
+    def nearest(self, bank: str, model: str, query: Vector, k: int, among: Seqs | None) -> Seqs:
+        only, mask = _only(among)
+        rows = self._read(
+            bank,
+            lambda db: db.execute(
+                f"""SELECT seq FROM everthread.vector WHERE bank_id = %s AND model = {_MODEL} {only}
+                    ORDER BY data <#> %s LIMIT %s""",
+                (bank, bank, model, len(query), *mask, HalfVector(query), k),
+                binary=True,
+            ).fetchall(),
+        )
+        return np.unique(np.array(rows, np.int64).reshape(-1))
+
+    def cosines(self, bank: str, model: str, query: Vector, seqs: Seqs) -> npt.NDArray[np.float32]:
+        rows = self._read(
+            bank,
+            lambda db: db.execute(
+                f"""SELECT seq, max(-(data <#> %s))::float4 FROM everthread.vector
+                    WHERE bank_id = %s AND model = {_MODEL} AND seq = ANY(%s) GROUP BY seq""",
+                (HalfVector(query), bank, bank, model, len(query), seqs.tolist()),
+                binary=True,
+            ).fetchall(),
+        )
+        found = np.full(len(seqs), np.nan, np.float32)
+        if rows:
+            ids, values = zip(*rows, strict=True)
+            found[np.searchsorted(seqs, np.array(ids))] = values
+        return found
+
+    def postings(
+        self, bank: str, terms: Sequence[str], rarest: int, most: int, among: Seqs | None = None
+    ) -> dict[str, Postings]:
+        terms = list(dict.fromkeys(terms))
+
+        def read(db: Connection) -> dict[str, Postings]:
+            last = records.last_blocks(db, bank, terms)
+            counts = {term: before + count for term, (_, before, count) in last.items()}
+            chosen = sorted(counts, key=lambda term: (counts[term], terms.index(term)))[:rarest]
+            left, readable = most, []
+            for term in chosen:
+                left -= counts[term]
+                readable += [term] if left >= 0 else []
+            found = records.word_records(db, bank, readable)
+            return {term: _posting(found.get(term), counts[term], among) for term in chosen}
+
+        found = self._read(bank, read)
+        nowhere = [term for term in terms if term not in found or not found[term].df]
+        unknown = {term: Postings(0, NONE) for term in nowhere[:rarest]}
+        return {**unknown, **dict(sorted(found.items(), key=lambda item: item[1].df))}
+
+    def rows(self, bank: str, seqs: Seqs, among: Seqs | None = None) -> Rows:
+        wanted = seqs if among is None else seqs[member(seqs, among)]
+
+        def read(db: Connection) -> Rows:
+            row = db.execute(
+                """SELECT string_agg(gist, ''::bytea ORDER BY seq) FROM everthread.line
+                   WHERE bank_id = %s AND seq = ANY(%s) AND retracted_at IS NULL""",
+                (bank, wanted.tolist()),
+                binary=True,
+            ).fetchone()
+            lines = np.frombuffer((row and row[0]) or b"", LINE)
+            numbers = np.unique(lines["session"]).tolist()
+            if among is None:
+                query = "SELECT number, first_seq, last_seq, terms FROM everthread.session WHERE bank_id = %s"
+                found = db.execute(f"{query} AND number = ANY(%s) ORDER BY number", (bank, numbers)).fetchall()
+            else:
+                only, mask = _only(among)
+                found = db.execute(
+                    f"""SELECT session, min(seq), max(seq), sum(length)::bigint FROM everthread.line
+                        WHERE bank_id = %s AND session = ANY(%s) AND retracted_at IS NULL {only}
+                        GROUP BY session ORDER BY session""",
+                    (bank, numbers, *mask),
+                ).fetchall()
+            return Rows(lines, np.array(found, np.int64).reshape(-1, 4))
+
+        return self._read(bank, read)
+
+    def corpus(self, bank: str, among: Seqs | None = None) -> Corpus:
+        found = self._read(bank, lambda db: records.corpus(db, bank, *_only(among)))
+        if found is None:
+            self._write(bank, lambda db: records.make(db, bank, micros(now())))
+        return found or Corpus(0, 0, 0, 0, 0, ())
+
+    def pending(self, bank: str, model: str, dim: int, limit: int, after: int = 0) -> list[Line]:
+        condition = f"""line.retracted_at IS NULL AND line.seq > %s AND NOT EXISTS (SELECT 1 FROM everthread.vector
+            WHERE vector.bank_id = line.bank_id AND vector.model = {_MODEL} AND vector.seq = line.seq)"""
+        values = (after, bank, model, dim)
+        return self._read(bank, lambda db: records.lines(db, bank, condition, values, f"LIMIT {limit:d}"))
+
+    def buffer(self, bank: str, session: str) -> list[tuple[int, int]]:
+        row = self._read(
+            bank,
+            lambda db: db.execute(
+                "SELECT spans FROM everthread.buffer WHERE bank_id = %s AND session_id = %s", (bank, session)
+            ).fetchone(),
+        )
+        return [(int(first), int(last)) for first, last in json.loads(row[0])] if row else []
+
+    def stats(self, bank: str, model: str) -> Stats:
+        return self._read(bank, lambda db: records.stats(db, bank, model))
+
+    def check(self, bank: str) -> list[str]:
+        return self._read(bank, lambda db: records.contradictions(db, bank))
+
+    def close(self) -> None:
+        self.server.close()
+
+
+_MODEL = "(SELECT number FROM everthread.model WHERE bank_id = %s AND name = %s AND dim = %s)"
+
+
+def _only(among: Seqs | None) -> tuple[str, tuple[object, ...]]:
+    """The condition that a row's seq is among these, by a bit for each seq: 125 KB for a million."""
+    if among is None:
+        return "", ()
+    bits = np.zeros(int(among[-1]) + 1 if len(among) else 1, bool)
+    bits[among] = True
+    mask = np.packbits(bits, bitorder="little").tobytes()
+    return "AND CASE WHEN seq < %s THEN get_bit(%s, seq) = 1 ELSE false END", (len(bits), mask)
+
+
+def _posting(records: npt.NDArray[np.void] | None, df: int, among: Seqs | None) -> Postings:
+    """What is told of a term that stands in df lines; its records, where they were read."""
+    if records is None:
+        return Postings(df, NONE)
+    kept = records if among is None else records[member(records["seq"], among)]
+    return Postings(len(kept), kept)
