@@ -25,6 +25,7 @@ from everthread.prompt.layout import heading, sentence
 from everthread.stores.base import Store
 from everthread.talk import LEGEND, command, counted, talk, turn
 from everthread.transfer import jsonl
+from everthread.transfer import move as moving
 from everthread.transfer.into import strange
 from everthread.types import Context, Hit, Line, NewLine, Role, Where
 
@@ -33,19 +34,22 @@ AS_JSON = "everthread.as_json"  # whether the command was asked for JSON; click 
 SHOWN_BANKS = 20  # that a message lists: enough to find a mistyped name
 
 
+LATE = {"bench": "everthread.bench.commands", "db": "everthread.stores.pg.commands"}
+
+
 class Group(click.Group):
     """Turns what goes wrong into one line on standard error and an exit status, never a traceback. A command that was
     asked for JSON prints {"error": …} as well.
 
-    `bench` is imported when it is called, for the others are done sooner without it.
+    The groups of commands in LATE are imported when they are called, for the others are done sooner without them.
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted([*super().list_commands(ctx), "bench"])
+        return sorted([*super().list_commands(ctx), *LATE])
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name == "bench":
-            return import_module("everthread.bench.commands").bench  # type: ignore[no-any-return]
+        if name in LATE:
+            return getattr(import_module(LATE[name]), name)  # type: ignore[no-any-return]
         return super().get_command(ctx, name)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -146,7 +150,8 @@ def kept(ctx: click.Context, /, bank: str, make: bool = False) -> Iterator[Store
     """The store of a bank. A bank that is only read must be there, so that a mistyped name is not a new bank."""
     store = opening.store(ctx.obj["store"], make)
     try:
-        if not make and bank not in (there := store.banks()):
+        if not make and not store.has(bank):
+            there = store.banks()
             more = " …" if len(there) > SHOWN_BANKS else ""
             known = f"there are {', '.join(there[:SHOWN_BANKS])}{more}" if there else "there are none yet"
             raise NotFound(f"there is no bank {bank!r}; {known}")
@@ -490,6 +495,38 @@ def reindex(ctx: click.Context, /, bank: str, as_json: bool) -> None:
     show_json(result) if as_json else click.echo(
         f"{counted(done, 'line')} of {bank} {'was' if done == 1 else 'were'} embedded by {result['embedder']}"
     )
+
+
+@main.command()
+@click.argument("source", metavar="SRC")
+@click.argument("target", metavar="DST")
+@click.option("--bank", "-b", multiple=True, help="Only this bank. May be given again.")
+@json_option
+@click.pass_context
+def move(ctx: click.Context, /, source: str, target: str, bank: tuple[str, ...], as_json: bool) -> None:
+    """Copy banks from one store to another, each a folder or a postgresql:// URL, and compare them.
+
+    May be stopped and started again. The source stays as it is.
+    """
+    here, there = opening.store(source, make=False), opening.store(target)
+    moved: list[tuple[str, int, str]] = []
+    for name in bank or here.banks():
+        if not here.has(name):
+            raise NotFound(f"there is no bank {name!r} in {source}")
+        old, new = (Memory.open(name, store=store, embedder=ctx.obj["embedder"]) for store in (here, there))
+        total = old.stats().lines + old.stats().retracted
+        with click.progressbar(length=total, label=f"move {name}", file=sys.stderr) as bar:
+            lines, digest = moving.move(old, new, bar.update)
+        moved.append((name, lines, digest))
+    here.close()
+    there.close()
+    if as_json:
+        show_json(moved)
+    else:
+        for each in moved:
+            click.echo(
+                f"{each['bank']}: {counted(int(each['lines']), 'line')}, the same in both ({each['sha256'][:12]})"
+            )
 
 
 @main.command()

@@ -165,6 +165,19 @@ class Memory:
             for i, line in enumerate(lines)
         ]
 
+    def restore(self, lines: Sequence[Line]) -> None:
+        """Write lines of another store under their own numbers, which must be greater than the bank's last. Retracted
+        ones come back as if they weren't: `retract` them. Raises BadLine and StoreUnavailable."""
+        new = [
+            NewLine(
+                *(line.text, line.speaker, line.role, line.said_at, line.session),
+                *(line.metadata, line.parent, line.key),
+            )
+            for line in lines
+        ]
+        entries = [replace(entry, seq=line.seq) for entry, line in zip(self._entries(new), lines, strict=True)]
+        self.store.append(self.bank, entries, self.embedder.name)
+
     def _embed(self, texts: Sequence[str]) -> list[Vectors] | None:
         """The vectors of each text's pieces, or None when the embedder is down: the lines are kept without."""
         parts = [pieces(text) for text in texts]

@@ -24,17 +24,31 @@ RECIPES = {recipe.name: recipe for recipe in (DEFAULT,)}
 
 
 def store(given: Store | str | Path | None = None, make: bool = True) -> Store:
-    """A store as it is, or the folder of one; without either, the configured one. A folder that isn't there is made, or
-    is NotFound."""
+    """A store as it is, the folder of one, or the URL of a Postgres database; without any, the configured one.
+
+    A folder that isn't there is made, or is NotFound.
+    """
     if given is None:
         given = config.load().store
     if isinstance(given, str | Path):
+        if str(given).startswith(("postgresql://", "postgres://")):
+            return _postgres(str(given))
         if "://" in str(given):
-            raise ConfigError(f"store {str(given)!r} is a URL of an unknown kind; give the path of a folder")
+            raise ConfigError(
+                f"store {str(given)!r} is a URL of an unknown kind; give the path of a folder, or postgresql://user@host/db"
+            )
         if not make and not Path(given).expanduser().exists():
             raise NotFound(f"there are no banks yet: there is no folder {given}; begin with: everthread chat")
         return SQLiteStore(given)
     return given
+
+
+def _postgres(url: str) -> Store:
+    try:
+        from everthread.stores.postgres import PostgresStore
+    except ImportError as error:
+        raise ConfigError(f"Postgres needs an extra: pip install 'everthread[postgres]' ({error})") from error
+    return PostgresStore(url)
 
 
 def embedder(given: Embedder | str | None = None) -> Embedder:

@@ -55,13 +55,17 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A line ready to be written: cleaned, analysed, embedded. vectors is None when no embedder answered."""
+    """A line ready to be written: cleaned, analysed, embedded. vectors is None when no embedder answered.
+
+    A line that comes from another store keeps its number: seq, which must be greater than the bank's last.
+    """
 
     new: NewLine
     said_at: datetime
     words: Words
     marks: int  # bits; see observe.units
     vectors: Vectors | None  # (pieces, D)
+    seq: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +135,9 @@ class Store(Protocol):
 
     def banks(self) -> list[str]:
         """The ids of all banks, sorted."""
+
+    def has(self, bank: str) -> bool:
+        """Whether there is such a bank; it is not made."""
 
     def append(self, bank: str, entries: Sequence[Entry], model: str) -> list[Line]:
         """Number and keep the lines, in one transaction. An entry whose key is known already returns that line."""

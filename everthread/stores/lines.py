@@ -7,11 +7,21 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from everthread.stores.base import Words
+from everthread.errors import BadLine
+from everthread.stores.base import Entry, Words
 from everthread.stores.times import moment
 from everthread.types import Line
 
 SESSION_GAP = timedelta(hours=1)  # a line without a session, said longer than this after the last one, begins a new one
+
+
+def next_seq(entry: Entry, last: int) -> int:
+    """The number of a line to be written behind the bank's last. BadLine for one of its own that is no greater."""
+    if entry.seq is None:
+        return last + 1
+    if entry.seq <= last:
+        raise BadLine(f"line {entry.seq} can't be written behind line {last}; lines come in the order of their numbers")
+    return entry.seq
 
 
 def session_name(at: int, like: Callable[[str], set[str]]) -> str:

@@ -8,6 +8,8 @@ questions. Words lie in blocks as in SQLite, counted by the same analyser, so th
 from __future__ import annotations
 
 import json
+import logging
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from hashlib import sha256
@@ -17,21 +19,22 @@ import numpy as np
 import numpy.typing as npt
 from pgvector import HalfVector
 
-from everthread.errors import NotFound
+from everthread.errors import EverthreadError, NotFound
 from everthread.stores.arrays import member
 from everthread.stores.base import LINE, POSTING, Corpus, Entry, Postings, Rows, Scope
 from everthread.stores.erase import ranges
 from everthread.stores.ids import checked
-from everthread.stores.pg import records, removing, schema
+from everthread.stores.pg import nearest, records, removing, schema
 from everthread.stores.pg.filters import clause
+from everthread.stores.pg.records import Model
 from everthread.stores.pg.server import Connection, Server
 from everthread.stores.pg.writing import Batch
 from everthread.stores.times import micros, moment
 from everthread.types import Line, Receipt, Seqs, Session, Stats, Vector, Vectors, Where, now
 
+log = logging.getLogger("everthread")
 Result = TypeVar("Result")
 
-EXACT = 50_000  # vectors of a bank; from here on it gets an HNSW index
 NONE: npt.NDArray[np.void] = np.empty(0, POSTING)
 
 
@@ -41,6 +44,7 @@ class PostgresStore:
     def __init__(self, url: str) -> None:
         self.server = Server(url)
         self._ready = False
+        self._indexed: set[tuple[str, int]] = set()  # banks and models that this process has had an index made for
 
     def _read(self, bank: str, call: Callable[[Connection], Result]) -> Result:
         """What the call reads of a bank; made again if the connection breaks."""
@@ -74,30 +78,49 @@ class PostgresStore:
         with self.server.reading() as db:
             return [bank for (bank,) in db.execute("SELECT bank_id FROM everthread.bank ORDER BY bank_id")]
 
+    def has(self, bank: str) -> bool:
+        query = "SELECT 1 FROM everthread.bank WHERE bank_id = %s"
+        return self._read(bank, lambda db: db.execute(query, (bank,)).fetchone()) is not None
+
     # ------------------------------------------------------------------ writing
 
     def append(self, bank: str, entries: Sequence[Entry], model: str) -> list[Line]:
-        def write(db: Connection) -> list[Line]:
+        def write(db: Connection) -> tuple[list[Line], Model | None]:
             batch = Batch(db, bank, entries, micros(now()))
             lines = [batch.add(entry) for entry in entries]
-            batch.send(model)
-            return lines
+            return lines, batch.send(model)
 
-        return self._write(bank, write)
+        lines, grown = self._write(bank, write)
+        self._grown(bank, grown)
+        return lines
 
     def put_vectors(self, bank: str, model: str, vectors: Mapping[int, Vectors]) -> None:
-        def write(db: Connection) -> None:
+        def write(db: Connection) -> Model | None:
             *_, models = records.lock(db, bank, micros(now()))
             rows = db.execute(
                 "SELECT seq FROM everthread.line WHERE bank_id = %s AND seq = ANY(%s) AND retracted_at IS NULL",
                 (bank, sorted(vectors)),
             )
             there = {int(seq): vectors[seq] for (seq,) in rows}
-            if there:
-                removing.vectors(db, bank, sorted(there), model)
-                records.put_vectors(db, bank, records.model(db, bank, model, there, models), there)
+            if not there:
+                return None
+            removing.vectors(db, bank, sorted(there), model)
+            return records.put_vectors(db, bank, records.model(db, bank, model, there, models), there)
 
-        self._write(bank, write)
+        self._grown(bank, self._write(bank, write))
+
+    def _grown(self, bank: str, model: Model | None) -> None:
+        """Have an index made for a bank that has become large, in a thread, for that takes a while; once a process."""
+        if model is None or model.lines < nearest.EXACT or (bank, model.number) in self._indexed:
+            return
+        self._indexed.add((bank, model.number))
+        threading.Thread(target=self._index, args=(bank, model.number, model.dim), daemon=True).start()
+
+    def _index(self, bank: str, model: int, dim: int) -> None:
+        try:
+            nearest.index(self.server, bank, model, dim)
+        except EverthreadError as error:  # its questions are answered all the same, only slower
+            log.warning("bank %r has grown large and got no index: %s", bank, error)
 
     def drop_vectors(self, bank: str, keep: str) -> int:
         def write(db: Connection) -> int:
@@ -213,17 +236,7 @@ class PostgresStore:
         return np.array(row[0] if row and row[0] else [], np.int64)
 
     def nearest(self, bank: str, model: str, query: Vector, k: int, among: Seqs | None) -> Seqs:
-        only, mask = _only(among)
-        rows = self._read(
-            bank,
-            lambda db: db.execute(
-                f"""SELECT seq FROM everthread.vector WHERE bank_id = %s AND model = {_MODEL} {only}
-                    ORDER BY data <#> %s LIMIT %s""",
-                (bank, bank, model, len(query), *mask, HalfVector(query), k),
-                binary=True,
-            ).fetchall(),
-        )
-        return np.unique(np.array(rows, np.int64).reshape(-1))
+        return self._read(bank, lambda db: nearest.nearest(db, bank, model, query, k, *_only(among)))
 
     def cosines(self, bank: str, model: str, query: Vector, seqs: Seqs) -> npt.NDArray[np.float32]:
         rows = self._read(

@@ -41,10 +41,11 @@ def session_for(db: sqlite3.Connection, at: int) -> str:
     return session_name(at, like)
 
 
-def parent(db: sqlite3.Connection, named: int | str | None) -> int | None:
-    """The seq of the line named by its seq or its key. BadLine if there is none."""
-    if named is None:
-        return None
+def parent(db: sqlite3.Connection, named: int | str | None, moved: bool) -> int | None:
+    """The seq of the line named by its seq or its key. BadLine if there is none; but what a line moved from another
+    store answers may have been forgotten."""
+    if named is None or (moved and isinstance(named, int)):
+        return named
     column = "key" if isinstance(named, str) else "seq"
     found = db.execute(f"SELECT seq FROM line WHERE {column} = ?", (named,)).fetchone()
     if found is None:

@@ -23,7 +23,7 @@ from everthread.stores.arrays import member, places
 from everthread.stores.base import LINE, Corpus, Entry, Postings, Rows, Scope
 from everthread.stores.files import SUFFIX, UNERASED, BankFile, bank_id, explained, file_name
 from everthread.stores.filters import as_json, choice, clause
-from everthread.stores.lines import gist
+from everthread.stores.lines import gist, next_seq
 from everthread.stores.lines import line as _line
 from everthread.stores.pictures import Pictures
 from everthread.stores.times import micros, moment, offset
@@ -69,6 +69,9 @@ class SQLiteStore:
     def banks(self) -> list[str]:
         return sorted(bank for path in self.folder.glob(f"*{SUFFIX}") if (bank := bank_id(path.name)) is not None)
 
+    def has(self, bank: str) -> bool:
+        return (self.folder / file_name(bank)).exists()
+
     def _bank(self, bank: str) -> _Bank:
         with self._lock:
             found = self._open.get(bank)
@@ -96,7 +99,7 @@ class SQLiteStore:
                 if key is not None and key in known:
                     result.append(known[key])
                     continue
-                last += 1
+                last = next_seq(entry, last)
                 packed.append(self._insert(db, last, entry))
                 written.append((last, entry))
                 result.append(last)
@@ -112,7 +115,7 @@ class SQLiteStore:
         """Write the rows of one line; what is packed of it."""
         new = entry.new
         at = micros(entry.said_at)
-        parent = records.parent(db, new.parent)
+        parent = records.parent(db, new.parent, moved=entry.seq is not None)
         session = new.session if new.session is not None else records.session_for(db, at)
         words = entry.words
         number = db.execute(

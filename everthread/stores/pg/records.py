@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -152,31 +153,42 @@ def word_records(db: Connection, bank: str, terms: Sequence[str]) -> dict[str, A
 # ----------------------------------------------------------------------- vectors
 
 
-def model(db: Connection, bank: str, name: str, vectors: Mapping[int, Vectors], count: int) -> int:
-    """The number of a model in this bank, given now if it is new; `count` models have been numbered."""
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A model of which a bank has vectors: its number in the bank, and how many lines have one."""
+
+    number: int
+    dim: int
+    lines: int
+
+
+def model(db: Connection, bank: str, name: str, vectors: Mapping[int, Vectors], count: int) -> Model:
+    """The model of these vectors, numbered now if it is new to the bank; `count` models have been numbered."""
     dim = next(iter(vectors.values())).shape[1]
     row = db.execute(
-        "SELECT number FROM everthread.model WHERE bank_id = %s AND name = %s AND dim = %s", (bank, name, dim)
+        "SELECT number, dim, lines FROM everthread.model WHERE bank_id = %s AND name = %s AND dim = %s",
+        (bank, name, dim),
     ).fetchone()
-    if row is None:
-        db.execute("UPDATE everthread.bank SET models = models + 1 WHERE bank_id = %s", (bank,))
-        db.execute(
-            "INSERT INTO everthread.model (bank_id, number, name, dim) VALUES (%s, %s, %s, %s)",
-            (bank, count + 1, name, dim),
-        )
-        return count + 1
-    return int(row[0])
+    if row is not None:
+        return Model(*row)
+    db.execute("UPDATE everthread.bank SET models = models + 1 WHERE bank_id = %s", (bank,))
+    insert(db, bank, "model (bank_id, number, name, dim)", ("int", "text", "int"), [(count + 1, name, dim)])
+    return Model(count + 1, dim, 0)
 
 
-def put_vectors(db: Connection, bank: str, model: int, vectors: Mapping[int, Vectors]) -> None:
-    """Keep the vectors of lines that have none of this model."""
+def put_vectors(db: Connection, bank: str, model: Model, vectors: Mapping[int, Vectors]) -> Model:
+    """Keep the vectors of lines that have none of this model; the model as it is then."""
     rows = [
-        (model, seq, ordinal, HalfVector(row)) for seq in sorted(vectors) for ordinal, row in enumerate(vectors[seq])
+        (model.number, seq, ordinal, HalfVector(row))
+        for seq in sorted(vectors)
+        for ordinal, row in enumerate(vectors[seq])
     ]
     insert(db, bank, "vector (bank_id, model, seq, ordinal, data)", ("int", "bigint", "int", "halfvec"), rows)
     db.execute(
-        "UPDATE everthread.model SET lines = lines + %s WHERE bank_id = %s AND number = %s", (len(vectors), bank, model)
+        "UPDATE everthread.model SET lines = lines + %s WHERE bank_id = %s AND number = %s",
+        (len(vectors), bank, model.number),
     )
+    return replace(model, lines=model.lines + len(vectors))
 
 
 # -------------------------------------------------------------------- the whole bank

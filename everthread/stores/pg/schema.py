@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from psycopg import sql
+
 from everthread.errors import BankTooNew, StoreUnavailable
 from everthread.stores.pg.server import Connection, Server
 
@@ -86,6 +88,15 @@ MIGRATIONS = (_FIRST,)
 VERSION = len(MIGRATIONS)
 TABLES = ("bank", "session", "buffer", "speaker", "line", "unit", "model", "vector", "posting", "receipt")
 
+# Citus: the shards of one bank's rows of every table lie together (docs/scale.md).
+DISTRIBUTED = (
+    "SELECT create_distributed_table('everthread.bank', 'bank_id')",
+    *(
+        f"SELECT create_distributed_table('everthread.{table}', 'bank_id', colocate_with => 'everthread.bank')"
+        for table in TABLES[1:]
+    ),
+)
+
 
 def ready(server: Server) -> None:
     """See that the tables are there and of this version; make them where there are none.
@@ -143,3 +154,38 @@ def _extend(server: Server, db: Connection) -> None:
 def _one(db: Connection, query: str) -> Any:
     row = db.execute(query).fetchone()
     return row[0] if row else None
+
+
+_ONE_BANK = "bank_id = current_setting('everthread.bank', true)"
+
+
+def secure(server: Server, role: str) -> None:
+    """Let a role read and write the rows of one bank at a time: of that which the setting everthread.bank names.
+
+    Every transaction of the store sets it, so that even a wrong query sees no other bank. The tables' owner sees all.
+    """
+    name = sql.Identifier(role)
+    with server.alone() as db, db.transaction():
+        db.execute(sql.SQL("GRANT USAGE ON SCHEMA everthread TO {}").format(name))
+        db.execute(sql.SQL("GRANT SELECT ON everthread.migration TO {}").format(name))
+        for table in TABLES:
+            at = sql.Identifier("everthread", table)
+            db.execute(sql.SQL("ALTER TABLE {} ENABLE ROW LEVEL SECURITY").format(at))
+            db.execute(sql.SQL("DROP POLICY IF EXISTS one_bank ON {}").format(at))
+            db.execute(
+                sql.SQL(
+                    "CREATE POLICY one_bank ON {} USING (bank_id = current_setting('everthread.bank', true))"
+                ).format(at)
+            )
+            db.execute(sql.SQL("GRANT SELECT, INSERT, UPDATE, DELETE ON {} TO {}").format(at, name))
+
+
+def distribute(server: Server) -> list[str]:
+    """Spread the tables over the machines of a Citus cluster; the statements that did it. StoreUnavailable without
+    Citus."""
+    with server.alone() as db:
+        if not _one(db, "SELECT count(*) FROM pg_extension WHERE extname = 'citus'"):
+            raise StoreUnavailable(f"{server.shown} has no Citus; make it there with: CREATE EXTENSION citus")
+        for statement in DISTRIBUTED:
+            db.execute(statement)
+    return list(DISTRIBUTED)

@@ -14,9 +14,10 @@ from everthread.errors import BadLine
 from everthread.stores import postings
 from everthread.stores.base import LINE, Entry
 from everthread.stores.filters import as_json
-from everthread.stores.lines import SESSION_GAP, gist, session_name
+from everthread.stores.lines import SESSION_GAP, gist, next_seq, session_name
 from everthread.stores.lines import line as line_of
 from everthread.stores.pg import records
+from everthread.stores.pg.records import Model
 from everthread.stores.pg.server import Connection
 from everthread.stores.times import micros, moment, offset
 from everthread.types import Line
@@ -68,10 +69,11 @@ class Batch:
         if new.key is not None and new.key in self.known:
             return self.known[new.key]
         at, away = micros(entry.said_at), offset(entry.said_at)
-        parent = self._parent(new.parent)
-        session = self._session(new.session, at)
+        parent = self._parent(new.parent, moved=entry.seq is not None)
+        seq = next_seq(entry, self.last)
+        session = self._session(new.session, at, seq)
         speaker = self._speaker(new.speaker, new.role)
-        self.last += 1
+        self.last = seq
         session.take(self.last, at, entry.words.length)
         self.latest = session
         line = Line(
@@ -84,23 +86,25 @@ class Batch:
             self.known[new.key] = line
         return line
 
-    def _parent(self, named: int | str | None) -> int | None:
+    def _parent(self, named: int | str | None, moved: bool) -> int | None:
+        """The seq of the line that is answered. What a line moved from another store answers may be forgotten."""
         if named is None:
             return None
         if isinstance(named, str) and named in self.known:
             return self.known[named].seq
-        if isinstance(named, int) and named in self.seqs:
+        if isinstance(named, int) and (moved or named in self.seqs):
             return named
         raise BadLine(f"parent {named!r} is no line of this bank; give the seq or the key of a line that is there")
 
-    def _session(self, name: str | None, at: int) -> _Session:
+    def _session(self, name: str | None, at: int, first: int) -> _Session:
+        """The session of this name, or the one that a line said now joins; a new one begins with the line `first`."""
         if name is None:
             if self.latest and abs(at - self.latest.last_at) <= SESSION_GAP // timedelta(microseconds=1):
                 return self.latest
             name = session_name(at, self._like)
         if name not in self.sessions:
             self.session_count += 1
-            self.sessions[name] = _Session(name, self.session_count, at, at, self.last + 1, self.last + 1)
+            self.sessions[name] = _Session(name, self.session_count, at, at, first, first)
         return self.sessions[name]
 
     def _like(self, prefix: str) -> set[str]:
@@ -119,22 +123,24 @@ class Batch:
 
     # ------------------------------------------------------------------- sending
 
-    def send(self, model: str) -> None:
-        """Write all that was added, in one round trip after the words' last blocks are known."""
+    def send(self, model: str) -> Model | None:
+        """Write all that was added, in one round trip after the words' last blocks are known. The model, if it has
+        vectors of these lines."""
         if not self.written:
-            return
+            return None
         terms = postings.by_term((line.seq, entry.words) for line, entry, _ in self.written)
         last = records.last_blocks(self.db, self.bank, list(terms))
         embedded = {line.seq: entry.vectors for line, entry, _ in self.written if entry.vectors is not None}
-        number = records.model(self.db, self.bank, model, embedded, self.models) if embedded else 0
+        known = records.model(self.db, self.bank, model, embedded, self.models) if embedded else None
         with self.db.pipeline():
             self._send_sessions()
             self._insert("speaker (bank_id, number, name, role)", ("int", "text", "text"), self.new_speakers)
             self._send_lines()
             records.put_words(self.db, self.bank, terms, last)
-            if embedded:
-                records.put_vectors(self.db, self.bank, number, embedded)
+            if known is not None:
+                known = records.put_vectors(self.db, self.bank, known, embedded)
             self._send_counts()
+        return known
 
     def _insert(self, table: str, kinds: Sequence[str], rows: Sequence[tuple[Any, ...]], end: str = "") -> None:
         if rows:

@@ -1,0 +1,77 @@
+"""`everthread db …`: the tables of a Postgres store on the command line."""
+
+from __future__ import annotations
+
+import click
+
+from everthread import open as opening
+from everthread.cli import json_option, show_json
+from everthread.errors import ConfigError, StoreUnavailable
+from everthread.stores.pg import schema
+from everthread.stores.pg.server import Server
+
+
+@click.group()
+def db() -> None:
+    """Set up and check a Postgres database. URL is postgresql://user@host/database."""
+
+
+@db.command()
+@click.argument("url")
+@click.option("--role", help="Give this role the right to read and write, one bank at a time (row-level security).")
+@click.option("--distribute", is_flag=True, help="Spread the tables over machines by bank, with Citus.")
+@json_option
+def init(url: str, role: str | None, distribute: bool, as_json: bool) -> None:
+    """Make the extension and the tables; those that are there stay."""
+    server = _server(url)
+    done = {"url": server.shown, "migrations": schema.init(server), "statements": []}
+    if role is not None:
+        schema.secure(server, role)
+        done["role"] = role
+    if distribute:
+        done["statements"] = schema.distribute(server)
+    text = f"{server.shown}: schema {schema.VERSION}, {done['migrations']} migrations applied"
+    _show(done, as_json, "\n".join([text, *(schema.DISTRIBUTED if distribute else ())]))
+
+
+@db.command()
+@click.argument("url")
+@json_option
+def migrate(url: str, as_json: bool) -> None:
+    """Bring the tables up to date."""
+    server = _server(url)
+    with server.alone() as connection:
+        if schema.version(connection) == 0:
+            raise StoreUnavailable(
+                f"{server.shown} has no tables yet; make them with: everthread db init {server.shown}"
+            )
+    applied = schema.init(server)
+    _show({"url": server.shown, "migrations": applied}, as_json, f"{server.shown}: {applied} migrations applied")
+
+
+@db.command()
+@click.argument("url")
+@json_option
+def check(url: str, as_json: bool) -> None:
+    """See that the server answers, has pgvector and the tables, and that every bank is sound."""
+    server = _server(url)
+    store = opening.store(url)
+    found = {bank: store.check(bank) for bank in store.banks()}
+    store.close()
+    wrong = [f"{bank}: {each}" for bank, faults in found.items() for each in faults]
+    _show(
+        {"banks": len(found), "wrong": wrong},
+        as_json,
+        "\n".join([f"{len(found)} banks are sound", *wrong][bool(wrong) :]),
+    )
+    click.get_current_context().exit(1 if wrong else 0)
+
+
+def _server(url: str) -> Server:
+    if not url.startswith(("postgresql://", "postgres://")):
+        raise ConfigError(f"{url!r} is no Postgres URL; write postgresql://user@host/database")
+    return Server(url)
+
+
+def _show(value: object, as_json: bool, text: str) -> None:
+    show_json(value) if as_json else click.echo(text)
