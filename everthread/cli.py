@@ -521,12 +521,10 @@ def move(ctx: click.Context, /, source: str, target: str, bank: tuple[str, ...],
     here.close()
     there.close()
     if as_json:
-        show_json(moved)
+        show_json([{"bank": name, "lines": lines, "sha256": digest} for name, lines, digest in moved])
     else:
-        for each in moved:
-            click.echo(
-                f"{each['bank']}: {counted(int(each['lines']), 'line')}, the same in both ({each['sha256'][:12]})"
-            )
+        for name, lines, digest in moved:
+            click.echo(f"{name}: {counted(lines, 'line')}, the same in both ({digest[:12]})")
 
 
 @main.command()

@@ -42,9 +42,7 @@ def migrate(url: str, as_json: bool) -> None:
     server = _server(url)
     with server.alone() as connection:
         if schema.version(connection) == 0:
-            raise StoreUnavailable(
-                f"{server.shown} has no tables yet; make them with: everthread db init {server.shown}"
-            )
+            raise StoreUnavailable(f"{server.shown} has no tables yet; make them with: everthread db init URL")
     applied = schema.init(server)
     _show({"url": server.shown, "migrations": applied}, as_json, f"{server.shown}: {applied} migrations applied")
 
@@ -59,11 +57,8 @@ def check(url: str, as_json: bool) -> None:
     found = {bank: store.check(bank) for bank in store.banks()}
     store.close()
     wrong = [f"{bank}: {each}" for bank, faults in found.items() for each in faults]
-    _show(
-        {"banks": len(found), "wrong": wrong},
-        as_json,
-        "\n".join([f"{len(found)} banks are sound", *wrong][bool(wrong) :]),
-    )
+    text = "\n".join(wrong) or f"{server.shown}: {counted(len(found), 'bank')}, all sound"
+    _show({"banks": len(found), "wrong": wrong}, as_json, text)
     click.get_current_context().exit(1 if wrong else 0)
 
 

@@ -172,11 +172,7 @@ def secure(server: Server, role: str) -> None:
             at = sql.Identifier("everthread", table)
             db.execute(sql.SQL("ALTER TABLE {} ENABLE ROW LEVEL SECURITY").format(at))
             db.execute(sql.SQL("DROP POLICY IF EXISTS one_bank ON {}").format(at))
-            db.execute(
-                sql.SQL(
-                    "CREATE POLICY one_bank ON {} USING (bank_id = current_setting('everthread.bank', true))"
-                ).format(at)
-            )
+            db.execute(sql.SQL("CREATE POLICY one_bank ON {} USING ({})").format(at, sql.SQL(_ONE_BANK)))
             db.execute(sql.SQL("GRANT SELECT, INSERT, UPDATE, DELETE ON {} TO {}").format(at, name))
 
 
