@@ -9,6 +9,7 @@ from everthread.cli import json_option, show_json
 from everthread.errors import ConfigError, StoreUnavailable
 from everthread.stores.pg import schema
 from everthread.stores.pg.server import Server
+from everthread.talk import counted
 
 
 @click.group()
