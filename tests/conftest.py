@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hardship import postgres
 
 from everthread import Memory
 from everthread.models.fakes import HashEmbedder
@@ -23,3 +24,16 @@ def _nothing_of_the_user(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pyte
 def memory(tmp_path: Path) -> Iterator[Memory]:
     with Memory.open("alice", store=tmp_path, embedder=HashEmbedder(512)) as opened:
         yield opened
+
+
+@pytest.fixture(scope="session")
+def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The URL of a running Postgres server with pgvector."""
+    return postgres.started(tmp_path_factory.mktemp("postgres") / "data")
+
+
+@pytest.fixture(scope="module")
+def database(postgres_server: str) -> Iterator[str]:
+    """The URL of an empty database."""
+    with postgres.database(postgres_server) as url:
+        yield url

@@ -1,0 +1,158 @@
+"""The two stores say the same: whatever is done to both, the same lines, counts and hits come back."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta, timezone
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from everthread import Hit, Memory, NewLine, Where
+from everthread.bench import synthetic
+from everthread.bench.speed import BulkEmbedder
+from everthread.errors import BadLine, EverthreadError, NotFound
+from everthread.models.fakes import HashEmbedder
+from everthread.stores.postgres import PostgresStore
+from everthread.stores.sqlite import SQLiteStore
+
+BEGUN = datetime(2024, 5, 6, 20, tzinfo=timezone(timedelta(hours=2)))
+WORDS = "fern garden the lighthouse ferry yesterday we 蕨类植物 May kite? running Ann's bread-knife".split()
+NAMES = count()
+
+
+@pytest.fixture(scope="module")
+def store(database: str) -> Iterator[PostgresStore]:
+    made = PostgresStore(database)
+    yield made
+    made.close()
+
+
+@st.composite
+def lines(draw: st.DrawFn) -> NewLine:
+    return NewLine(
+        text=" ".join(draw(st.lists(st.sampled_from(WORDS), min_size=1, max_size=8))),
+        speaker=draw(st.sampled_from(["Ann", "Bob"])),
+        role=draw(st.sampled_from(["user", "assistant"])),
+        said_at=BEGUN + timedelta(minutes=draw(st.integers(0, 300))),
+        session=draw(st.sampled_from([None, None, "a", "b"])),
+        metadata=draw(st.sampled_from([{}, {}, {"n": 1}, {"n": 1.0, "deep": {"b": [1], "a": "ü\\"}}])),
+        parent=draw(st.sampled_from([None, None, None, 1, 2, "k1"])),
+        key=draw(st.sampled_from([None, None, "k1", "k2", "k3"])),
+    )
+
+
+STEPS = st.one_of(
+    st.tuples(st.just("observe"), st.lists(lines(), min_size=1, max_size=6)),
+    st.tuples(st.just("retract"), st.integers(1, 12)),
+    st.tuples(
+        st.just("forget"),
+        st.sampled_from([{"seq": 1}, {"seq": 3}, {"session": "a"}, {"speaker": "Bob"}, {"everything": True}]),
+    ),
+)
+WHERES = (
+    None,
+    Where(speaker="Ann"),
+    Where(session=("a", "b"), role="user"),
+    Where(metadata={"n": 1}),
+    Where(metadata={"n": 1.0, "deep": {"a": "ü\\", "b": [1]}}),
+    Where(since=BEGUN + timedelta(minutes=60), until=BEGUN + timedelta(minutes=200)),
+    Where(kind="summary"),
+)
+
+
+def done(memory: Memory, what: str, value: Any) -> object:
+    """What came of a step: the lines or the receipt, or the kind of the error."""
+    try:
+        if what == "observe":
+            return memory.observe_many(value)
+        if what == "retract":
+            return replace(memory.retract(value), retracted_at=None)
+        return replace(memory.forget(**value), forgotten_at=BEGUN)
+    except (BadLine, NotFound) as error:
+        return type(error)
+
+
+def known(memory: Memory) -> object:
+    """All that a bank says of itself."""
+    stats = replace(memory.stats(), bytes=0)
+    every = [replace(line, retracted_at=None) for line in memory.lines(retracted=True)]
+    return stats, memory.sessions(), every, list(memory.lines()), memory.store.check(memory.bank)
+
+
+def shown(hits: list[Hit]) -> list[tuple[object, ...]]:
+    return [
+        (
+            hit.line,
+            hit.passage,
+            *(pytest.approx(n, abs=2e-3) for n in (hit.score, hit.relevance, *hit.signals.values())),
+        )
+        for hit in hits
+    ]
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    steps=st.lists(STEPS, min_size=1, max_size=6),
+    query=st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map(" ".join),
+    where=st.sampled_from(WHERES),
+    as_of=st.sampled_from([None, BEGUN + timedelta(minutes=100)]),
+)
+def test_whatever_is_done_to_both_they_say_the_same(
+    store: PostgresStore, steps: list[tuple[str, Any]], query: str, where: Where | None, as_of: datetime | None
+) -> None:
+    bank, embedder = f"bank {next(NAMES)}", HashEmbedder()
+    with tempfile.TemporaryDirectory() as folder:
+        file = SQLiteStore(folder)
+        one, other = (Memory.open(bank, store=each, embedder=embedder, recipe="default") for each in (file, store))
+        for what, value in steps:
+            assert done(one, what, value) == done(other, what, value)
+        assert known(one) == known(other)
+        found, wanted = (memory.recall(query, 20, where=where, as_of=as_of) for memory in (other, one))
+        ours = {hit.line.seq: hit for hit in found}
+        assert shown([ours[hit.line.seq] for hit in wanted]) == shown(wanted)
+        assert len(found) == len(wanted)
+        texts = [memory.context(query, 60, where=where, as_of=as_of, session="a").tokens for memory in (one, other)]
+        assert texts[0] == texts[1]
+        file.close()
+
+
+def test_in_a_bank_too_large_to_be_scored_whole_the_hits_are_nearly_the_same(
+    store: PostgresStore, tmp_path: Path
+) -> None:
+    """SQLite chooses its candidates by one-bit codes, Postgres by the vectors themselves."""
+    embedder = BulkEmbedder(HashEmbedder())
+    file = SQLiteStore(tmp_path)
+    one, other = (Memory.open("large", store=each, embedder=embedder, recipe="default") for each in (file, store))
+    said = list(synthetic.lines(3000))
+    one.observe_many(said)
+    other.observe_many(said)
+    shared = 0.0
+    for query in synthetic.queries(60, 3000):
+        wanted, found = ({hit.line.seq for hit in memory.recall(query, 10)} for memory in (one, other))
+        shared += len(wanted & found) / 10
+    assert shared / 60 > 0.95
+    file.close()
+
+
+def test_a_bank_is_not_made_by_asking_whether_it_is_there(store: PostgresStore) -> None:
+    assert not store.has("nobody")
+    assert "nobody" not in store.banks()
+    Memory.open("somebody", store=store, embedder=HashEmbedder())
+    assert store.has("somebody")
+
+
+def test_a_bank_id_is_as_limited_as_in_files(store: PostgresStore) -> None:
+    for bank in ("", "x" * 300, "a\x00b"):
+        with pytest.raises(EverthreadError, match="bank id"):
+            Memory.open(bank, store=store, embedder=HashEmbedder())
+    for bank in ("../../etc/x", "😀", "a'; DROP TABLE line; --"):
+        memory = Memory.open(bank, store=store, embedder=HashEmbedder())
+        assert memory.observe("Hello.", said_at=datetime(2024, 1, 1, tzinfo=UTC)).seq == 1
+        assert bank in store.banks()
