@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
-from everthread.bench import datasets, speed
+from everthread import open as opening
+from everthread.bench import datasets, load, speed
 from everthread.bench.dense import dense
 from everthread.bench.firsts import firsts
 from everthread.bench.questions import Conversation
@@ -139,17 +141,53 @@ def dense_(ctx: click.Context, /, dataset: str, path: Path, only: tuple[str, ...
     click.echo(json.dumps(found.json(), indent=2) if as_json else found.text())
 
 
+@bench.command("stores")
+@click.argument("url")
+@click.option("--lines", default="1000,10000", show_default=True, metavar="N,N…", help="Sizes of bank to measure.")
+@json_option
+@click.pass_context
+def stores_(ctx: click.Context, /, url: str, lines: str, as_json: bool) -> None:
+    """Measure a folder and the Postgres database URL beside each other, in one run."""
+    sides = load.compare(
+        url, _sizes(lines), embedder=ctx.find_root().obj["embedder"], progress=lambda text: click.echo(text, err=True)
+    )
+    click.echo(json.dumps([asdict(side) for side in sides], indent=2) if as_json else load.table(sides))
+
+
+@bench.command("load")
+@click.argument("store")
+@click.option("--clients", default=200, show_default=True, help="Threads that ask and tell at once.")
+@click.option("--banks", default=2000, show_default=True, help="Banks that they talk to.")
+@click.option("--seconds", default=60.0, show_default=True, help="For how long.")
+@json_option
+@click.pass_context
+def load_(ctx: click.Context, /, store: str, as_json: bool, **options: Any) -> None:
+    """Let many clients ask and tell many banks of a STORE at once: a folder, or a postgresql:// URL."""
+    opened = opening.store(store)
+    found = load.load(
+        opened,
+        embedder=ctx.find_root().obj["embedder"],
+        progress=lambda text: click.echo(text, err=True),
+        **options,
+    )
+    opened.close()
+    click.echo(json.dumps(found.json(), indent=2) if as_json else found.text())
+
+
 @bench.command("speed")
 @click.option("--lines", default="1000,10000", show_default=True, metavar="N,N…", help="Sizes of bank to measure.")
 @json_option
 @click.pass_context
 def speed_(ctx: click.Context, /, lines: str, as_json: bool) -> None:
     """Measure observe, import, recall, cold start, memory and disk beside an exact scan with full FTS5."""
-    try:
-        sizes = [int(size) for size in lines.split(",")]
-    except ValueError:
-        raise BadInput(f"--lines {lines!r} must be whole numbers with commas between, like 1000,10000") from None
     rows = speed.speed(
-        sizes, embedder=ctx.find_root().obj["embedder"], progress=lambda text: click.echo(text, err=True)
+        _sizes(lines), embedder=ctx.find_root().obj["embedder"], progress=lambda text: click.echo(text, err=True)
     )
     click.echo(json.dumps(speed.as_json(rows), indent=2) if as_json else speed.table(rows))
+
+
+def _sizes(lines: str) -> list[int]:
+    try:
+        return [int(size) for size in lines.split(",")]
+    except ValueError:
+        raise BadInput(f"--lines {lines!r} must be whole numbers with commas between, like 1000,10000") from None

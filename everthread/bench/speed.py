@@ -207,13 +207,13 @@ def _measure(size: int, real: Embedder, name: str | None, tell: Progress) -> Spe
             disk = bank.stats().bytes
             tell(f"{size:,} lines: recalling")
             bank.recall(asked[0])
-            recall = _time(bank.recall, asked)
-            filtered = _time(_filtered(bank, size), asked)
+            recall = timed(bank.recall, asked)
+            filtered = timed(_filtered(bank, size), asked)
         tell(f"{size:,} lines: a fresh process")
         cold, resident = _fresh(Path(folder) / "banks", name, asked[0])
         tell(f"{size:,} lines: observing")
         with Memory.open(BANK, store=Path(folder) / "banks", embedder=bulk) as bank:
-            observe = _time(lambda line: bank.observe_many([line]), unheard)
+            observe = timed(lambda line: bank.observe_many([line]), unheard)
         tell(f"{size:,} lines: the baseline")
         baseline, baseline_bytes = _baseline(Path(folder) / "baseline.db", size, bulk, asked)
     return Speed(size, observe, recall, filtered, cold, resident, disk, rate, 0.0, baseline, baseline_bytes)
@@ -228,7 +228,7 @@ def _baseline(path: Path, size: int, bulk: BulkEmbedder, asked: Sequence[str]) -
     plain = Baseline(path, size)
     plain.fill(synthetic.lines(size), bulk)
     plain.recall(asked[0], bulk.embed_query(asked[0]))
-    timing = _time(lambda query: plain.recall(query, bulk.embed_query(query)), asked)
+    timing = timed(lambda query: plain.recall(query, bulk.embed_query(query)), asked)
     return timing, plain.close()
 
 
@@ -254,7 +254,8 @@ def _fresh(folder: Path, name: str | None, query: str) -> tuple[float, int]:
     return taken, int(json.loads(done.stdout)["resident_bytes"])
 
 
-def _time(call: Callable[[A], object], arguments: Sequence[A]) -> Timing:
+def timed(call: Callable[[A], object], arguments: Sequence[A]) -> Timing:
+    """How long the call takes on each of the arguments, or on as many as there is patience for."""
     times: list[float] = []
     for argument in arguments:
         begun = time.perf_counter()

@@ -16,7 +16,7 @@ from everthread.stores.pg.server import Connection, Server
 from everthread.types import Seqs, Vector
 
 EXACT = 20_000  # lines with a vector; a larger bank gets an index
-WIDTH = 800  # candidates kept while the index is walked; more find more of the nearest, and take longer
+WIDTH = 400  # candidates kept while the index is walked; more find more of the nearest, and take longer
 
 
 def nearest(

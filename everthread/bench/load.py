@@ -1,0 +1,201 @@
+"""A store under many hands, and two stores beside each other: what a server costs, and what it carries.
+
+`compare` measures a folder and a Postgres database in one run, so that their ratio means something on a noisy machine.
+`load` lets many clients talk to many banks at once.
+"""
+
+from __future__ import annotations
+
+import random
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from everthread import open as opening
+from everthread.bench import synthetic
+from everthread.bench.metrics import percentile
+from everthread.bench.speed import OBSERVED, QUERIES, BulkEmbedder, Timing, timed
+from everthread.errors import BadInput, EverthreadError
+from everthread.memory import Memory
+from everthread.models.embed import Embedder
+from everthread.stores.base import Store
+
+SAMPLE = 1024  # lines imported with the real model
+TALK = 40  # lines of each bank before the load begins
+ASKED = 0.5  # of a client's calls, how many ask; the others observe
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One store at one size. Rates are lines a second."""
+
+    lines: int
+    store: str
+    observe: Timing
+    recall: Timing
+    bulk_rate: float
+    import_rate: float
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What many clients saw. Times are milliseconds of one call, with its wait for the processor."""
+
+    clients: int
+    banks: int
+    seconds: float
+    calls: int
+    errors: tuple[str, ...]
+    observe: Timing
+    recall: Timing
+    observe_p99: float
+    recall_p99: float
+
+    @property
+    def rate(self) -> float:
+        """Calls a second."""
+        return self.calls / self.seconds
+
+    def json(self) -> dict[str, Any]:
+        return {**asdict(self), "rate": round(self.rate, 1)}
+
+    def text(self) -> str:
+        """The figures for the terminal and the docs."""
+        rows = [
+            f"{self.clients} clients on {self.banks:,} banks for {self.seconds:.0f} s: {self.calls:,} calls, "
+            f"{self.rate:.0f} a second, {len(self.errors)} errors"
+        ]
+        for name, times, p99 in (("observe", self.observe, self.observe_p99), ("recall", self.recall, self.recall_p99)):
+            rows.append(
+                f"{name:8} p50 {times.p50:.1f} ms, p95 {times.p95:.1f} ms, p99 {p99:.1f} ms, {times.calls:,} calls"
+            )
+        return "\n".join([*rows, *sorted(set(self.errors))])
+
+
+def compare(
+    url: str, sizes: Sequence[int], *, embedder: str | None = None, progress: Progress | None = None
+) -> list[Side]:
+    """Measure a folder and the database at each size. The database's banks of this are forgotten in the end."""
+    real, tell = opening.embedder(embedder), progress or (lambda _: None)
+    found = []
+    with tempfile.TemporaryDirectory(prefix="everthread-load-") as folder:
+        stores = {"sqlite": opening.store(Path(folder)), "postgres": opening.store(url)}
+        for size in sizes:
+            for name, store in stores.items():
+                tell(f"{size:,} lines: {name}")
+                found.append(_side(name, store, size, real))
+        for store in stores.values():
+            store.close()
+    return found
+
+
+def _side(name: str, store: Store, size: int, real: Embedder) -> Side:
+    bulk = BulkEmbedder(real)
+    bank = Memory.open(f"bench {size}", store=store, embedder=bulk)
+    lines = synthetic.lines(size)
+    begun = time.perf_counter()
+    while chunk := list(islice(lines, 10_000)):
+        bank.observe_many(chunk)
+    rate = size / (time.perf_counter() - begun)
+    asked = synthetic.queries(QUERIES, behind=size + OBSERVED)
+    for query in asked[:5]:
+        bank.recall(query)
+    recall = timed(bank.recall, asked)
+    observe = timed(lambda line: bank.observe_many([line]), list(synthetic.lines(OBSERVED, behind=size)))
+    bank.forget(everything=True)
+    sample = Memory.open("bench import", store=store, embedder=real)
+    begun = time.perf_counter()
+    sample.observe_many(synthetic.lines(SAMPLE))
+    imported = SAMPLE / (time.perf_counter() - begun)
+    sample.forget(everything=True)
+    return Side(size, name, observe, recall, rate, imported)
+
+
+def table(sides: Sequence[Side]) -> str:
+    """The figures for the terminal and the docs, with the ratio of the second store to the first."""
+    rows = [f"{'lines':>9}  {'store':<9} {'observe ms':>15} {'recall ms':>15} {'bulk':>7} {'import':>7}"]
+    for side in sides:
+        times = (f"{timing.p50:.1f} / {timing.p95:.1f}" for timing in (side.observe, side.recall))
+        cells = " ".join(f"{each:>15}" for each in times)
+        rows.append(f"{side.lines:>9,}  {side.store:<9} {cells} {side.bulk_rate:>7,.0f} {side.import_rate:>7,.0f}")
+    for one, other in zip(sides[::2], sides[1::2], strict=True):
+        ratios = (other.observe.p50 / one.observe.p50, other.recall.p50 / one.recall.p50)
+        rates = (other.bulk_rate / one.bulk_rate, other.import_rate / one.import_rate)
+        cells = " ".join(f"{f'{ratio:.2f} x':>15}" for ratio in ratios)
+        rows.append(f"{one.lines:>9,}  {'ratio':<9} {cells} {rates[0]:>7.2f} {rates[1]:>7.2f}")
+    return "\n".join(rows)
+
+
+def load(
+    store: Store,
+    *,
+    clients: int = 200,
+    banks: int = 2000,
+    seconds: float = 60.0,
+    embedder: str | None = None,
+    progress: Progress | None = None,
+) -> Load:
+    """Let so many clients ask and tell so many banks at once.
+
+    The banks are called "load 0" and so on, and stay, so that a second run begins at once. Raises BadInput.
+    """
+    if min(clients, banks) < 1 or seconds <= 0:
+        raise BadInput(f"clients, banks and seconds must be positive, got {clients}, {banks}, {seconds}")
+    real, tell = opening.embedder(embedder), progress or (lambda _: None)
+    tell(f"filling {banks:,} banks")
+    bulk, recipe = BulkEmbedder(real), opening.recipe("default")
+    memories = [Memory(f"load {n}", store, bulk, recipe) for n in range(banks)]
+    for number, memory in enumerate(memories):
+        memory.observe_many(synthetic.lines(TALK, behind=TALK * number))  # by their keys, only the first time
+    tell(f"{clients} clients for {seconds:.0f} s")
+    clerks = [_Client(number, memories, time.perf_counter() + seconds) for number in range(clients)]
+    begun = time.perf_counter()
+    for clerk in clerks:
+        clerk.start()
+    for clerk in clerks:
+        clerk.join()
+    taken = time.perf_counter() - begun
+    observed, recalled = ([ms for clerk in clerks for ms in clerk.times[kind]] for kind in ("observe", "recall"))
+    return Load(
+        clients=clients,
+        banks=banks,
+        seconds=taken,
+        calls=len(observed) + len(recalled),
+        errors=tuple(error for clerk in clerks for error in clerk.errors),
+        observe=_timing(observed),
+        recall=_timing(recalled),
+        observe_p99=percentile(observed, 99),
+        recall_p99=percentile(recalled, 99),
+    )
+
+
+def _timing(times: list[float]) -> Timing:
+    return Timing(percentile(times, 50), percentile(times, 95), len(times))
+
+
+class _Client(threading.Thread):
+    """Asks or tells one bank after the other until the end."""
+
+    def __init__(self, number: int, memories: Sequence[Memory], end: float) -> None:
+        super().__init__(name=f"client {number}")
+        self.times: dict[str, list[float]] = {"observe": [], "recall": []}
+        self.errors: list[str] = []
+        self._chance, self._memories, self._end = random.Random(number), memories, end
+        self._queries = synthetic.queries(50, behind=TALK * len(memories), seed=number)
+
+    def run(self) -> None:
+        while (begun := time.perf_counter()) < self._end:
+            memory, text = self._chance.choice(self._memories), self._chance.choice(self._queries)
+            kind = "recall" if self._chance.random() < ASKED else "observe"
+            try:
+                memory.recall(text) if kind == "recall" else memory.observe(text, speaker=self.name)
+            except EverthreadError as error:
+                self.errors.append(str(error))
+            self.times[kind].append(1000 * (time.perf_counter() - begun))
