@@ -2,7 +2,7 @@
 
 The order: the file `config.toml` in the user's configuration folder (or the one EVERTHREAD_CONFIG names), then the
 environment (EVERTHREAD_STORE, EVERTHREAD_EMBEDDER, EVERTHREAD_RECIPE, …: the field's name in capitals; empty counts as
-unset), then arguments.
+unset), then arguments. Variables that begin with EVERTHREAD_TEST_ are the tests' own.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import platformdirs
 from everthread.errors import ConfigError
 
 PREFIX = "EVERTHREAD_"
+TESTS = "EVERTHREAD_TEST_"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,8 @@ def load(path: Path | None = None, environ: Mapping[str, str] = os.environ) -> C
 def _said(environ: Mapping[str, str]) -> dict[str, object]:
     """The settings that the environment says."""
     names = {PREFIX + each.name.upper(): each.name for each in fields(Config)}
-    said = {name: value for name, value in environ.items() if name.startswith(PREFIX) and value}
+    ours = [name for name in environ if name.startswith(PREFIX) and not name.startswith(TESTS)]
+    said = {name: environ[name] for name in ours if environ[name]}
     said.pop(f"{PREFIX}CONFIG", None)
     if unknown := sorted(said.keys() - names):
         known = ", ".join((*names, f"{PREFIX}CONFIG"))

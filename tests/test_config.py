@@ -58,6 +58,10 @@ def test_an_unknown_variable_is_refused_by_name() -> None:
     assert load(environ={"EVERTHREAD_EMBEDER": "", "EVERTHREADED": "1"}) == Config()
 
 
+def test_the_variables_of_the_tests_set_nothing() -> None:
+    assert load(environ={"EVERTHREAD_TEST_POSTGRES": "postgresql://localhost/test"}) == Config()
+
+
 @pytest.mark.parametrize("text", ['threads = "many"', "threads = [1]", "threads = 1.5", "threads = true"])
 def test_a_number_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
     with pytest.raises(ConfigError, match=r"sets threads to .*; it must be of type int"):
