@@ -13,6 +13,7 @@ import numpy as np
 from everthread import config
 from everthread import open as opening
 from everthread.errors import EverthreadError, NotFound
+from everthread.stores.pg import url
 
 NEEDED = ("numpy", "onnxruntime", "tokenizers", "pystemmer", "httpx", "click", "platformdirs")
 
@@ -31,7 +32,7 @@ def examine(store: str | None, embedder: str | None, banks: Sequence[str] = ()) 
     yield Finding("python", True, f"{platform.python_version()}, SQLite {sqlite3.sqlite_version}")
     for package in NEEDED:
         yield _installed(package)
-    yield Finding("store", True, store or config.load().store)
+    yield Finding("store", True, url.shown(store or config.load().store))
     yield _model(embedder)
     yield from _banks(store, banks)
 

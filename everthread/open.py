@@ -15,6 +15,7 @@ from everthread.models.fakes import HashEmbedder
 from everthread.recipes.base import Recipe
 from everthread.recipes.default import DEFAULT
 from everthread.stores.base import Store
+from everthread.stores.pg import url
 from everthread.stores.sqlite import SQLiteStore
 from everthread.transfer import jsonl, locomo, messages, realtalk, transcript, whatsapp
 from everthread.transfer.files import load
@@ -31,11 +32,12 @@ def store(given: Store | str | Path | None = None, make: bool = True) -> Store:
     if given is None:
         given = config.load().store
     if isinstance(given, str | Path):
-        if str(given).startswith(("postgresql://", "postgres://")):
+        if str(given).startswith(url.SCHEMES):
             return _postgres(str(given))
         if "://" in str(given):
             raise ConfigError(
-                f"store {str(given)!r} is a URL of an unknown kind; give the path of a folder, or postgresql://user@host/db"
+                f"store {url.shown(str(given))!r} is a URL of an unknown kind; give the path of a folder, "
+                f"or {url.EXAMPLE}"
             )
         if not make and not Path(given).expanduser().exists():
             raise NotFound(f"there are no banks yet: there is no folder {given}; begin with: everthread chat")
@@ -43,12 +45,12 @@ def store(given: Store | str | Path | None = None, make: bool = True) -> Store:
     return given
 
 
-def _postgres(url: str) -> Store:
+def _postgres(given: str) -> Store:
     try:
         from everthread.stores.postgres import PostgresStore
     except ImportError as error:
         raise ConfigError(f"Postgres needs an extra: pip install 'everthread[postgres]' ({error})") from error
-    return PostgresStore(url)
+    return PostgresStore(given)
 
 
 def embedder(given: Embedder | str | None = None) -> Embedder:
@@ -65,10 +67,10 @@ def embedder(given: Embedder | str | None = None) -> Embedder:
     if name.startswith("sentence-transformers:"):
         return SentenceTransformerEmbedder(name.partition(":")[2])
     if name.startswith(("http://", "https://")):
-        url, _, model = name.partition("#")
+        address, _, model = name.partition("#")
         if not model:
-            raise ConfigError(f"embedder {name!r} names no model; write it behind a #: {url}#nomic-embed-text")
-        return RemoteEmbedder(url, model, api_key=settings.embedder_key or None)
+            raise ConfigError(f"embedder {name!r} names no model; write it behind a #: {address}#nomic-embed-text")
+        return RemoteEmbedder(address, model, api_key=settings.embedder_key or None)
     if Path(name).expanduser().is_dir():
         return OnnxEmbedder(Path(name).expanduser(), threads=settings.threads)
     raise ConfigError(

@@ -114,7 +114,7 @@ def test_bad_input_is_one_line_on_standard_error_and_status_2(cli: Cli, argument
         (["--embedder", "elephant", "observe", "Hi"], "embedder 'elephant' is unknown; use minilm"),
         (["--embedder", "https://127.0.0.1/v1", "observe", "Hi"], "names no model"),
         (["--recipe", "elephant", "observe", "Hi"], "recipe 'elephant' is unknown; known are default"),
-        (["--store", "postgresql://x", "observe", "Hi"], "is a URL of an unknown kind"),
+        (["--store", "mysql://ann:zqxsecret@x", "observe", "Hi"], "store 'mysql://ann@x' is a URL of an unknown kind"),
     ],
 )
 def test_a_setting_that_makes_no_sense_is_bad_input(tmp_path: Path, arguments: list[str], words: str) -> None:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import json
 import logging
+import secrets
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from hashlib import sha256
 from typing import TypeVar
+from uuid import uuid4
 
 import numpy as np
 import numpy.typing as npt
@@ -28,8 +30,8 @@ from everthread.stores.ids import checked
 from everthread.stores.pg import nearest, records, removing, schema
 from everthread.stores.pg.filters import clause
 from everthread.stores.pg.records import Model
-from everthread.stores.pg.server import Connection, Server
-from everthread.stores.pg.writing import Batch
+from everthread.stores.pg.server import CONNECTIONS, PATIENCE, Connection, Server
+from everthread.stores.pg.writing import Batch, written
 from everthread.stores.times import micros, moment
 from everthread.types import Line, Receipt, Seqs, Session, Stats, Vector, Vectors, Where, now
 
@@ -42,8 +44,9 @@ NONE: npt.NDArray[np.void] = np.empty(0, POSTING)
 class PostgresStore:
     """Banks in one database. Its tables are made when they are not there."""
 
-    def __init__(self, url: str) -> None:
-        self.server = Server(url)
+    def __init__(self, url: str, connections: int = CONNECTIONS, patience: float = PATIENCE) -> None:
+        """At most so many connections; so many seconds of patience with a server that is starting again."""
+        self.server = Server(url, connections, patience)
         self._ready = False
         self._indexed: set[tuple[str, int]] = set()  # banks and models that this process has had an index made for
 
@@ -58,14 +61,26 @@ class PostgresStore:
 
         return self.server.again(once)
 
-    def _write(self, bank: str, call: Callable[[Connection], Result]) -> Result:
-        """What the call writes into a bank, in one transaction; made again if the connection breaks before its end."""
+    def _write(
+        self,
+        bank: str,
+        call: Callable[[Connection], Result],
+        kept: Callable[[Connection, Result], bool] = lambda db, result: False,
+    ) -> Result:
+        """What the call writes into a bank, in one transaction; made again if the connection breaks.
+
+        Where it broke at the end, `kept` is asked first whether that attempt was kept: for a call that is not the same
+        when it is made twice.
+        """
         checked(bank)
         self._prepare()
+        results: list[Result] = []
 
         def once() -> Result:
             with self.server.writing(bank) as db:
-                return call(db)
+                if not results or not kept(db, results[-1]):
+                    results.append(call(db))
+                return results[-1]
 
         return self.server.again(once)
 
@@ -76,8 +91,12 @@ class PostgresStore:
 
     def banks(self) -> list[str]:
         self._prepare()
-        with self.server.reading() as db:
-            return [bank for (bank,) in db.execute("SELECT bank_id FROM everthread.bank ORDER BY bank_id")]
+
+        def once() -> list[str]:
+            with self.server.reading(**schema.LISTING) as db:
+                return [bank for (bank,) in db.execute("SELECT bank_id FROM everthread.bank ORDER BY bank_id")]
+
+        return self.server.again(once)
 
     def has(self, bank: str) -> bool:
         query = "SELECT 1 FROM everthread.bank WHERE bank_id = %s"
@@ -86,12 +105,18 @@ class PostgresStore:
     # ------------------------------------------------------------------ writing
 
     def append(self, bank: str, entries: Sequence[Entry], model: str) -> list[Line]:
-        def write(db: Connection) -> tuple[list[Line], Model | None]:
-            batch = Batch(db, bank, entries, micros(now()))
-            lines = [batch.add(entry) for entry in entries]
-            return lines, batch.send(model)
+        number = secrets.randbits(63)
 
-        lines, grown = self._write(bank, write)
+        def write(db: Connection) -> tuple[list[Line], Model | None, Line | None]:
+            batch = Batch(db, bank, entries, micros(now()), number)
+            lines = [batch.add(entry) for entry in entries]
+            return lines, batch.send(model), batch.first
+
+        def kept(db: Connection, result: tuple[list[Line], Model | None, Line | None]) -> bool:
+            records.lock(db, bank, micros(now()))  # wait for the end of the attempt that was not heard
+            return result[2] is not None and written(db, bank, result[2], number)
+
+        lines, grown, _ = self._write(bank, write, kept)
         self._grown(bank, grown)
         return lines
 
@@ -125,6 +150,7 @@ class PostgresStore:
 
     def drop_vectors(self, bank: str, keep: str) -> int:
         def write(db: Connection) -> int:
+            records.lock(db, bank, micros(now()))
             gone = db.execute(
                 """DELETE FROM everthread.vector WHERE bank_id = %s AND model IN
                    (SELECT number FROM everthread.model WHERE bank_id = %s AND name <> %s)""",
@@ -148,24 +174,25 @@ class PostgresStore:
         return self._write(bank, write)
 
     def forget(self, bank: str, scope: Scope, name: str | int | None, at: datetime) -> Receipt:
+        number = uuid4()
+
         def write(db: Connection) -> Receipt:
             seqs = removing.forget(db, bank, scope, name)
             receipt = Receipt(sha256(bank.encode()).hexdigest(), scope, ranges(seqs), len(seqs), at)
-            db.execute("SELECT set_config('everthread.bank', %s, true)", (receipt.bank,))
-            db.execute(
-                """INSERT INTO everthread.receipt (bank_id, scope, seqs, lines, forgotten_at)
-                   VALUES (%s, %s, %s, %s, %s)""",
-                (receipt.bank, scope, json.dumps(receipt.seqs), receipt.lines, micros(at)),
-            )
+            removing.put_receipt(db, receipt, number)
             return receipt
 
-        receipt = self._write(bank, write)
+        def kept(db: Connection, receipt: Receipt) -> bool:
+            removing.lock(db, bank)  # wait for the end of the attempt that was not heard
+            return removing.has_receipt(db, bank, receipt, number)
+
+        receipt = self._write(bank, write, kept)
         removing.vacuum(self.server)
         return receipt
 
     def set_buffer(self, bank: str, session: str, spans: Sequence[tuple[int, int]]) -> None:
         def write(db: Connection) -> None:
-            records.make(db, bank, micros(now()))
+            records.lock(db, bank, micros(now()))
             db.execute(
                 """INSERT INTO everthread.buffer (bank_id, session_id, spans) VALUES (%s, %s, %s)
                    ON CONFLICT (bank_id, session_id) DO UPDATE SET spans = excluded.spans""",

@@ -1,5 +1,6 @@
-"""Many writers and readers of one bank, each a process of its own: `crowd.py write FOLDER WHO THREADS LINES`, or
-`crowd.py read FOLDER LINES`, which reads until that many lines are there."""
+"""Many writers and readers of one bank, each a process of its own: `crowd.py write STORE WHO THREADS LINES`, or
+`crowd.py read STORE LINES`, which reads until that many lines are there. `crowd.py apart STORE WHO THREADS LINES`
+writes each line into a bank of the writer's own as well."""
 
 from __future__ import annotations
 
@@ -20,8 +21,8 @@ def whole(text: str) -> bool:
     return found is not None and len(found[4]) == int(found[5])
 
 
-def write(folder: Path, who: int, threads: int, lines: int) -> None:
-    with Memory.open("alice", store=folder, embedder=HashEmbedder()) as memory, ThreadPoolExecutor(threads) as pool:
+def write(store: Path | str, who: int, threads: int, lines: int, bank: str = "alice") -> None:
+    with Memory.open(bank, store=store, embedder=HashEmbedder()) as memory, ThreadPoolExecutor(threads) as pool:
 
         def work(thread: int) -> None:
             for n in range(lines):
@@ -31,9 +32,14 @@ def write(folder: Path, who: int, threads: int, lines: int) -> None:
         list(pool.map(work, range(threads)))
 
 
-def read(folder: Path, lines: int) -> None:
+def apart(store: Path | str, who: int, threads: int, lines: int) -> None:
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda bank: write(store, who, threads, lines, bank), ("alice", f"bank {who}")))
+
+
+def read(store: Path | str, lines: int) -> None:
     seen = 0
-    with Memory.open("alice", store=folder, embedder=HashEmbedder()) as memory:
+    with Memory.open("alice", store=store, embedder=HashEmbedder()) as memory:
         while seen < lines:
             hits = memory.recall("whole line end", 10)
             assert all(whole(line.text) for hit in hits for line in hit.passage)
@@ -46,4 +52,4 @@ def read(folder: Path, lines: int) -> None:
 
 if __name__ == "__main__":
     what, where, *numbers = sys.argv[1:]
-    {"write": write, "read": read}[what](Path(where), *map(int, numbers))  # type: ignore[operator]
+    {"write": write, "apart": apart, "read": read}[what](where, *map(int, numbers))  # type: ignore[operator]

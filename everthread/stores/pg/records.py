@@ -32,11 +32,8 @@ def lock(db: Connection, bank: str, at: int) -> tuple[int, int, int, int]:
     """The bank's last seq, and how many sessions, speakers and models it has numbered; no one else writes to the bank
     until the transaction ends. The bank is made when it is not there."""
     query = "SELECT last_seq, sessions, speakers, models FROM everthread.bank WHERE bank_id = %s FOR UPDATE"
-    row = db.execute(query, (bank,)).fetchone()
-    if row is None:
+    while (row := db.execute(query, (bank,)).fetchone()) is None:  # it may be forgotten as soon as it is made
         make(db, bank, at)
-        row = db.execute(query, (bank,)).fetchone()
-    assert row is not None
     return int(row[0]), int(row[1]), int(row[2]), int(row[3])
 
 

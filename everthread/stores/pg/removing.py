@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import logging
 from collections import defaultdict
 from collections.abc import Sequence
+from uuid import UUID
 
-from everthread.errors import NotFound
+from everthread.errors import EverthreadError, NotFound
 from everthread.stores.base import Scope
 from everthread.stores.pg import records
 from everthread.stores.pg.schema import TABLES
 from everthread.stores.pg.server import Connection, Server
 from everthread.stores.text import words
+from everthread.stores.times import micros
+from everthread.types import Receipt
+
+log = logging.getLogger("everthread")
 
 _OF = {
     "line": "seq = %s",
@@ -37,7 +44,7 @@ def retract(db: Connection, bank: str, seq: int, at: int) -> None:
 
 def forget(db: Connection, bank: str, scope: Scope, name: str | int | None) -> list[int]:
     """Remove the lines in scope and all that was made of them; their seqs. NotFound if there are none."""
-    db.execute("SELECT 1 FROM everthread.bank WHERE bank_id = %s FOR UPDATE", (bank,))
+    lock(db, bank)
     rows = db.execute(f"SELECT seq FROM everthread.line WHERE bank_id = %s AND {_OF[scope]} ORDER BY seq", (bank, name))
     seqs = [int(seq) for (seq,) in rows]
     if scope == "bank":
@@ -78,6 +85,35 @@ def forget(db: Connection, bank: str, scope: Scope, name: str | int | None) -> l
             (bank, bank),
         )
     return seqs
+
+
+def lock(db: Connection, bank: str) -> None:
+    """Let no one else write to the bank, if it is there, until the transaction ends."""
+    db.execute("SELECT 1 FROM everthread.bank WHERE bank_id = %s FOR UPDATE", (bank,))
+
+
+def put_receipt(db: Connection, receipt: Receipt, number: UUID) -> None:
+    """Keep what the receipt says."""
+    _tell(db, receipt.bank)
+    db.execute(
+        """INSERT INTO everthread.receipt (bank_id, id, scope, seqs, lines, forgotten_at)
+           VALUES (%s, %s, %s, %s, %s, %s)""",
+        (receipt.bank, number, receipt.scope, json.dumps(receipt.seqs), receipt.lines, micros(receipt.forgotten_at)),
+    )
+
+
+def has_receipt(db: Connection, bank: str, receipt: Receipt, number: UUID) -> bool:
+    """Whether the receipt of this number was kept."""
+    _tell(db, receipt.bank)
+    query = "SELECT 1 FROM everthread.receipt WHERE bank_id = %s AND id = %s"
+    found = db.execute(query, (receipt.bank, number)).fetchone()
+    _tell(db, bank)
+    return found is not None
+
+
+def _tell(db: Connection, bank: str) -> None:
+    """Tell row-level security whose rows are meant; those of receipts are a hash's."""
+    db.execute("SELECT set_config('everthread.bank', %s, true)", (bank,))
 
 
 def unindex(db: Connection, bank: str, seqs: Sequence[int]) -> None:
@@ -127,7 +163,10 @@ def vectors(db: Connection, bank: str, seqs: Sequence[int], model: str | None = 
 
 def vacuum(server: Server) -> None:
     """Free the pages of what was removed, so that Postgres overwrites them. Their bytes stay until it does, as in its
-    write-ahead log and in backups."""
-    with server.alone() as db:
-        for table in TABLES:
-            db.execute(f"VACUUM everthread.{table}")
+    write-ahead log and in backups. Pages that can't be freed now are left to Postgres's own vacuuming."""
+    try:
+        with server.alone() as db:
+            for table in TABLES:
+                db.execute(f"VACUUM (SKIP_LOCKED) everthread.{table}")
+    except EverthreadError as error:
+        log.warning("what was forgotten is gone, but its pages are freed only later: %s", error)

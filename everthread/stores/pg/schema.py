@@ -12,7 +12,7 @@ from typing import Any
 
 from psycopg import sql
 
-from everthread.errors import BankTooNew, StoreUnavailable
+from everthread.errors import BankTooNew, ConfigError, StoreUnavailable
 from everthread.stores.pg.server import Connection, Server
 
 SCHEMA = "everthread"
@@ -39,13 +39,14 @@ CREATE TABLE everthread.speaker (
     name text COLLATE "C" NOT NULL, role text COLLATE "C" NOT NULL,
     PRIMARY KEY (bank_id, number), UNIQUE (bank_id, name, role));
 
--- gist is the line's record of stores.base.LINE; null once it is retracted.
+-- gist is the line's record of stores.base.LINE; null once it is retracted. batch is a number by chance of the write
+-- that it came with: whoever has not heard how that ended knows its lines by it.
 CREATE TABLE everthread.line (
     bank_id text COLLATE "C" NOT NULL, seq bigint NOT NULL, session int NOT NULL, parent_seq bigint,
     speaker int NOT NULL, said_at bigint NOT NULL, said_offset int NOT NULL, length int NOT NULL,
     head_length int NOT NULL, retracted_at bigint,
     gist bytea, key text COLLATE "C", metadata text NOT NULL, text text NOT NULL,
-    PRIMARY KEY (bank_id, seq), UNIQUE (bank_id, key),
+    batch bigint NOT NULL, PRIMARY KEY (bank_id, seq), UNIQUE (bank_id, key),
     FOREIGN KEY (bank_id, session) REFERENCES everthread.session ON DELETE CASCADE,
     FOREIGN KEY (bank_id, speaker) REFERENCES everthread.speaker ON DELETE CASCADE);
 CREATE INDEX line_by_session ON everthread.line (bank_id, session, seq);
@@ -80,7 +81,7 @@ ALTER TABLE everthread.posting ALTER COLUMN data SET STORAGE PLAIN;
 
 -- What was forgotten, without a word of it: bank_id is here the hash of the bank's id.
 CREATE TABLE everthread.receipt (
-    bank_id text COLLATE "C" NOT NULL, id uuid NOT NULL DEFAULT gen_random_uuid(), scope text NOT NULL,
+    bank_id text COLLATE "C" NOT NULL, id uuid NOT NULL, scope text NOT NULL,
     seqs text NOT NULL, lines bigint NOT NULL, forgotten_at bigint NOT NULL, PRIMARY KEY (bank_id, id));
 """
 
@@ -113,7 +114,11 @@ def ready(server: Server) -> None:
             f"{server.shown} has the tables of an older Everthread (schema {have}, this one wants {VERSION}); "
             "bring them up to date with: everthread db migrate URL"
         )
-    elif have > VERSION:
+    _not_later(server, have)
+
+
+def _not_later(server: Server, have: int) -> None:
+    if have > VERSION:
         raise BankTooNew(
             f"{server.shown} has the tables of a later Everthread (schema {have}, this one knows {VERSION}); "
             "upgrade with: pip install --upgrade everthread"
@@ -137,6 +142,7 @@ def init(server: Server) -> int:
             "CREATE TABLE IF NOT EXISTS everthread.migration (number int PRIMARY KEY, applied_at timestamptz NOT NULL)"
         )
         have = version(db)
+        _not_later(server, have)
         for number, statements in enumerate(MIGRATIONS[have:], have + 1):
             db.execute(statements)
             db.execute("INSERT INTO everthread.migration VALUES (%s, now())", (number,))
@@ -157,15 +163,20 @@ def _one(db: Connection, query: str) -> Any:
 
 
 _ONE_BANK = "bank_id = current_setting('everthread.bank', true)"
+_LISTED = "current_setting('everthread.listing', true) = 'on'"
+LISTING = {"everthread.listing": "on"}  # said by a transaction that asks which banks there are
 
 
 def secure(server: Server, role: str) -> None:
     """Let a role read and write the rows of one bank at a time: of that which the setting everthread.bank names.
 
     Every transaction of the store sets it, so that even a wrong query sees no other bank. The tables' owner sees all.
+    Which banks there are is told only to a transaction that sets everthread.listing. Raises ConfigError for a role to
+    which no such rule applies.
     """
     name = sql.Identifier(role)
     with server.alone() as db, db.transaction():
+        _bound(server, db, role)
         db.execute(sql.SQL("GRANT USAGE ON SCHEMA everthread TO {}").format(name))
         db.execute(sql.SQL("GRANT SELECT ON everthread.migration TO {}").format(name))
         for table in TABLES:
@@ -174,6 +185,25 @@ def secure(server: Server, role: str) -> None:
             db.execute(sql.SQL("DROP POLICY IF EXISTS one_bank ON {}").format(at))
             db.execute(sql.SQL("CREATE POLICY one_bank ON {} USING ({})").format(at, sql.SQL(_ONE_BANK)))
             db.execute(sql.SQL("GRANT SELECT, INSERT, UPDATE, DELETE ON {} TO {}").format(at, name))
+            if db.info.server_version >= 170_000:  # to free the pages of what is forgotten; before, autovacuum does it
+                db.execute(sql.SQL("GRANT MAINTAIN ON {} TO {}").format(at, name))
+        db.execute("DROP POLICY IF EXISTS listed ON everthread.bank")
+        db.execute(f"CREATE POLICY listed ON everthread.bank FOR SELECT USING ({_LISTED})")
+
+
+def _bound(server: Server, db: Connection, role: str) -> None:
+    """See that row-level security holds for a role."""
+    row = db.execute("SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = %s", (role,)).fetchone()
+    if row is None:
+        raise ConfigError(f"{server.shown} has no role {role!r}; make it with: CREATE ROLE … LOGIN")
+    owns = db.execute(
+        "SELECT pg_has_role(%s, tableowner, 'USAGE') FROM pg_tables WHERE schemaname = 'everthread' LIMIT 1", (role,)
+    ).fetchone()
+    if row[0] or (owns and owns[0]):
+        raise ConfigError(
+            f"role {role!r} of {server.shown} is a superuser, passes by row-level security or owns the tables, and "
+            "would see every bank; name another role"
+        )
 
 
 def distribute(server: Server) -> list[str]:

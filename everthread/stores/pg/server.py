@@ -1,7 +1,13 @@
-"""A Postgres server: its pool of connections, transactions on one bank, and what its errors mean. It knows no table."""
+"""A Postgres server: its pool of connections, transactions on one bank, and what its errors mean. It knows no table.
+
+A connection may break at any moment, also between a COMMIT and its answer. Whoever writes through `again` must
+therefore be able to find out, in the transaction of the next attempt, whether the one before it was kept. The server's
+own pg_xact_status can't be asked: a server that crashed gives the numbers of lost transactions to others.
+"""
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -11,108 +17,101 @@ from typing import Any, TypeVar
 import psycopg
 from pgvector.psycopg import register_vector
 from psycopg import errors
-from psycopg.conninfo import make_conninfo
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from everthread.errors import BadInput, ConfigError, EverthreadError, StoreUnavailable
+from everthread.stores.pg.url import EXAMPLE, checked, shown
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 Result = TypeVar("Result")
 
 PATIENCE = 10.0  # seconds that a call waits for a connection, and for a server that is starting again
 CONNECTIONS = 8  # of a process, at most; where processes are many, a pooler such as PgBouncer stands before the server
+DEFAULTS: dict[str, str | int | None] = {"application_name": "everthread", "connect_timeout": 5}
+
+# Of one transaction alone, for a pooler gives the connection to others afterwards.
+SETTINGS = {
+    "jit": "off",  # compiling a query takes longer than any of ours
+    "lock_timeout": "60s",  # a writer of the same bank that doesn't end
+    "idle_in_transaction_session_timeout": "60s",  # one whose machine is gone, or the bank would stay locked for hours
+}
 
 
 class Lost(StoreUnavailable):
-    """The connection broke before anything was committed: the call may be made again."""
+    """The connection broke, or the server gave the call up: nothing was kept, and the call may be made again."""
+
+
+class Unsure(Lost):
+    """The connection broke at the end of a write: it was kept or it wasn't."""
 
 
 class Server:
     """Connections to one database, opened at the first use. Safe from many threads."""
 
-    def __init__(self, url: str, connections: int = CONNECTIONS) -> None:
-        self.url = url
+    def __init__(self, url: str, connections: int = CONNECTIONS, patience: float = PATIENCE) -> None:
+        self.shown = shown(url)
         try:
-            self.conninfo = make_conninfo(url, application_name="everthread", connect_timeout=5)
+            self.conninfo = make_conninfo("", **{**DEFAULTS, **conninfo_to_dict(checked(url))})
         except psycopg.ProgrammingError as error:
-            raise ConfigError(f"{self.shown} is no Postgres URL ({error}); write postgresql://user@host/db") from None
-        self._connections = connections
+            said = _said(error) if self.shown == url else _said(error).partition(":")[0]  # the rest may quote it
+            raise ConfigError(f"{self.shown} is no Postgres URL ({said}); write {EXAMPLE}") from None
+        self._connections, self._patience = connections, patience
         self._pool: ConnectionPool[Connection] | None = None
         self._lock = threading.Lock()
 
-    @property
-    def shown(self) -> str:
-        """The URL without its password."""
-        login, at, rest = self.url.rpartition("@")
-        scheme, slashes, user = login.rpartition("//")
-        return f"{scheme}{slashes}{user.partition(':')[0]}{at}{rest}"
-
     @contextmanager
-    def reading(self, bank: str | None = None) -> Iterator[Connection]:
+    def reading(self, bank: str | None = None, **settings: str) -> Iterator[Connection]:
         """A connection to which the database stands still. The bank is told to row-level security."""
         with self._connected() as db, db.pipeline():
             db.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            _tell(db, bank)
+            _tell(db, bank, settings)
             yield db
             db.execute("COMMIT")
 
     @contextmanager
-    def writing(self, bank: str | None = None) -> Iterator[Connection]:
+    def writing(self, bank: str) -> Iterator[Connection]:
         """A connection in a transaction: committed when the block ends, undone when it raises.
 
-        Raises Lost where the connection broke before the end. Where it broke at the very end, the server is asked what
-        became of the transaction.
+        Raises Lost where the connection broke before the end, and Unsure where it broke at the end.
         """
         with self._connected() as db:
             with db.pipeline():
-                db.execute("BEGIN")
-                _tell(db, bank)
-                number = db.execute("SELECT pg_current_xact_id()::text")
-            row = number.fetchone()
+                db.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
+                _tell(db, bank, {})
             yield db
             try:
                 db.execute("COMMIT")
-            except psycopg.OperationalError as error:
-                if not self._committed(str(row and row[0])):
-                    raise Lost(f"{self.shown} broke off ({_said(error)}); nothing of this call was kept") from error
+            except psycopg.Error as error:
+                if not db.closed:
+                    raise
+                raise Unsure(
+                    f"{self.shown} broke off at the end of this call ({_said(error)}): what it wrote was kept or it "
+                    "was not. Call again with the same keys, and none is kept twice"
+                ) from error
 
     @contextmanager
     def _connected(self) -> Iterator[Connection]:
-        with self.explained(), self._opened().connection(timeout=PATIENCE) as db:
+        """A connection of the pool, which undoes what was begun when the block raises."""
+        with self.explained(), self._opened().connection(timeout=self._patience) as db:
             try:
                 yield db
-            except BaseException:
-                if not db.closed and db.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
-                    db.execute("ROLLBACK")
+            except psycopg.Error as error:
+                if db.closed:  # however the driver calls it
+                    raise self._lost(error) from error
                 raise
-
-    def _committed(self, transaction: str) -> bool:
-        """What became of a transaction whose end was not heard. StoreUnavailable if the server doesn't come back."""
-        end = time.monotonic() + PATIENCE
-        while True:
-            try:
-                with psycopg.connect(self.conninfo, autocommit=True) as db:
-                    row = db.execute("SELECT pg_xact_status(%s::xid8)", (transaction,)).fetchone()
-                if row is not None and row[0] != "in progress":
-                    return bool(row[0] == "committed")
-            except psycopg.OperationalError:
-                pass
-            if time.monotonic() > end:
-                raise StoreUnavailable(
-                    f"{self.shown} broke off at the end of this call and does not answer: the lines may have been kept "
-                    "or not. Call again with the same keys, and none is kept twice"
-                )
-            time.sleep(0.1)
 
     def again(self, call: Callable[[], Result]) -> Result:
         """What the call gives. If its connection turns out to be dead it is made again, while the server comes back."""
-        end = time.monotonic() + PATIENCE
+        end, unsure = time.monotonic() + self._patience, None
         while True:
             try:
                 return call()
-            except Lost:
-                if time.monotonic() > end:
-                    raise
+            except StoreUnavailable as error:
+                if isinstance(error, Unsure):
+                    unsure = error
+                if not isinstance(error, Lost) or time.monotonic() > end:
+                    raise unsure or error from error.__cause__
                 time.sleep(0.1)
 
     @contextmanager
@@ -124,18 +123,23 @@ class Server:
     def _opened(self) -> ConnectionPool[Connection]:
         with self._lock:
             if self._pool is None:
-                with psycopg.connect(self.conninfo):  # a wrong password is told now, and not after a pool's patience
-                    pass
+                self._try()  # a wrong password is told now, and not after a pool's patience
                 self._pool = ConnectionPool(
                     self.conninfo,
                     min_size=1,
                     max_size=self._connections,
+                    reconnect_timeout=self._patience,  # who comes later tries anew, and waits for no earlier attempt
                     kwargs={"autocommit": True},
                     configure=_configure,
                     name="everthread",
                     open=True,
                 )
             return self._pool
+
+    def _try(self) -> None:
+        """See that a connection can be had."""
+        with psycopg.connect(self.conninfo, autocommit=True) as db:
+            _configure(db)
 
     @contextmanager
     def explained(self) -> Iterator[None]:
@@ -144,17 +148,28 @@ class Server:
             yield
         except EverthreadError:
             raise
-        except (psycopg.Error, PoolTimeout, UnicodeEncodeError) as error:
+        except PoolTimeout as error:
+            with self.explained():  # the pool doesn't say why it has no connection; a new one does
+                self._try()
+            raise StoreUnavailable(
+                f"{self.shown}: all {self._connections} connections of this process were busy for "
+                f"{self._patience:g} s. Nothing of this call was kept; try again, with fewer threads"
+            ) from error
+        except (psycopg.Error, UnicodeEncodeError) as error:
             raise self._explain(error) from error
 
     def _explain(self, error: Exception) -> EverthreadError:
         said = _said(error)
-        for kinds, ours, remedy in _MEANINGS:
-            if isinstance(error, kinds) or any(sign in said for sign in _SIGNS.get(remedy, ())):
+        state = error.sqlstate if isinstance(error, psycopg.Error) else None
+        for kinds, signs, ours, remedy in _MEANINGS:
+            if isinstance(error, kinds) or (state is None and re.search(signs, said)):
                 return ours(f"{self.shown}: {said}; {remedy}")
-        if isinstance(error, psycopg.OperationalError) and not isinstance(error, PoolTimeout):
-            return Lost(f"{self.shown} can't be reached: {said}. Nothing of this call was kept; see that it runs")
+        if _passing(error):
+            return self._lost(error)
         return StoreUnavailable(f"{self.shown} could not do its work: {said}. Nothing of this call was kept")
+
+    def _lost(self, error: Exception) -> Lost:
+        return Lost(f"{self.shown} can't be reached: {_said(error)}. Nothing of this call was kept; see that it runs")
 
     def close(self) -> None:
         """Close all connections; the next call opens them again."""
@@ -164,32 +179,55 @@ class Server:
             pool.close()
 
 
-def _tell(db: Connection, bank: str | None) -> None:
-    if bank is not None:
-        db.execute("SELECT set_config('everthread.bank', %s, true)", (bank,))
+def _tell(db: Connection, bank: str | None, more: dict[str, str]) -> None:
+    """Set what holds for this transaction."""
+    settings = {**SETTINGS, **more, **({} if bank is None else {"everthread.bank": bank})}
+    each = ", ".join(["set_config(%s, %s, true)"] * len(settings))
+    db.execute(f"SELECT {each}", [part for setting in settings.items() for part in setting])
 
 
 def _configure(db: Connection) -> None:
+    """Make a new connection ready. Behind a pooler each transaction may go to another server process, so that a
+    statement prepared in one is unknown to the next: there none is."""
     register_vector(db)
-    db.execute("SET jit = off")  # compiling a query takes longer than any of ours
+    row = db.execute("SELECT pg_backend_pid()").fetchone()
+    if row is not None and row[0] != db.info.backend_pid:
+        db.prepare_threshold = None
 
 
 def _said(error: Exception) -> str:
     return str(error).strip().partition("\n")[0]
 
 
+def _passing(error: Exception) -> bool:
+    """Whether the call may succeed when it is made again: the connection broke, or two transactions stood in each
+    other's way."""
+    if not isinstance(error, psycopg.Error) or isinstance(error, errors.PipelineAborted):
+        return False
+    if error.sqlstate is None:
+        return isinstance(error, psycopg.OperationalError)
+    return error.sqlstate.startswith(("08", "57P", "25P03", "25P04", "40"))
+
+
 _USER = "check the user and the password of the URL"
 _DATABASE = "create it with: createdb"
+_HBA = "let this user in, in the server's pg_hba.conf"
 _INIT = "make the tables with: everthread db init URL"
 _REPLICA = "this server only reads; give the URL of the primary"
 _RIGHTS = "give this user the right, or use the one that ran: everthread db init URL"
-_SIGNS = {_USER: ("password authentication failed", "no password supplied"), _DATABASE: ('database "',)}
+_BUSY = "another call has been writing to this bank for a minute; nothing of this call was kept, try again"
+_ROOM = "nothing of this call was kept; make room on the server"
 
-_MEANINGS: tuple[tuple[tuple[type[Exception], ...], type[EverthreadError], str], ...] = (
-    ((UnicodeEncodeError, errors.NumericValueOutOfRange), BadInput, "use whole characters, and numbers of 64 bits"),
-    ((errors.InvalidPassword, errors.InvalidAuthorizationSpecification), ConfigError, _USER),
-    ((errors.InvalidCatalogName,), ConfigError, _DATABASE),
-    ((errors.UndefinedTable, errors.InvalidSchemaName), StoreUnavailable, _INIT),
-    ((errors.ReadOnlySqlTransaction,), StoreUnavailable, _REPLICA),
-    ((errors.InsufficientPrivilege,), StoreUnavailable, _RIGHTS),
+# Errors of a connection that could not be made have no class of their own, only their words.
+_NONE = "(?!)"
+_MEANINGS: tuple[tuple[tuple[type[Exception], ...], str, type[EverthreadError], str], ...] = (
+    ((UnicodeEncodeError, errors.NumericValueOutOfRange), _NONE, BadInput, "use whole characters, numbers of 64 bits"),
+    ((), 'password authentication failed|no password supplied|role ".*" does not exist', ConfigError, _USER),
+    ((), "pg_hba.conf", ConfigError, _HBA),
+    ((), 'database ".*" does not exist', ConfigError, _DATABASE),
+    ((errors.UndefinedTable, errors.InvalidSchemaName), "vector type not found", StoreUnavailable, _INIT),
+    ((errors.ReadOnlySqlTransaction,), _NONE, StoreUnavailable, _REPLICA),
+    ((errors.InsufficientPrivilege,), "permission denied for", StoreUnavailable, _RIGHTS),
+    ((errors.LockNotAvailable,), _NONE, StoreUnavailable, _BUSY),
+    ((errors.DiskFull,), _NONE, StoreUnavailable, _ROOM),
 )

@@ -27,8 +27,8 @@ class Batch:
     """The bank's row is locked from the beginning to the end of the transaction: its writers come one after the other,
     which is why its numbers have no gaps, and those of other banks wait for nothing."""
 
-    def __init__(self, db: Connection, bank: str, entries: Sequence[Entry], at: int) -> None:
-        self.db, self.bank = db, bank
+    def __init__(self, db: Connection, bank: str, entries: Sequence[Entry], at: int, number: int) -> None:
+        self.db, self.bank, self.number = db, bank, number
         self.last, self.session_count, self.speaker_count, self.models = records.lock(db, bank, at)
         keys = {entry.new.key for entry in entries} | {e.new.parent for e in entries if isinstance(e.new.parent, str)}
         with db.pipeline():
@@ -62,6 +62,11 @@ class Batch:
         self.seqs = {int(seq) for (seq,) in parents}
         self.new_speakers: list[tuple[int, str, str]] = []
         self.written: list[tuple[Line, Entry, tuple[int, ...]]] = []
+
+    @property
+    def first(self) -> Line | None:
+        """The first line that is new, if one is."""
+        return self.written[0][0] if self.written else None
 
     def add(self, entry: Entry) -> Line:
         """The line that the entry becomes, or the one that is there under its key."""
@@ -163,14 +168,28 @@ class Batch:
             (
                 *(line.seq, row["session"].item(), line.parent, row["speaker"].item(), micros(line.said_at)),
                 *(row["offset"].item(), row["length"].item(), row["head_length"].item(), row.tobytes()),
-                *(line.key, as_json(line.metadata), line.text),
+                *(line.key, as_json(line.metadata), line.text, self.number),
             )
             for (line, _, _), row in zip(self.written, packed, strict=True)
         ]
         self._insert(
             "line (bank_id, seq, session, parent_seq, speaker, said_at, said_offset, length, head_length, gist, key, "
-            "metadata, text)",
-            ("bigint", "int", "bigint", "int", "bigint", "int", "int", "int", "bytea", "text", "text", "text"),
+            "metadata, text, batch)",
+            (
+                "bigint",
+                "int",
+                "bigint",
+                "int",
+                "bigint",
+                "int",
+                "int",
+                "int",
+                "bytea",
+                "text",
+                "text",
+                "text",
+                "bigint",
+            ),
             rows,
         )
 
@@ -187,6 +206,12 @@ class Batch:
 
 
 _SESSION = "session_id, number, started_at, last_at, first_seq, last_seq"
+
+
+def written(db: Connection, bank: str, line: Line, number: int) -> bool:
+    """Whether the batch of this number wrote this line, and so all of its lines."""
+    query = "SELECT 1 FROM everthread.line WHERE bank_id = %s AND seq = %s AND batch = %s"
+    return db.execute(query, (bank, line.seq, number)).fetchone() is not None
 
 
 @dataclass(slots=True)

@@ -1,0 +1,43 @@
+"""URLs of Postgres databases as they may be shown: without their password. It needs no driver and opens nothing."""
+
+from __future__ import annotations
+
+import re
+
+from everthread.errors import ConfigError
+
+SCHEMES = ("postgresql://", "postgres://")
+EXAMPLE = "postgresql://user@host/database"
+
+
+def shown(url: str) -> str:
+    """The URL without its password, also where it is written wrongly."""
+    url = re.sub(r"(password\s*=\s*)('[^']*'|[^&\s]*)", r"\1…", url)
+    start, scheme, rest = url.partition("://")
+    authority, slash, path = rest.partition("/")
+    if "@" in authority:
+        login, _, host = authority.rpartition("@")
+        return f"{start}{scheme}{login.partition(':')[0]}@{host}{slash}{path}"
+    user, colon, port = authority.partition(":")
+    if "@" in path and colon and not port.isdecimal():  # a / in a password, which begins behind the colon
+        return f"{start}{scheme}{user}@{path.rpartition('@')[2]}"
+    return url
+
+
+def checked(url: str) -> str:
+    """The URL, if it can be one. ConfigError else, before a driver takes half a password for a host and shows it."""
+    if not url.startswith(SCHEMES):
+        raise ConfigError(f"{shown(url)!r} is no Postgres URL; write {EXAMPLE}")
+    rest = url.partition("://")[2]
+    authority, _, path = rest.partition("?")[0].partition("/")
+    if authority.count("@") > 1 or "@" in path:
+        raise ConfigError(
+            f"{shown(url)}: the user or the password holds an @ or a / as it is; write %40 for @, and %2F for /"
+        )
+    for host in authority.rpartition("@")[2].split(","):
+        port = re.sub(r"\[[^]]*\]", "", host).partition(":")[2]
+        if port and not (port.isdecimal() and 0 < int(port) < 65536):
+            raise ConfigError(f"{shown(url)}: its port is no number from 1 to 65535; write {EXAMPLE}")
+    if re.search(r"%(?![0-9A-Fa-f]{2})", url):
+        raise ConfigError(f"{shown(url)} holds a % as it is; write %25")
+    return url

@@ -1,0 +1,171 @@
+"""Those who stand between a client and a Postgres server: one who cuts the client off when it commits, and one who
+gives every transaction to another connection, as PgBouncer does. Both listen on a socket in a folder of their own."""
+
+from __future__ import annotations
+
+import select
+import shutil
+import socket
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from psycopg.conninfo import conninfo_to_dict
+
+from hardship import postgres
+
+COMMIT = b"Q\x00\x00\x00\x0bCOMMIT\x00"  # a statement by itself, as it ends a write
+
+
+class Proxy:
+    """Passes on what it hears, until a fault is set."""
+
+    def __init__(self, server: str) -> None:
+        self._folder = Path(tempfile.mkdtemp())
+        self._server = f"{conninfo_to_dict(server)['host']}/.s.PGSQL.5432"
+        self._listening = socket.socket(socket.AF_UNIX)
+        self._listening.bind(str(self._folder / ".s.PGSQL.5432"))
+        self._listening.listen(64)
+        self._open: list[socket.socket] = [self._listening]
+        self.url = postgres.url(server, host=str(self._folder))
+        self.fault: Callable[[], bool] | None = None
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def set(self, fault: Callable[[], bool]) -> None:
+        """Cut the client off at the next COMMIT of a write; the fault tells whether the server hears it."""
+        self.fault = fault
+
+    def shut(self) -> None:
+        """Let no one in any more."""
+        close(self._listening)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def close(self) -> None:
+        """Cut all off, too."""
+        self.shut()
+        for each in self._open:
+            close(each)
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = self._listening.accept()
+                self._open.append(client)
+                threading.Thread(target=self._quietly, args=(client,), daemon=True).start()
+
+    def _quietly(self, client: socket.socket) -> None:
+        with suppress(OSError, EOFError):
+            self._serve(client)
+        close(client)
+
+    def _connect(self) -> socket.socket:
+        server = socket.socket(socket.AF_UNIX)
+        self._open.append(server)
+        server.connect(self._server)
+        return server
+
+    def _serve(self, client: socket.socket) -> None:
+        server = self._connect()
+        deaf = threading.Event()
+        threading.Thread(target=self._back, args=(server, client, deaf), daemon=True).start()
+        while data := client.recv(65536):
+            if COMMIT in data and self.fault is not None:
+                fault, self.fault = self.fault, None
+                if not fault():
+                    break
+                deaf.set()
+            server.sendall(data)
+        close(server)
+
+    def _back(self, server: socket.socket, client: socket.socket, deaf: threading.Event) -> None:
+        """What the server says, until the client shall not hear it."""
+        with suppress(OSError):
+            while (data := server.recv(65536)) and not deaf.is_set():
+                client.sendall(data)
+        close(client)
+
+
+class Pooler(Proxy):
+    """Gives the transactions of a client to two connections in turn."""
+
+    def _serve(self, client: socket.socket) -> None:
+        hello = exactly(client, 4)
+        hello += exactly(client, int.from_bytes(hello) - 4)
+        servers = [self._connect(), self._connect()]
+        for server in servers:
+            server.sendall(hello)
+            for kind, message in messages(server):
+                if kind == b"K":  # a number of its own, for the client has no one process
+                    message = message[:5] + b"\x00\x00\x00\x01" + message[9:]
+                if server is servers[0]:
+                    client.sendall(message)
+                if kind == b"Z":
+                    break
+        self._pass(client, servers)
+
+    def _pass(self, client: socket.socket, servers: list[socket.socket]) -> None:
+        awaited, between = 0, True  # answers to come; whether the client has said all that it began to say
+        halves = dict.fromkeys((client, *servers), b"")
+        while True:
+            for end in select.select([client, servers[0]], [], [])[0]:
+                whole, halves[end] = split(halves[end] + received(end))
+                for message in whole:
+                    if end is client:
+                        between = message[:1] in (b"Q", b"S")
+                        awaited += between
+                        servers[0].sendall(message)
+                        continue
+                    client.sendall(message)
+                    awaited -= message[:1] == b"Z"
+                    if message[:1] == b"Z" and message[-1:] == b"I" and between and not awaited:
+                        servers.reverse()
+
+
+def received(end: socket.socket) -> bytes:
+    if data := end.recv(65536):
+        return data
+    raise EOFError
+
+
+def split(data: bytes) -> tuple[list[bytes], bytes]:
+    """Whole messages of the protocol, and the beginning of another."""
+    whole = []
+    while len(data) >= 5 and len(data) > (length := int.from_bytes(data[1:5])):
+        whole.append(data[: length + 1])
+        data = data[length + 1 :]
+    return whole, data
+
+
+def messages(source: socket.socket) -> Iterator[tuple[bytes, bytes]]:
+    """The protocol's messages: their kind, and they themselves."""
+    while True:
+        head = exactly(source, 5)
+        yield head[:1], head + exactly(source, int.from_bytes(head[1:]) - 4)
+
+
+def exactly(source: socket.socket, length: int) -> bytes:
+    data = b""
+    while len(data) < length:
+        more = source.recv(length - len(data))
+        if not more:
+            raise EOFError
+        data += more
+    return data
+
+
+def close(end: socket.socket) -> None:
+    with suppress(OSError):
+        end.shutdown(socket.SHUT_RDWR)
+    end.close()
