@@ -8,7 +8,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
@@ -23,6 +23,7 @@ from everthread.errors import BadFile, BadInput, ConfigError, EverthreadError, N
 from everthread.memory import BATCH, Memory
 from everthread.prompt.layout import heading, sentence
 from everthread.stores.base import Store
+from everthread.stores.pg import url
 from everthread.talk import LEGEND, command, counted, talk, turn
 from everthread.transfer import jsonl
 from everthread.transfer import move as moving
@@ -508,18 +509,19 @@ def move(ctx: click.Context, /, source: str, target: str, bank: tuple[str, ...],
 
     May be stopped and started again. The source stays as it is.
     """
-    here, there = opening.store(source, make=False), opening.store(target)
     moved: list[tuple[str, int, str]] = []
-    for name in bank or here.banks():
-        if not here.has(name):
-            raise NotFound(f"there is no bank {name!r} in {source}")
-        old, new = (Memory.open(name, store=store, embedder=ctx.obj["embedder"]) for store in (here, there))
-        total = old.stats().lines + old.stats().retracted
-        with click.progressbar(length=total, label=f"move {name}", file=sys.stderr) as bar:
-            lines, digest = moving.move(old, new, bar.update)
-        moved.append((name, lines, digest))
-    here.close()
-    there.close()
+    with closing(opening.store(source, make=False)) as here:
+        names = bank or here.banks()
+        if missing := [name for name in names if not here.has(name)]:
+            raise NotFound(f"there is no bank {missing[0]!r} in {url.shown(source)}; nothing was moved")
+        with closing(opening.store(target)) as there:
+            for name in names:
+                old, new = (Memory.open(name, store=store, embedder=ctx.obj["embedder"]) for store in (here, there))
+                counts = old.stats()
+                with click.progressbar(
+                    length=counts.lines + counts.retracted, label=f"move {name}", file=sys.stderr
+                ) as bar:
+                    moved.append((name, *moving.move(old, new, bar.update)))
     if as_json:
         show_json([{"bank": name, "lines": lines, "sha256": digest} for name, lines, digest in moved])
     else:

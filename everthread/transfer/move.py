@@ -6,11 +6,13 @@ What is forgotten stays forgotten. Vectors are made anew, for they belong to the
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from hashlib import sha256
-from itertools import islice, zip_longest
+from itertools import islice, takewhile, zip_longest
 
 from everthread.errors import StoreError
 from everthread.memory import BATCH, Memory
+from everthread.types import Line
 
 
 def move(source: Memory, target: Memory, progress: Callable[[int], None] | None = None) -> tuple[int, str]:
@@ -19,7 +21,7 @@ def move(source: Memory, target: Memory, progress: Callable[[int], None] | None 
     May be stopped and started again. The source stays as it is. Raises StoreError, which names the first line that
     differs, where the target holds something else.
     """
-    done = target.store.corpus(target.bank).last_seq
+    done = _agreed(source, target)
     lines = source.lines(after=done, retracted=True)
     while batch := list(islice(lines, BATCH)):
         target.restore(batch)
@@ -27,6 +29,27 @@ def move(source: Memory, target: Memory, progress: Callable[[int], None] | None 
             progress(len(batch))
     _retract(source, target)
     return _compared(source, target)
+
+
+def _agreed(source: Memory, target: Memory) -> int:
+    """The number up to which the target has the lines already. Nothing is written into a bank that holds others."""
+    done = target.store.corpus(target.bank).last_seq
+    ours = takewhile(lambda line: line.seq <= done, source.lines(retracted=True))
+    for line, other in zip_longest(ours, target.lines(retracted=True)):
+        if other is not None and other.retracted_at is None and line is not None:
+            other = replace(other, retracted_at=line.retracted_at)  # it may not have been said yet
+        _same(source.bank, line, other)
+    return done
+
+
+def _same(bank: str, line: Line | None, other: Line | None) -> None:
+    """See that two lines are one, down to the offset of its time."""
+    if repr(line) != repr(other):
+        seq = min(each.seq for each in (line, other) if each is not None)
+        raise StoreError(
+            f"bank {bank!r} differs at line {seq}: the target holds something else. Move it to another store, or "
+            "forget the bank there and move it again"
+        )
 
 
 def _retract(source: Memory, target: Memory) -> None:
@@ -39,12 +62,7 @@ def _retract(source: Memory, target: Memory) -> None:
 def _compared(source: Memory, target: Memory) -> tuple[int, str]:
     count, digest = 0, sha256()
     for line, other in zip_longest(source.lines(retracted=True), target.lines(retracted=True)):
-        if line != other:
-            seq = (line or other).seq
-            raise StoreError(
-                f"bank {source.bank!r} differs at line {seq}: the target holds something else. Forget the bank there "
-                "and move it again"
-            )
+        _same(source.bank, line, other)
         count += 1
         digest.update(repr(line).encode())
     return count, digest.hexdigest()

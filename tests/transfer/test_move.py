@@ -1,0 +1,208 @@
+"""Moving a bank from a folder to Postgres and back: it arrives as it was, or the error names the line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from click.testing import CliRunner, Result
+from hardship import postgres
+
+from everthread import Memory, NewLine
+from everthread.cli import main
+from everthread.errors import StoreError
+from everthread.memory import BATCH
+from everthread.models.fakes import HashEmbedder
+from everthread.transfer.move import move
+
+EAST, WEST = timezone(timedelta(hours=9)), timezone(timedelta(hours=-3, minutes=-30))
+
+
+@pytest.fixture
+def url(postgres_server: str) -> Iterator[str]:
+    with postgres.database(postgres_server) as made:
+        yield made
+
+
+def opened(store: Path | str, bank: str = "alice") -> Memory:
+    return Memory.open(bank, store=store, embedder=HashEmbedder(), recipe="default")
+
+
+def filled(memory: Memory, lines: int = 12) -> None:
+    """With all that a line can have: offsets, keys, parents, metadata; with retracted and forgotten ones."""
+    memory.observe_many(
+        [
+            NewLine(
+                f"Line {n} about the lighthouse \U0001f9f5 {'and the sea ' * (n % 40)}",
+                speaker="Ann" if n % 3 else "Bob",
+                role="user" if n % 2 else "assistant",
+                said_at=datetime(2019, 3, 1, 12, 0, 0, n, EAST if n % 2 else WEST) + timedelta(hours=n),
+                session=f"session {n // 5}" if n % 7 else None,
+                metadata={"n": n, "deep": {"b": [1.0, None], "a": "ü"}} if n % 4 == 0 else {},
+                parent=n - 1 if n in (3, 6) else f"k{n - 2}" if n == 8 else None,
+                key=f"k{n}" if n % 2 == 0 else None,
+            )
+            for n in range(1, lines + 1)
+        ]
+    )
+    memory.retract(4)
+    memory.forget(seq=5)  # which line 6 answers
+    memory.forget(seq=9)
+
+
+def known(memory: Memory) -> tuple[Any, ...]:
+    """All that can be seen of a bank, with the offsets of its times."""
+    stats = memory.stats()
+    return (
+        [repr(line) for line in memory.lines(retracted=True)],
+        [repr(session) for session in memory.sessions()],
+        (stats.lines, stats.retracted, stats.sessions, stats.speakers, stats.first_said_at, stats.pending),
+        [(hit.line, pytest.approx(hit.score, abs=2e-3)) for hit in memory.recall("lighthouse and sea", 5)],
+        memory.store.check(memory.bank),
+    )
+
+
+def test_a_bank_goes_to_postgres_and_back_and_is_as_it_was(tmp_path: Path, url: str) -> None:
+    with opened(tmp_path / "old") as old, opened(url) as there, opened(tmp_path / "new") as new:
+        filled(old)
+        before = known(old)
+        assert before[-1] == []
+        gone, came = move(old, there), move(there, new)
+        assert gone == came
+        assert gone[0] == 10
+        assert known(there) == known(new) == known(old) == before
+        lines = {line.seq: line for line in there.lines(retracted=True)}
+        assert list(lines) == [1, 2, 3, 4, 6, 7, 8, 10, 11, 12]
+        assert lines[6].parent == 5
+        assert lines[8].parent == 6
+        assert lines[2].said_at.utcoffset() == timedelta(hours=-3, minutes=-30)
+        assert lines[4].retracted_at is not None
+        assert lines[8].metadata == {"n": 8, "deep": {"b": [1.0, None], "a": "ü"}}
+        assert there.observe("Next.", key="k8").seq == 8
+        assert there.observe("Next.", key="k13").seq == 13
+
+
+def test_a_move_that_was_stopped_halfway_is_taken_up_where_it_was(tmp_path: Path, url: str) -> None:
+    with opened(tmp_path) as old, opened(url) as there:
+        filled(old, BATCH + 100)
+        done: list[int] = []
+
+        def stop(count: int) -> None:
+            done.append(count)
+            raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            move(old, there, stop)
+        assert done == [BATCH]
+        assert there.stats().lines == BATCH
+        done.clear()
+        assert move(old, there, done.append)[0] == BATCH + 98
+        assert done == [98]
+        assert known(there) == known(old)
+        assert move(old, there, done.append)[0] == BATCH + 98
+        assert done == [98]
+
+
+def test_what_has_come_since_is_brought_along(tmp_path: Path, url: str) -> None:
+    with opened(tmp_path) as old, opened(url) as there:
+        filled(old)
+        move(old, there)
+        old.observe("One more.")
+        old.retract(7)
+        old.forget(seq=13)
+        old.observe("And one more.")
+        assert move(old, there)[0] == 11
+        assert known(there) == known(old)
+
+
+@pytest.mark.parametrize("what", ["other words", "longer", "retracted", "forgotten"])
+def test_a_target_that_holds_something_else_is_left_alone(tmp_path: Path, url: str, what: str) -> None:
+    with opened(tmp_path) as old, opened(url) as there:
+        filled(old)
+        if what == "other words":
+            there.observe_many([NewLine(f"Somebody else's line {n}.") for n in range(8)])
+            line = 1
+        else:
+            move(old, there)
+            line = {"longer": there.observe("Only there.").seq, "retracted": 7, "forgotten": 7}[what]
+        if what == "retracted":
+            there.retract(7)
+        if what == "forgotten":
+            old.forget(seq=7)
+        before = known(there)
+        with pytest.raises(
+            StoreError, match=f"bank 'alice' differs at line {line}: the target holds something else. Move"
+        ):
+            move(old, there)
+        assert known(there) == before
+
+
+# ------------------------------------------------------------------------ the command
+
+
+def cli(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(main, ["--embedder", "hash", *map(str, arguments)])
+
+
+def test_the_command_moves_every_bank_or_those_named(tmp_path: Path, url: str) -> None:
+    for bank in ("alice", "bob", "carl"):
+        with opened(tmp_path / "old", bank) as memory:
+            filled(memory)
+    result = cli("move", tmp_path / "old", url, "-b", "bob", "--json")
+    assert result.exit_code == 0, result.stderr
+    (moved,) = json.loads(result.stdout)
+    assert (moved["bank"], moved["lines"], len(moved["sha256"])) == ("bob", 10, 64)
+    assert cli("move", tmp_path / "old", url).exit_code == 0
+    result = cli("move", url, tmp_path / "new")
+    assert result.stdout.splitlines() == [
+        f"{bank}: 10 lines, the same in both ({moved['sha256'][:12]})"
+        if bank == "bob"
+        else next(line for line in result.stdout.splitlines() if line.startswith(f"{bank}: 10 lines, the same in both"))
+        for bank in ("alice", "bob", "carl")
+    ]
+
+
+def test_a_bank_that_is_missing_is_told_before_anything_is_moved(tmp_path: Path, url: str) -> None:
+    with opened(tmp_path / "old", "bob") as memory:
+        memory.observe("Hello.")
+    result = cli("move", tmp_path / "old", tmp_path / "new", "-b", "bob", "-b", "nobody", "--json")
+    assert result.exit_code == 1
+    words = f"there is no bank 'nobody' in {tmp_path / 'old'}; nothing was moved"
+    assert words in result.stderr
+    assert words in json.loads(result.stdout)["error"]
+    assert not (tmp_path / "new").exists()
+    assert "there is no folder" in cli("move", tmp_path / "nowhere", url).stderr
+    with_password = postgres.url(url, password="zqxsecret")
+    result = cli("move", with_password, tmp_path / "new", "-b", "nobody")
+    assert f"there is no bank 'nobody' in {url}" in result.stderr
+    assert "zqxsecret" not in result.output
+
+
+def test_a_target_that_differs_is_one_clear_line(tmp_path: Path, url: str) -> None:
+    for store, text in ((tmp_path, "Hello."), (url, "Good morning.")):
+        with opened(store) as memory:
+            memory.observe(text, session="s")
+    result = cli("move", tmp_path, url)
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert "everthread: bank 'alice' differs at line 1: the target holds something else" in result.stderr
+
+
+def test_a_copy_that_the_database_spoiled_is_noticed(tmp_path: Path, url: str) -> None:
+    with opened(tmp_path) as old, opened(url) as there:
+        filled(old)
+        move(old, there)
+        for column, value in (("text", "'Spoiled'"), ("said_offset", "0"), ("metadata", "'{\"n\": 8.0}'")):
+            with psycopg.connect(url) as db, db.transaction(force_rollback=False):
+                kept = db.execute(f"SELECT {column} FROM everthread.line WHERE seq = 8".encode()).fetchone()
+                db.execute(f"UPDATE everthread.line SET {column} = {value} WHERE seq = 8".encode())
+            with pytest.raises(StoreError, match="differs at line 8"):
+                move(old, there)
+            with psycopg.connect(url) as db:
+                db.execute(f"UPDATE everthread.line SET {column} = %s WHERE seq = 8".encode(), kept)
+        assert move(old, there)[0] == 10
