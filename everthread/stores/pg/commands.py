@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 import click
 
 from everthread import open as opening
 from everthread.cli import json_option, show_json
-from everthread.errors import ConfigError, StoreUnavailable
+from everthread.errors import StoreUnavailable
 from everthread.stores.pg import schema
 from everthread.stores.pg.server import Server
 from everthread.talk import counted
@@ -24,7 +26,7 @@ def db() -> None:
 @json_option
 def init(url: str, role: str | None, distribute: bool, as_json: bool) -> None:
     """Make the extension and the tables; those that are there stay."""
-    server = _server(url)
+    server = Server(url)
     done = {"url": server.shown, "migrations": schema.init(server), "statements": []}
     if role is not None:
         schema.secure(server, role)
@@ -40,10 +42,7 @@ def init(url: str, role: str | None, distribute: bool, as_json: bool) -> None:
 @json_option
 def migrate(url: str, as_json: bool) -> None:
     """Bring the tables up to date."""
-    server = _server(url)
-    with server.alone() as connection:
-        if schema.version(connection) == 0:
-            raise StoreUnavailable(f"{server.shown} has no tables yet; make them with: everthread db init URL")
+    server = _made(url)
     applied = schema.init(server)
     _show({"url": server.shown, "migrations": applied}, as_json, f"{server.shown}: {applied} migrations applied")
 
@@ -53,20 +52,22 @@ def migrate(url: str, as_json: bool) -> None:
 @json_option
 def check(url: str, as_json: bool) -> None:
     """See that the server answers, has pgvector and the tables, and that every bank is sound."""
-    server = _server(url)
-    store = opening.store(url)
-    found = {bank: store.check(bank) for bank in store.banks()}
-    store.close()
+    server = _made(url)
+    with closing(opening.store(url)) as store:
+        found = {bank: store.check(bank) for bank in store.banks()}
     wrong = [f"{bank}: {each}" for bank, faults in found.items() for each in faults]
     text = "\n".join(wrong) or f"{server.shown}: {counted(len(found), 'bank')}, all sound"
     _show({"banks": len(found), "wrong": wrong}, as_json, text)
     click.get_current_context().exit(1 if wrong else 0)
 
 
-def _server(url: str) -> Server:
-    if not url.startswith(("postgresql://", "postgres://")):
-        raise ConfigError(f"{url!r} is no Postgres URL; write postgresql://user@host/database")
-    return Server(url)
+def _made(url: str) -> Server:
+    """The server of a database that has tables."""
+    server = Server(url)
+    with server.alone() as connection:
+        if schema.version(connection) == 0:
+            raise StoreUnavailable(f"{server.shown} has no tables yet; make them with: everthread db init URL")
+    return server
 
 
 def _show(value: object, as_json: bool, text: str) -> None:

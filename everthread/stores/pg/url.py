@@ -12,15 +12,14 @@ EXAMPLE = "postgresql://user@host/database"
 
 def shown(url: str) -> str:
     """The URL without its password, also where it is written wrongly."""
-    url = re.sub(r"(password\s*=\s*)('[^']*'|[^&\s]*)", r"\1…", url)
+    url = re.sub(r"(password\s*=\s*)('[^']*'|((?!&\w+=)\S)*)", r"\1…", url)
     start, scheme, rest = url.partition("://")
     authority, slash, path = rest.partition("/")
     if "@" in authority:
         login, _, host = authority.rpartition("@")
         return f"{start}{scheme}{login.partition(':')[0]}@{host}{slash}{path}"
-    user, colon, port = authority.partition(":")
-    if "@" in path and colon and not port.isdecimal():  # a / in a password, which begins behind the colon
-        return f"{start}{scheme}{user}@{path.rpartition('@')[2]}"
+    if "@" in path and not _hosts(authority):  # a / in a password, which begins behind the colon
+        return f"{start}{scheme}{authority.partition(':')[0]}@{path.rpartition('@')[2]}"
     return url
 
 
@@ -34,10 +33,14 @@ def checked(url: str) -> str:
         raise ConfigError(
             f"{shown(url)}: the user or the password holds an @ or a / as it is; write %40 for @, and %2F for /"
         )
-    for host in authority.rpartition("@")[2].split(","):
-        port = re.sub(r"\[[^]]*\]", "", host).partition(":")[2]
-        if port and not (port.isdecimal() and 0 < int(port) < 65536):
-            raise ConfigError(f"{shown(url)}: its port is no number from 1 to 65535; write {EXAMPLE}")
+    if not _hosts(authority.rpartition("@")[2]):
+        raise ConfigError(f"{shown(url)}: its port is no number from 1 to 65535; write {EXAMPLE}")
     if re.search(r"%(?![0-9A-Fa-f]{2})", url):
         raise ConfigError(f"{shown(url)} holds a % as it is; write %25")
     return url
+
+
+def _hosts(text: str) -> bool:
+    """Whether these are hosts, with numbers as ports or with none."""
+    ports = [re.sub(r"\[[^]]*\]", "", host).partition(":")[2] for host in text.split(",")]
+    return all(not port or (port.isdecimal() and 0 < int(port) < 65536) for port in ports)
