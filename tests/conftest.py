@@ -27,9 +27,10 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
 
 
 @pytest.fixture(scope="session")
-def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> str:
+def postgres_server() -> Iterator[str]:
     """The URL of a running Postgres server with pgvector."""
-    return postgres.started(tmp_path_factory.mktemp("postgres") / "data")
+    with postgres.running() as url:
+        yield url
 
 
 @pytest.fixture(scope="module")

@@ -405,8 +405,8 @@ def test_any_text_can_be_asked(zoo: Memory, query: str) -> None:
         (Where(until="2024-05-01"), r"where\.until must be a datetime, got '2024-05-01'"),  # type: ignore[arg-type]
         (Where(metadata={"n": float("nan")}), r"where\.metadata must hold what JSON can, got nan"),
         (Where(metadata={"n": {1, 2}}), r"where\.metadata must hold what JSON can"),  # type: ignore[dict-item]
-        (Where(speaker=5), r"where\.name must be a str or a tuple of them, got 5"),  # type: ignore[arg-type]
-        (Where(session=("a", 5)), r"where\.session_id must be a str or a tuple of them"),  # type: ignore[arg-type]
+        (Where(speaker=5), r"where\.speaker must be a str or a tuple of them, got 5"),  # type: ignore[arg-type]
+        (Where(session=("a", 5)), r"where\.session must be a str or a tuple of them"),  # type: ignore[arg-type]
         (Where(kind=5), r"where\.kind must be a str or a tuple of them"),  # type: ignore[arg-type]
         ({"speaker": "Ann"}, r"where must be a Where, got {'speaker': 'Ann'}; write for example Where\("),
     ],

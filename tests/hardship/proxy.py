@@ -25,10 +25,11 @@ class Proxy:
     """Passes on what it hears, until a fault is set."""
 
     def __init__(self, server: str) -> None:
+        parts = conninfo_to_dict(server)
+        self._host, self._port = str(parts.get("host", "localhost")), int(parts.get("port") or 5432)
         self._folder = Path(tempfile.mkdtemp())
-        self._server = f"{conninfo_to_dict(server)['host']}/.s.PGSQL.5432"
         self._listening = socket.socket(socket.AF_UNIX)
-        self._listening.bind(str(self._folder / ".s.PGSQL.5432"))
+        self._listening.bind(str(self._folder / f".s.PGSQL.{self._port}"))
         self._listening.listen(64)
         self._open: list[socket.socket] = [self._listening]
         self.url = postgres.url(server, host=str(self._folder))
@@ -66,14 +67,15 @@ class Proxy:
                 threading.Thread(target=self._quietly, args=(client,), daemon=True).start()
 
     def _quietly(self, client: socket.socket) -> None:
-        with suppress(OSError, EOFError):
+        with suppress(OSError, EOFError, ValueError):  # the last where a socket that is waited for is closed
             self._serve(client)
         close(client)
 
     def _connect(self) -> socket.socket:
-        server = socket.socket(socket.AF_UNIX)
+        local = self._host.startswith("/")
+        server = socket.socket(socket.AF_UNIX if local else socket.AF_INET)
         self._open.append(server)
-        server.connect(self._server)
+        server.connect(f"{self._host}/.s.PGSQL.{self._port}" if local else (self._host, self._port))
         return server
 
     def _serve(self, client: socket.socket) -> None:

@@ -14,8 +14,8 @@ import pytest
 from hardship import postgres
 from psycopg import sql
 
-from everthread import Memory
-from everthread.errors import BankTooNew, ConfigError, EverthreadError, StoreUnavailable
+from everthread import Memory, Where
+from everthread.errors import BadQuery, BankTooNew, ConfigError, EverthreadError, StoreUnavailable
 from everthread.models.fakes import HashEmbedder
 from everthread.stores.pg import schema
 from everthread.stores.pg.server import Connection, Server
@@ -61,23 +61,17 @@ def refused(url: str, kind: type[EverthreadError], words: str) -> None:
 # ------------------------------------------------------------------------ what can be wrong
 
 
-def test_a_wrong_password_is_a_setting_to_be_checked(tmp_path_factory: pytest.TempPathFactory) -> None:
-    own = postgres.Own(tmp_path_factory.mktemp("own") / "data")
-    try:
-        rules = (own.folder / "pg_hba.conf").read_text()
-        (own.folder / "pg_hba.conf").write_text(
-            f"local all ann scram-sha-256\nlocal all bob reject\nlocal all carl trust\n{rules}"
-        )
+def test_a_wrong_password_is_a_setting_to_be_checked() -> None:
+    with postgres.Own() as own:
+        rules = own.folder / "pg_hba.conf"
+        rules.write_text(f"local all ann scram-sha-256\nlocal all bob reject\n{rules.read_text()}")
         run(own.url, "CREATE ROLE ann LOGIN PASSWORD 'right'", "CREATE ROLE bob LOGIN", "SELECT pg_reload_conf()")
-        run(own.url, "CREATE SCHEMA everthread AUTHORIZATION ann")
         time.sleep(0.1)
         for password in (SECRET, ""):
             wrong = postgres.url(own.url, user="ann", password=password)
             refused(wrong, ConfigError, r"postgresql://ann@.*pass.*; check the user and the password of the URL")
         refused(postgres.url(own.url, user="bob"), ConfigError, "let this user in, in the server's pg_hba.conf")
         refused(postgres.url(own.url, user="carl"), ConfigError, 'role "carl" does not exist; check the user')
-    finally:
-        own.stop()
 
 
 def test_a_database_that_is_not_there_is_to_be_created(postgres_server: str) -> None:
@@ -173,6 +167,12 @@ def test_an_error_of_one_statement_is_told_once_and_at_once(url: str) -> None:
         assert time.monotonic() - began < 2
         assert memory.observe("This is shorter.").seq == 1
         assert memory.store.check("alice") == []
+
+
+@pytest.mark.parametrize("field", ["session", "speaker", "role", "kind"])
+def test_a_filter_that_makes_no_sense_is_named_as_the_caller_wrote_it(database: str, field: str) -> None:
+    with opened(database) as memory, pytest.raises(BadQuery, match=rf"where\.{field} must be a str or a tuple of them"):
+        memory.recall("anything", where=Where(**{field: 5}))  # type: ignore[arg-type]
 
 
 # ----------------------------------------------------------------------- row-level security

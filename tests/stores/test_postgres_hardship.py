@@ -10,11 +10,12 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import psycopg
 import pytest
-from hardship import crowd, postgres
+from hardship import crowd, forked, postgres
 from hardship.proxy import Pooler, Proxy
 
 from everthread import Memory, NewLine
@@ -40,11 +41,10 @@ def url_of(store: PostgresStore) -> str:
 
 
 @pytest.fixture(scope="module")
-def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[postgres.Own]:
+def own() -> Iterator[postgres.Own]:
     """A server that may be killed."""
-    server = postgres.Own(tmp_path_factory.mktemp("own") / "data")
-    yield server
-    server.stop()
+    with postgres.Own() as server:
+        yield server
 
 
 @pytest.fixture
@@ -289,6 +289,9 @@ def test_an_error_leaves_no_transaction_open_and_its_connection_whole(store: Pos
             db.execute("SELECT 1/0").fetchone()
         with pytest.raises(NotFound), few.server.writing("alice") as db:
             removing.forget(db, "alice", "line", 77)
+        undone = pytest.raises(StoreUnavailable, match="undid this call")
+        with undone, few.server.writing("alice") as db, suppress(psycopg.Error):  # as no one should
+            db.execute("SELECT 1/0")
     assert memory.observe("And on.").seq == 2
     with few.server.alone() as db:
         left = db.execute(
@@ -321,6 +324,12 @@ def test_many_processes_and_threads_write_one_bank_and_many(store: PostgresStore
         said = {tuple(map(int, line.text.split()[2].split("-"))) for line in lines}
         assert said == {(p, t, n) for p in whose for t in range(THREADS) for n in range(LINES)}
         assert store.check(bank) == []
+
+
+def test_a_process_that_was_forked_has_connections_of_its_own(store: PostgresStore) -> None:
+    command = [sys.executable, str(Path(forked.__file__)), url_of(store)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.stdout, done.stderr, done.returncode) == ("40 [] True\n", "", 0)
 
 
 def test_writers_of_one_bank_wait_for_each_other_and_not_for_those_of_another(store: PostgresStore) -> None:

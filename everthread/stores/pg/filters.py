@@ -17,14 +17,14 @@ def clause(where: Where | None, as_of: datetime | None = None, retracted: bool =
     where = checked(where, as_of)
     parts: list[str] = ["true" if retracted else "line.retracted_at IS NULL"]
     values: list[object] = []
-    for column, wanted in (
-        ("session.session_id", where.session),
-        ("speaker.name", where.speaker),
-        ("speaker.role", where.role),
+    for name, column, wanted in (
+        ("session", "session.session_id", where.session),
+        ("speaker", "speaker.name", where.speaker),
+        ("role", "speaker.role", where.role),
     ):
         if wanted is not None:
             parts.append(f"{column} = ANY(%s)")
-            values.append(any_of(wanted, column))
+            values.append(any_of(wanted, name))
     if where.kind is not None and "line" not in any_of(where.kind, "kind"):
         parts.append("false")
     for comparison, at in ((">=", where.since), ("<", where.until), ("<=", as_of)):

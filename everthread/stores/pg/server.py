@@ -7,6 +7,7 @@ own pg_xact_status can't be asked: a server that crashed gives the numbers of lo
 
 from __future__ import annotations
 
+import os
 import re
 import threading
 import time
@@ -58,6 +59,7 @@ class Server:
             raise ConfigError(f"{self.shown} is no Postgres URL ({said}); write {EXAMPLE}") from None
         self._connections, self._patience = connections, patience
         self._pool: ConnectionPool[Connection] | None = None
+        self._process = os.getpid()
         self._lock = threading.Lock()
 
     @contextmanager
@@ -81,7 +83,7 @@ class Server:
                 _tell(db, bank, {})
             yield db
             try:
-                db.execute("COMMIT")
+                ended = db.execute("COMMIT").statusmessage
             except psycopg.Error as error:
                 if not db.closed:
                     raise
@@ -89,6 +91,8 @@ class Server:
                     f"{self.shown} broke off at the end of this call ({_said(error)}): what it wrote was kept or it "
                     "was not. Call again with the same keys, and none is kept twice"
                 ) from error
+            if ended != "COMMIT":  # Postgres ends a transaction that has failed so, and calls it no error
+                raise StoreUnavailable(f"{self.shown} undid this call; nothing of it was kept")
 
     @contextmanager
     def _connected(self) -> Iterator[Connection]:
@@ -117,11 +121,13 @@ class Server:
     @contextmanager
     def alone(self) -> Iterator[Connection]:
         """A connection of its own, in no transaction: for what can't be done inside one."""
-        with self.explained(), psycopg.connect(self.conninfo, autocommit=True) as db:
+        with self.explained(), psycopg.connect(self.conninfo, autocommit=True, prepare_threshold=None) as db:
             yield db
 
     def _opened(self) -> ConnectionPool[Connection]:
         with self._lock:
+            if self._process != os.getpid():  # a fork: those connections are its parent's, and not to be closed either
+                self._inherited, self._pool, self._process = self._pool, None, os.getpid()
             if self._pool is None:
                 self._try()  # a wrong password is told now, and not after a pool's patience
                 self._pool = ConnectionPool(
