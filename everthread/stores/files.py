@@ -123,7 +123,7 @@ def _is(error: Exception, kind: tuple[set[int], set[int]]) -> bool:
 
 def _unfit(error: Exception) -> bool:
     """Whether the value itself was at fault: half a surrogate pair, a number or a text that is too large."""
-    number = isinstance(error, OverflowError) and "SQLite INTEGER" in str(error)  # Python gives it no code
+    number = isinstance(error, OverflowError) and not _no_date(error)  # Python gives it no code
     return isinstance(error, UnicodeEncodeError) or number or _code(error) == sqlite3.SQLITE_TOOBIG
 
 
@@ -134,8 +134,13 @@ def _damaged(error: Exception) -> bool:
     missing = code == sqlite3.SQLITE_ERROR and re.match(
         "no such (table|column|index)|malformed|unsupported", str(error)
     )
-    garbled = code is None and isinstance(error, ValueError | OverflowError | sqlite3.OperationalError)
-    return bool(code in _DAMAGED or missing or garbled)
+    garbled = code is None and isinstance(error, ValueError | sqlite3.OperationalError)
+    return bool(code in _DAMAGED or missing or garbled or _no_date(error))
+
+
+def _no_date(error: Exception) -> bool:
+    """Whether a moment was read that no calendar has; those that are written are looked at before."""
+    return isinstance(error, OverflowError) and "date" in str(error)
 
 
 Result = TypeVar("Result")
@@ -222,10 +227,11 @@ class BankFile:
     def _reader(self) -> _Connection:
         """A reader's connection to the file that is on the disk now, its tables made."""
         while True:
-            while (ready := self._ready) is None or ready != self._on_disk():
-                with self.writing():  # makes the tables
-                    pass
-            reader = self._take() or self._connect()
+            ready, reader = self._ready, None
+            if ready is None or ready != self._on_disk():
+                with self._transaction():  # makes the tables
+                    ready, reader = self._ready, self._connect()  # here, as a closed file lets go of all behind it
+            reader = reader or self._take() or self._connect()
             if reader.inode == ready:
                 return reader
             self._disconnect(reader)
@@ -239,15 +245,22 @@ class BankFile:
     def _give(self, reader: _Connection) -> None:
         if reader.db.in_transaction:
             reader.db.execute("ROLLBACK")
-        if self._closed or reader.inode != self._ready or len(self._idle) >= IDLE:
+        if reader.inode != self._ready or len(self._idle) >= IDLE:
             self._disconnect(reader)
         else:
             self._idle.append(reader)
+        if self._closed:  # asked last: another thread may be closing it now
+            self._drop_readers()
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """A connection inside a transaction: committed when the block ends, undone when it raises."""
-        with explained(self.bank, self.path), self._writing:
+        with explained(self.bank, self.path), self._transaction() as db:
+            yield db
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        with self._writing:
             db = self._begin()
             try:
                 yield db
@@ -313,6 +326,9 @@ class BankFile:
                     f"left in {self.path}: {_said(error)}. Make room on the disk and end whoever holds the bank; "
                     "opening it again, or everthread doctor, then finishes the erasing"
                 ) from error
+            finally:
+                if self._closed:
+                    self._drop_writer()
 
     def size(self) -> int:
         """Bytes on the disk: the file, and what SQLite keeps beside it."""
@@ -326,7 +342,8 @@ class BankFile:
         return [self.path.with_name(self.path.name + end) for end in ("", "-wal", "-shm")]
 
     def close(self) -> None:
-        """Close every connection that is not in use; those in use close when they are given back."""
+        """Close every connection that is not in use; those in use close when they are given back. Who still has the
+        file in hand may go on using it: it is opened for each use."""
         self._closed = True
         with self._writing:
             self._drop_writer()

@@ -141,6 +141,8 @@ def of_sqlite(code: int, words: str = "words that change from version to version
         (NotADirectoryError(errno.ENOTDIR, "words"), StoreUnavailable, "name a folder for the banks"),
         (of_sqlite(sqlite3.SQLITE_TOOBIG), BadInput, "no bank can hold this value"),
         (OverflowError("Python int too large to convert to SQLite INTEGER"), BadInput, "numbers of 64 bits"),
+        (OverflowError("Python int too large to convert to C long"), BadInput, "numbers of 64 bits"),
+        (OverflowError("date value out of range"), BankDamaged, "Put back a copy"),
     ],
 )
 def test_an_error_becomes_ours_with_its_remedy(error: Exception, ours: type[Exception], remedy: str) -> None:
@@ -263,6 +265,26 @@ def test_a_closed_file_leaves_nothing_open_behind(tmp_path: Path) -> None:
     say(file, "two")  # a thread that had the file in its hand when another closed it
     assert sorted(path.name for path in tmp_path.iterdir()) == ["alice.bank"]  # the last to close takes the log away
     assert said(opened(tmp_path)) == ["one", "two"]
+
+
+def test_a_closed_file_can_still_be_read_and_erased_and_leaves_nothing_open_behind(tmp_path: Path) -> None:
+    file = opened(tmp_path)
+    say(file, "one")
+    file.close()
+    found: list[str] = []
+    reading = threading.Thread(target=lambda: found.extend(said(file)), daemon=True)
+    reading.start()
+    reading.join(10)
+    assert found == ["one"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["alice.bank"]
+    file.erase()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["alice.bank"]
+
+
+def test_a_closed_file_is_read_where_no_bank_is_yet(tmp_path: Path) -> None:
+    file = opened(tmp_path)
+    file.close()
+    assert said(file) == []
 
 
 def _hold(path: str, held: object, let_go: object) -> None:
