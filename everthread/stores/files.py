@@ -216,11 +216,17 @@ class BankFile:
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """A connection for reading, to which the bank stands still until the block ends."""
+        with self.looking() as (_, db):
+            yield db
+
+    @contextmanager
+    def looking(self) -> Iterator[_Connection]:
+        """The same, and which file it is that is read."""
         with explained(self.bank, self.path):
             reader = self._reader()
             try:
                 reader.db.execute("BEGIN")
-                yield reader.db
+                yield reader
             finally:
                 self._give(reader)
 

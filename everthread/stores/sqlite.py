@@ -49,7 +49,8 @@ class _Bank:
         """What is looked at in memory, and a connection to which the bank stands still as it is there."""
         with ExitStack() as stack:
             with self.lock:
-                db = stack.enter_context(self.file.reading())
+                inode, db = stack.enter_context(self.file.looking())
+                self.pictures.of(inode)
                 found = look(self.pictures, db)
             yield db, found
 

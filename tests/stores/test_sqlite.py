@@ -428,6 +428,28 @@ def test_a_closed_store_can_be_used_again_also_by_who_is_in_the_middle_of_it(tmp
     store.close()
 
 
+# ------------------------------------------------------------------------ a copy is put back
+
+
+def test_after_a_copy_was_put_back_a_filter_shows_what_the_copy_says(tmp_path: Path) -> None:
+    path = tmp_path / "alice.bank"
+    with Memory.open("alice", store=tmp_path, embedder=HashEmbedder()) as memory:
+        memory.observe_many([NewLine("Hello.", "Ann"), NewLine("Hi.", "Bob")])
+        with closing(sqlite3.connect(path)) as db:
+            db.execute("VACUUM INTO ?", (str(tmp_path / "copy"),))
+        memory.observe("I like tea.", speaker="Bob")
+        memory.observe("Me too.", speaker="Bob")
+        assert len(memory.recall("tea", where=Where(speaker="Bob"))) == 3
+        (tmp_path / "copy").replace(path)
+        for beside in ("alice.bank-wal", "alice.bank-shm"):
+            (tmp_path / beside).unlink(missing_ok=True)
+        memory.observe("Tea with Mallory is a secret.", speaker="Ann")
+        memory.observe("Good night.", speaker="Ann")
+        assert [hit.line.seq for hit in memory.recall("tea", where=Where(speaker="Bob"))] == [2]
+        assert memory.recall("Mallory", 1)[0].line.seq == 3
+        assert memory.store.check("alice") == []
+
+
 # -------------------------------------------------------------------- larger than memory
 
 
