@@ -259,6 +259,29 @@ def test_a_receipt_names_numbers_and_nothing_else(tmp_path: Path) -> None:
     assert not any(word in written for word in ("Secret", "Ann", "hidden", "alice"))
 
 
+def test_what_is_forgotten_is_erased_even_if_the_receipt_cannot_be_written(tmp_path: Path) -> None:
+    with Memory.open("alice", store=tmp_path, embedder=HashEmbedder()) as memory:
+        memory.observe_many([NewLine("The zqxcanary sings."), NewLine("Nothing to hide.")])
+        (tmp_path / "receipts.jsonl").mkdir()
+        with pytest.raises(StoreUnavailable, match="is gone, but the receipt could not be written to") as caught:
+            memory.forget(seq=1)
+        assert "Nothing of this call was kept" not in str(caught.value)
+        (tmp_path / "receipts.jsonl").rmdir()
+        assert canaries(tmp_path) == {}
+        assert [line.seq for line in memory.lines()] == [2]
+        assert memory.store.check("alice") == []
+
+
+def test_forgetting_empties_the_buffers_of_the_sessions_that_went_and_of_no_others(tmp_path: Path) -> None:
+    with Memory.open("alice", store=tmp_path, embedder=HashEmbedder()) as memory:
+        memory.observe_many([NewLine("Hello.", session="old"), NewLine("Hi.", session="other")])
+        for session in ("old", "other", "not begun"):
+            memory.store.set_buffer("alice", session, [(1, 2)])
+        memory.forget(session="old")
+        buffers = {session: memory.store.buffer("alice", session) for session in ("old", "other", "not begun")}
+        assert buffers == {"old": [], "other": [(1, 2)], "not begun": [(1, 2)]}
+
+
 @pytest.mark.parametrize("damage", [lambda b: b"garbage! " * 500 + b[4500:], lambda b: b[:5000], lambda b: b"hello"])
 def test_a_damaged_bank_can_be_forgotten(tmp_path: Path, damage: Any) -> None:
     with Memory.open("alice", store=tmp_path, embedder=HashEmbedder()) as memory:
