@@ -25,7 +25,7 @@ from everthread.prompt.layout import heading, sentence
 from everthread.stores.base import Store
 from everthread.talk import LEGEND, command, counted, talk, turn
 from everthread.transfer import jsonl
-from everthread.transfer.into import strange
+from everthread.transfer.into import check, strange
 from everthread.types import Context, Hit, Line, NewLine, Role, Where
 
 Command = TypeVar("Command", bound=Callable[..., None])
@@ -275,15 +275,16 @@ def import_(
     The whole file is checked before the first line is kept. Importing it again adds nothing, or what the file has
     gained, and completes an import that was cut off. A bank's own export adds nothing to it.
     """
-    skipped = Counter[str]()
-    reader = opening.reader(
-        file, form, only=only, assistant=assistant, tz=None if tz is None else zone(tz), skipped=skipped
-    )
+    skipped, places = Counter[str](), dict[str, str]()
+    at = None if tz is None else zone(tz)
+    reader = opening.reader(file, form, only=only, assistant=assistant, tz=at, skipped=skipped, places=places)
     total, left_out = sum(1 for _ in reader()), dict(skipped)
     if not total:
         raise BadFile(f"{file}: there is nothing in it to remember{skips(left_out)}; nothing was imported")
     with opened(ctx, bank, make=True) as memory:
         before = memory.stats().lines
+        if before:
+            check(memory, reader(), file, dict(places))
         with click.progressbar(length=total, label=f"{file.name} → {bank}", file=sys.stderr) as bar:
             for batch in batches(reader()):
                 memory.observe_many(strange(memory, batch))

@@ -457,6 +457,19 @@ def test_chats_of_one_name_come_in_side_by_side_copies_add_nothing_and_a_grown_o
     assert sessions[0] == sessions[1] == sessions[4] != sessions[2] == sessions[3]
 
 
+def test_files_that_number_their_lines_are_kept_side_by_side(cli: Cli, tmp_path: Path) -> None:
+    for name, text in (("monday.jsonl", "I bought a car."), ("tuesday.jsonl", "Mia moved.")):
+        path = saved(tmp_path, name, json.dumps({"id": 1, "text": text}))
+        assert [out(cli("import", path, "--json"))["added"] for _ in range(2)] == [1, 0]
+
+
+def test_a_key_that_the_bank_knows_for_other_words_stops_the_whole_import(cli: Cli, tmp_path: Path) -> None:
+    cli("import", saved(tmp_path, "one.jsonl", '{"key": "k", "text": "I sail."}'))
+    path = saved(tmp_path, "two.jsonl", '{"key": "l", "text": "I swim."}\n{"key": "k", "text": "I bake."}')
+    assert "two.jsonl, line 2: bank 'default' keeps other words under the key 'k'" in complaint(cli("import", path))
+    assert [line["text"] for line in out(cli("lines", "--json"))] == ["I sail."]
+
+
 @pytest.mark.parametrize(
     ("name", "content", "option", "words"),
     [

@@ -15,7 +15,9 @@ from everthread.transfer.files import bad, digest, load, session_id, shown
 from everthread.types import NewLine
 
 
-def read(path: Path, *, tz: tzinfo = UTC, skipped: Counter[str] | None = None) -> Iterator[NewLine]:
+def read(
+    path: Path, *, tz: tzinfo = UTC, skipped: Counter[str] | None = None, places: dict[str, str] | None = None
+) -> Iterator[NewLine]:
     """The messages that say something, in order: one session, called after the file and what was said first, which is
     not what the system was told."""
     value = load(path)
@@ -23,7 +25,7 @@ def read(path: Path, *, tz: tzinfo = UTC, skipped: Counter[str] | None = None) -
     if not isinstance(found, list):
         raise bad(path, "", f"{shown(found)} is no list of messages", 'write [{"role": "user", "content": "…"}]')
     numbered = ((f"message {number}", message) for number, message in enumerate(found, 1))
-    lines = list(jsonl.lines(numbered, path, tz=tz, skipped=skipped))
+    lines = list(jsonl.lines(numbered, path, tz=tz, skipped=skipped, places=places))
     first = next((line for line in lines if line.role != "system"), None)
     session = session_id(path, digest(first.key)) if first else None
     yield from (replace(line, session=line.session or session) for line in lines)

@@ -47,6 +47,9 @@ def banks(draw: st.DrawFn) -> list[Line]:
     return lines
 
 
+SAID = ({"text": "a"}, {"text": "a"}, {"text": "b"})
+
+
 def saved(folder: Path, *records: object) -> Path:
     path = folder / "lines.jsonl"
     path.write_text("".join(r if isinstance(r, str) else json.dumps(r) + "\n" for r in records), encoding="utf-8")
@@ -119,10 +122,32 @@ def test_keys_are_the_lines_own_or_made_of_what_they_say(tmp_path: Path) -> None
         tmp_path, {"text": "a", "key": "k"}, {"text": "a", "id": 7}, {"text": "a"}, {"text": "a"}, {"text": "b"}
     )
     keys = [line.key for line in read(path)]
-    assert keys[:2] == ["k", "7"]
+    assert keys[0] == "k"
     assert len(set(keys)) == 5
-    longer = saved(tmp_path, {"text": "a"}, {"text": "a"}, {"text": "b"}, {"text": "a"})
-    assert [line.key for line in read(longer)][:3] == keys[2:]
+    assert keys[1:] == [line.key for line in read(saved(tmp_path, {"text": "a", "id": 7}, *SAID))]
+    shorter = [line.key for line in read(saved(tmp_path, *SAID))]
+    assert [line.key for line in read(saved(tmp_path, *SAID, {"text": "a"}))][:3] == shorter
+
+
+@pytest.mark.parametrize("number", [1, "1", 1.5])
+def test_lines_that_are_numbered_in_two_files_are_two_and_keep_their_numbers(tmp_path: Path, number: object) -> None:
+    one, two = (next(read(saved(tmp_path, {"id": number, "text": text}))) for text in ("I sail.", "I bake."))
+    assert one.key != two.key
+    assert one.metadata == two.metadata == {"id": number}
+    assert next(read(saved(tmp_path, {"id": 2, "text": "I sail."}))).key != one.key
+
+
+def test_the_numbers_of_lines_may_begin_anew_in_one_file(tmp_path: Path) -> None:
+    lines = list(read(saved(tmp_path, *[{"id": 1, "text": "yes"}] * 3)))
+    assert len({line.key for line in lines}) == 3
+
+
+def test_where_each_key_stands_is_told(tmp_path: Path) -> None:
+    places: dict[str, str] = {}
+    path = saved(tmp_path, {"text": "a", "key": "k"}, {"text": "b", "id": 1}, {"text": "c", "key": "l"})
+    for _ in range(2):
+        assert len(list(read(path, places=places))) == 3
+        assert places == {"k": "line 1", "l": "line 3"}
 
 
 def test_lines_with_times_are_known_again_in_any_order_and_those_without_by_what_came_before(tmp_path: Path) -> None:
