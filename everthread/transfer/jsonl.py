@@ -30,6 +30,7 @@ ROLES = get_args(Role)
 RENAMED: Mapping[object, Role] = {"developer": "system", "function": "tool"}  # chat APIs' other names for two of ours
 FIELDS = frozenset(("seq", "session", "role", "said_at", "parent", "metadata", "retracted_at"))
 NAMES = frozenset(("text", "content", "speaker", "name", "key"))
+CALLS = ("tool_calls", "function_call")  # fields of a message that may have no content
 TEXTS = ("text", "input_text", "output_text")  # types of a content part that is text
 
 _EXPORTED = re.compile(r"everthread:(\d{1,18}):[0-9a-f]{64}")
@@ -89,7 +90,7 @@ def lines(
             raise bad(path, where, f"{shown(value)} is no object", 'write {"text": "…"}')
         if _time(value, "retracted_at", path, where, tz) is not None:
             skipped["retracted"] += 1
-        elif "text" not in value and "content" in value and value["content"] in (None, "", []):
+        elif _calls(value):
             skipped["without words"] += 1
         else:
             line = _new(value, path, where, tz)
@@ -98,6 +99,11 @@ def lines(
             if (seq := _number(value, "seq", path, where)) is not None:
                 by_seq[seq] = key
             yield keepable(replace(line, key=key, parent=parent), path, where)
+
+
+def _calls(value: Mapping[str, object]) -> bool:
+    """Whether it is a message without words, as those are that only call a tool."""
+    return "text" not in value and not {"content", *CALLS}.isdisjoint(value) and value.get("content") in (None, "", [])
 
 
 class _Keys:

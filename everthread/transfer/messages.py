@@ -14,6 +14,8 @@ from everthread.transfer import jsonl
 from everthread.transfer.files import bad, digest, load, session_id, shown
 from everthread.types import NewLine
 
+_SHAPE = frozenset(("content", *jsonl.CALLS))  # fields of which a message has one at least
+
 
 def read(
     path: Path, *, tz: tzinfo = UTC, skipped: Counter[str] | None = None, places: dict[str, str] | None = None
@@ -34,4 +36,4 @@ def read(
 def recognised(value: object) -> bool:
     """Whether the JSON is of this kind."""
     found = value.get("messages") if isinstance(value, dict) else value
-    return isinstance(found, list) and bool(found) and isinstance(found[0], dict) and "content" in found[0]
+    return isinstance(found, list) and bool(found) and isinstance(found[0], dict) and not _SHAPE.isdisjoint(found[0])

@@ -194,11 +194,13 @@ def test_messages_without_words_and_retracted_lines_are_skipped_and_counted(tmp_
         tmp_path,
         {"role": "assistant", "content": None, "tool_calls": [{"id": "c1"}]},
         {"role": "assistant", "content": ""},
+        {"role": "assistant", "tool_calls": [{"id": "c2"}]},
+        {"role": "assistant", "function_call": {"name": "f"}},
         {"role": "tool", "content": "42"},
         {"text": "no", "retracted_at": "2024-01-01T00:00:00Z"},
     )
     assert [line.text for line in read(path, skipped=skipped)] == ["42"]
-    assert skipped == {"without words": 2, "retracted": 1}
+    assert skipped == {"without words": 4, "retracted": 1}
 
 
 def test_other_names_of_roles_and_parts_are_understood(tmp_path: Path) -> None:
