@@ -13,6 +13,7 @@ that the lines go to.
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
 from collections import Counter
@@ -38,10 +39,10 @@ _EXPORTED = re.compile(r"everthread:(\d{1,18}):[0-9a-f]{64}")
 
 def write(lines: Iterable[Line], file: TextIO) -> int:
     """Write the lines, one JSON object each, and say how many. What a line does not have is left out, but for the key,
-    by which its own bank knows it again."""
-    count = 0
+    by which its own bank knows it again. What the file's encoding may not hold is escaped."""
+    count, escaped = 0, codecs.lookup(file.encoding or "utf-8").name != "utf-8"
     for line in lines:
-        file.write(json.dumps(_fields(line), ensure_ascii=False, allow_nan=False, default=_plain) + "\n")
+        file.write(json.dumps(_fields(line), ensure_ascii=escaped, allow_nan=False, default=_plain) + "\n")
         count += 1
     return count
 

@@ -283,6 +283,13 @@ def test_what_a_line_does_not_have_is_not_written() -> None:
     )
 
 
+def test_a_file_that_is_not_utf_8_is_written_in_escapes() -> None:
+    file = io.TextIOWrapper(raw := io.BytesIO(), encoding="latin-1")
+    write([Line(1, "s", "user", "Ann", "你好 😀", datetime(2024, 1, 1, tzinfo=UTC))], file)
+    file.flush()
+    assert json.loads(raw.getvalue().decode())["text"] == "你好 😀"
+
+
 def test_a_bank_can_be_carried_over_to_another(tmp_path: Path) -> None:
     path = tmp_path / "lines.jsonl"
     with Memory.open("old", store=tmp_path / "old", embedder="hash") as old:
