@@ -196,22 +196,25 @@ def test_a_text_that_reads_like_an_option_asks_for_no_json(cli: Cli) -> None:
     assert complaint(cli("observe", "--said-at", "soon", "--", "--json"))
 
 
-def test_a_file_that_can_not_be_used_is_told_in_json_too(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("no folder")
-    failed = CliRunner().invoke(main, ["--store", str(tmp_path / "file"), "banks", "--json"])
-    assert str(tmp_path / "file") in error(failed, code=1)
-
-
-def test_an_interrupt_is_told_in_json_too(cli: Cli) -> None:
-    @main.command("wait")
+@pytest.mark.parametrize(
+    ("fault", "code", "words"),
+    [
+        (KeyboardInterrupt(), 130, "interrupted; what was kept stays"),
+        (PermissionError(13, "Permission denied", "some/file"), 1, "some/file can't be used (Permission denied)"),
+    ],
+)
+def test_an_interrupt_and_the_faults_of_a_disk_are_told_in_json_too(
+    cli: Cli, fault: BaseException, code: int, words: str
+) -> None:
+    @main.command("fail")
     @json_option
-    def wait(as_json: bool) -> None:
-        raise KeyboardInterrupt
+    def fail(as_json: bool) -> None:
+        raise fault
 
     try:
-        assert error(cli("wait", "--json"), code=130).startswith("interrupted; what was kept stays")
+        assert error(cli("fail", "--json"), code).startswith(words)
     finally:
-        del main.commands["wait"]
+        del main.commands["fail"]
 
 
 # ----------------------------------------------------------------- recall, context
