@@ -7,10 +7,11 @@ import json
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from importlib import import_module
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -27,11 +28,13 @@ from everthread.stores.pg import url
 from everthread.talk import LEGEND, command, counted, talk, turn
 from everthread.transfer import jsonl
 from everthread.transfer import move as moving
-from everthread.transfer.into import strange
+from everthread.transfer.files import lasting
+from everthread.transfer.into import check, strange
 from everthread.types import Context, Hit, Line, NewLine, Role, Where
 
 Command = TypeVar("Command", bound=Callable[..., None])
-AS_JSON = "everthread.as_json"  # whether the command was asked for JSON; click keeps it for all of one invocation
+JSON = "--json"
+AS_JSON = "everthread.as_json"  # whether JSON was asked for; click keeps it for all of one invocation
 SHOWN_BANKS = 20  # that a message lists: enough to find a mistyped name
 
 
@@ -53,14 +56,30 @@ class Group(click.Group):
             return getattr(import_module(LATE[name]), name)  # type: ignore[no-any-return]
         return super().get_command(ctx, name)
 
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, TextIOWrapper):
+                stream.reconfigure(errors="backslashreplace")  # what a terminal can't show must not end the command
+        asked = JSON in until_dashes(args)
+        try:
+            ctx = super().make_context(info_name, args, parent, **extra)
+        except click.UsageError as error:
+            show_error(error.format_message(), asked)
+            raise
+        ctx.meta[AS_JSON] = asked
+        return ctx
+
     def invoke(self, ctx: click.Context) -> Any:
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()
             return result
+        except click.ClickException as error:
+            show_error(error.format_message(), ctx.meta[AS_JSON])
+            raise  # click adds how the command is used
         except EverthreadError as error:
-            if ctx.meta.get(AS_JSON):
-                show_json({"error": str(error)})
             complain(ctx, str(error), 2 if isinstance(error, BadInput | ConfigError) else 1)
         except KeyboardInterrupt:
             click.echo(err=True)
@@ -75,7 +94,19 @@ class Group(click.Group):
             complain(ctx, f"the output can't be written ({error.strerror}); make room, or send it elsewhere", 1)
 
 
+def until_dashes(arguments: Sequence[str]) -> Sequence[str]:
+    """The arguments that may be options."""
+    return arguments[: arguments.index("--")] if "--" in arguments else arguments
+
+
+def show_error(words: str, as_json: bool) -> None:
+    """What went wrong, on standard output, for whoever reads JSON there."""
+    if as_json:
+        click.echo(json_of({"error": words}))
+
+
 def complain(ctx: click.Context, words: str, status: int) -> NoReturn:
+    show_error(words, ctx.meta[AS_JSON])
     click.echo(f"everthread: {words}", err=True)
     ctx.exit(status)
 
@@ -107,12 +138,7 @@ def bank_option(command: Command) -> Command:
 
 
 def json_option(command: Command) -> Command:
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON.", callback=json_asked)(command)
-
-
-def json_asked(ctx: click.Context, option: click.Parameter, value: bool) -> bool:
-    ctx.meta[AS_JSON] = value
-    return value
+    return click.option(JSON, "as_json", is_flag=True, help="Print JSON.")(command)
 
 
 def where_options(command: Command) -> Command:
@@ -185,8 +211,18 @@ def plain(value: Any) -> Any:
     return value.isoformat() if isinstance(value, datetime) else value
 
 
+def json_of(value: Any, indent: int | None = None) -> str:
+    """The value as JSON, in escapes where standard output could not print it."""
+    text = json.dumps(plain(value), ensure_ascii=False, indent=indent)
+    try:
+        text.encode(sys.stdout.encoding)
+    except UnicodeEncodeError:
+        return json.dumps(plain(value), indent=indent)
+    return text
+
+
 def show_json(value: Any) -> None:
-    click.echo(json.dumps(plain(value), ensure_ascii=False, indent=2))
+    click.echo(json_of(value, indent=2))
 
 
 def show_line(line: Line) -> str:
@@ -214,21 +250,30 @@ def chat(ctx: click.Context, /, bank: str, speaker: str, as_json: bool) -> None:
     """Talk in the terminal; everything you say is remembered.
 
     With --json each line of standard input is answered by one JSON object on a line: what was recalled for it, or, for
-    a command such as /stats, {"command": …, "answer": …}.
+    a command such as /stats, {"command": …, "answer": …}, or {"error": …}, after which it goes on.
     """
     with opened(ctx, bank, make=True) as memory:
         if not as_json:
             talk(memory, speaker)
             return
         last: Context | None = None
-        for said in filter(None, map(str.strip, sys.stdin)):
-            if said == "/quit":
+        for raw in filter(None, map(bytes.strip, sys.stdin.buffer)):
+            if raw == b"/quit":
                 return
-            if said.startswith("/"):
-                answer: object = {"command": said, "answer": command(memory, said, last)}
-            else:
-                answer = last = turn(memory, speaker, said)
-            click.echo(json.dumps(plain(answer), ensure_ascii=False))
+            answer = answered(memory, speaker, raw, last)
+            last = answer if isinstance(answer, Context) else last
+            click.echo(json_of(answer))
+
+
+def answered(memory: Memory, speaker: str, raw: bytes, last: Context | None) -> Context | dict[str, str]:
+    """What a line of a chat in JSON is answered with."""
+    try:
+        said = decoded(raw).strip()
+        if said.startswith("/"):
+            return {"command": said, "answer": command(memory, said, last)}
+        return turn(memory, speaker, said)
+    except EverthreadError as error:
+        return {"error": str(error)}
 
 
 @main.command()
@@ -251,8 +296,12 @@ def observe(ctx: click.Context, /, text: str, bank: str, said_at: str | None, as
 
 def piped() -> str:
     """All of standard input, without the line end that a shell puts behind it."""
+    return decoded(sys.stdin.buffer.read()).removesuffix("\n").removesuffix("\r")
+
+
+def decoded(raw: bytes) -> str:
     try:
-        return sys.stdin.buffer.read().decode().removesuffix("\n").removesuffix("\r")
+        return raw.decode()
     except UnicodeDecodeError as error:
         raise BadInput(f"standard input is not UTF-8: {error}; convert it first") from None
 
@@ -281,25 +330,36 @@ def import_(
     The whole file is checked before the first line is kept. Importing it again adds nothing, or what the file has
     gained, and completes an import that was cut off. A bank's own export adds nothing to it.
     """
-    skipped = Counter[str]()
-    reader = opening.reader(
-        file, form, only=only, assistant=assistant, tz=None if tz is None else zone(tz), skipped=skipped
+    at = None if tz is None else zone(tz)
+    with lasting(file) as path:
+        counts = imported(ctx, path, bank, form, only=only, assistant=assistant, tz=at)
+    if as_json:
+        show_json({"bank": bank, **counts})
+        return
+    click.echo(
+        f"{counts['added']} of {counted(counts['read'], 'line')} {'was' if counts['read'] == 1 else 'were'} new; "
+        f"{bank} has {counts['lines']} now{skips(counts['skipped'])}"
     )
+
+
+def imported(ctx: click.Context, file: Path, bank: str, form: str | None, **options: Any) -> dict[str, Any]:
+    """Check the file and keep its lines; what was read, added and skipped."""
+    skipped, places = Counter[str](), dict[str, str]()
+    reader = opening.reader(file, form, skipped=skipped, places=places, **options)
     total, left_out = sum(1 for _ in reader()), dict(skipped)
     if not total:
         raise BadFile(f"{file}: there is nothing in it to remember{skips(left_out)}; nothing was imported")
     with opened(ctx, bank, make=True) as memory:
         before = memory.stats().lines
+        if before:
+            check(memory, reader(), file, dict(places))
         with click.progressbar(length=total, label=f"{file.name} → {bank}", file=sys.stderr) as bar:
             for batch in batches(reader()):
                 memory.observe_many(strange(memory, batch))
                 bar.update(len(batch))
         after = memory.stats()
-    added, were = after.lines - before, "was" if total == 1 else "were"
-    counts = {"read": total, "added": added, "lines": after.lines, "pending": after.pending}
-    show_json({"bank": bank, **counts, "skipped": left_out}) if as_json else click.echo(
-        f"{added} of {counted(total, 'line')} {were} new; {bank} has {after.lines} now{skips(left_out)}"
-    )
+    counts = {"read": total, "added": after.lines - before, "lines": after.lines, "pending": after.pending}
+    return {**counts, "skipped": left_out}
 
 
 def skips(counts: Mapping[str, int]) -> str:
@@ -310,7 +370,7 @@ def skips(counts: Mapping[str, int]) -> str:
 def zone(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError):
+    except (ZoneInfoNotFoundError, ValueError, OSError):  # the last where it names a folder of zones, like Europe
         raise ConfigError(f"time zone {name!r} is unknown; use one like Europe/Berlin or UTC") from None
 
 

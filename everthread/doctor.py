@@ -1,4 +1,8 @@
-"""The doctor: is everything that Everthread needs there, and are the banks sound? It mends nothing."""
+"""The doctor: is everything that Everthread needs there, and are the banks sound?
+
+It mends nothing that it finds. But to be looked at a bank is opened, and as at any opening one of an earlier version is
+brought to the present one, and an erasing that was cut short is finished.
+"""
 
 from __future__ import annotations
 

@@ -233,7 +233,7 @@ class Memory:
         found, signals = self.measure(query, k, where=where, as_of=as_of)
         head = self.recipe.head(found.corpus)
         scores = fuse.score(signals, head.weights)
-        whole = head.whole.at(gate.evidence(found, signals, scores))
+        whole = 0.0 if found.query.small_talk else head.whole.at(gate.evidence(found, signals, scores))
         chances = gate.chances(head.hit, scores, whole)
         best = np.argsort(-scores, kind="stable")[:k]
         seqs, width = found.seqs[best].tolist(), self.recipe.width
@@ -266,8 +266,9 @@ class Memory:
         if time.monotonic() < self._retry_at or (unspaced(text) and not self.embedder.multilingual):
             return None
         try:
+            vector = self.embedder.embed_query(text)  # first, for it is given up sooner than many texts are
             self._scale = self._scale or measured(self.embedder)
-            return self.embedder.embed_query(text)
+            return vector
         except FAILURES as error:
             self._rest(error)
             return None

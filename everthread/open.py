@@ -92,8 +92,8 @@ def recipe(given: Recipe | str | None = None) -> Recipe:
 Reader = Callable[[], Iterator[NewLine]]
 
 FORMATS: dict[str, tuple[Callable[..., Iterator[NewLine]], tuple[str, ...]]] = {  # how to read it, and what it takes
-    "jsonl": (jsonl.read, ("tz", "skipped")),
-    "messages": (messages.read, ("tz", "skipped")),
+    "jsonl": (jsonl.read, ("tz", "skipped", "places")),
+    "messages": (messages.read, ("tz", "skipped", "places")),
     "transcript": (transcript.read, ("assistant", "tz")),
     "whatsapp": (whatsapp.read, ("assistant", "tz", "skipped")),
     "locomo": (locomo.read, ("only",)),
@@ -109,10 +109,12 @@ def reader(
     assistant: Collection[str] = (),
     tz: tzinfo | None = None,
     skipped: Counter[str] | None = None,
+    places: dict[str, str] | None = None,
 ) -> Reader:
     """What reads a file of this format, or of the one its name and beginning tell; each call reads it anew.
 
-    ConfigError for an unknown format, and for an option that means nothing to it. skipped counts what holds no line.
+    ConfigError for an unknown format, and for an option that means nothing to it. skipped counts what holds no line;
+    places takes up where each key of a line's own stands.
     """
     form = form or _form(path)
     if form not in FORMATS:
@@ -124,7 +126,8 @@ def reader(
         raise ConfigError(
             f"{path} is read as {form}, for which --{name} means nothing (it is for {those}); leave it out"
         )
-    return partial(read, path, **given, **({"skipped": skipped} if "skipped" in takes else {}))
+    told = {name: value for name, value in (("skipped", skipped), ("places", places)) if name in takes}
+    return partial(read, path, **given, **told)
 
 
 def _form(path: Path) -> str:

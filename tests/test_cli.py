@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import everthread
-from everthread.cli import main
+from everthread.cli import json_option, main
 from everthread.memory import Memory
 from everthread.models.fakes import HashEmbedder
 from everthread.open import reader
@@ -40,6 +41,14 @@ def cli(tmp_path: Path) -> Cli:
 def out(result: Result) -> Any:
     assert result.exit_code == 0, result.stderr
     return json.loads(result.stdout)
+
+
+def error(result: Result, code: int = 2) -> str:
+    """What went wrong, as JSON tells it."""
+    assert result.exit_code == code
+    told = json.loads(result.stdout)
+    assert set(told) == {"error"}
+    return str(told["error"])
 
 
 def complaint(result: Result, code: int = 2) -> str:
@@ -164,6 +173,48 @@ def test_an_error_is_json_too_when_json_was_asked_for(alice: Cli) -> None:
     assert failed.exit_code == 1
     assert json.loads(failed.stdout) == {"error": "there is no bank 'alcie'; there are alice"}
     assert failed.stderr == "everthread: there is no bank 'alcie'; there are alice\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["recall", "--json"], "Missing argument 'QUERY'"),
+        (["recall", "Mia", "-k", "x", "--json"], "'x' is not a valid integer"),
+        (["recall", "Mia", "--json", "--nonsense"], "No such option"),
+        (["rcall", "--json"], "No such command 'rcall'"),
+        (["--nonsense", "recall", "--json"], "No such option"),
+    ],
+)
+def test_a_command_that_is_misused_says_so_in_json_too(cli: Cli, arguments: list[str], words: str) -> None:
+    failed = cli(*arguments)
+    assert words in error(failed)
+    assert "Usage: " in failed.stderr
+    assert cli(*arguments[: arguments.index("--json")]).stdout == ""
+
+
+def test_a_text_that_reads_like_an_option_asks_for_no_json(cli: Cli) -> None:
+    assert complaint(cli("observe", "--said-at", "soon", "--", "--json"))
+
+
+@pytest.mark.parametrize(
+    ("fault", "code", "words"),
+    [
+        (KeyboardInterrupt(), 130, "interrupted; what was kept stays"),
+        (PermissionError(13, "Permission denied", "some/file"), 1, "some/file can't be used (Permission denied)"),
+    ],
+)
+def test_an_interrupt_and_the_faults_of_a_disk_are_told_in_json_too(
+    cli: Cli, fault: BaseException, code: int, words: str
+) -> None:
+    @main.command("fail")
+    @json_option
+    def fail(as_json: bool) -> None:
+        raise fault
+
+    try:
+        assert error(cli("fail", "--json"), code).startswith(words)
+    finally:
+        del main.commands["fail"]
 
 
 # ----------------------------------------------------------------- recall, context
@@ -457,6 +508,19 @@ def test_chats_of_one_name_come_in_side_by_side_copies_add_nothing_and_a_grown_o
     assert sessions[0] == sessions[1] == sessions[4] != sessions[2] == sessions[3]
 
 
+def test_files_that_number_their_lines_are_kept_side_by_side(cli: Cli, tmp_path: Path) -> None:
+    for name, text in (("monday.jsonl", "I bought a car."), ("tuesday.jsonl", "Mia moved.")):
+        path = saved(tmp_path, name, json.dumps({"id": 1, "text": text}))
+        assert [out(cli("import", path, "--json"))["added"] for _ in range(2)] == [1, 0]
+
+
+def test_a_key_that_the_bank_knows_for_other_words_stops_the_whole_import(cli: Cli, tmp_path: Path) -> None:
+    cli("import", saved(tmp_path, "one.jsonl", '{"key": "k", "text": "I sail."}'))
+    path = saved(tmp_path, "two.jsonl", '{"key": "l", "text": "I swim."}\n{"key": "k", "text": "I bake."}')
+    assert "two.jsonl, line 2: bank 'default' keeps other words under the key 'k'" in complaint(cli("import", path))
+    assert [line["text"] for line in out(cli("lines", "--json"))] == ["I sail."]
+
+
 @pytest.mark.parametrize(
     ("name", "content", "option", "words"),
     [
@@ -531,7 +595,8 @@ def test_a_folder_or_an_unknown_format_is_refused(cli: Cli, tmp_path: Path) -> N
     path = saved(tmp_path, "talk.txt", TRANSCRIPT)
     assert "format 'docx' is unknown; known are jsonl" in complaint(cli("import", path, "--format", "docx"))
     assert "time zone 'Mars/Olympus' is unknown" in complaint(cli("import", path, "--tz", "Mars/Olympus"))
-    assert "time zone '../../etc' is unknown" in complaint(cli("import", path, "--tz", "../../etc"))
+    for name in ("../../etc", "Europe", ""):
+        assert f"time zone {name!r} is unknown; use one like" in complaint(cli("import", path, "--tz", name))
 
 
 @pytest.mark.parametrize(
@@ -669,14 +734,29 @@ def test_a_chat_in_json_answers_each_line_and_keeps_no_command(cli: Cli) -> None
     assert [line["text"] for line in out(cli("lines", "-b", "alice", "--json"))] == ["My sister Mia moved.", "Mia?"]
 
 
+def test_a_chat_in_json_answers_a_line_that_can_not_be_kept_with_its_error_and_goes_on(cli: Cli) -> None:
+    said = cli("chat", "--json", stdin=b"Hello.\n" + b"x" * 4_000_001 + b"\ncaf\xe9\nBye.\n")
+    assert said.exit_code == 0
+    first, long, latin, last = map(json.loads, said.stdout.splitlines())
+    assert "text has 4,000,001 characters" in long["error"]
+    assert "standard input is not UTF-8" in latin["error"]
+    assert "text" in first
+    assert "text" in last
+    assert [line["text"] for line in out(cli("lines", "--json"))] == ["Hello.", "Bye."]
+
+
 # ------------------------------------------------------------------- as a program
 
 
 @pytest.fixture
 def program(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
-    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-W", "error", "-m", "everthread", *arguments]
-        return subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=tmp_path, check=False)
+    def run(*arguments: str | bytes, stdin: str | None = None, **settings: str) -> subprocess.CompletedProcess[str]:
+        store = ("--store", str(tmp_path / "store"), "--embedder", "hash")
+        command = [sys.executable, "-W", "error", "-m", "everthread", *store, *arguments]
+        environment = {**os.environ, **settings}
+        return subprocess.run(
+            command, capture_output=True, text=True, timeout=60, cwd=tmp_path, check=False, input=stdin, env=environment
+        )
 
     return run
 
@@ -735,7 +815,8 @@ def test_an_interrupted_import_ends_at_once_and_the_same_command_does_the_rest(t
     time.sleep(0.3)  # in the middle of a batch
     process.send_signal(signal.SIGINT)
     stdout, stderr = process.communicate(timeout=20)
-    assert (process.returncode, stdout) == (130, "")
+    assert process.returncode == 130
+    assert json.loads(stdout)["error"].startswith("interrupted; ")
     assert stderr.splitlines()[-1] == (
         "everthread: interrupted; what was kept stays, and the same command does the rest"
     )
@@ -752,3 +833,35 @@ def test_the_program_recalls_what_another_process_observed(
     failed = program("--store", "store", "--embedder", "hash", "recall", "Mia", "-b", "nobody")
     assert failed.returncode == 1
     assert failed.stderr == "everthread: there is no bank 'nobody'; there are alice\n"
+
+
+def test_a_terminal_that_is_not_utf_8_is_shown_escapes(
+    program: Callable[..., subprocess.CompletedProcess[str]],
+) -> None:
+    assert program("observe", "猫 😀").returncode == 0
+    shown = program("lines", PYTHONIOENCODING="latin-1")
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert "user: \\u732b \\U0001f600" in shown.stdout
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "ascii", "utf-8"])
+def test_json_is_json_in_any_encoding(program: Callable[..., subprocess.CompletedProcess[str]], encoding: str) -> None:
+    assert program("observe", "猫 😀").returncode == 0
+    assert json.loads(program("lines", "--json", PYTHONIOENCODING=encoding).stdout)[0]["text"] == "猫 😀"
+    assert json.loads(program("export", PYTHONIOENCODING=encoding).stdout)["text"] == "猫 😀"
+
+
+def test_a_file_whose_name_is_not_utf_8_is_told_in_json(
+    program: Callable[..., subprocess.CompletedProcess[str]],
+) -> None:
+    for settings in ({}, {"LC_ALL": "C"}, {"LC_ALL": "C.UTF-8"}):
+        failed = program("import", b"bad\xff.txt", "--json", **settings)
+        assert failed.returncode == 2
+        assert "can't be read" in json.loads(failed.stdout)["error"]
+
+
+def test_what_comes_through_a_pipe_is_imported(program: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+    for added in (2, 0):
+        done = program("import", "/dev/stdin", "--json", stdin="Ann: Hello\nBob: Hi\n")
+        assert (done.returncode, json.loads(done.stdout)["added"]) == (0, added)
+    assert "everthread: /dev/stdin, line 1: nobody says" in program("import", "/dev/stdin", stdin="no name").stderr

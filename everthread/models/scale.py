@@ -16,6 +16,7 @@ import numpy.typing as npt
 from everthread.models.embed import Embedder
 
 SHIPPED = "all-minilm-l6-v2-int8"
+WIDEST = 4.0  # times that cosines are spread at most; beyond, it would be noise that is enlarged
 
 QUESTIONS = (
     "Which train goes to the coast?",
@@ -58,7 +59,7 @@ class Scale:
         """(C,) the cosines as the shipped model would give them, at most 1; NaN stays."""
         if self == OURS:
             return cosine
-        moved = OURS.mean + (cosine - self.mean) * (OURS.spread / self.spread)
+        moved = OURS.mean + (cosine - self.mean) * min(OURS.spread / max(self.spread, 1e-9), WIDEST)
         return np.asarray(np.minimum(moved, 1.0), np.float32)
 
 
@@ -71,4 +72,4 @@ def measured(embedder: Embedder) -> Scale:
         return OURS
     vectors = embedder.embed([*QUESTIONS, *STATEMENTS])  # one call: it may be a request to a server
     cosines = vectors[: len(QUESTIONS)] @ vectors[len(QUESTIONS) :].T
-    return Scale(float(cosines.mean()), max(float(cosines.std()), 1e-3))
+    return Scale(float(cosines.mean()), float(cosines.std()))

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 
+from everthread.stores.text import STOP, tokens
+
 PIECE = 900  # characters; the shipped model reads 256 tokens, which is about so much English
+LONGEST_SMALL_TALK = 80  # characters
 PIECES = 32  # of a line; of a longer text (29,000 characters) the rest is found by its words alone
 
 # The marks of a line, as bits.
 ASKS = 1  # it holds a question
-ENDS_ASKING = 2  # it ends in one, so the next line answers
+ENDS_ASKING = 2  # it ends in one, so the next line answers; "how are you, good morning?" is none
 TELLS_TIME = 4  # it says when: a weekday, a month, yesterday, ago
-ONLY_ASKS = 8  # it is one question and nothing else, also without a question mark
+TELLS_NOTHING = 8  # it is one sentence in the word order of a question, or small talk
 
 _TIMES = """
     yesterday tomorrow today tonight ago last next week weekend month year since monday tuesday wednesday
@@ -19,15 +22,26 @@ _TIMES = """
     december recently just
     """
 _TIME = re.compile(rf"\b(?:{'|'.join(_TIMES.split())})\b|昨天|今天|明天|前天|上周|去年|今年|星期|[月日]", re.IGNORECASE)
-
-# One sentence that begins as a question does. A scene set before it ("I've a dog now. Where ...") tells something.
-_ASKING = """
-    what what's when where where's which who who's whom whose why how do does did is are am was were has have had will
-    would can could should shall
+# A line of nothing but these and the commonest words is small talk: it calls for nothing, and answers nothing.
+SMALL_TALK = frozenset(
     """
+    ah aha alright amazing awesome bye cheers cool evening exactly fine good goodbye goodnight great greetings haha
+    hahaha hello hey hi hiya hm hmm indeed k later lmao lol lovely mhm morning nah never mind nice night no nope oh ok
+    okay perfect please right see soon sorry sure telling thank thanks thx too true ty very welcome well wonderful wow
+    yeah yep yes yo yup afternoon much
+    """.split()
+)
+# One sentence with the word order of a question: "is my dog ...", "where do ...", "which dog did ...". Its first word
+# alone does not tell: "When I was six we moved to Rome", "Had lunch with Tom".
+_VERB = r"(?:is|are|am|was|were|do|does|did|has|have|had|can|could|will|would|should|shall)"
+_SUBJECT = (
+    r"""(?:i|you|he|she|it|we|they|my|your|his|her|our|their|the|an?|this|that|these|those|there|any\w*|some\w*)"""
+)
 _ONLY_ASKS = re.compile(
-    rf"\W*+(?:(?:and|so|but|hey|okay|ok|well|also|please|tell me|remind me)\b,? )*+(?:{'|'.join(_ASKING.split())})\b"
-    r"[^.!?\n]*+[?\s]*+",
+    r"\W*+(?:(?:and|so|but|hey|okay|ok|well|also|please|tell me|remind me)\b,? )*+"
+    r"(?!(?:do|did|have) (?:i|you) (?:know|tell|told|mention|mentioned)\b)"  # these tell something
+    rf"(?:{_VERB} {_SUBJECT}|(?:what|when|where|who|whom|why|how)(?:['’]s| {_VERB})"
+    rf"|(?:which|what|whose|how many|how much|how) \w+ {_VERB})\b[^.!?\n]*+[?\s]*+",
     re.IGNORECASE,
 )
 
@@ -56,5 +70,16 @@ def marks(text: str) -> int:
     """The line's marks."""
     asks = ASKS if "?" in text or "？" in text else 0
     ends = ENDS_ASKING if text.rstrip().endswith(("?", "？")) else 0
-    only = ONLY_ASKS if _ONLY_ASKS.fullmatch(text) else 0
-    return asks | ends | only | (TELLS_TIME if _TIME.search(text) else 0)
+    small = small_talk(text)
+    nothing = TELLS_NOTHING if small or _ONLY_ASKS.fullmatch(text) else 0
+    return asks | (0 if small else ends) | nothing | (TELLS_TIME if _TIME.search(text) else 0)
+
+
+def small_talk(text: str) -> bool:
+    """Whether a text is nothing but "thanks", "good morning" and the like."""
+    said = tokens(text[:LONGEST_SMALL_TALK])
+    return (
+        len(text) <= LONGEST_SMALL_TALK
+        and any(word in SMALL_TALK for word in said)
+        and all(word in SMALL_TALK or word in STOP for word in said)
+    )

@@ -3,6 +3,7 @@
 The order of choice: the hits themselves, best first; then the neighbours of the hits, best hit first; then what the
 relevance buffer still holds, newest first. Only whole lines are taken. A line too long for the room that is left is
 passed over, and shorter ones behind it still come in; of a hit that would fill the whole budget an excerpt is shown.
+Where the best hit finds no room at all, nothing is shown: the crumbs would pass for all that is known.
 The result is laid out in the order in which lines were said.
 """
 
@@ -42,6 +43,8 @@ def fit(
             spent += cost
             chosen[line.seq] = line
             days.add(_day(line))
+    if hits and hits[0].line.seq not in chosen:
+        chosen.clear()
     text = layout(list(chosen.values()))
     while chosen and count(text) > budget:  # headings repeat where conversations were said at the same time
         chosen.popitem()
@@ -57,10 +60,8 @@ def _shortened(hit: Hit, wanted: Collection[str], budget: int, count: Counter) -
     if _cost(hit.line, set(), count) <= budget:
         return hit
 
-    def fits(text: str) -> bool:
-        return _cost(replace(hit.line, text=text), set(), count) <= EXCERPT * budget
-
-    text = excerpt(hit.line.text, wanted, fits)
+    room = int(EXCERPT * budget) - _cost(replace(hit.line, text=""), set(), count)
+    text = excerpt(hit.line.text, wanted, room, count)
     return hit if text is None else replace(hit, line=replace(hit.line, text=text))
 
 

@@ -17,25 +17,38 @@ _SENTENCE = re.compile(
 )
 
 
-def excerpt(text: str, wanted: Collection[str], fits: Callable[[str], bool]) -> str | None:
-    """The sentence that holds most of the wanted terms, and as many on either side as fit; None if not even one does.
+def excerpt(text: str, wanted: Collection[str], room: int, cost: Callable[[str], int]) -> str | None:
+    """The sentence that holds most of the wanted terms, and as many on either side as there is room for by `cost`; None
+    if there is not even room for one.
 
     GAP stands where something was left out.
     """
     parts = _SENTENCE.findall(text)
     if not parts:
         return None
-    best = max(range(len(parts)), key=lambda place: len(set(terms(parts[place])).intersection(wanted)))
+    best = max(range(len(parts)), key=lambda place: _holds(parts[place], wanted))
     first, last = best, best + 1
-    if not fits(_joined(parts, first, last)):
+    left = room - cost(_joined(parts, first, last))
+    if left < 0:
         return None
-    while True:
-        after = last < len(parts) and fits(_joined(parts, first, last + 1))
-        last += after
-        before = first > 0 and fits(_joined(parts, first - 1, last))
-        first -= before
-        if not (after or before):
-            return _joined(parts, first, last)
+    grown = True
+    while grown:  # one more behind, one more before, each counted once
+        grown = False
+        for place in (last, first - 1):
+            if 0 <= place < len(parts) and (price := cost(parts[place])) <= left:
+                left -= price
+                first, last, grown = min(first, place), max(last, place + 1), True
+    while first < last - 1 and (whole := cost(_joined(parts, first, last))) > room:  # the whole is more than its parts
+        drop = max(1, int((last - first) * (1 - room / whole)))
+        if best - first > last - 1 - best:
+            first = min(first + drop, best)
+        else:
+            last = max(last - drop, best + 1)
+    return _joined(parts, first, last)
+
+
+def _holds(part: str, wanted: Collection[str]) -> int:
+    return len(set(terms(part)).intersection(wanted)) if wanted else 0
 
 
 def _joined(parts: list[str], first: int, last: int) -> str:

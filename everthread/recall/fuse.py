@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from everthread.observe.units import ASKS, ENDS_ASKING, ONLY_ASKS, TELLS_TIME
+from everthread.observe.units import ASKS, ENDS_ASKING, TELLS_NOTHING, TELLS_TIME
 from everthread.recall.bm25 import idf, saturation
 from everthread.recall.rewrite import Date, Query
 from everthread.recall.search import AFTER, BEFORE, WINDOW, Found
@@ -28,7 +28,7 @@ SIGNALS = (
     "bm25_session",  # over the whole session; likewise
     "share",  # of the question's idf mass, what stands in the line itself
     "share_window",  # and in its window; for the gate
-    "echo",  # the line only asks, about the same as the question: it was asked before, and tells nothing
+    "empty",  # the line tells nothing: it only asks, or is small talk
     "asks",  # the line holds a question
     "length",  # log of one more than its terms
     "speaker",  # +1 said by the only speaker named in the question, -1 by another one
@@ -38,7 +38,6 @@ SIGNALS = (
     "answers",  # the line before it, in the session, ends in a question
     "time",  # the question wants a time and the line tells one
 )
-ECHO = 0.5  # of a line's terms, how many stand in the question that it echoes
 UNKNOWN_COSINE = 0.2  # stands in for a line without a vector: about the mean cosine of a question to any line
 
 
@@ -50,14 +49,17 @@ def signals(query: Query, found: Found) -> Signals:
     lines = rows.lines
     here = lines[at]  # (C,)
     near = _Neighbours(rows, at, found.corpus.last_seq)
+    echoes = _echoes(found, near)
     cosine = np.where(np.isnan(found.cosine), UNKNOWN_COSINE, found.cosine)
+    heard = np.where(echoes, UNKNOWN_COSINE, cosine)  # by the neighbours
     asked = near.value((lines["marks"] & ENDS_ASKING) > 0, -1)
     return {
         "cosine": cosine[at],
-        "cosine_near": (cosine[at] + near.value(cosine, -1) + near.value(cosine, 1))
+        "cosine_near": (cosine[at] + near.value(heard, -1) + near.value(heard, 1))
         / (1 + near.inside(-1) + near.inside(1)),
-        "cosine_session": _best_of_session(here["session"], cosine[at]),
-        **_words(found, near),
+        "cosine_session": _best_of_session(here["session"], heard[at]),
+        **_words(found, near, echoes),
+        "empty": ((here["marks"] & TELLS_NOTHING) > 0).astype(np.float32),
         "asks": ((here["marks"] & ASKS) > 0).astype(np.float32),
         "length": np.log1p(here["length"].astype(np.float32)),
         "speaker": _speaker(found, here["speaker"]),
@@ -105,7 +107,20 @@ def _best_of_session(session: npt.NDArray[np.int64], cosine: Floats) -> Floats:
     return best[inverse]
 
 
-def _words(found: Found, near: _Neighbours) -> Signals:
+def _echoes(found: Found, near: _Neighbours) -> npt.NDArray[np.bool_]:
+    """(R,) the rows that ask what is asked now, in no other terms. They would draw the lines around them up with
+    themselves, so these don't hear them."""
+    lines = found.rows.lines
+    empty = (lines["marks"] & TELLS_NOTHING) > 0
+    if not empty.any():
+        return empty
+    shared = np.zeros(len(lines) + 1, np.int64)  # the last place takes what is no row
+    for posting in found.postings.values():
+        shared[near.place[posting.records["seq"]]] += posting.records["tf"]
+    return np.asarray(empty & (shared[:-1] >= lines["length"]))
+
+
+def _words(found: Found, near: _Neighbours, echoes: npt.NDArray[np.bool_]) -> Signals:
     """The lexical signals, from the records of the query's terms alone."""
     rows, at, corpus = found.rows, found.at, found.corpus
     steps = {step: near.index(step) for step in WINDOW}
@@ -113,9 +128,10 @@ def _words(found: Found, near: _Neighbours) -> Signals:
     mean_window = corpus.mean(corpus.terms) + (len(WINDOW) - 1) * corpus.mean(corpus.head_terms)
     inverse = np.searchsorted(rows.sessions[:, 0], rows.lines["session"][at])
     _, first, last, session_length = rows.sessions.T  # (S,) each
-    window, share, share_window, own = (np.zeros(len(at), np.float32) for _ in range(4))
+    window, share, share_window = (np.zeros(len(at), np.float32) for _ in range(3))
     session = np.zeros(len(rows.sessions), np.float32)
     scratch = np.zeros(len(rows.lines) + 1, np.float32), np.zeros(len(rows.lines) + 1, np.float32)
+    echoing = np.searchsorted(rows.sessions[:, 0], rows.lines["session"][echoes])  # the sessions of the echoes
     mass = 1e-9
     for posting in found.postings.values():
         weight = idf(posting.df, corpus.lines)
@@ -123,20 +139,18 @@ def _words(found: Found, near: _Neighbours) -> Signals:
         if not len(posting.records):
             continue
         tf, head = _counts(posting, near, scratch)
+        total = _in_sessions(posting, first, last) - np.bincount(echoing, tf[:-1][echoes], len(session))
+        head[:-1][echoes] = 0
         tf_window = _in_window(steps, tf, head, WINDOW)
         window += weight * saturation(tf_window, length, mean_window)
         share += weight * (tf[at] > 0)
-        own += tf[at]
         share_window += weight * (tf_window > 0)
-        total = _in_sessions(posting, first, last)
         session += weight * saturation(total, session_length, corpus.terms / max(corpus.sessions, 1))
-    only_asks = (rows.lines["marks"][at] & ONLY_ASKS) > 0
     return {
         "bm25_window": window / np.sqrt(mass),
         "bm25_session": session[inverse] / np.sqrt(mass),
         "share": share / mass,
         "share_window": share_window / mass,
-        "echo": (only_asks & (own >= ECHO * rows.lines["length"][at])).astype(np.float32),
     }
 
 

@@ -44,9 +44,9 @@ class Curve:
 
 
 def evidence(found: Found, values: Signals, scores: Floats) -> dict[str, float]:
-    """What speaks for and against the bank knowing anything of the question. A line that only asks the same is no
+    """What speaks for and against the bank knowing anything of the question. A line that tells nothing is no
     evidence of an answer."""
-    told = values["echo"] == 0
+    told = values["empty"] == 0
     cosine = float(values["cosine"][told].max(initial=0.0))
     top = float(scores[told].max()) if told.any() else 0.0
     small = 1 - math.log(min(max(found.corpus.lines, 1), FULL)) / math.log(FULL)

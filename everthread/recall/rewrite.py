@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from everthread.observe.units import small_talk
 from everthread.stores.text import UNSPACED, fold, terms
 
 MONTHS = (
@@ -62,6 +63,7 @@ class Query:
     wants_time: bool
     names: tuple[tuple[str, ...], ...]
     speaker_terms: frozenset[str]
+    small_talk: bool  # it calls for nothing
 
 
 def rewrite(text: str, speakers: Sequence[str]) -> Query:
@@ -77,6 +79,7 @@ def rewrite(text: str, speakers: Sequence[str]) -> Query:
         wants_time=_WANTS_TIME.search(folded) is not None,
         names=tuple(found for name in _NAME.findall(text) if (found := tuple(terms(name)))),
         speaker_terms=frozenset(term for name in speakers for term in terms(name)),
+        small_talk=small_talk(text),
     )
 
 

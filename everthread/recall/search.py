@@ -68,7 +68,7 @@ def search(
     postings = {
         term: _until(last, posting) for term, posting in store.postings(bank, query.terms, TERMS, RECORDS, past).items()
     }
-    if corpus.last_seq <= EVERY:
+    if (last if past is None else len(past)) <= EVERY:
         chosen = np.arange(1, last + 1) if allowed is None else allowed
     else:
         dense = np.empty(0, np.int64) if vector is None else store.nearest(bank, model, vector, max(DENSE, k), allowed)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from everthread.recall.gate import Curve
 from everthread.recipes.base import Head, Recipe
 
-ECHO = -6.0  # by hand, for no dataset asks a thing twice: a question asked before comes behind whatever tells something
+# By hand: of 614 such lines in the datasets two are gold. The rest of what a question asked before scores comes to 15.
+EMPTY = -10.0
 
 # A dozen constants fitted on LoCoMo's five development conversations: `everthread bench fit locomo PATH`.
 _FRIENDS = Head(
@@ -22,7 +23,7 @@ _FRIENDS = Head(
         "month": 4.0632,
         "answers": 0.7351,
         "time": 1.4643,
-        "echo": ECHO,
+        "empty": EMPTY,
     },
     whole=Curve(
         -9.5215,
@@ -55,7 +56,7 @@ _ASSISTANT = Head(
         "day": 3.1026,
         "month": 2.6499,
         "time": 1.3271,
-        "echo": ECHO,
+        "empty": EMPTY,
     },
     whole=Curve(
         -8.5952,

@@ -192,7 +192,8 @@ class Store(Protocol):
         """Remove the bytes of a line, a session, a speaker or the bank. NotFound if there is nothing of the name.
 
         A bank can be forgotten however damaged it is; the receipt then counts no lines. If the lines are gone but their
-        bytes could not be erased, StoreUnavailable says so, and the next who opens the bank erases them.
+        bytes could not be erased, StoreUnavailable says so, and the next who uses the bank erases them; if the receipt
+        could not be written, it says that, and the bytes are erased all the same.
         """
 
     def pending(self, bank: str, model: str, dim: int, limit: int, after: int = 0) -> list[Line]:

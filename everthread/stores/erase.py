@@ -44,10 +44,12 @@ def forget(db: sqlite3.Connection, bank: str, scope: Scope, name: str | int | No
         "DELETE FROM unit WHERE EXISTS (SELECT 1 FROM json_each(?) WHERE value BETWEEN first_seq AND last_seq)",
         (chosen,),
     )
-    db.execute(
-        f"DELETE FROM session WHERE {_TOUCHED} AND NOT EXISTS (SELECT 1 FROM line WHERE session = number)", (sessions,)
-    )
-    db.execute("DELETE FROM buffer WHERE session_id NOT IN (SELECT session_id FROM session)")
+    gone = db.execute(
+        f"""DELETE FROM session WHERE {_TOUCHED} AND NOT EXISTS (SELECT 1 FROM line WHERE session = number)
+            RETURNING session_id""",
+        (sessions,),
+    ).fetchall()
+    db.executemany("DELETE FROM buffer WHERE session_id = ?", gone)
     db.execute(
         f"""UPDATE session SET (first_seq, last_seq, started_at, last_at) =
            (SELECT min(seq), max(seq), min(said_at), max(said_at) FROM line WHERE line.session = number)

@@ -7,6 +7,7 @@ A bank id is any text; it becomes a file name by escaping, never a path. Upper-c
 from __future__ import annotations
 
 import errno
+import math
 import os
 import re
 import sqlite3
@@ -29,7 +30,9 @@ except ImportError:  # Windows, where a file that is open can't be unlinked at a
 SUFFIX = ".bank"
 LONGEST_NAME = 240  # bytes of a file name; the usual limit is 255, and SQLite adds "-wal"
 PATIENCE = 60.0  # seconds a writer waits for others; a write takes milliseconds, so only a stuck process takes so long
+BRIEFLY = 5.0  # seconds that whoever opens a bank waits for others, to finish an erasing that was cut short
 IDLE = 4  # connections kept open a bank for readers
+PUT_OFF = 60.0  # seconds until an erasing that could not be finished is tried again
 UNERASED = 1  # the file's user_version while it may hold remains of what was forgotten
 
 
@@ -63,42 +66,37 @@ _NO_FOLDER: tuple[set[int], set[int]] = set(), {errno.EEXIST, errno.ENOTDIR}
 
 
 @contextmanager
-def explained(bank: str, path: Path) -> Iterator[None]:
-    """Turn SQLite's and the system's errors into ours, with the bank, the file and the remedy."""
+def explained(bank: str, path: Path, kept: str = "") -> Iterator[None]:
+    """Turn SQLite's and the system's errors into ours, with the bank, the file, the remedy, and for a call that writes
+    what was kept."""
     try:
         yield
     except EverthreadError:
         raise
     except (sqlite3.Error, OSError, OverflowError, ValueError) as error:
-        raise _explain(bank, path, error) from error
+        raise _explain(bank, path, error, kept) from error
 
 
-def _explain(bank: str, path: Path, error: Exception) -> EverthreadError:
-    said = _said(error)
+def _explain(bank: str, path: Path, error: Exception, kept: str) -> EverthreadError:
+    why = _said(error)
     place = f"bank {bank!r} ({path})" if bank else str(path)
     if _unfit(error):
-        return BadInput(f"no bank can hold this value: {said}; use whole characters, and numbers of 64 bits")
+        return BadInput(f"no bank can hold this value: {why}; use whole characters, and numbers of 64 bits")
     if _damaged(error):
         return BankDamaged(
-            f"{place} is damaged: {said}. Put back a copy, or rescue the lines with: sqlite3 {path} .recover"
+            f"{place} is damaged: {why}. Put back a copy, or rescue the lines with: sqlite3 {path} .recover"
         )
     if _is(error, _NO_ROOM):
-        return StoreUnavailable(
-            f"no room to write {place}: {said}. Nothing of this call was kept; make room and call again"
-        )
+        return StoreUnavailable(f"no room to write {place}: {why}. {kept}Make room and call again")
     if _is(error, _FORBIDDEN):
-        return StoreUnavailable(
-            f"{place} can't be written: {said}. Check the folder's permissions, or name another one"
-        )
+        return StoreUnavailable(f"{place} can't be written: {why}. Check the folder's permissions, or name another one")
     if _is(error, _HELD):
         return StoreUnavailable(
             f"{place} was held by another process for over {PATIENCE:.0f} s; try again, or end that process"
         )
     if _is(error, _NO_FOLDER):
-        return StoreUnavailable(f"{place} is no folder, but a file ({said}); name a folder for the banks")
-    return StoreUnavailable(
-        f"{place} can't be used: {said}. Nothing of this call was kept; see that its disk is sound and has room"
-    )
+        return StoreUnavailable(f"{place} is no folder, but a file ({why}); name a folder for the banks")
+    return StoreUnavailable(f"{place} can't be used: {why}. {kept}See that its disk is sound and has room")
 
 
 def _said(error: Exception) -> str:
@@ -118,7 +116,7 @@ def _is(error: Exception, kind: tuple[set[int], set[int]]) -> bool:
 
 def _unfit(error: Exception) -> bool:
     """Whether the value itself was at fault: half a surrogate pair, a number or a text that is too large."""
-    number = isinstance(error, OverflowError) and "SQLite INTEGER" in str(error)  # Python gives it no code
+    number = isinstance(error, OverflowError) and not _no_date(error)  # Python gives it no code
     return isinstance(error, UnicodeEncodeError) or number or _code(error) == sqlite3.SQLITE_TOOBIG
 
 
@@ -129,8 +127,13 @@ def _damaged(error: Exception) -> bool:
     missing = code == sqlite3.SQLITE_ERROR and re.match(
         "no such (table|column|index)|malformed|unsupported", str(error)
     )
-    garbled = code is None and isinstance(error, ValueError | OverflowError | sqlite3.OperationalError)
-    return bool(code in _DAMAGED or missing or garbled)
+    garbled = code is None and isinstance(error, ValueError | sqlite3.OperationalError)
+    return bool(code in _DAMAGED or missing or garbled or _no_date(error))
+
+
+def _no_date(error: Exception) -> bool:
+    """Whether a moment was read that no calendar has; those that are written are looked at before."""
+    return isinstance(error, OverflowError) and "date" in str(error)
 
 
 Result = TypeVar("Result")
@@ -159,6 +162,7 @@ class BankFile:
         self._writer: _Connection | None = None
         self._idle: list[_Connection] = []
         self._ready: Inode | None = None  # the file whose tables are known to be there
+        self._again = math.inf  # when to try again to finish an erasing
         self._closed = False
 
     def _connect(self) -> _Connection:
@@ -206,24 +210,35 @@ class BankFile:
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """A connection for reading, to which the bank stands still until the block ends."""
+        with self.looking() as (_, db):
+            yield db
+
+    @contextmanager
+    def looking(self) -> Iterator[_Connection]:
+        """The same, and which file it is that is read."""
         with explained(self.bank, self.path):
             reader = self._reader()
             try:
                 reader.db.execute("BEGIN")
-                yield reader.db
+                yield reader
             finally:
                 self._give(reader)
 
     def _reader(self) -> _Connection:
         """A reader's connection to the file that is on the disk now, its tables made."""
         while True:
-            while (ready := self._ready) is None or ready != self._on_disk():
-                with self.writing():  # makes the tables
-                    pass
-            reader = self._take() or self._connect()
+            ready, reader = self._ready, None
+            if not self._fit(self._on_disk()):
+                with self._transaction():  # makes the tables
+                    ready, reader = self._ready, self._connect()  # here, as a closed file lets go of all behind it
+            reader = reader or self._take() or self._connect()
             if reader.inode == ready:
                 return reader
             self._disconnect(reader)
+
+    def _fit(self, inode: Inode | None) -> bool:
+        """Whether this file's tables are known to be there, and no erasing waits to be finished now."""
+        return inode is not None and inode == self._ready and time.monotonic() < self._again
 
     def _take(self) -> _Connection | None:
         try:
@@ -234,15 +249,22 @@ class BankFile:
     def _give(self, reader: _Connection) -> None:
         if reader.db.in_transaction:
             reader.db.execute("ROLLBACK")
-        if self._closed or reader.inode != self._ready or len(self._idle) >= IDLE:
+        if reader.inode != self._ready or len(self._idle) >= IDLE:
             self._disconnect(reader)
         else:
             self._idle.append(reader)
+        if self._closed:  # asked last: another thread may be closing it now
+            self._drop_readers()
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """A connection inside a transaction: committed when the block ends, undone when it raises."""
-        with explained(self.bank, self.path), self._writing:
+        with explained(self.bank, self.path, "Nothing of this call was kept. "), self._transaction() as db:
+            yield db
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        with self._writing:
             db = self._begin()
             try:
                 yield db
@@ -264,7 +286,7 @@ class BankFile:
             if writer.inode != self._on_disk():  # another process unlinked the file while we waited for its lock
                 self._drop_writer()
                 self._drop_readers()
-            elif writer.inode == self._ready:
+            elif self._fit(writer.inode):
                 return writer.db
             else:
                 self._make_ready(writer)
@@ -274,13 +296,24 @@ class BankFile:
         try:
             self._prepare(writer.db)
             writer.db.execute("COMMIT")
+            self._again = math.inf
             if writer.db.execute("PRAGMA user_version").fetchone()[0] == UNERASED:
-                with suppress(sqlite3.OperationalError):  # no room, or a reader: the bank is sound, the next one tries
-                    _erase(writer.db)
+                self._finish(writer.db)
         except BaseException:
             self._drop_writer()
             raise
         self._ready = writer.inode  # not before: a reader must find the tables
+
+    def _finish(self, db: sqlite3.Connection) -> None:
+        """Erase what is left of what was forgotten; without room, or with a reader in the way, a little later: the
+        bank is sound meanwhile."""
+        try:
+            db.execute(f"PRAGMA busy_timeout = {BRIEFLY * 1000:.0f}")
+            _erase(db, BRIEFLY)
+        except sqlite3.OperationalError:
+            self._again = time.monotonic() + PUT_OFF
+        finally:
+            db.execute(f"PRAGMA busy_timeout = {PATIENCE * 1000:.0f}")
 
     def _drop_writer(self) -> None:
         if self._writer is not None:
@@ -306,8 +339,11 @@ class BankFile:
                 raise StoreUnavailable(
                     f"what was to be forgotten is gone from bank {self.bank!r} and from recall, but bytes of it may be "
                     f"left in {self.path}: {_said(error)}. Make room on the disk and end whoever holds the bank; "
-                    "opening it again, or everthread doctor, then finishes the erasing"
+                    "using it again, or everthread doctor, then finishes the erasing"
                 ) from error
+            finally:
+                if self._closed:
+                    self._drop_writer()
 
     def size(self) -> int:
         """Bytes on the disk: the file, and what SQLite keeps beside it."""
@@ -321,7 +357,8 @@ class BankFile:
         return [self.path.with_name(self.path.name + end) for end in ("", "-wal", "-shm")]
 
     def close(self) -> None:
-        """Close every connection that is not in use; those in use close when they are given back."""
+        """Close every connection that is not in use; those in use close when they are given back. Who still has the
+        file in hand may go on using it: it is opened for each use."""
         self._closed = True
         with self._writing:
             self._drop_writer()
@@ -349,14 +386,14 @@ class BankFile:
             return None
 
 
-def _erase(db: sqlite3.Connection) -> None:
+def _erase(db: sqlite3.Connection, patience: float = PATIENCE) -> None:
     """Rewrite the file from what is left in it, and empty the write-ahead log.
 
     `secure_delete` overwrites a removed row, but not the copies that SQLite leaves in the gaps of a page when it moves
     rows from page to page: in one bank of three, some word or key was still there.
     """
     db.execute("VACUUM")
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + patience
     while db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
         if time.monotonic() > end:
             raise sqlite3.OperationalError("a reader keeps the old pages alive")

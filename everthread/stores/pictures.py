@@ -11,6 +11,7 @@ import numpy as np
 from everthread.stores import blocks, records, vectors
 from everthread.stores.base import LINE
 from everthread.stores.columns import Columns
+from everthread.stores.files import Inode
 from everthread.stores.vectors import DenseIndex
 
 
@@ -27,11 +28,18 @@ class Pictures:
     """Of one bank. Not safe from threads: whoever calls holds a lock, taken before the transaction was begun."""
 
     def __init__(self) -> None:
+        self._inode: Inode | None = None
         self.clear()
+
+    def of(self, inode: Inode) -> None:
+        """What is looked at next is this file: what is held of another one, as of one that a copy replaced, goes."""
+        if inode != self._inode:
+            self.clear()
+            self._inode = inode
 
     def clear(self) -> None:
         """Hold nothing."""
-        self._made = 0  # when the bank was created; it may be forgotten and made anew
+        self._made = self._stamped = 0  # when the bank was created, as it may be made anew; its highest stamp seen
         self._columns, self._seen = Columns.of(np.empty(0, LINE)), 0
         self._dense: dict[int, _Dense] = {}
 
@@ -47,22 +55,26 @@ class Pictures:
         """The index of a model's vectors as the file has them; with the whole vectors, if `exact` is asked for, from
         the second time on, because a process that asks only once is done sooner without them."""
         stamp = self._stamp(db)
+        there = {number for (number,) in db.execute("SELECT number FROM model")}
+        self._dense = {number: held for number, held in self._dense.items() if number in there}
         number = records.model(db, model, dim)
         if number is None:
             return DenseIndex.empty(dim)
         held = self._dense.get(number, _Dense(DenseIndex.empty(dim)))
         index = _newer(db, number, dim, held) if held.seen < stamp else held.index
-        small = len(index.ids) <= vectors.RESIDENT
-        if exact and held.asked and index.data is None and small:
+        if len(index.ids) > vectors.RESIDENT:  # it may have grown beyond while it was held
+            index = replace(index, data=None)
+        elif exact and held.asked and index.data is None:
             index = replace(index, data=records.whole(db, number, dim, index.ids)[1])
         self._dense[number] = _Dense(index, stamp, held.asked or exact)
         return index
 
     def _stamp(self, db: sqlite3.Connection) -> int:
         made, stamp = db.execute("SELECT created_at, stamp FROM bank").fetchone()
-        if made != self._made:
+        if made != self._made or stamp < self._stamped:  # a lower one: an older copy was written over the file
             self.clear()
             self._made = made
+        self._stamped = stamp
         return int(stamp)
 
 

@@ -10,7 +10,7 @@ from datetime import timedelta
 import numpy as np
 import numpy.typing as npt
 
-from everthread.errors import BadLine
+from everthread.errors import BadLine, StoreUnavailable
 from everthread.stores import blocks, postings, vectors
 from everthread.stores.arrays import distinct, member, repeats
 from everthread.stores.base import LINE, Corpus, Rows, Speaker
@@ -19,6 +19,8 @@ from everthread.stores.lines import SESSION_GAP, session_name
 from everthread.stores.text import words
 from everthread.stores.times import moment
 from everthread.types import Seqs, Stats, Vectors
+
+LAST_MODEL = (1 << 19) - 1  # of a bank's models; above it the ids of vectors would not fit in 63 bits
 
 COLUMNS = """line.seq, session.session_id, speaker.role, speaker.name, line.text, line.said_at, line.said_offset,
     line.parent_seq, line.metadata, line.key, line.retracted_at"""
@@ -125,8 +127,7 @@ def put_vectors(db: sqlite3.Connection, model: str, by_seq: Mapping[int, Vectors
     if not by_seq:
         return
     dim = next(iter(by_seq.values())).shape[1]
-    db.execute("INSERT OR IGNORE INTO model (name, dim) VALUES (?, ?)", (model, dim))
-    number = int(db.execute("SELECT number FROM model WHERE name = ? AND dim = ?", (model, dim)).fetchone()[0])
+    number = _number(db, model, dim)
     chosen = sorted(by_seq)
     remove_vectors(db, chosen, model)
     seqs = np.repeat(chosen, [len(by_seq[seq]) for seq in chosen])
@@ -143,6 +144,20 @@ def model(db: sqlite3.Connection, name: str, dim: int) -> int | None:
     """The number of a model; None if the bank has no vectors of it."""
     found = db.execute("SELECT number FROM model WHERE name = ? AND dim = ?", (name, dim)).fetchone()
     return int(found[0]) if found else None
+
+
+def _number(db: sqlite3.Connection, name: str, dim: int) -> int:
+    """The model's number, given now to one that is new. Asked for first, as SQLite would use up a number each time."""
+    found = model(db, name, dim)
+    if found is None:
+        row = db.execute("INSERT INTO model (name, dim) VALUES (?, ?) RETURNING number", (name, dim)).fetchone()
+        found = int(row[0])
+    if found > LAST_MODEL:
+        raise StoreUnavailable(
+            f"the bank can't number another model ({name} would be its {found:,}th, {LAST_MODEL:,} are the most); "
+            "export its lines and import them into a new bank"
+        )
+    return found
 
 
 def ids(model: int, seqs: Seqs) -> Seqs:

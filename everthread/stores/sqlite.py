@@ -17,7 +17,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from everthread.errors import NotFound
+from everthread.errors import NotFound, StoreUnavailable
 from everthread.stores import blocks, erase, postings, records, schema, vectors
 from everthread.stores.arrays import member, places
 from everthread.stores.base import LINE, Corpus, Entry, Postings, Rows, Scope
@@ -51,7 +51,8 @@ class _Bank:
         """What is looked at in memory, and a connection to which the bank stands still as it is there."""
         with ExitStack() as stack:
             with self.lock:
-                db = stack.enter_context(self.file.reading())
+                inode, db = stack.enter_context(self.file.looking())
+                self.pictures.of(inode)
                 found = look(self.pictures, db)
             yield db, found
 
@@ -183,16 +184,24 @@ class SQLiteStore:
         with held.lock:
             held.pictures.clear()
         receipt = Receipt(sha256(bank.encode()).hexdigest(), scope, erase.ranges(seqs), len(seqs), at)
-        self._keep(receipt)  # the lines are gone for everyone, whatever becomes of their bytes
-        if scope != "bank":
-            held.file.erase()
+        try:
+            self._keep(receipt)  # the lines are gone for everyone, whatever becomes of their bytes
+        finally:
+            if scope != "bank":
+                held.file.erase()  # whatever becomes of the receipt
         return receipt
 
     def _keep(self, receipt: Receipt) -> None:
         path = self.folder / "receipts.jsonl"
         row = {name: getattr(receipt, name) for name in ("bank", "scope", "seqs", "lines")}
-        with explained("", path), path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps({**row, "forgotten_at": receipt.forgotten_at.isoformat()}) + "\n")
+        try:
+            with path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps({**row, "forgotten_at": receipt.forgotten_at.isoformat()}) + "\n")
+        except OSError as error:
+            raise StoreUnavailable(
+                f"what was to be forgotten is gone, but the receipt could not be written to {path}: "
+                f"{error.strerror}. See that this file can be written; there is nothing to forget again"
+            ) from error
 
     def set_buffer(self, bank: str, session: str, spans: Sequence[tuple[int, int]]) -> None:
         with self._bank(bank).file.writing() as db:

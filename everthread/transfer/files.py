@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NoReturn
 
-from everthread.errors import BadFile, BadLine
+from everthread.errors import BadFile, BadLine, ConfigError
 from everthread.observe.clean import clean
 from everthread.types import NewLine
 
@@ -53,6 +56,22 @@ def whole(path: Path) -> str:
     except OSError as error:
         _unreadable(path, error)
     return _decode(path, raw, None, 0).removeprefix("\ufeff")
+
+
+@contextmanager
+def lasting(path: Path) -> Iterator[Path]:
+    """The path; or, where it is a pipe or a terminal, a copy of what comes out of it, for a file is read repeatedly.
+    What is wrong with the copy is said of the path."""
+    if not (path.is_fifo() or path.is_char_device()):
+        yield path
+        return
+    with TemporaryDirectory(prefix="everthread-") as folder:
+        copy = Path(folder, path.name)
+        try:
+            _drain(path, copy)
+            yield copy
+        except (BadFile, ConfigError) as error:
+            raise type(error)(str(error).replace(str(copy), str(path))) from None
 
 
 def parse(text: str, path: Path, line: int | None = None) -> object:
@@ -124,6 +143,15 @@ def text_of(record: Mapping[str, object], field: str, path: Path, where: str) ->
     if not isinstance(value, str):
         raise bad(path, where, f'"{field}" is {shown(value)}', "it must be a text")
     return value
+
+
+def _drain(path: Path, copy: Path) -> None:
+    try:
+        source = path.open("rb")
+    except OSError as error:
+        _unreadable(path, error)
+    with source, copy.open("wb") as file:
+        shutil.copyfileobj(source, file)
 
 
 def _decode(path: Path, raw: bytes, line: int | None, offset: int) -> str:

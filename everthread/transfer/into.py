@@ -1,15 +1,20 @@
 """Lines on their way into a bank that may be the one they came from.
 
 A line with a key is known by it. One without was exported under a key that holds its number and a digest of what it
-says; here it is looked up, so that a bank's own export adds nothing to it.
+says; here it is looked up, so that a bank's own export adds nothing to it. A key that the bank knows for other words is
+an error: the line would be lost.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import islice
+from pathlib import Path
 
-from everthread.memory import Memory
+from everthread.memory import BATCH, Memory
+from everthread.observe.clean import clean
+from everthread.transfer.files import EPOCH, bad, shown
 from everthread.transfer.jsonl import export_key, exported_seq
 from everthread.types import NewLine
 
@@ -19,6 +24,28 @@ def strange(memory: Memory, lines: Iterable[NewLine]) -> Iterator[NewLine]:
     for line in lines:
         if _seq(memory, line.key) is None:
             yield replace(line, parent=_seq(memory, line.parent) or line.parent)
+
+
+def check(memory: Memory, lines: Iterable[NewLine], path: Path, places: Mapping[str, str]) -> None:
+    """BadFile, where the bank knows the key of one of the lines and keeps other words under it. places says where each
+    key stands in the file."""
+    rest = iter(lines)
+    while batch := list(islice(rest, BATCH)):
+        known = memory.store.known(memory.bank, [line.key for line in batch if line.key])
+        for line in batch:
+            there = known.get(line.key or "")
+            if there is not None and (there.speaker, there.text) != _said(line):
+                what = (
+                    f"bank {memory.bank!r} keeps other words under the key {shown(line.key)}, as its line {there.seq}"
+                )
+                where = places.get(line.key or "", str(line.key))
+                raise bad(path, where, what, "give the line another key, or none; nothing was imported")
+
+
+def _said(line: NewLine) -> tuple[str, str]:
+    """Who says what, as a bank would keep it."""
+    kept = clean(line, EPOCH)
+    return kept.speaker, kept.text
 
 
 def _seq(memory: Memory, key: int | str | None) -> int | None:

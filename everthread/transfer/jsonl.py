@@ -3,15 +3,17 @@
 `write` keeps seq, session, role, speaker, text, said_at with its offset, parent, metadata, key and retracted_at. `read`
 is for a bank that numbers lines anew, and takes other files too:
 
-    {"text": "…"}                        and, where known, speaker, role, said_at, session, metadata, key or id
+    {"text": "…"}                        and, where known, speaker, role, said_at, session, metadata, key
     {"role": "user", "content": "…"}     as chat APIs write it, perhaps with a name; content may be a list of texts
 
-A field that is none of ours, or a second one of the same meaning, is kept in the line's metadata. It knows nothing of
-the bank that the lines go to.
+A field that is none of ours, or a second one of the same meaning, is kept in the line's metadata. So is an id: people
+number the lines of each file from 1, so it names a line only together with what was said. It knows nothing of the bank
+that the lines go to.
 """
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
 from collections import Counter
@@ -28,7 +30,8 @@ from everthread.types import JSONValue, Line, Metadata, NewLine, Role
 ROLES = get_args(Role)
 RENAMED: Mapping[object, Role] = {"developer": "system", "function": "tool"}  # chat APIs' other names for two of ours
 FIELDS = frozenset(("seq", "session", "role", "said_at", "parent", "metadata", "retracted_at"))
-NAMES = frozenset(("text", "content", "speaker", "name", "key", "id"))  # two each for three fields
+NAMES = frozenset(("text", "content", "speaker", "name", "key"))
+CALLS = ("tool_calls", "function_call")  # fields of a message that may have no content
 TEXTS = ("text", "input_text", "output_text")  # types of a content part that is text
 
 _EXPORTED = re.compile(r"everthread:(\d{1,18}):[0-9a-f]{64}")
@@ -36,10 +39,10 @@ _EXPORTED = re.compile(r"everthread:(\d{1,18}):[0-9a-f]{64}")
 
 def write(lines: Iterable[Line], file: TextIO) -> int:
     """Write the lines, one JSON object each, and say how many. What a line does not have is left out, but for the key,
-    by which its own bank knows it again."""
-    count = 0
+    by which its own bank knows it again. What the file's encoding may not hold is escaped."""
+    count, escaped = 0, codecs.lookup(file.encoding or "utf-8").name != "utf-8"
     for line in lines:
-        file.write(json.dumps(_fields(line), ensure_ascii=False, allow_nan=False, default=_plain) + "\n")
+        file.write(json.dumps(_fields(line), ensure_ascii=escaped, allow_nan=False, default=_plain) + "\n")
         count += 1
     return count
 
@@ -56,52 +59,67 @@ def exported_seq(key: str) -> int | None:
     return int(made[1]) if made else None
 
 
-def read(path: Path, *, tz: tzinfo = UTC, skipped: Counter[str] | None = None) -> Iterator[NewLine]:
+def read(
+    path: Path, *, tz: tzinfo = UTC, skipped: Counter[str] | None = None, places: dict[str, str] | None = None
+) -> Iterator[NewLine]:
     """The lines of the file, ready to be remembered; see `lines`."""
     objects = ((f"line {number}", parse(text, path, number)) for number, text in numbered(path) if text.strip())
-    return lines(objects, path, tz=tz, skipped=skipped)
+    return lines(objects, path, tz=tz, skipped=skipped, places=places)
 
 
 def lines(
-    objects: Iterable[tuple[str, object]], path: Path, *, tz: tzinfo = UTC, skipped: Counter[str] | None = None
+    objects: Iterable[tuple[str, object]],
+    path: Path,
+    *,
+    tz: tzinfo = UTC,
+    skipped: Counter[str] | None = None,
+    places: dict[str, str] | None = None,
 ) -> Iterator[NewLine]:
     """The lines of these objects, each with its place in the file.
 
     A time without an offset is in tz. A parent is named by its key, since the bank will number the lines anew; one that
     is not among the lines read before, because it was retracted or forgotten, is left out. Skipped and counted are
     lines that are "retracted" and messages "without words", as chat APIs write them around the call of a tool.
+    places takes up where each key of a line's own stands.
     """
-    skipped = Counter() if skipped is None else skipped
-    key_of = _Keys(path)
+    skipped, places = Counter() if skipped is None else skipped, {} if places is None else places
+    places.clear()
+    key_of = _Keys(path, places)
     by_seq: dict[int | None, str] = {}  # the file's seq -> the line's key
     for where, value in objects:
         if not isinstance(value, dict):
             raise bad(path, where, f"{shown(value)} is no object", 'write {"text": "…"}')
         if _time(value, "retracted_at", path, where, tz) is not None:
             skipped["retracted"] += 1
-        elif "text" not in value and "content" in value and value["content"] in (None, "", []):
+        elif _calls(value):
             skipped["without words"] += 1
         else:
             line = _new(value, path, where, tz)
-            key = key_of(line, where)
+            key = key_of(line, value.get("id"), where)
             parent = by_seq.get(_number(value, "parent", path, where))
             if (seq := _number(value, "seq", path, where)) is not None:
                 by_seq[seq] = key
             yield keepable(replace(line, key=key, parent=parent), path, where)
 
 
+def _calls(value: Mapping[str, object]) -> bool:
+    """Whether it is a message without words, as those are that only call a tool."""
+    return "text" not in value and not {"content", *CALLS}.isdisjoint(value) and value.get("content") in (None, "", [])
+
+
 class _Keys:
     """Keys for the lines of one file: their own, or made ones."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, own: dict[str, str]) -> None:
         self._path = path
-        self._own: dict[str, str] = {}  # key -> where it was used
+        self._own = own  # key -> where it was used
         self._made = Keys()
 
-    def __call__(self, line: NewLine, where: str) -> str:
+    def __call__(self, line: NewLine, number: object, where: str) -> str:
         if line.key is None:
             at = line.said_at and line.said_at.isoformat()
-            return self._made.of(line.session, at, line.speaker, line.role, line.text, timed=at is not None)
+            said = (line.session, at, line.speaker, line.role, line.text, *([] if number is None else [number]))
+            return self._made.of(*said, timed=at is not None)
         if line.key in self._own:
             what = f"the key {shown(line.key)} was already used on {self._own[line.key]}"
             raise bad(self._path, where, what, "give each line a key of its own, or none")
@@ -133,7 +151,7 @@ def _plain(value: object) -> object:
 
 def _new(value: Mapping[str, object], path: Path, where: str, tz: tzinfo) -> NewLine:
     """The line of an object, as yet without a parent."""
-    text, speaker, key = _first(value, "text", "content"), _first(value, "speaker", "name"), _first(value, "key", "id")
+    text, speaker = _first(value, "text", "content"), _first(value, "speaker", "name")
     role = _role(value, path, where)
     return NewLine(
         text=_text(value, text, path, where),
@@ -141,8 +159,8 @@ def _new(value: Mapping[str, object], path: Path, where: str, tz: tzinfo) -> New
         role=role,
         said_at=_time(value, "said_at", path, where, tz),
         session=_optional(value, "session", path, where),
-        metadata=_metadata(value, {text, speaker, key}, path, where),
-        key=_optional({**value, "id": _numeral(value.get("id"))}, key, path, where),
+        metadata=_metadata(value, {text, speaker, "key"}, path, where),
+        key=_optional(value, "key", path, where),
     )
 
 
@@ -179,11 +197,6 @@ def _role(value: Mapping[str, object], path: Path, where: str) -> Role:
     return RENAMED.get(role) or cast("Role", role)
 
 
-def _numeral(value: object) -> object:
-    """People number their lines, too."""
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
-
-
 def _optional(value: Mapping[str, object], name: str, path: Path, where: str) -> str | None:
     if value.get(name) is None:
         return None
@@ -218,7 +231,7 @@ def _metadata(value: Mapping[str, object], used: set[str], path: Path, where: st
         metadata = {}
     if not isinstance(metadata, dict):
         raise bad(path, where, f'"metadata" is {shown(metadata)}', "it must be an object")
-    unused = {name for name in NAMES if value.get(name) is None}
+    unused = {name for name in (*NAMES, "id") if value.get(name) is None}
     extra = {name: item for name, item in value.items() if name not in FIELDS | used | unused}
     if twice := sorted(extra.keys() & metadata.keys()):
         raise bad(path, where, f'"{twice[0]}" stands in "metadata" and beside it', "keep one of them")

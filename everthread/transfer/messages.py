@@ -14,8 +14,12 @@ from everthread.transfer import jsonl
 from everthread.transfer.files import bad, digest, load, session_id, shown
 from everthread.types import NewLine
 
+_SHAPE = frozenset(("content", *jsonl.CALLS))  # fields of which a message has one at least
 
-def read(path: Path, *, tz: tzinfo = UTC, skipped: Counter[str] | None = None) -> Iterator[NewLine]:
+
+def read(
+    path: Path, *, tz: tzinfo = UTC, skipped: Counter[str] | None = None, places: dict[str, str] | None = None
+) -> Iterator[NewLine]:
     """The messages that say something, in order: one session, called after the file and what was said first, which is
     not what the system was told."""
     value = load(path)
@@ -23,7 +27,7 @@ def read(path: Path, *, tz: tzinfo = UTC, skipped: Counter[str] | None = None) -
     if not isinstance(found, list):
         raise bad(path, "", f"{shown(found)} is no list of messages", 'write [{"role": "user", "content": "…"}]')
     numbered = ((f"message {number}", message) for number, message in enumerate(found, 1))
-    lines = list(jsonl.lines(numbered, path, tz=tz, skipped=skipped))
+    lines = list(jsonl.lines(numbered, path, tz=tz, skipped=skipped, places=places))
     first = next((line for line in lines if line.role != "system"), None)
     session = session_id(path, digest(first.key)) if first else None
     yield from (replace(line, session=line.session or session) for line in lines)
@@ -32,4 +36,4 @@ def read(path: Path, *, tz: tzinfo = UTC, skipped: Counter[str] | None = None) -
 def recognised(value: object) -> bool:
     """Whether the JSON is of this kind."""
     found = value.get("messages") if isinstance(value, dict) else value
-    return isinstance(found, list) and bool(found) and isinstance(found[0], dict) and "content" in found[0]
+    return isinstance(found, list) and bool(found) and isinstance(found[0], dict) and not _SHAPE.isdisjoint(found[0])

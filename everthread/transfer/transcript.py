@@ -11,7 +11,8 @@ r"""Plain text transcripts, as people keep them:
 - `Name: text` is a message. A name begins with a letter, has at most four words and is followed by a colon and a space.
   Each word of a longer name begins with a capital, or has none to begin with; von, van, de … may stand between.
   So `https://…`, `12:30` and `the plan is this: …` are not names; `小明：…` is.
-- `[date and time] Name: text` says when; `[10:22] Name: text` is on the day of the line before or of the header.
+- `[date and time] Name: text` says when; `[10:22] Name: text` is on the day of the line before or of the header, but a
+  clock that goes back by more than twelve hours has passed midnight.
 - A line that is only a date (`dates.py` lists the forms), perhaps between `---`, `===`, `***`, `#` or
   brackets, begins a session.
 - Any other line goes on with the message before it. Blank lines mean nothing. But a line that was meant as one of the
@@ -30,10 +31,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 
+from everthread.errors import BadFile
 from everthread.transfer.dates import clock, moment, resembles
 from everthread.transfer.files import Keys, bad, keepable, numbered, session_id, shown
 from everthread.types import NewLine, Role
 
+HALF_A_DAY = timedelta(hours=12)
 LONGEST_NAME = 40  # characters; what is longer is a sentence with a colon in it
 MOST_WORDS = 4
 PARTICLES = frozenset(
@@ -107,7 +110,8 @@ class _Clock:
         day = self.last or self.header
         if day is None:
             raise ValueError(text)
-        return clock(text, day)
+        at = clock(text, day)
+        return at + timedelta(days=1) if day - at > HALF_A_DAY else at
 
     def next(self, stamp: datetime | None) -> datetime | None:
         """When the next message was said."""
@@ -149,6 +153,8 @@ def _begin(path: Path, number: int, text: str, time: _Clock) -> _Message | None:
     except ValueError:
         what = f"the time {shown(text[:20])} is on an unknown day"
         raise bad(path, f"line {number}", what, "write the date above it, or in the brackets") from None
+    except OverflowError:
+        raise _beyond(path, number) from None
     match = _MESSAGE.fullmatch(stamped["rest"] if stamped else text)
     if match is None or not _is_name(match["name"].strip()):
         match = None
@@ -157,8 +163,15 @@ def _begin(path: Path, number: int, text: str, time: _Clock) -> _Message | None:
         raise bad(path, f"line {number}", what, "write it as 2024-05-31 or [2024-05-31 18:05]")
     if match is None or (stamped and stamp is None):
         return None
-    name = match["name"].strip()
-    return _Message(number, name, time.session, time.next(stamp), stamp is not None, [match["text"].strip()])
+    try:
+        said_at = time.next(stamp)
+    except OverflowError:
+        raise _beyond(path, number) from None
+    return _Message(number, match["name"].strip(), time.session, said_at, stamp is not None, [match["text"].strip()])
+
+
+def _beyond(path: Path, number: int) -> BadFile:
+    return bad(path, f"line {number}", "its time comes after the year 9999", "mend the date above it")
 
 
 def _missed(stamp: str, text: str) -> bool:

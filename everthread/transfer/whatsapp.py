@@ -9,7 +9,9 @@ told by the whole file: all dates must exist; then they should go back as seldom
 Where both orders do equally well, the day comes first.
 
 Skipped and counted are messages "without words" (media left out of the export, deleted messages) and the "notices" of
-WhatsApp itself. Sessions are left to the bank: after an hour of silence a new one begins.
+WhatsApp itself, which name no speaker; but a group's title may hold a colon, and then a notice looks as if it did. An
+iPhone lets the group itself say them, marked, beginning with the first line of the file. Sessions are left to the bank:
+after an hour of silence a new one begins.
 """
 
 from __future__ import annotations
@@ -24,36 +26,44 @@ from pathlib import Path
 
 from everthread.transfer.dates import clock
 from everthread.transfer.files import Keys, bad, keepable, numbered, shown
+from everthread.transfer.phrases import MARK, unedited, wordless
 from everthread.types import NewLine, Role
 
-MARK = "\u200e"  # left-to-right mark: iPhones put it before whatever WhatsApp says in someone's name
+LONGEST_NAME = 200  # characters, as many as a bank takes
+QUOTES = '"“”„«»「」'
+MOST_MORE = 2  # words behind a speaker's name that still make a name: Ann, Ann from work
+OFTEN = 3  # messages under one name, that make it a name, however it reads
 _BEGIN = re.compile(
     rf"{MARK}*\[?(?P<date>(\d{{1,4}})([./-])(\d{{1,2}})\3(\d{{4}}|\d{{1,2}})),?\s"
     r"(?P<time>\d{1,2}[:.]\d{2}(?:[:.]\d{2})?(?:\s?[ap]\.?\s?m\.?)?)(?:\]|\s-)\s(?P<said>.*)",
     re.IGNORECASE,
 )
-_WORDLESS = re.compile(rf"{MARK}.*|<[^<>]+>|(?:This message was deleted|You deleted this message)\.?|", re.DOTALL)
-_EDITED = re.compile(rf"\s*{MARK}?<This message was edited>$")
+_SAID = re.compile(r"(?P<name>[^:\n]*):(?=\s|$)(?P<text>.*)", re.DOTALL)
 
 
 def read(
     path: Path, *, assistant: Collection[str] = (), tz: tzinfo = UTC, skipped: Counter[str] | None = None
 ) -> Iterator[NewLine]:
-    """The chat's messages. The speakers named in assistant are the bot; times are in tz. A message is known by its
-    time, speaker and words, so that a later export of the chat, wherever it begins, adds only what is new."""
+    """The chat's messages. The speakers named in assistant are the bot; times are in tz.
+
+    A message is known by its time, speaker and words; where the time has no seconds, also by the message before it, for
+    in two chats the same short answer may fall into one minute. So a later export of the chat, wherever it begins, adds
+    only what is new, and perhaps its first message once more.
+    """
     skipped = Counter() if skipped is None else skipped
-    day_first, keys = _day_first(path), Keys()
+    day_first, people, keys = _day_first(path), _People(path), Keys()
+    before: tuple[str, ...] = ()
     for number, begin, said in _messages(path):
         at = _moment(path, number, begin, day_first)
-        name, colon, text = said.partition(":")
-        text = _EDITED.sub("", text.strip(" \n"))
-        if not colon:
+        name, text = _parted(said)
+        if name not in people.names:
             skipped["notices"] += 1
-        elif _WORDLESS.fullmatch(text):
+        elif wordless(text) or (name == people.group and text.startswith(MARK)):
             skipped["without words"] += 1
         else:
-            name = name.strip(f" ~\u202f\xa0{MARK}")
-            key = keys.of(at.isoformat(), name, text, timed=True)
+            this = (at.isoformat(), name, text)
+            key = keys.of(*this, *(before if at.second == 0 else ()), timed=True)
+            before = this
             role: Role = "assistant" if name in assistant else "user"
             yield keepable(NewLine(text, name, role, at.replace(tzinfo=tz), key=key), path, f"line {number}")
 
@@ -81,6 +91,44 @@ def _messages(path: Path) -> Iterator[tuple[int, re.Match[str], str]]:
         begun, said = (number, begin), [begin["said"]]
     if begun is not None:
         yield *begun, "\n".join(said)
+
+
+def _parted(said: str) -> tuple[str, str]:
+    """The name and the words of a message; no name, where it is a notice."""
+    parts = _SAID.fullmatch(said)
+    if parts is None:
+        return "", ""
+    return parts["name"].strip(f" ~\u202f\xa0{MARK}"), unedited(parts["text"].strip(" \n"))
+
+
+class _People:
+    """Who speaks in the chat: a notice with a colon in it is told from a message by what the whole file holds."""
+
+    def __init__(self, path: Path) -> None:
+        said = Counter[str]()
+        marked: str | None = None
+        for _, _, whole in _messages(path):
+            name, text = _parted(whole)
+            if not said:
+                marked = name if text.startswith(MARK) else None
+            elif name == marked and not text.startswith(MARK):
+                marked = None
+            said[name] += 1
+        self.group = marked  # the name that begins the file and says nothing but notices
+        able = {name for name in said if name and not _quoting(name) and len(name) <= LONGEST_NAME}
+        self.names = {name for name in able if said[name] >= OFTEN or not _deed(name, able)}
+
+
+def _quoting(name: str) -> bool:
+    """Whether a quotation begins in it that does not end."""
+    return sum(map(name.count, QUOTES)) % 2 == 1
+
+
+def _deed(name: str, names: Collection[str]) -> bool:
+    """Whether it tells what one of these people did: Ann changed the title to Trip."""
+    words = name.split(" ")
+    beginnings = (" ".join(words[:count]) for count in range(1, len(words) - MOST_MORE))
+    return any(beginning in names for beginning in beginnings)
 
 
 def _day_first(path: Path) -> bool:

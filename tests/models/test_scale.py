@@ -76,5 +76,9 @@ def test_a_model_that_tells_nothing_apart_does_not_divide_by_nothing() -> None:
     assert np.isfinite(measured(Same()).shipped(np.ones(3, np.float32))).all()
 
 
+def test_cosines_are_not_spread_without_end() -> None:
+    assert measured(HashEmbedder(4096)).shipped(np.array([0.02], np.float32)) < 0.2
+
+
 def test_what_is_unknown_stays_unknown() -> None:
     assert np.isnan(Scale(0.5, 0.1).shipped(np.array([np.nan], np.float32))).all()

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread.observe.units import ASKS, ENDS_ASKING, ONLY_ASKS, PIECE, PIECES, TELLS_TIME, marks, pieces
+from everthread.observe.units import ASKS, ENDS_ASKING, PIECE, PIECES, TELLS_NOTHING, TELLS_TIME, marks, pieces
 
 TEXTS = st.text("ab. ?\n。é", max_size=4 * PIECE)
 
@@ -38,16 +38,30 @@ def test_of_an_endless_text_only_the_beginning_is_embedded() -> None:
 @pytest.mark.parametrize(
     ("text", "bits"),
     [
-        ("How are you?", ASKS | ENDS_ASKING | ONLY_ASKS),
+        ("How are you?", ASKS | ENDS_ASKING | TELLS_NOTHING),
         ("你好吗？ ", ASKS | ENDS_ASKING),
         ("Why? Because.", ASKS),
         ("I moved last Tuesday.", TELLS_TIME),
         ("我昨天搬家了", TELLS_TIME),
-        ("Did you see her yesterday?", ASKS | ENDS_ASKING | ONLY_ASKS | TELLS_TIME),
-        ("so what is my dog called", ONLY_ASKS),
+        ("Did you see her yesterday?", ASKS | ENDS_ASKING | TELLS_NOTHING | TELLS_TIME),
+        ("so what is my dog called", TELLS_NOTHING),
         ("I have a dog now. What is it called?", ASKS | ENDS_ASKING),
         ("I adopted a dog, isn't that great?", ASKS | ENDS_ASKING),
         ("Whatever you say.", 0),
+        ("Thanks, good night!", TELLS_NOTHING),
+        ("ok cool", TELLS_NOTHING),
+        ("Well, hello... all right?", ASKS | ENDS_ASKING),
+        ("Hello, good morning?", ASKS | TELLS_NOTHING),
+        ("Good night stories bore me", 0),
+        ("The of and", 0),
+        ("how many children do I have", TELLS_NOTHING),
+        ("Is the shop still open", TELLS_NOTHING),
+        ("When I was six we moved to Rome", 0),
+        ("What I love most for breakfast is porridge", 0),
+        ("Will moved to Paris", 0),
+        ("Had lunch with Tom at Luigi's", 0),
+        ("Where I work is called Globex", 0),
+        ("Can Dündar is my favourite journalist", 0),
         ("The monthly marching band plays.", 0),
     ],
 )

@@ -97,10 +97,10 @@ def test_by_lines_of_one_size_a_greater_budget_never_loses_a_line(
 
 
 def test_a_line_too_long_is_passed_over_and_shorter_ones_behind_it_still_come_in() -> None:
-    hits = [hit(line(1, "word " * 200)), hit(line(2, "Short."))]
+    hits = [hit(line(1, "Best.")), hit(line(2, "word " * 200)), hit(line(3, "Short."))]
     found = fit(hits, [], 50, estimate, 0.5)
-    assert [each.seq for each in found.lines] == [2]
-    assert [one.line.seq for one in found.cut] == [1]
+    assert [each.seq for each in found.lines] == [1, 3]
+    assert [one.line.seq for one in found.cut] == [2]
 
 
 def test_of_nothing_comes_nothing() -> None:
@@ -125,3 +125,10 @@ def test_of_a_line_longer_than_the_budget_the_part_that_bears_on_the_question_is
     assert found.tokens <= 100
     assert found.hits == tuple(hits)
     assert found.cut == ()
+
+
+def test_where_the_best_hit_finds_no_room_nothing_comes_in_its_place() -> None:
+    hits = [hit(line(1, "supercalifragilistic " * 20, "s", "Ann")), hit(line(2, "Yes.", "s", "Bob"))]
+    found = fit(hits, [], 30, estimate, 0.5)
+    assert (found.text, found.lines, found.hits) == ("", (), ())
+    assert found.cut == tuple(hits)

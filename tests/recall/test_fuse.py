@@ -20,15 +20,16 @@ from made import BEGUN, remembered
 from everthread.memory import Memory
 from everthread.models.fakes import HashEmbedder
 from everthread.models.scale import measured as scale_of
-from everthread.observe.units import ONLY_ASKS, TELLS_TIME, marks, pieces
+from everthread.observe.units import ENDS_ASKING, TELLS_NOTHING, TELLS_TIME, marks, pieces
 from everthread.recall import fuse
+from everthread.recall.fuse import UNKNOWN_COSINE
 from everthread.recall.rewrite import Query, rewrite
 from everthread.recall.search import Found
 from everthread.stores import text
 from everthread.stores.text import HEAD
 from everthread.types import Line, NewLine
 
-WORDS = "where fern garden the lighthouse ferry yesterday we 蕨类植物 May kite? running ran Ann's bread-knife".split()
+WORDS = "where is fern garden the ferry yesterday we 蕨类植物 May kite? running ran Ann's bread-knife".split()
 NAMES = {"Ann": "user", "Bob": "user", "Bot": "assistant"}
 DATES = ("", "on 6 May", "on May 7th, 2024", "in May 2023", "in June", "2024-05-08")
 
@@ -65,11 +66,12 @@ class Naive:
 
     def signals(self, line: Line) -> dict[str, float]:
         asked = self.neighbour(line, -1)
-        cosines = [self.cosine(near) for step in (-1, 0, 1) if (near := self.neighbour(line, step))]
+        around = [self.heard(near) for step in (-1, 1) if (near := self.neighbour(line, step))]
+        cosines = [self.cosine(line), *around]
         return {
             "cosine": self.cosine(line),
             "cosine_near": sum(cosines) / len(cosines),
-            "cosine_session": max(self.cosine(other) for other in self.lines if other.session == line.session),
+            "cosine_session": max(self.heard(other) for other in self.lines if other.session == line.session),
             "bm25_window": self.bm25_window(line),
             "bm25_session": self.bm25_session(line),
             "share": self.share(lambda term: term in terms(line.text)),
@@ -80,15 +82,18 @@ class Naive:
             "person": float(line.role != "assistant"),
             "day": self.said_on(line, day=True),
             "month": self.said_on(line, day=False),
-            "answers": float(asked is not None and asked.text.endswith("?")),
+            "answers": float(asked is not None and marks(asked.text) & ENDS_ASKING > 0),
             "time": float(self.query.wants_time and marks(line.text) & TELLS_TIME > 0),
-            "echo": self.echo(line),
+            "empty": float(marks(line.text) & TELLS_NOTHING > 0),
             "age": -math.log(1 + self.last_session - int(line.session[1:])),
         }
 
-    def echo(self, line: Line) -> float:
-        shared = sum(term in self.query.terms for term in terms(line.text))
-        return float(marks(line.text) & ONLY_ASKS > 0 and shared >= len(terms(line.text)) / 2)
+    def echo(self, line: Line) -> bool:
+        said = terms(line.text)
+        return marks(line.text) & TELLS_NOTHING > 0 and all(term in self.query.terms for term in said)
+
+    def heard(self, line: Line) -> float:
+        return UNKNOWN_COSINE if self.echo(line) else self.cosine(line)
 
     def neighbour(self, line: Line, step: int) -> Line | None:
         near = [other for other in self.lines if other.seq == line.seq + step and other.session == line.session]
@@ -115,7 +120,7 @@ class Naive:
         """The line's terms, and those of its neighbours' heads at the weight of their distance."""
         counts: Counter[str] = Counter(terms(line.text))
         for step, weight in ((-2, 0.5), (-1, 0.8), (1, 0.5)):
-            if near := self.neighbour(line, step):
+            if (near := self.neighbour(line, step)) and not self.echo(near):
                 for term in terms(near.text[:HEAD]):
                     counts[term] += weight  # type: ignore[assignment]
         return counts
@@ -127,9 +132,10 @@ class Naive:
         return self.bm25(self.window(line), length, mean)
 
     def bm25_session(self, line: Line) -> float:
-        said = [term for other in self.lines if other.session == line.session for term in terms(other.text)]
+        together = [other for other in self.lines if other.session == line.session]
+        said = [term for other in together if not self.echo(other) for term in terms(other.text)]
         mean = sum(len(terms(each.text)) for each in self.lines) / self.sessions
-        return self.bm25(Counter(said), len(said), mean)
+        return self.bm25(Counter(said), sum(len(terms(other.text)) for other in together), mean)
 
     def share(self, there: Callable[[str], bool]) -> float:
         found = sum(self.idf(term) for term in self.query.terms if there(term))

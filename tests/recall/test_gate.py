@@ -93,13 +93,13 @@ def test_a_stranger_is_a_name_never_heard(tmp_path: Path, question: str, strange
         assert stranger(memory.measure(question)[0]) is strange
 
 
-def test_a_line_that_only_asks_the_same_is_no_evidence(tmp_path: Path) -> None:
+def test_a_line_that_only_asks_is_no_evidence(tmp_path: Path) -> None:
     with remembered(
         tmp_path, [NewLine("Where is the kite?", session="a"), NewLine("The ferry leaves at nine.", session="b")]
     ) as memory:
         found, signals = memory.measure("where is my kite")
         seen = evidence(found, signals, np.array([7, 1], np.float32))
-        assert signals["echo"].tolist() == [1, 0]
+        assert signals["empty"].tolist() == [1, 0]
         assert (seen["top"], seen["match"]) == (1, 0)
         assert seen["cosine"] == pytest.approx(max(0, signals["cosine"][1]))
 

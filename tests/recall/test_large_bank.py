@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,25 @@ def test_a_name_that_stands_everywhere_is_no_stranger_in_a_long_question(crowded
     found, _ = crowded.measure(f"tell me of {rare} the pizza that I had in Lisbon")
     assert not stranger(found)
     assert stranger(crowded.measure("tell me of the pizza in Reykjavik")[0])
+
+
+def test_a_bank_that_was_small_then_is_scored_whole_as_it_was_then(tmp_path: Path) -> None:
+    begun = datetime(2024, 1, 1, tzinfo=UTC)
+    lines = [
+        NewLine(f"kite {n % 7} word{n} other{n % 90} thing", said_at=begun + timedelta(minutes=n))
+        for n in range(EVERY + 300)
+    ]
+    with (
+        Memory.open("b", store=tmp_path / "then", embedder=HashEmbedder(64)) as then,
+        Memory.open("b", store=tmp_path / "now", embedder=HashEmbedder(64)) as now,
+    ):
+        then.observe_many(lines[:1000])
+        now.observe_many(lines)
+        for query in ("kite 3 other17", "word999 thing", "the other kite"):
+            found = now.recall(query, 20, as_of=lines[999].said_at)
+            wanted = then.recall(query, 20)
+            assert [hit.line.seq for hit in found] == [hit.line.seq for hit in wanted]
+            assert [hit.score for hit in found] == pytest.approx([hit.score for hit in wanted], abs=1e-4)
 
 
 def test_as_many_come_as_are_asked_for(crowded: Memory) -> None:

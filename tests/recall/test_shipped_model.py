@@ -197,6 +197,62 @@ def test_a_question_asked_again_is_no_answer_to_itself(model: Embedder, tmp_path
         assert "Biscuit" in memory.context("What is my dog called?").text
 
 
+@pytest.mark.parametrize(
+    ("text", "question"),
+    [
+        ("When I was six we moved to Rome", "Where did we move when I was six?"),
+        ("Will moved to Paris", "Did Will move to Paris?"),
+        ("Had lunch with Tom at Luigi's", "Did I have lunch with Tom?"),
+        ("Did you know that my dog is called Biscuit?", "What is my dog called?"),
+    ],
+)
+def test_what_only_begins_like_a_question_is_an_answer(
+    model: Embedder, tmp_path: Path, text: str, question: str
+) -> None:
+    with Memory.open("told", store=tmp_path, embedder=model, recipe="default") as memory:
+        memory.observe("We watched a film about bees", speaker="Alice")
+        memory.observe(text, speaker="Alice")
+        assert memory.recall(question, 1)[0].line.text == text
+        assert text in memory.context(question).text
+
+
+SAM = """\
+Hello!
+I moved to Leeds from Glasgow for work
+we have two greyhounds now, Biscuit and Olive
+how are you today?
+my mum had a stroke in March
+I took up the cello again
+ok bye
+morning
+I go bouldering with Priya on Fridays
+I can't stand coriander
+thanks"""
+
+
+@pytest.mark.parametrize("question", ["who is my climbing buddy?", "do I have any pets?", "what herb do I dislike?"])
+def test_a_question_asked_again_and_again_has_its_answer_every_time(
+    model: Embedder, tmp_path: Path, question: str
+) -> None:
+    with Memory.open("sam", store=tmp_path, embedder=model, recipe="default") as memory:
+        for text in SAM.splitlines():
+            memory.observe(text, speaker="Sam")
+        first = memory.recall(question, 1)[0].line.seq
+        for other in ("what do I do on Fridays?", question, "where am I from", question):
+            assert memory.recall(question, 1)[0].line.seq == first
+            assert first in {line.seq for line in memory.context(question).lines}
+            memory.observe(other, speaker="Sam")
+
+
+@pytest.mark.parametrize("text", ["ok", "hello", "good night", "thank you so much!", "hm", "Nice!"])
+def test_small_talk_calls_for_nothing(model: Embedder, tmp_path: Path, text: str) -> None:
+    with Memory.open("sam", store=tmp_path, embedder=model, recipe="default") as memory:
+        for line in SAM.splitlines():
+            memory.observe(line, speaker="Sam")
+        found = memory.context(text)
+        assert (found.text, found.relevance) == ("", 0)
+
+
 CHINESE = (
     "我昨天买了一只橘色的小猫。",
     "它叫什么名字？",

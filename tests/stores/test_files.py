@@ -2,7 +2,9 @@ import errno
 import multiprocessing
 import sqlite3
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread.errors import BadBankId, BadInput, BankDamaged, StoreUnavailable
+from everthread.stores import files
 from everthread.stores.files import LONGEST_NAME, SUFFIX, BankFile, bank_id, explained, file_name
 from everthread.stores.sqlite import SQLiteStore
 
@@ -128,10 +131,10 @@ def of_sqlite(code: int, words: str = "words that change from version to version
         (of_sqlite(sqlite3.SQLITE_ERROR, "no such table: line"), BankDamaged, "Put back a copy"),
         (sqlite3.OperationalError("Could not decode to UTF-8 column 'text'"), BankDamaged, "Put back a copy"),
         (ValueError("Expecting value: line 1 column 1"), BankDamaged, "Put back a copy"),
-        (of_sqlite(sqlite3.SQLITE_FULL), StoreUnavailable, "make room and call again"),
-        (OSError(errno.ENOSPC, "words"), StoreUnavailable, "make room and call again"),
-        (OSError(errno.EFBIG, "words"), StoreUnavailable, "make room and call again"),
-        (of_sqlite(sqlite3.SQLITE_IOERR_READ), StoreUnavailable, "Nothing of this call was kept"),
+        (of_sqlite(sqlite3.SQLITE_FULL), StoreUnavailable, "Make room and call again"),
+        (OSError(errno.ENOSPC, "words"), StoreUnavailable, "Make room and call again"),
+        (OSError(errno.EFBIG, "words"), StoreUnavailable, "Make room and call again"),
+        (of_sqlite(sqlite3.SQLITE_IOERR_READ), StoreUnavailable, "its disk is sound"),
         (of_sqlite(sqlite3.SQLITE_READONLY_DIRECTORY), StoreUnavailable, "permissions"),
         (of_sqlite(sqlite3.SQLITE_CANTOPEN), StoreUnavailable, "permissions"),
         (PermissionError(errno.EACCES, "words"), StoreUnavailable, "permissions"),
@@ -141,12 +144,24 @@ def of_sqlite(code: int, words: str = "words that change from version to version
         (NotADirectoryError(errno.ENOTDIR, "words"), StoreUnavailable, "name a folder for the banks"),
         (of_sqlite(sqlite3.SQLITE_TOOBIG), BadInput, "no bank can hold this value"),
         (OverflowError("Python int too large to convert to SQLite INTEGER"), BadInput, "numbers of 64 bits"),
+        (OverflowError("Python int too large to convert to C long"), BadInput, "numbers of 64 bits"),
+        (OverflowError("date value out of range"), BankDamaged, "Put back a copy"),
     ],
 )
 def test_an_error_becomes_ours_with_its_remedy(error: Exception, ours: type[Exception], remedy: str) -> None:
     with pytest.raises(ours, match=remedy) as caught, explained("x", Path("/banks/x.bank")):
         raise error
     assert caught.value.__cause__ is error
+
+
+def test_only_what_was_to_be_written_is_said_not_to_be_kept(tmp_path: Path) -> None:
+    file = opened(tmp_path)
+    for using, words in ((file.writing, True), (file.reading, False)):
+        for code in (sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_FULL):
+            with pytest.raises(StoreUnavailable) as caught, using():
+                raise of_sqlite(code)
+            assert ("Nothing of this call was kept" in str(caught.value)) == words
+    file.close()
 
 
 def test_half_a_surrogate_pair_is_the_callers_fault() -> None:
@@ -263,6 +278,53 @@ def test_a_closed_file_leaves_nothing_open_behind(tmp_path: Path) -> None:
     say(file, "two")  # a thread that had the file in its hand when another closed it
     assert sorted(path.name for path in tmp_path.iterdir()) == ["alice.bank"]  # the last to close takes the log away
     assert said(opened(tmp_path)) == ["one", "two"]
+
+
+def test_a_closed_file_can_still_be_read_and_erased_and_leaves_nothing_open_behind(tmp_path: Path) -> None:
+    file = opened(tmp_path)
+    say(file, "one")
+    file.close()
+    found: list[str] = []
+    reading = threading.Thread(target=lambda: found.extend(said(file)), daemon=True)
+    reading.start()
+    reading.join(10)
+    assert found == ["one"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["alice.bank"]
+    file.erase()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["alice.bank"]
+
+
+def test_a_closed_file_is_read_where_no_bank_is_yet(tmp_path: Path) -> None:
+    file = opened(tmp_path)
+    file.close()
+    assert said(file) == []
+
+
+def unerased(path: Path) -> bool:
+    with closing(sqlite3.connect(path)) as db:
+        return bool(db.execute("PRAGMA user_version").fetchone()[0])
+
+
+@pytest.mark.parametrize("use", [said, lambda file: say(file, "later")])
+def test_an_erasing_that_was_put_off_is_tried_again_by_the_same_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, use: object
+) -> None:
+    assert callable(use)
+    monkeypatch.setattr(files, "BRIEFLY", 0.05)
+    monkeypatch.setattr(files, "PUT_OFF", 0.3)
+    say(opened(tmp_path), "one")
+    file = opened(tmp_path)
+    with closing(sqlite3.connect(file.path, isolation_level=None)) as reader:
+        reader.execute(f"PRAGMA user_version = {files.UNERASED}")
+        reader.execute("BEGIN")
+        reader.execute("SELECT * FROM said").fetchall()
+        say(file, "two")
+        assert said(file) == ["one", "two"]
+        assert unerased(file.path)
+    time.sleep(0.3)
+    use(file)
+    assert not unerased(file.path)
+    file.close()
 
 
 def _hold(path: str, held: object, let_go: object) -> None:

@@ -1,6 +1,7 @@
 """What is held in memory is what the file says now, and as little as possible is read for it."""
 
 import sqlite3
+import weakref
 from collections.abc import Iterator
 from contextlib import closing
 
@@ -119,3 +120,43 @@ def test_a_bank_made_anew_has_nothing_of_the_old_one(db: sqlite3.Connection) -> 
         embed(other, range(1, 2))
         assert pictures.columns(other).seqs.tolist() == [1, 2]
         assert pictures.dense(other, "m", DIM).ids.tolist() == [1]
+
+
+def test_what_is_held_of_a_file_is_not_taken_for_another_with_the_same_stamps(db: sqlite3.Connection) -> None:
+    pictures = Pictures()
+    pictures.of((1, 1))
+    held = pictures.columns(db)
+    pictures.of((1, 1))
+    assert pictures.columns(db) is held
+    pictures.of((1, 2))
+    assert pictures.columns(db) is not held
+
+
+def test_an_older_state_of_the_bank_is_read_anew(db: sqlite3.Connection) -> None:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as copy:
+        db.backup(copy)
+        say(db, range(1001, 1004))
+        embed(db, range(1001, 1004))
+        pictures = Pictures()
+        assert len(pictures.columns(db).seqs) == len(pictures.dense(db, "m", DIM).ids) == 1003
+        assert len(pictures.columns(copy).seqs) == len(pictures.dense(copy, "m", DIM).ids) == 1000
+
+
+def test_whole_vectors_are_let_go_when_the_bank_outgrows_memory(
+    db: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vectors, "RESIDENT", 1000)
+    pictures = Pictures()
+    assert [pictures.dense(db, "m", DIM, exact=True).data is None for _ in range(2)] == [True, False]
+    embed(db, range(1001, 1002))
+    assert [pictures.dense(db, "m", DIM, exact=True).data for _ in range(2)] == [None, None]
+    assert len(pictures.dense(db, "m", DIM).ids) == 1001
+
+
+def test_nothing_is_held_of_a_model_that_was_dropped(db: sqlite3.Connection) -> None:
+    pictures = Pictures()
+    gone = weakref.ref(pictures.dense(db, "m", DIM))
+    embed(db, range(1, 4), "other")
+    records.drop_model(db, records.model(db, "m", DIM) or 0)
+    assert pictures.dense(db, "other", DIM).ids.tolist() == [1, 2, 3]
+    assert gone() is None

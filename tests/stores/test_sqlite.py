@@ -3,6 +3,7 @@
 import json
 import sqlite3
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -16,9 +17,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from everthread import Line, Memory, NewLine, Receipt, Where
-from everthread.errors import NotFound
+from everthread.errors import NotFound, StoreUnavailable
 from everthread.models.fakes import HashEmbedder
-from everthread.stores import erase
+from everthread.stores import erase, sqlite
+from everthread.stores.pictures import Pictures
 from everthread.stores.sqlite import SQLiteStore
 
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
@@ -257,6 +259,29 @@ def test_a_receipt_names_numbers_and_nothing_else(tmp_path: Path) -> None:
     assert not any(word in written for word in ("Secret", "Ann", "hidden", "alice"))
 
 
+def test_what_is_forgotten_is_erased_even_if_the_receipt_cannot_be_written(tmp_path: Path) -> None:
+    with Memory.open("alice", store=tmp_path, embedder=HashEmbedder()) as memory:
+        memory.observe_many([NewLine("The zqxcanary sings."), NewLine("Nothing to hide.")])
+        (tmp_path / "receipts.jsonl").mkdir()
+        with pytest.raises(StoreUnavailable, match="is gone, but the receipt could not be written to") as caught:
+            memory.forget(seq=1)
+        assert "Nothing of this call was kept" not in str(caught.value)
+        (tmp_path / "receipts.jsonl").rmdir()
+        assert canaries(tmp_path) == {}
+        assert [line.seq for line in memory.lines()] == [2]
+        assert memory.store.check("alice") == []
+
+
+def test_forgetting_empties_the_buffers_of_the_sessions_that_went_and_of_no_others(tmp_path: Path) -> None:
+    with Memory.open("alice", store=tmp_path, embedder=HashEmbedder()) as memory:
+        memory.observe_many([NewLine("Hello.", session="old"), NewLine("Hi.", session="other")])
+        for session in ("old", "other", "not begun"):
+            memory.store.set_buffer("alice", session, [(1, 2)])
+        memory.forget(session="old")
+        buffers = {session: memory.store.buffer("alice", session) for session in ("old", "other", "not begun")}
+        assert buffers == {"old": [], "other": [(1, 2)], "not begun": [(1, 2)]}
+
+
 @pytest.mark.parametrize("damage", [lambda b: b"garbage! " * 500 + b[4500:], lambda b: b[:5000], lambda b: b"hello"])
 def test_a_damaged_bank_can_be_forgotten(tmp_path: Path, damage: Any) -> None:
     with Memory.open("alice", store=tmp_path, embedder=HashEmbedder()) as memory:
@@ -344,6 +369,33 @@ def test_lines_without_a_vector_are_found_behind_a_cursor(tmp_path: Path) -> Non
         assert memory.stats().vectors == {"hash-64": 9, "other": 2}
 
 
+# ---------------------------------------------------------------------------- numbers of models
+
+
+def test_a_model_takes_one_number_however_often_it_is_written(tmp_path: Path) -> None:
+    with Memory.open("alice", store=tmp_path, embedder=HashEmbedder(64)) as memory:
+        for n in range(5):
+            memory.observe(f"Line {n}.")
+        memory.store.put_vectors("alice", "other", {2: np.ones((1, 8), np.float32)})
+        with closing(sqlite3.connect(tmp_path / "alice.bank")) as db:
+            models = db.execute("SELECT number, name FROM model ORDER BY number").fetchall()
+        assert models == [(1, "hash-64"), (2, "other")]
+
+
+def test_a_bank_that_has_used_up_its_numbers_of_models_says_so_and_stays_whole(tmp_path: Path) -> None:
+    with Memory.open("alice", store=tmp_path, embedder=HashEmbedder(64)) as memory:
+        memory.observe("The porridge is hot.")
+        with closing(sqlite3.connect(tmp_path / "alice.bank")) as db, db:
+            db.execute("UPDATE sqlite_sequence SET seq = ?", ((1 << 19) - 2,))
+        store, vector = memory.store, np.ones((1, 8), np.float32)
+        store.put_vectors("alice", "last", {1: vector})
+        assert store.cosines("alice", "last", vector[0], np.array([1])).tolist() == [8]
+        with pytest.raises(StoreUnavailable, match=r"another model .*export its lines and import them into a new bank"):
+            store.put_vectors("alice", "one too many", {1: vector})
+        assert memory.observe("Too hot.").seq == 2
+        assert store.check("alice") == []
+
+
 # -------------------------------------------------------- two stores on the same folder
 
 
@@ -371,6 +423,54 @@ def test_vectors_written_by_another_store_are_seen(tmp_path: Path) -> None:
             asked = (theirs, mine)[n % 2].recall(f"Line about topic number{n}.", 30)
             assert max(hit.signals["cosine"] for hit in asked) == pytest.approx(1.0, abs=0.01)
             assert len(asked) == n + 1
+
+
+# ------------------------------------------------------------------ more banks than are kept open
+
+
+def test_threads_that_use_more_banks_than_are_kept_open_all_get_their_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite, "OPEN_BANKS", 2)
+    with closing(SQLiteStore(tmp_path)) as store, ThreadPoolExecutor(6) as pool:
+        asked = [f"bank {n * 7 % 5}" for n in range(300)]
+        asking = [pool.submit(store.rows, bank, np.arange(3)) for bank in asked]
+        assert all(len(each.result(30).lines) == 0 for each in asking)
+
+
+def test_a_closed_store_can_be_used_again_also_by_who_is_in_the_middle_of_it(tmp_path: Path) -> None:
+    store = SQLiteStore(tmp_path)
+    memory = Memory.open("alice", store=store, embedder=HashEmbedder())
+    memory.observe("The porridge is hot.")
+    held = store._bank("alice")
+    store.close()
+    with held.seen(Pictures.columns) as (_, columns):  # a thread that was about to look
+        assert columns.seqs.tolist() == [1]
+    assert memory.recall("porridge", 1)[0].line.seq == 1
+    assert memory.observe("It was too hot.").seq == 2
+    store.close()
+
+
+# ------------------------------------------------------------------------ a copy is put back
+
+
+def test_after_a_copy_was_put_back_a_filter_shows_what_the_copy_says(tmp_path: Path) -> None:
+    path = tmp_path / "alice.bank"
+    with Memory.open("alice", store=tmp_path, embedder=HashEmbedder()) as memory:
+        memory.observe_many([NewLine("Hello.", "Ann"), NewLine("Hi.", "Bob")])
+        with closing(sqlite3.connect(path)) as db:
+            db.execute("VACUUM INTO ?", (str(tmp_path / "copy"),))
+        memory.observe("I like tea.", speaker="Bob")
+        memory.observe("Me too.", speaker="Bob")
+        assert len(memory.recall("tea", where=Where(speaker="Bob"))) == 3
+        (tmp_path / "copy").replace(path)
+        for beside in ("alice.bank-wal", "alice.bank-shm"):
+            (tmp_path / beside).unlink(missing_ok=True)
+        memory.observe("Tea with Mallory is a secret.", speaker="Ann")
+        memory.observe("Good night.", speaker="Ann")
+        assert [hit.line.seq for hit in memory.recall("tea", where=Where(speaker="Bob"))] == [2]
+        assert memory.recall("Mallory", 1)[0].line.seq == 3
+        assert memory.store.check("alice") == []
 
 
 # -------------------------------------------------------------------- larger than memory

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
 from everthread.errors import BadFile
-from everthread.transfer.files import load, numbered, parse, shown, whole
+from everthread.transfer.files import lasting, load, numbered, parse, shown, whole
 
 
 def put(folder: Path, data: bytes) -> Path:
@@ -49,6 +51,32 @@ def test_broken_json_is_named_by_line_and_column(tmp_path: Path) -> None:
 def test_json_that_no_store_could_keep_is_refused(text: str) -> None:
     with pytest.raises(BadFile, match=r"f, line 7: JSON that can't be used"):
         parse(text, Path("f"), 7)
+
+
+def piped(folder: Path, data: bytes) -> Path:
+    """A pipe that this is written to, once somebody reads."""
+    path = folder / "pipe.json"
+    os.mkfifo(path)
+    Thread(target=path.write_bytes, args=(data,), daemon=True).start()
+    return path
+
+
+def test_what_comes_out_of_a_pipe_can_be_read_again_and_is_gone_at_the_end(tmp_path: Path) -> None:
+    with lasting(piped(tmp_path, b"[1]")) as path:
+        assert (load(path), load(path), path.name) == ([1], [1], "pipe.json")
+    assert not path.exists()
+
+
+def test_a_fault_in_a_pipe_is_said_of_the_pipe(tmp_path: Path) -> None:
+    path = piped(tmp_path, b"[1,")
+    with pytest.raises(BadFile, match=rf"^{path}, line 1, column 4: not JSON"), lasting(path) as copy:
+        load(copy)
+
+
+def test_a_file_lasts_as_it_is_and_what_is_missing_is_left_to_the_reader(tmp_path: Path) -> None:
+    for there in (put(tmp_path, b"{}"), tmp_path, tmp_path / "none"):
+        with lasting(there) as path:
+            assert path is there
 
 
 def test_a_wrong_value_is_shown_short() -> None:

@@ -1,9 +1,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
+import pytest
+
+from everthread.errors import BadFile
 from everthread.memory import Memory
-from everthread.transfer.into import strange
+from everthread.transfer.into import check, strange
 from everthread.transfer.jsonl import export_key
 from everthread.types import Line, NewLine
 
@@ -35,3 +39,19 @@ def test_a_forgotten_line_comes_back_behind_the_line_it_answered(memory: Memory)
 def test_lines_with_keys_of_their_own_and_without_any_pass(memory: Memory) -> None:
     lines = [NewLine("One.", key="k"), NewLine("Two."), NewLine("Three.", key=f"everthread:9:{'0' * 64}")]
     assert list(strange(memory, lines)) == lines
+
+
+def test_a_key_that_the_bank_knows_for_other_words_is_refused_with_its_place(memory: Memory) -> None:
+    memory.observe("I sail.", speaker="Ann", key="k")
+    check(memory, [NewLine("I sail.", "Ann", key="k"), NewLine("I bake.", key="l")], Path("a.jsonl"), {})
+    for line in (NewLine("I bake.", "Ann", key="k"), NewLine("I sail.", "Bob", key="k")):
+        with pytest.raises(
+            BadFile, match=r"a\.jsonl, line 7: bank 'alice' keeps other words under the key 'k', as its"
+        ):
+            check(memory, [NewLine("Yes."), line], Path("a.jsonl"), {"k": "line 7"})
+
+
+def test_words_that_the_bank_had_to_mend_are_not_other_words(memory: Memory) -> None:
+    line = NewLine("A half: \ud83d", key="k")
+    memory.observe_many([line])
+    check(memory, [line], Path("a.jsonl"), {"k": "line 1"})

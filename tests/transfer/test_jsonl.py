@@ -47,6 +47,9 @@ def banks(draw: st.DrawFn) -> list[Line]:
     return lines
 
 
+SAID = ({"text": "a"}, {"text": "a"}, {"text": "b"})
+
+
 def saved(folder: Path, *records: object) -> Path:
     path = folder / "lines.jsonl"
     path.write_text("".join(r if isinstance(r, str) else json.dumps(r) + "\n" for r in records), encoding="utf-8")
@@ -119,10 +122,32 @@ def test_keys_are_the_lines_own_or_made_of_what_they_say(tmp_path: Path) -> None
         tmp_path, {"text": "a", "key": "k"}, {"text": "a", "id": 7}, {"text": "a"}, {"text": "a"}, {"text": "b"}
     )
     keys = [line.key for line in read(path)]
-    assert keys[:2] == ["k", "7"]
+    assert keys[0] == "k"
     assert len(set(keys)) == 5
-    longer = saved(tmp_path, {"text": "a"}, {"text": "a"}, {"text": "b"}, {"text": "a"})
-    assert [line.key for line in read(longer)][:3] == keys[2:]
+    assert keys[1:] == [line.key for line in read(saved(tmp_path, {"text": "a", "id": 7}, *SAID))]
+    shorter = [line.key for line in read(saved(tmp_path, *SAID))]
+    assert [line.key for line in read(saved(tmp_path, *SAID, {"text": "a"}))][:3] == shorter
+
+
+@pytest.mark.parametrize("number", [1, "1", 1.5])
+def test_lines_that_are_numbered_in_two_files_are_two_and_keep_their_numbers(tmp_path: Path, number: object) -> None:
+    one, two = (next(read(saved(tmp_path, {"id": number, "text": text}))) for text in ("I sail.", "I bake."))
+    assert one.key != two.key
+    assert one.metadata == two.metadata == {"id": number}
+    assert next(read(saved(tmp_path, {"id": 2, "text": "I sail."}))).key != one.key
+
+
+def test_the_numbers_of_lines_may_begin_anew_in_one_file(tmp_path: Path) -> None:
+    lines = list(read(saved(tmp_path, *[{"id": 1, "text": "yes"}] * 3)))
+    assert len({line.key for line in lines}) == 3
+
+
+def test_where_each_key_stands_is_told(tmp_path: Path) -> None:
+    places: dict[str, str] = {}
+    path = saved(tmp_path, {"text": "a", "key": "k"}, {"text": "b", "id": 1}, {"text": "c", "key": "l"})
+    for _ in range(2):
+        assert len(list(read(path, places=places))) == 3
+        assert places == {"k": "line 1", "l": "line 3"}
 
 
 def test_lines_with_times_are_known_again_in_any_order_and_those_without_by_what_came_before(tmp_path: Path) -> None:
@@ -169,11 +194,13 @@ def test_messages_without_words_and_retracted_lines_are_skipped_and_counted(tmp_
         tmp_path,
         {"role": "assistant", "content": None, "tool_calls": [{"id": "c1"}]},
         {"role": "assistant", "content": ""},
+        {"role": "assistant", "tool_calls": [{"id": "c2"}]},
+        {"role": "assistant", "function_call": {"name": "f"}},
         {"role": "tool", "content": "42"},
         {"text": "no", "retracted_at": "2024-01-01T00:00:00Z"},
     )
     assert [line.text for line in read(path, skipped=skipped)] == ["42"]
-    assert skipped == {"without words": 2, "retracted": 1}
+    assert skipped == {"without words": 4, "retracted": 1}
 
 
 def test_other_names_of_roles_and_parts_are_understood(tmp_path: Path) -> None:
@@ -254,6 +281,13 @@ def test_what_a_line_does_not_have_is_not_written() -> None:
         '{"seq": 1, "session": "s", "role": "user", "speaker": "Ann", "text": "你好", "said_at": '
         '"2024-01-01T00:00:00+00:00", "key": "k"}\n'
     )
+
+
+def test_a_file_that_is_not_utf_8_is_written_in_escapes() -> None:
+    file = io.TextIOWrapper(raw := io.BytesIO(), encoding="latin-1")
+    write([Line(1, "s", "user", "Ann", "你好 😀", datetime(2024, 1, 1, tzinfo=UTC))], file)
+    file.flush()
+    assert json.loads(raw.getvalue().decode())["text"] == "你好 😀"
 
 
 def test_a_bank_can_be_carried_over_to_another(tmp_path: Path) -> None:

@@ -37,6 +37,14 @@ def test_messages_are_read_in_order_and_those_without_words_counted(tmp_path: Pa
     assert recognised(value)
 
 
+def test_a_message_that_only_calls_a_tool_needs_no_content(tmp_path: Path) -> None:
+    talk = [{"role": "assistant", "tool_calls": [{"id": "x"}]}, {"role": "tool", "content": "sunny"}]
+    skipped: Counter[str] = Counter()
+    assert [line.text for line in read(saved(tmp_path, talk), skipped=skipped)] == ["sunny"]
+    assert skipped == {"without words": 1}
+    assert recognised(talk)
+
+
 def test_a_longer_talk_shares_the_keys_of_its_beginning(tmp_path: Path) -> None:
     keys = [line.key for line in read(saved(tmp_path, TALK))]
     longer = [line.key for line in read(saved(tmp_path, [*TALK, {"role": "user", "content": "Thanks!"}]))]

@@ -98,6 +98,15 @@ def test_a_zone_may_be_given(tmp_path: Path) -> None:
     assert line.said_at == datetime(2024, 5, 1, 10, 22, tzinfo=east)
 
 
+def test_a_clock_that_goes_back_by_more_than_half_a_day_has_passed_midnight(tmp_path: Path) -> None:
+    text = "6 May 2024\n[23:58] Ann: a\n[00:01] Bob: b\nBob: c\n[09:00] Ann: d\n[08:59] Bob: e\n"
+    assert [line.said_at for line in read(saved(tmp_path, text))] == [
+        at(6, 23, 58), at(7, 0, 1), at(7, 0, 1, 1), at(7, 9), at(7, 8, 59),
+    ]  # fmt: skip
+    after_header = "2024-05-06 23:50\n[00:05] Ann: a\n"
+    assert [line.said_at for line in read(saved(tmp_path, after_header))] == [at(7, 0, 5)]
+
+
 def test_an_empty_first_line_is_filled_by_what_follows(tmp_path: Path) -> None:
     (line,) = read(saved(tmp_path, "Ann:\n\n  So it began.\n"))
     assert line.text == "So it began."
@@ -191,6 +200,8 @@ def test_brackets_that_hold_no_time_belong_to_the_text(tmp_path: Path) -> None:
     ("text", "complaint"),
     [
         ("hello there\n", "line 1: nobody says 'hello there'; begin a message with 'Name: '"),
+        ("[9999-12-31 23:59:59] Ann: hi\nBob: yo\n", "line 2: its time comes after the year 9999; mend the date"),
+        ("[9999-12-31 23:59] Ann: hi\n[00:01] Bob: yo\n", "line 2: its time comes after the year 9999; mend the"),
         ("Ann: a\n2024-05-01\nno name\n", "line 3: nobody says 'no name'"),
         ("Ann: a\nBob:\n\nAnn: b\n", "line 2: Bob says nothing"),
         ("[10:22] Ann: hi\n", r"line 1: the time '\[10:22\] Ann: hi' is on an unknown day"),

@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections import Counter
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from time import perf_counter
 
 import pytest
 
@@ -120,7 +121,85 @@ def test_a_later_export_that_begins_elsewhere_shares_the_keys_of_what_it_shares(
     first = [line.key for line in read(saved(tmp_path, day + day))]
     assert len(set(first)) == 2
     later = [line.key for line in read(saved(tmp_path, "12/06/2024, 09:00 - Bob: before\n" + day + day, "later.txt"))]
+    assert later[2:] == first[1:]
+    exact = "[13/06/24, 10:00:01] Ann: yes\n"
+    first = [line.key for line in read(saved(tmp_path, exact))]
+    later = [line.key for line in read(saved(tmp_path, "[12/06/24, 09:00:00] Bob: before\n" + exact))]
     assert later[1:] == first
+
+
+def test_a_chat_that_has_grown_shares_the_keys_of_its_beginning(tmp_path: Path) -> None:
+    chat = "13/06/2024, 10:00 - Ann: yes\n13/06/2024, 10:00 - Ann: yes\n13/06/2024, 10:00 - Bob: ok\n"
+    keys = [line.key for line in read(saved(tmp_path, chat))]
+    grown = [line.key for line in read(saved(tmp_path, chat + "13/06/2024, 10:00 - Cem: yes\n"))]
+    assert (grown[:3], len(set(grown))) == (keys, 4)
+
+
+def test_the_same_short_answer_in_the_same_minute_of_two_chats_is_two(tmp_path: Path) -> None:
+    def answer(question: str) -> str | None:
+        chat = f"05/06/24, 18:05 - Bob: {question}\n05/06/24, 18:06 - Ann: Yes\n"
+        return [line.key for line in read(saved(tmp_path, chat))][1]
+
+    assert answer("Dinner at eight?") != answer("Will you marry me?")
+
+
+def chat(folder: Path, *said: str) -> tuple[list[tuple[str, str]], Counter[str]]:
+    """Who says what in a chat of these lines, and what was skipped."""
+    skipped: Counter[str] = Counter()
+    path = saved(folder, "".join(f"05/06/24, 18:05 - {each}\n" for each in said))
+    return [(line.speaker, line.text) for line in read(path, skipped=skipped)], skipped
+
+
+@pytest.mark.parametrize(
+    "notice",
+    [
+        'Ann changed the group name from "Trip: Rome" to "Trip: Oslo"',
+        "You changed the group name from “Trip” to “Trip: Oslo”",
+        "Ann hat den Gruppennamen zu „Reise: Rom“ geändert",
+        'Ann changed the group name to "' + "x" * 190 + ': y"',
+        "x" * 201 + ": y",
+        "Ann changed the group name to Trip: Oslo",
+        "https://example.org was pinned",
+        "Ann added Bob at 10:30",
+    ],
+)
+def test_a_notice_with_a_colon_is_a_notice(tmp_path: Path, notice: str) -> None:
+    lines, skipped = chat(tmp_path, "Ann: hello", notice, "Bob: ok")
+    assert lines == [("Ann", "hello"), ("Bob", "ok")]
+    assert skipped == {"notices": 1}
+
+
+@pytest.mark.parametrize("name", ["Ann Miller", "Ann from work", 'Bob "Bobby" Stone', "Dr. Who"])
+def test_a_longer_name_is_a_name(tmp_path: Path, name: str) -> None:
+    assert chat(tmp_path, "Ann: hello", f"{name}: hi")[0] == [("Ann", "hello"), (name, "hi")]
+
+
+def test_whoever_speaks_often_has_a_name_however_long(tmp_path: Path) -> None:
+    lines, _ = chat(tmp_path, "Ann: hello", *["Ann of the green house: hi"] * 3)
+    assert len(lines) == 4
+
+
+def test_words_in_angle_brackets_or_behind_a_mark_are_words(tmp_path: Path) -> None:
+    said = ["<https://example.org/recipe>", "<sigh>", "\u200e+49 170 1234567 is my new number"]
+    lines, skipped = chat(tmp_path, *(f"Ann: {each}" for each in ["Hello", *said]))
+    assert [text for _, text in lines] == ["Hello", *said]
+    assert skipped == {}
+
+
+def test_what_a_group_says_in_its_own_name_is_no_message(tmp_path: Path) -> None:
+    group = ("Flat 4: \u200eMessages and calls are end-to-end encrypted.", "Flat 4: \u200eAnn added Bob")
+    lines, skipped = chat(tmp_path, *group, "Ann: hi")
+    assert (lines, skipped) == ([("Ann", "hi")], {"without words": 2})
+    lines, _ = chat(tmp_path, group[0], "Flat 4: hello", "Flat 4: \u200e170 is my number")
+    assert len(lines) == 2
+
+
+@pytest.mark.parametrize("space", ["\t", "\n"])
+def test_endless_space_is_read_in_no_time(tmp_path: Path, space: str) -> None:
+    began = perf_counter()
+    (line,) = chat(tmp_path, f"Ann: a{space * 100_000}b")[0]
+    assert len(line[1]) == 100_002
+    assert perf_counter() - began < 5  # seconds; each space was once tried with all that follow it, for minutes
 
 
 @pytest.mark.parametrize(
