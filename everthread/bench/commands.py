@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import click
 
 from everthread import open as opening
-from everthread.bench import datasets, load, speed
+from everthread.bench import beside, datasets, load, speed
 from everthread.bench.dense import dense
 from everthread.bench.firsts import firsts
 from everthread.bench.questions import Conversation
@@ -169,6 +169,29 @@ def load_(ctx: click.Context, /, store: str, as_json: bool, **options: Any) -> N
         embedder=ctx.find_root().obj["embedder"],
         progress=lambda text: click.echo(text, err=True),
         **options,
+    )
+    opened.close()
+    click.echo(json.dumps(found.json(), indent=2) if as_json else found.text())
+
+
+@bench.command("beside")
+@click.argument("store")
+@click.option("--banks", default=10_000, show_default=True, help="Small banks, of a hundred lines each.")
+@click.option("--lines", default=1_000_000, show_default=True, help="Lines of the large bank.")
+@json_option
+@click.pass_context
+def beside_(ctx: click.Context, /, store: str, banks: int, lines: int, as_json: bool) -> None:
+    """Measure recall in small banks without and with a large one in the same STORE: a folder, or a postgresql:// URL.
+
+    Takes an hour as it stands; cut short, it goes on where it was.
+    """
+    opened = opening.store(store)
+    found = beside.beside(
+        opened,
+        banks=banks,
+        lines=lines,
+        embedder=ctx.find_root().obj["embedder"],
+        progress=lambda text: click.echo(text, err=True),
     )
     opened.close()
     click.echo(json.dumps(found.json(), indent=2) if as_json else found.text())

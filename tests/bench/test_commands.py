@@ -216,3 +216,20 @@ def test_speed_is_measured(tmp_path: Path) -> None:
 def test_every_command_says_what_it_measures() -> None:
     for name, command in bench.commands.items():
         assert command.help, name
+
+
+def test_a_store_is_put_under_load(tmp_path: Path) -> None:
+    result = run("load", tmp_path, "--clients", "2", "--banks", "2", "--seconds", "0.2", "--json")
+    assert result.exit_code == 0, result.stderr
+    assert report(result)["errors"] == []
+
+
+def test_two_stores_are_compared(database: str) -> None:
+    result = run("stores", database, "--lines", "40", "--json")
+    assert result.exit_code == 0, result.stderr
+    assert [side["store"] for side in json.loads(result.stdout)] == ["sqlite", "postgres"]
+
+
+def test_a_large_bank_that_is_not_large_is_refused(tmp_path: Path) -> None:
+    result = run("beside", tmp_path, "--lines", "10")
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)

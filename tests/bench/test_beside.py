@@ -1,0 +1,28 @@
+from pathlib import Path
+
+import pytest
+
+from everthread.bench import beside as module
+from everthread.bench.beside import beside
+from everthread.errors import BadInput
+from everthread.stores.sqlite import SQLiteStore
+
+
+def test_small_banks_are_asked_without_and_with_a_large_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "CHUNK", 200)
+    store = SQLiteStore(tmp_path)
+    told: list[str] = []
+    found = beside(store, banks=2, lines=400, embedder="hash", progress=told.append)
+    assert {bank: store.corpus(bank).lines for bank in store.banks()} == {"small 0": 100, "small 1": 100, "large": 400}
+    assert min(found.before.p50, found.after.p50, found.during.p50, found.large.p50) > 0
+    assert found.before.calls == found.during.calls
+    assert told[-1] == "400 of 400 lines of the large bank"
+    assert found.text().count("p50") == 4
+    beside(store, banks=2, lines=400, embedder="hash")  # goes on where it was
+    assert store.corpus("large").lines == 400
+    store.close()
+
+
+def test_too_small_a_large_bank_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="at least 10,000, got 2 and 5"):
+        beside(SQLiteStore(tmp_path), banks=2, lines=5)
