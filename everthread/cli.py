@@ -250,8 +250,11 @@ def chat(ctx: click.Context, /, bank: str, speaker: str, as_json: bool) -> None:
     """Talk in the terminal; everything you say is remembered.
 
     With --json each line of standard input is answered by one JSON object on a line: what was recalled for it, or, for
-    a command such as /stats, {"command": …, "answer": …}, or {"error": …}, after which it goes on.
+    a command such as /stats, {"command": …, "answer": …}, or {"error": …}, after which it goes on. Only /quit and the
+    end of the input end it then: a line that says quit is remembered like any other.
     """
+    if not speaker.strip():
+        raise BadInput(f"--speaker {speaker!r} is blank; give your name, or leave it out")
     with opened(ctx, bank, make=True) as memory:
         if not as_json:
             talk(memory, speaker)

@@ -734,6 +734,18 @@ def test_a_chat_in_json_answers_each_line_and_keeps_no_command(cli: Cli) -> None
     assert [line["text"] for line in out(cli("lines", "-b", "alice", "--json"))] == ["My sister Mia moved.", "Mia?"]
 
 
+def test_a_chat_in_json_keeps_a_line_that_says_quit(cli: Cli) -> None:
+    cli("chat", "--json", stdin="quit\nexit\n/quit\nNever.\n")
+    assert [line["text"] for line in out(cli("lines", "--json"))] == ["quit", "exit"]
+
+
+@pytest.mark.parametrize("speaker", ["", "  "])
+def test_nobody_chats_without_a_name(cli: Cli, speaker: str) -> None:
+    said = complaint(cli("chat", "--speaker", speaker, stdin="Hello.\n"))
+    assert said == f"everthread: --speaker {speaker!r} is blank; give your name, or leave it out\n"
+    assert out(cli("banks", "--json")) == []
+
+
 def test_a_chat_in_json_answers_a_line_that_can_not_be_kept_with_its_error_and_goes_on(cli: Cli) -> None:
     said = cli("chat", "--json", stdin=b"Hello.\n" + b"x" * 4_000_001 + b"\ncaf\xe9\nBye.\n")
     assert said.exit_code == 0
