@@ -494,6 +494,15 @@ def test_what_an_import_skipped_is_counted(cli: Cli, tmp_path: Path) -> None:
     assert said == "0 of 1 line was new; default has 1 now (skipped: 1 without words, 1 notices)\n"
 
 
+def test_an_import_says_how_many_pictures_it_left_out(cli: Cli, tmp_path: Path) -> None:
+    picture, words = {"type": "image_url", "image_url": {"url": "cat.png"}}, {"type": "text", "text": "My cat."}
+    talk = [{"role": "user", "content": content} for content in ([picture, words], [picture], "Well?")]
+    path = saved(tmp_path, "talk.json", talk)
+    said = cli("import", path).stdout
+    assert said == ("2 of 2 lines were new; default has 2 now (skipped: 1 parts that are no text, 1 without words)\n")
+    assert [line["text"] for line in out(cli("lines", "--json"))] == ["My cat.", "Well?"]
+
+
 def test_chats_of_one_name_come_in_side_by_side_copies_add_nothing_and_a_grown_one_what_is_new(
     cli: Cli, tmp_path: Path
 ) -> None:
