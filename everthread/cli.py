@@ -328,7 +328,7 @@ def import_(
     tz: str | None,
     as_json: bool,
 ) -> None:
-    """Remember a file of conversations, with the dates they were held.
+    """Remember a file of conversations, with the dates they were held. FILE - reads standard input.
 
     The whole file is checked before the first line is kept. Importing it again adds nothing, or what the file has
     gained, and completes an import that was cut off. A bank's own export adds nothing to it.

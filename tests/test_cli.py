@@ -881,6 +881,38 @@ def test_a_file_whose_name_is_not_utf_8_is_told_in_json(
         assert "can't be read" in json.loads(failed.stdout)["error"]
 
 
+@pytest.mark.parametrize(
+    ("content", "form", "lines"),
+    [
+        (TRANSCRIPT, [], 3),
+        ("[05/06/24, 18:05:22] Ann: Hello\n[13/06/24, 18:05:22] Bob: Hi\n", [], 2),
+        ('{"text": "One."}\n{"text": "Two."}\n', ["--format", "jsonl"], 2),
+        (json.dumps([{"role": "user", "content": "Hello"}]), ["--format", "messages"], 1),
+        (json.dumps(LOCOMO), ["--format", "locomo"], 3),
+    ],
+)
+def test_standard_input_is_imported_and_again_or_from_a_file_adds_nothing(
+    cli: Cli, tmp_path: Path, content: str, form: list[str], lines: int
+) -> None:
+    added = [out(cli("import", "-", *form, "--json", stdin=content))["added"] for _ in range(2)]
+    assert added == [lines, 0]
+    assert out(cli("import", saved(tmp_path, "file.txt", content), *form, "--json"))["added"] == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("Ann: Hello\ncaf\xe9".encode("latin-1"), "standard input, line 2, byte 14: the byte 0xe9 is not UTF-8"),
+        (b"no name\n", "standard input, line 1: nobody says"),
+        (b'{"text": "One."}\n', "standard input looks like JSON; name its format with --format jsonl or messages"),
+        (b"", "standard input: there is nothing in it to remember"),
+    ],
+)
+def test_what_is_wrong_with_standard_input_is_said_of_it(cli: Cli, content: bytes, words: str) -> None:
+    assert words in complaint(cli("import", "-", stdin=content))
+    assert out(cli("banks", "--json")) == []
+
+
 def test_what_comes_through_a_pipe_is_imported(program: Callable[..., subprocess.CompletedProcess[str]]) -> None:
     for added in (2, 0):
         done = program("import", "/dev/stdin", "--json", stdin="Ann: Hello\nBob: Hi\n")
