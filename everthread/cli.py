@@ -290,11 +290,21 @@ def answered(memory: Memory, speaker: str, raw: bytes, last: Context | None) -> 
 @json_option
 @click.pass_context
 def observe(ctx: click.Context, /, text: str, bank: str, said_at: str | None, as_json: bool, **values: Any) -> None:
-    """Remember one line. TEXT - reads it from standard input."""
+    """Remember one line. TEXT - reads it from standard input.
+
+    Of a line whose key is known already nothing is kept; it is shown as it is there, and said to be "already_known".
+    """
     said, at = piped() if text == "-" else text, moment(said_at)
     with opened(ctx, bank, make=True) as memory:
+        last = memory.store.corpus(bank).last_seq
         line = memory.observe(said, said_at=at, **values)
-        show_json(line) if as_json else click.echo(show_line(line))
+    known = line.seq <= last
+    if as_json:
+        show_json({**plain(line), "already_known": known})
+        return
+    if known:
+        click.echo(f"already known as line {line.seq}; nothing was kept")
+    click.echo(show_line(line))
 
 
 def piped() -> str:

@@ -84,10 +84,17 @@ def test_a_line_is_observed_and_shown(cli: Cli) -> None:
     assert shown.stdout == "     2  2024-05-06 18:00  user: With caraway.\n"
 
 
-def test_a_known_key_is_not_kept_twice(cli: Cli) -> None:
-    lines = [out(cli("observe", text, "--key", "k1", "--json")) for text in ("Rye bread.", "Wheat bread.")]
-    assert lines[0] == lines[1]
+@pytest.mark.parametrize("text", ["Wheat bread.", "Rye bread."])
+def test_a_known_key_is_not_kept_twice_and_that_is_said(cli: Cli, text: str) -> None:
+    first, again = (out(cli("observe", each, "--key", "k1", "--json")) for each in ("Rye bread.", text))
+    assert (first.pop("already_known"), again.pop("already_known")) == (False, True)
+    assert first == again
+    said = cli("observe", text, "--key", "k1")
+    assert said.exit_code == 0
+    assert said.stdout.startswith("already known as line 1; nothing was kept\n     1  ")
+    assert said.stdout.endswith("user: Rye bread.\n")
     assert len(out(cli("lines", "--json"))) == 1
+    assert "already known" not in cli("observe", text, "--key", "k2").stdout
 
 
 def test_a_line_is_read_from_standard_input_without_its_last_line_end(cli: Cli) -> None:
