@@ -411,9 +411,10 @@ def batches(lines: Iterator[NewLine]) -> Iterator[list[NewLine]]:
 def recall(
     ctx: click.Context, /, query: str, bank: str, k: int, as_of: str | None, why: bool, as_json: bool, **values: Any
 ) -> None:
-    """Find the lines that bear on QUERY, best first, each among its neighbours."""
+    """Find the lines that bear on QUERY, best first, each among its neighbours. A blank QUERY finds nothing."""
     chosen = where(values)
     none_found = "nothing is remembered here yet" if chosen == Where() and not as_of else "no line fits these filters"
+    none_found = none_found if query.strip() else "nothing was asked"
     with opened(ctx, bank) as memory:
         hits = memory.recall(query, k, where=chosen, as_of=moment(as_of))
     if as_json:

@@ -204,7 +204,7 @@ class Memory:
 
         where restricts which lines are shown, also around a hit; as_of leaves out all that was said later.
         Every hit carries a calibrated relevance: to inject nothing when nothing is relevant, use `context` or test it.
-        Raises BadQuery.
+        A blank query recalls nothing. Raises BadQuery.
         """
         _positive(k, "k")
         return self._recall(query, k, where, as_of).hits
@@ -230,6 +230,9 @@ class Memory:
         return found, fuse.signals(asked, found)
 
     def _recall(self, query: str, k: int, where: Where | None, as_of: datetime | None) -> _Recalled:
+        if isinstance(query, str) and not query.strip():  # nothing is asked, so no embedder is
+            allowed = self.store.allowed(self.bank, where or Where(), as_of)
+            return _Recalled(rewrite.rewrite(query, ()), [], 0.0, False, allowed)
         found, signals = self.measure(query, k, where=where, as_of=as_of)
         head = self.recipe.head(found.corpus)
         scores = fuse.score(signals, head.weights)
@@ -289,7 +292,8 @@ class Memory:
 
         When nothing is relevant the text is empty, unless gated is False. Hits less relevant than floor (the recipe's,
         if not given) are left out, however much room there is. With a session, passages recalled at its earlier turns
-        stay in view for a while (the relevance buffer), also when this query recalls nothing. Raises BadQuery.
+        stay in view for a while (the relevance buffer), also when this query recalls nothing, as a blank one does.
+        Raises BadQuery.
         """
         _positive(budget, "budget")
         if floor is not None and not (isinstance(floor, int | float) and 0 <= floor <= 1):

@@ -279,8 +279,10 @@ def test_a_bad_question_is_refused(alice: Cli, arguments: list[str], words: str)
     assert words in complaint(alice("recall", "Mia", "-b", "alice", *arguments))
 
 
-def test_an_empty_question_is_answered(alice: Cli) -> None:
-    assert len(out(alice("recall", "", "-b", "alice", "--json"))) == 3
+def test_a_blank_question_finds_nothing(alice: Cli) -> None:
+    assert out(alice("recall", "", "-b", "alice", "--json")) == []
+    assert alice("recall", " ", "-b", "alice").stdout == "nothing was asked\n"
+    assert out(alice("context", " ", "-b", "alice", "--all", "--json"))["text"] == ""
 
 
 def test_in_an_empty_bank_nothing_is_found(alice: Cli) -> None:

@@ -393,9 +393,31 @@ def test_a_query_must_be_text(zoo: Memory, query: Any) -> None:
         zoo.context(query)
 
 
-@pytest.mark.parametrize("query", ["", " ", "?", "\x00", "\ud83d", "🎉", "x" * 100_000])
+@pytest.mark.parametrize("query", ["?", "\x00", "\ud83d", "🎉", "x" * 100_000])
 def test_any_text_can_be_asked(zoo: Memory, query: str) -> None:
-    assert len(zoo.recall(query, 3)) <= 3
+    assert len(zoo.recall(query, 3)) == 3
+
+
+@pytest.mark.parametrize("query", ["", "  ", "\n\t", "\u3000"])
+def test_a_blank_query_recalls_nothing_and_asks_no_embedder(
+    tmp_path: Path, moody: Moody, query: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with opened(tmp_path, embedder=moody) as memory, caplog.at_level(logging.WARNING):
+        memory.observe("The giraffe ate acacia leaves.")
+        moody.down = True
+        assert memory.recall(query) == []
+        for gated in (True, False):
+            context = memory.context(query, gated=gated)
+            assert (context.text, context.hits, context.cut, context.relevance) == ("", (), (), 0)
+        with pytest.raises(BadQuery, match="has no time zone"):
+            memory.recall(query, where=Where(since=datetime(2024, 5, 1)))
+        assert caplog.text == ""
+
+
+def test_at_a_blank_query_what_was_recalled_before_stays_in_view(zoo: Memory) -> None:
+    zoo.context("penguin ice", session="friday", gated=False)
+    assert "penguin" in zoo.context(" ", session="friday").text
+    assert "penguin" not in zoo.context(" ", session="friday", where=Where(speaker="Ann")).text
 
 
 @pytest.mark.parametrize(
@@ -407,6 +429,10 @@ def test_any_text_can_be_asked(zoo: Memory, query: str) -> None:
         (Where(metadata={"n": {1, 2}}), r"where\.metadata must hold what JSON can"),  # type: ignore[dict-item]
         (Where(speaker=5), r"where\.speaker must be a str or a tuple of them, got 5"),  # type: ignore[arg-type]
         (Where(session=("a", 5)), r"where\.session must be a str or a tuple of them"),  # type: ignore[arg-type]
+        (Where(role="bot"), r"where\.role 'bot' is unknown; use one of user, assistant, system, tool"),  # type: ignore[arg-type]
+        (Where(role=("user", "")), r"where\.role '' is unknown"),  # type: ignore[arg-type]
+        (Where(role=""), r"where\.role '' is unknown"),  # type: ignore[arg-type]
+        (Where(role=5), r"where\.role must be a str or a tuple of them, got 5"),  # type: ignore[arg-type]
         (Where(kind=5), r"where\.kind must be a str or a tuple of them"),  # type: ignore[arg-type]
         ({"speaker": "Ann"}, r"where must be a Where, got {'speaker': 'Ann'}; write for example Where\("),
     ],
