@@ -77,8 +77,9 @@ class Group(click.Group):
             sys.stdout.flush()
             return result
         except click.ClickException as error:
+            error = self.explained(ctx, error)
             show_error(error.format_message(), ctx.meta[AS_JSON])
-            raise  # click adds how the command is used
+            raise error from None  # click adds how the command is used
         except EverthreadError as error:
             complain(ctx, str(error), 2 if isinstance(error, BadInput | ConfigError) else 1)
         except KeyboardInterrupt:
@@ -92,6 +93,15 @@ class Group(click.Group):
             with suppress(OSError, ValueError):  # or what is left would be written, and fail, once more at the end
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             complain(ctx, f"the output can't be written ({error.strerror}); make room, or send it elsewhere", 1)
+
+    def explained(self, ctx: click.Context, error: click.ClickException) -> click.ClickException:
+        """The error; one about an option that stands behind the command, and belongs before it, says so."""
+        if not isinstance(error, click.NoSuchOption) or error.ctx is None:
+            return error
+        name, command = error.option_name, error.ctx.command_path.removeprefix(ctx.command_path)
+        if not any(name in option.opts for option in self.params):
+            return error
+        return click.UsageError(f"{name} goes before the command: everthread {name} …{command} …", error.ctx)
 
 
 def until_dashes(arguments: Sequence[str]) -> Sequence[str]:

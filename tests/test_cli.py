@@ -199,6 +199,22 @@ def test_a_command_that_is_misused_says_so_in_json_too(cli: Cli, arguments: list
     assert cli(*arguments[: arguments.index("--json")]).stdout == ""
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["recall", "Mia", "--store", "DIR"], "--store goes before the command: everthread --store … recall …"),
+        (["recall", "Mia", "--store=DIR"], "--store goes before the command: everthread --store … recall …"),
+        (["chat", "--embedder", "hash"], "--embedder goes before the command: everthread --embedder … chat …"),
+        (["bench", "firsts", "--store", "DIR"], "--store goes before the command: everthread --store … bench firsts …"),
+    ],
+)
+def test_an_option_that_belongs_before_the_command_says_so(cli: Cli, arguments: list[str], words: str) -> None:
+    failed = cli(*arguments)
+    assert failed.exit_code == 2
+    assert words in failed.stderr
+    assert words in error(cli(*arguments, "--json"))
+
+
 def test_a_text_that_reads_like_an_option_asks_for_no_json(cli: Cli) -> None:
     assert complaint(cli("observe", "--said-at", "soon", "--", "--json"))
 
