@@ -548,14 +548,17 @@ def forget(ctx: click.Context, /, bank: str, yes: bool, as_json: bool, **scope: 
     """Remove a line, a session, a speaker or a bank, to the last byte, and print the receipt."""
     phrases = {"seq": "line {}", "session": "session {!r}", "speaker": "all that {!r} said", "everything": "everything"}
     given = {name: value for name, value in scope.items() if value is not None and value is not False}
-    named = " and ".join(phrases[name].format(value) for name, value in given.items())
-    if not named:
+    if not given:
         raise BadInput("nothing is named to be forgotten; give --seq, --session, --speaker or --everything")
+    if len(given) > 1:
+        both = " and ".join(f"--{name}" for name in given)
+        raise BadInput(f"{both} can't be given together; forget one after the other")
+    (named,) = (phrases[name].format(value) for name, value in given.items())
     if as_json and not yes:
         raise BadInput(f"with --json nothing is asked; give --yes, too, to forget {named} of bank {bank!r} for good")
     if not yes:
         with kept(ctx, bank):  # nothing is asked about a bank that isn't there
-            click.confirm(f"Forget {named} of bank {bank!r} for good?", abort=True, err=True)
+            confirm(f"Forget {named} of bank {bank!r} for good?")
     if given == {"everything": True}:  # also a bank so damaged that it can't be opened
         with kept(ctx, bank) as store:
             receipt = store.forget(bank, "bank", None, datetime.now(UTC))
@@ -565,6 +568,18 @@ def forget(ctx: click.Context, /, bank: str, yes: bool, as_json: bool, **scope: 
     show_json(receipt) if as_json else click.echo(
         f"forgotten: {counted(receipt.lines, 'line')}, {receipt.forgotten_at:%Y-%m-%d %H:%M:%S} UTC"
     )
+
+
+def confirm(question: str) -> None:
+    """Ask before it is done. Where there is nobody to answer, say how it is done without."""
+    try:
+        if click.confirm(question, err=True):
+            return
+    except click.Abort:
+        click.echo(err=True)  # ends the question's line
+        if not sys.stdin.isatty():
+            raise BadInput("there is nobody to answer; give --yes, too, to have it done without asking") from None
+    raise click.Abort
 
 
 @main.command()

@@ -376,7 +376,6 @@ def test_forgetting_asks_first(alice: Cli) -> None:
     assert refused.exit_code == 1
     assert "Forget session 'spring' of bank 'alice' for good? [y/N]" in refused.stderr
     assert len(out(alice("lines", "-b", "alice", "--json"))) == 3
-    assert "Forget everything of bank 'alice' for good?" in alice("forget", "-b", "alice", "--everything").stderr
     done = alice("forget", "-b", "alice", "--session", "spring", stdin="y\n")
     assert done.stdout.startswith("forgotten: 2 lines")
     assert [line["seq"] for line in out(alice("lines", "-b", "alice", "--json"))] == [3]
@@ -391,6 +390,16 @@ def test_what_is_forgotten_without_asking_leaves_a_receipt(alice: Cli, scope: li
     assert receipt["lines"] == 3 - len(left)
     assert set(receipt) == {"bank", "scope", "seqs", "lines", "forgotten_at"}
     assert [line["seq"] for line in out(alice("lines", "-b", "alice", "--json"))] == left
+
+
+def test_where_nobody_can_answer_the_error_names_the_option_that_asks_nothing(alice: Cli) -> None:
+    refused = alice("forget", "-b", "alice", "--everything", stdin="")
+    assert refused.exit_code == 2
+    assert "Forget everything of bank 'alice' for good?" in refused.stderr
+    assert refused.stderr.endswith(
+        "\neverthread: there is nobody to answer; give --yes, too, to have it done without asking\n"
+    )
+    assert len(out(alice("lines", "-b", "alice", "--json"))) == 3
 
 
 def test_whoever_asks_for_json_is_not_asked_back(alice: Cli) -> None:
@@ -413,7 +422,8 @@ def test_a_whole_bank_is_forgotten(alice: Cli) -> None:
     ("scope", "code", "words"),
     [
         ([], 2, "nothing is named to be forgotten"),
-        (["--seq", "1", "--speaker", "Bob", "-y"], 2, "exactly one of"),
+        (["--seq", "1", "--speaker", "Bob", "-y"], 2, "--seq and --speaker can't be given together; forget one after"),
+        (["--session", "spring", "--everything"], 2, "--session and --everything can't be given together"),
         (["--seq", "77", "-y"], 1, "77"),
         (["--seq", "0", "-y"], 1, "0"),
         (["--session", "winter", "-y"], 1, "'winter'"),
