@@ -421,17 +421,28 @@ def batches(lines: Iterator[NewLine]) -> Iterator[list[NewLine]]:
 def recall(
     ctx: click.Context, /, query: str, bank: str, k: int, as_of: str | None, why: bool, as_json: bool, **values: Any
 ) -> None:
-    """Find the lines that bear on QUERY, best first, each among its neighbours. A blank QUERY finds nothing."""
-    chosen = where(values)
-    none_found = "nothing is remembered here yet" if chosen == Where() and not as_of else "no line fits these filters"
-    none_found = none_found if query.strip() else "nothing was asked"
+    """Find the lines that bear on QUERY, best first, each among its neighbours. A blank QUERY finds nothing.
+
+    Where nothing seems relevant, the nearest lines are shown all the same, and standard error says so.
+    """
+    chosen, at = where(values), moment(as_of)
     with opened(ctx, bank) as memory:
-        hits = memory.recall(query, k, where=chosen, as_of=moment(as_of))
-    if as_json:
-        show_json(hits)
-    else:
-        rows = [show_hit(hit, why) for hit in hits] or [none_found]
-        click.echo("\n\n".join([*rows, LEGEND] if why and hits else rows))
+        hits = memory.recall(query, k, where=chosen, as_of=at)
+        if as_json:
+            show_json(hits)
+            return
+        relevant = bool(memory.context(query, where=chosen, as_of=at))
+    rows = [show_hit(hit, why) for hit in hits] or [none_found(query, chosen != Where() or at is not None)]
+    click.echo("\n\n".join([*rows, LEGEND] if why and hits else rows))
+    if hits and not relevant:
+        click.echo("(nothing here seems relevant, so a context would be empty; these lines come nearest)", err=True)
+
+
+def none_found(query: str, filtered: bool) -> str:
+    """Why there are no hits."""
+    if not query.strip():
+        return "nothing was asked"
+    return "no line fits these filters" if filtered else "nothing is remembered here yet"
 
 
 @main.command()

@@ -253,6 +253,20 @@ def test_recall_shows_hits_among_their_neighbours(alice: Cli) -> None:
     assert explained.endswith(f"\n\n{LEGEND}\n")
 
 
+def test_recall_says_on_standard_error_when_nothing_seems_relevant(alice: Cli) -> None:
+    asked = ("Who ever invented lawnmowers?", "-b", "alice")
+    found = alice("recall", *asked)
+    assert found.exit_code == 0
+    assert "My sister Mia" in found.stdout
+    assert found.stderr == "(nothing here seems relevant, so a context would be empty; these lines come nearest)\n"
+    assert alice("context", *asked).stdout == ""
+    assert alice("recall", *asked, "--json").stderr == ""
+    relevant = ("My sister Mia moved to Lisbon?", "-b", "alice")
+    assert alice("recall", *relevant).stderr == ""
+    assert alice("context", *relevant).stdout != ""
+    assert alice("recall", *relevant, "--as-of", "2020-01-01").stderr == ""
+
+
 def test_recall_as_json_holds_everything_of_a_hit(alice: Cli) -> None:
     hits = out(alice("recall", "Where did Mia move?", "-b", "alice", "--json"))
     assert len(hits) == 3
