@@ -125,6 +125,10 @@ class Context:
         """Whether there is anything in it."""
         return bool(self.text)
 
+    def __repr__(self) -> str:
+        """In short, for its text, hits and passages may fill many screens."""
+        return f"<Context: relevance {self.relevance:.2f}, {len(self.hits)} hits, {self.tokens} tokens>"
+
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
