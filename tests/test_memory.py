@@ -630,6 +630,19 @@ def test_retracting_twice_changes_nothing_more(zoo: Memory) -> None:
     assert zoo.store.check("alice") == []
 
 
+def test_a_line_that_comes_retracted_is_only_kept(zoo: Memory) -> None:
+    (gone,) = zoo.observe_many([NewLine("A zebra grazed.", "Ann", session="friday", retracted_at=after(90))])
+    assert (gone.seq, gone.retracted_at) == (7, after(90))
+    assert list(zoo.lines(after=6)) == []
+    assert list(zoo.lines(after=6, retracted=True)) == [gone]
+    assert zoo.recall("zebra grazed", 10, where=Where(session="friday"))
+    for hit in zoo.recall("zebra grazed", 10):
+        assert gone not in hit.passage
+    assert (zoo.stats().lines, zoo.stats().retracted, zoo.stats().vectors) == (6, 1, {"hash-512": 6})
+    assert zoo.store.check("alice") == []
+    assert zoo.observe("It is true.", parent=7).parent == 7
+
+
 @pytest.mark.parametrize("seq", [0, -1, 7])
 def test_what_is_not_there_cannot_be_retracted(zoo: Memory, seq: int) -> None:
     with pytest.raises(NotFound, match=f"bank 'alice' has no line {seq}"):
