@@ -29,7 +29,7 @@ from everthread.talk import LEGEND, command, counted, talk, turn
 from everthread.transfer import jsonl
 from everthread.transfer import move as moving
 from everthread.transfer.files import lasting
-from everthread.transfer.into import check, strange
+from everthread.transfer.into import check, keep
 from everthread.types import Context, Hit, Line, NewLine, Role, Where
 
 Command = TypeVar("Command", bound=Callable[..., None])
@@ -359,9 +359,10 @@ def import_(
     if as_json:
         show_json({"bank": bank, **counts})
         return
+    gone = f" and {counts['retracted']} retracted" if counts["retracted"] else ""
     click.echo(
         f"{counts['added']} of {counted(counts['read'], 'line')} {'was' if counts['read'] == 1 else 'were'} new; "
-        f"{bank} has {counts['lines']} now{skips(counts['skipped'])}"
+        f"{bank} has {counts['lines']} now{gone}{skips(counts['skipped'])}"
     )
 
 
@@ -373,16 +374,17 @@ def imported(ctx: click.Context, file: Path, bank: str, form: str | None, **opti
     if not total:
         raise BadFile(f"{file}: there is nothing in it to remember{skips(left_out)}; nothing was imported")
     with opened(ctx, bank, make=True) as memory:
-        before = memory.stats().lines
-        if before:
+        before = memory.stats()
+        if before.lines or before.retracted:
             check(memory, reader(), file, dict(places))
         with click.progressbar(length=total, label=f"{file.name} → {bank}", file=sys.stderr) as bar:
             for batch in batches(reader()):
-                memory.observe_many(strange(memory, batch))
+                keep(memory, batch)
                 bar.update(len(batch))
         after = memory.stats()
-    counts = {"read": total, "added": after.lines - before, "lines": after.lines, "pending": after.pending}
-    return {**counts, "skipped": left_out}
+    added = after.lines + after.retracted - before.lines - before.retracted
+    held = {"lines": after.lines, "retracted": after.retracted, "pending": after.pending}
+    return {"read": total, "added": added, **held, "skipped": left_out}
 
 
 def skips(counts: Mapping[str, int]) -> str:
@@ -642,7 +644,7 @@ def move(ctx: click.Context, /, source: str, target: str, bank: tuple[str, ...],
 @main.command()
 @bank_option
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="A file. Default: standard output.")
-@click.option("--retracted", is_flag=True, help="Retracted lines too.")
+@click.option("--retracted", is_flag=True, help="Retracted lines too; `import` keeps them as such.")
 @json_option
 @click.pass_context
 def export(ctx: click.Context, /, bank: str, output: Path | None, retracted: bool, as_json: bool) -> None:

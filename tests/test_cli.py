@@ -529,7 +529,15 @@ def test_a_file_is_imported_by_what_it_is_and_again_adds_nothing(
 ) -> None:
     path = saved(tmp_path, name, content)
     first = out(cli("import", path, "-b", "alice", "--json"))
-    assert first == {"bank": "alice", "read": lines, "added": lines, "lines": lines, "pending": 0, "skipped": {}}
+    assert first == {
+        "bank": "alice",
+        "read": lines,
+        "added": lines,
+        "lines": lines,
+        "retracted": 0,
+        "pending": 0,
+        "skipped": {},
+    }
     again = cli("import", path, "-b", "alice")
     many = "line was" if lines == 1 else "lines were"
     assert again.stdout == f"0 of {lines} {many} new; alice has {lines} now\n"
@@ -728,6 +736,28 @@ def test_retracted_lines_are_exported_only_when_asked_for(alice: Cli, tmp_path: 
     assert len(alice("export", "-b", "alice", "--retracted").stdout.splitlines()) == 3
     assert [line["seq"] for line in out(alice("lines", "-b", "alice", "--json"))] == [1, 3]
     assert len(out(alice("lines", "-b", "alice", "--retracted", "--json"))) == 3
+
+
+def test_an_export_with_retracted_lines_is_imported_with_them_retracted(alice: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "export.jsonl"
+    alice("import", "-", "--format", "jsonl", "-b", "copy", stdin=alice("export", "-b", "alice").stdout)
+    alice("retract", "2", "-b", "alice")
+    alice("export", "-b", "alice", "--retracted", "-o", path)
+    for bank, added in (("new", 3), ("new", 0), ("alice", 0), ("copy", 0)):  # the copy was made before
+        counts = out(alice("import", path, "-b", bank, "--json"))
+        assert (counts["read"], counts["added"], counts["lines"], counts["retracted"]) == (3, added, 2, 1)
+        lines, copies = (out(alice("lines", "-b", each, "--retracted", "--json")) for each in ("alice", bank))
+        assert [line["retracted_at"] for line in lines] == [line["retracted_at"] for line in copies]
+        assert {hit["line"]["seq"] for hit in out(alice("recall", "How lovely!", "-b", bank, "--json"))} == {1, 3}
+    assert alice("import", path, "-b", "new").stdout == "0 of 3 lines were new; new has 2 now and 1 retracted\n"
+
+
+def test_an_import_of_nothing_but_retracted_lines_is_one(cli: Cli, tmp_path: Path) -> None:
+    path = saved(tmp_path, "a.jsonl", {"text": "No.", "key": "k", "retracted_at": "2024-05-01T10:00:00Z"})
+    assert out(cli("import", path, "--json"))["added"] == 1
+    assert out(cli("lines", "--json")) == []
+    other = saved(tmp_path, "b.jsonl", {"text": "Yes.", "key": "k"})
+    assert "keeps other words under the key 'k'" in complaint(cli("import", other))
 
 
 @pytest.mark.parametrize("place", ["missing/export.jsonl", "."])

@@ -3,7 +3,7 @@
 `write` keeps seq, session, role, speaker, text, said_at with its offset, parent, metadata, key and retracted_at. `read`
 is for a bank that numbers lines anew, and takes other files too:
 
-    {"text": "…"}                        and, where known, speaker, role, said_at, session, metadata, key
+    {"text": "…"}                        and, where known, speaker, role, said_at, session, metadata, key, retracted_at
     {"role": "user", "content": "…"}     as chat APIs write it, perhaps with a name; content may be a list of parts
 
 A field that is none of ours, or a second one of the same meaning, is kept in the line's metadata. So is an id: people
@@ -78,9 +78,9 @@ def lines(
     """The lines of these objects, each with its place in the file.
 
     A time without an offset is in tz. A parent is named by its key, since the bank will number the lines anew; one that
-    is not among the lines read before, because it was retracted or forgotten, is left out. Skipped and counted are
-    lines that are "retracted", messages "without words", as chat APIs write them around the call of a tool or a
-    picture, and what stands beside the words of a message: "parts that are no text".
+    is not among the lines read before, because it was forgotten or not exported, is left out. Skipped and counted are
+    messages "without words", as chat APIs write them around the call of a tool or a picture, and what stands beside
+    the words of a message: "parts that are no text".
     places takes up where each key of a line's own stands.
     """
     skipped, places = Counter() if skipped is None else skipped, {} if places is None else places
@@ -91,9 +91,7 @@ def lines(
         if not isinstance(value, dict):
             raise bad(path, where, f"{shown(value)} is no object", 'write {"text": "…"}')
         value, others = _worded(value, path, where)
-        if _time(value, "retracted_at", path, where, tz) is not None:
-            skipped["retracted"] += 1
-        elif _wordless(value):
+        if _wordless(value):
             skipped["without words"] += 1
         else:
             skipped += Counter({"parts that are no text": others})
@@ -183,6 +181,7 @@ def _new(value: Mapping[str, object], path: Path, where: str, tz: tzinfo) -> New
         session=_optional(value, "session", path, where),
         metadata=_metadata(value, {text, speaker, "key"}, path, where),
         key=_optional(value, "key", path, where),
+        retracted_at=_time(value, "retracted_at", path, where, tz),
     )
 
 
