@@ -63,7 +63,7 @@ Progress = Callable[[int], None]
 class _Recalled:
     """Hits, best first, and what the gate says of the query as a whole."""
 
-    query: rewrite.Query
+    terms: tuple[str, ...]  # of the query
     hits: list[Hit]
     relevance: float
     passes: bool
@@ -232,7 +232,7 @@ class Memory:
     def _recall(self, query: str, k: int, where: Where | None, as_of: datetime | None) -> _Recalled:
         if isinstance(query, str) and not query.strip():  # nothing is asked, so no embedder is
             allowed = self.store.allowed(self.bank, where or Where(), as_of)
-            return _Recalled(rewrite.rewrite(query, ()), [], 0.0, False, allowed)
+            return _Recalled((), [], 0.0, False, allowed)
         found, signals = self.measure(query, k, where=where, as_of=as_of)
         head = self.recipe.head(found.corpus)
         scores = fuse.score(signals, head.weights)
@@ -252,7 +252,7 @@ class Memory:
             for seq, at in zip(seqs, best.tolist(), strict=True)
             if seq in around  # it may have been forgotten meanwhile
         ]
-        return _Recalled(found.query, hits, whole, whole >= head.threshold, found.allowed)
+        return _Recalled(found.query.terms, hits, whole, whole >= head.threshold, found.allowed)
 
     def _warn(self, found: search.Found, vector: Vector | None) -> None:
         """Say once that a bank has no vectors of this model: it would answer, only worse, and nobody would know why."""
@@ -302,7 +302,7 @@ class Memory:
         least = self.recipe.floor if floor is None else floor
         hits = [hit for hit in found.hits if hit.relevance >= least] if found.passes or not gated else []
         held = self._held(session, hits, found.allowed) if session is not None else []
-        return fit(hits, held, budget, count, found.relevance, found.query.terms)
+        return fit(hits, held, budget, count, found.relevance, found.terms)
 
     def _shown(self, seqs: Sequence[int], allowed: Seqs | None) -> list[Line]:
         """These lines, as far as the filter allows: a neighbour must not tell what the line itself could not."""
