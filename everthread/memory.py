@@ -103,8 +103,14 @@ class Memory:
         store is a folder or a Store; embedder and recipe are objects or their names.
         Raises BadBankId, ConfigError, BankTooNew, BankDamaged, StoreUnavailable.
         """
-        memory = cls(bank, opening.store(store), opening.embedder(embedder), opening.recipe(recipe))
-        memory._owns_store = memory.store is not store
+        held = opening.store(store)
+        try:
+            memory = cls(bank, held, opening.embedder(embedder), opening.recipe(recipe))
+        except BaseException:
+            if held is not store:
+                held.close()
+            raise
+        memory._owns_store = held is not store
         return memory
 
     # ------------------------------------------------------------------ observe
