@@ -63,7 +63,7 @@ Progress = Callable[[int], None]
 class _Recalled:
     """Hits, best first, and what the gate says of the query as a whole."""
 
-    query: rewrite.Query
+    terms: tuple[str, ...]  # of the query
     hits: list[Hit]
     relevance: float
     passes: bool
@@ -103,8 +103,14 @@ class Memory:
         store is a folder or a Store; embedder and recipe are objects or their names.
         Raises BadBankId, ConfigError, BankTooNew, BankDamaged, StoreUnavailable.
         """
-        memory = cls(bank, opening.store(store), opening.embedder(embedder), opening.recipe(recipe))
-        memory._owns_store = memory.store is not store
+        held = opening.store(store)
+        try:
+            memory = cls(bank, held, opening.embedder(embedder), opening.recipe(recipe))
+        except BaseException:
+            if held is not store:
+                held.close()
+            raise
+        memory._owns_store = held is not store
         return memory
 
     # ------------------------------------------------------------------ observe
@@ -204,7 +210,7 @@ class Memory:
 
         where restricts which lines are shown, also around a hit; as_of leaves out all that was said later.
         Every hit carries a calibrated relevance: to inject nothing when nothing is relevant, use `context` or test it.
-        Raises BadQuery.
+        A blank query recalls nothing. Raises BadQuery.
         """
         _positive(k, "k")
         return self._recall(query, k, where, as_of).hits
@@ -230,6 +236,9 @@ class Memory:
         return found, fuse.signals(asked, found)
 
     def _recall(self, query: str, k: int, where: Where | None, as_of: datetime | None) -> _Recalled:
+        if isinstance(query, str) and not query.strip():  # nothing is asked, so no embedder is
+            allowed = self.store.allowed(self.bank, where or Where(), as_of)
+            return _Recalled((), [], 0.0, False, allowed)
         found, signals = self.measure(query, k, where=where, as_of=as_of)
         head = self.recipe.head(found.corpus)
         scores = fuse.score(signals, head.weights)
@@ -249,7 +258,7 @@ class Memory:
             for seq, at in zip(seqs, best.tolist(), strict=True)
             if seq in around  # it may have been forgotten meanwhile
         ]
-        return _Recalled(found.query, hits, whole, whole >= head.threshold, found.allowed)
+        return _Recalled(found.query.terms, hits, whole, whole >= head.threshold, found.allowed)
 
     def _warn(self, found: search.Found, vector: Vector | None) -> None:
         """Say once that a bank has no vectors of this model: it would answer, only worse, and nobody would know why."""
@@ -289,7 +298,8 @@ class Memory:
 
         When nothing is relevant the text is empty, unless gated is False. Hits less relevant than floor (the recipe's,
         if not given) are left out, however much room there is. With a session, passages recalled at its earlier turns
-        stay in view for a while (the relevance buffer), also when this query recalls nothing. Raises BadQuery.
+        stay in view for a while (the relevance buffer), also when this query recalls nothing, as a blank one does.
+        Raises BadQuery.
         """
         _positive(budget, "budget")
         if floor is not None and not (isinstance(floor, int | float) and 0 <= floor <= 1):
@@ -298,7 +308,7 @@ class Memory:
         least = self.recipe.floor if floor is None else floor
         hits = [hit for hit in found.hits if hit.relevance >= least] if found.passes or not gated else []
         held = self._held(session, hits, found.allowed) if session is not None else []
-        return fit(hits, held, budget, count, found.relevance, found.query.terms)
+        return fit(hits, held, budget, count, found.relevance, found.terms)
 
     def _shown(self, seqs: Sequence[int], allowed: Seqs | None) -> list[Line]:
         """These lines, as far as the filter allows: a neighbour must not tell what the line itself could not."""

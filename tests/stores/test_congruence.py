@@ -45,6 +45,7 @@ def lines(draw: st.DrawFn) -> NewLine:
         metadata=draw(st.sampled_from([{}, {}, {"n": 1}, {"n": 1.0, "deep": {"b": [1], "a": "ü\\"}}])),
         parent=draw(st.sampled_from([None, None, None, 1, 2, "k1"])),
         key=draw(st.sampled_from([None, None, "k1", "k2", "k3"])),
+        retracted_at=draw(st.sampled_from([None, None, None, BEGUN])),
     )
 
 

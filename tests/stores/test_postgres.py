@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 import socket
+import threading
 import time
 from collections.abc import Iterator
 
@@ -48,14 +49,15 @@ def url(postgres_server: str) -> Iterator[str]:
 
 
 def refused(url: str, kind: type[EverthreadError], words: str) -> None:
-    """That opening a bank is refused like this, soon, without telling the password."""
-    began = time.monotonic()
+    """That opening a bank is refused like this, soon, without telling the password or staying connected."""
+    began, threads = time.monotonic(), set(threading.enumerate())
     with pytest.raises(kind) as error, opened(url):
         pass
     assert type(error.value) is kind or kind is StoreUnavailable
     assert re.search(words, str(error.value)), str(error.value)
     assert SECRET not in str(error.value)
     assert time.monotonic() - began < 7
+    assert set(threading.enumerate()) <= threads
 
 
 # ------------------------------------------------------------------------ what can be wrong
