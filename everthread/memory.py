@@ -202,7 +202,9 @@ class Memory:
     ) -> list[Hit]:
         """The k lines that bear most on the query, best first; fewer when the bank has fewer.
 
-        where restricts which lines are shown, also around a hit; as_of leaves out all that was said later.
+        where restricts which lines are shown, also around a hit; as_of leaves out all that was said later, and is the
+        moment, on the asker's clock, from which "yesterday" and "last week" are told (else this machine's now).
+        A question of nothing but a time ("What did we talk about yesterday?") gives the lines said then, and no other.
         Every hit carries a calibrated relevance: to inject nothing when nothing is relevant, use `context` or test it.
         Raises BadQuery.
         """

@@ -24,7 +24,8 @@ from everthread.types import Seqs, Where
 # long anyway), questions less; small talk comes behind all.
 WEIGHTS = {"length": 1.0, "person": 1.5, "asks": -0.7, "empty": -10.0}
 STRETCH = 20  # lines of a session that are taken for one subject
-FURTHER = 2.0  # what the second line of a stretch counts less than the first, the fourth than the second, and so on
+PART = 100  # lines of a long time that are taken for one part of it
+FURTHER = 2.0  # what the second line of a stretch, or a part, counts less than the first, the fourth than the second, …
 RELEVANCE = 0.9  # of the question as a whole and of each line; by hand, as the question may have meant something else
 ZONES = timedelta(hours=14)  # a clock is at most so far from UTC
 
@@ -59,16 +60,19 @@ def _utc(at: datetime, shift: timedelta) -> datetime:
 
 
 def scores(found: Found, values: Signals) -> Floats:
-    """(C,) how much a line tells, the less the more was taken from around it already."""
-    told = score(values, WEIGHTS)
-    stretch = np.stack([found.rows.lines["session"][found.at], found.seqs // STRETCH])  # (2, C)
-    _, part = np.unique(stretch, axis=1, return_inverse=True)
-    return told - np.float32(FURTHER) * np.log2(1 + _rank(part, told)).astype(np.float32)
+    """(C,) how much a line tells, the less the more tells another line of the same stretch, or of that part of the
+    time."""
+    left = score(values, WEIGHTS)
+    session = found.rows.lines["session"][found.at].astype(np.int64)
+    stretch = session * (found.corpus.last_seq + 1) + found.seqs // STRETCH  # a number for each
+    for group in (stretch, np.arange(len(session)) // PART):
+        left = left - np.float32(FURTHER) * np.log2(1 + _rank(group, left)).astype(np.float32)
+    return left
 
 
-def _rank(part: npt.NDArray[np.intp], told: Floats) -> npt.NDArray[np.intp]:
-    """(C,) how many lines of the same part tell more."""
-    order = np.lexsort((-told, part))
-    rank = np.empty(len(part), np.intp)
-    rank[order] = repeats(part[order])
+def _rank(group: npt.NDArray[np.integer], told: Floats) -> npt.NDArray[np.intp]:
+    """(C,) how many lines of the same group come before, the greatest first."""
+    order = np.lexsort((-told, group))
+    rank = np.empty(len(group), np.intp)
+    rank[order] = repeats(group[order].astype(np.int64))
     return rank

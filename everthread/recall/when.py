@@ -21,7 +21,7 @@ WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", 
 DAY = timedelta(days=1)
 WEEK = 7 * DAY
 YEARS = 20  # in which a date without a year is looked for: longer than any chat has gone on
-RECKONED = range(1000, 9000)  # years from which times are reckoned: what was 999 years ago must be in the calendar too
+RECKONED = range(1002, 9000)  # years from which times are reckoned: the calendar must have what was 999 years ago
 
 
 @dataclass(frozen=True, slots=True)
