@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from everthread.observe.units import SMALL_TALK, small_talk
-from everthread.recall.when import Time, dates, reckoned
+from everthread.recall.when import Time, dates, looks_back, reckoned
 from everthread.stores.text import STOP, UNSPACED, fold, terms, tokens
 
 # Words that only ask; left in, they pull the vector towards other questions.
@@ -68,10 +68,10 @@ def rewrite(text: str, speakers: Sequence[str], now: datetime) -> Query:
     folded = fold(text)
     about = named(folded, speakers)
     times, rest = dates(folded)
-    matter = text
+    matter, past = text, looks_back(folded)
     if not times:
         times, rest = reckoned(folded, now)
-        matter = rest if times else text
+        matter, past = (rest if times else text), True
     return Query(
         text=text,
         dense=strip(matter, speakers),
@@ -82,7 +82,7 @@ def rewrite(text: str, speakers: Sequence[str], now: datetime) -> Query:
         names=tuple(found for name in _NAME.findall(text) if (found := tuple(terms(name)))),
         speaker_terms=frozenset(term for name in speakers for term in terms(name)),
         small_talk=small_talk(text),
-        overview=bool(times) and matterless(rest, about),
+        overview=bool(times) and past and matterless(rest, about),
         tellers=frozenset(name for name in about if tells(name, rest)),
     )
 

@@ -73,13 +73,24 @@ def dates(folded: str) -> tuple[tuple[Time, ...], str]:
 
 def reckoned(folded: str, now: datetime) -> tuple[tuple[Time, ...], str]:
     """The times told from now ("yesterday", "last week", "three months ago") in a question asked now, and the question
-    without them. A statement ("I slept badly last night") asks of no time."""
-    text = " ".join(folded.split())
-    if now.year not in RECKONED or not _ASKS.search(text):
+    without them. A statement ("I slept badly last night.") asks of no time, also where a question follows it."""
+    if now.year not in RECKONED:
         return (), folded
-    bygone = _BYGONE.search(text) and not _TO_COME.search(text)
     today = datetime(now.year, now.month, now.day)
-    return _taken(text, _PAST_RULES + _PRESENT_RULES if bygone else _PAST_RULES, today)
+    read = [_asked(sentence, today) for sentence in _SENTENCE.split(folded)]
+    return tuple(time for found, _ in read for time in found), " ".join(rest for _, rest in read)
+
+
+def _asked(sentence: str, today: datetime) -> tuple[tuple[Time, ...], str]:
+    text = " ".join(sentence.split())
+    if not _ASKS.search(text):
+        return (), text
+    return _taken(text, _PAST_RULES + _PRESENT_RULES if looks_back(text) else _PAST_RULES, today)
+
+
+def looks_back(text: str) -> bool:
+    """Whether a text asks of something bygone."""
+    return bool(_ASKS.search(text) and _BYGONE.search(text) and not _TO_COME.search(text))
 
 
 # ------------------------------------------------------------------- reckoning
@@ -211,12 +222,14 @@ _PRESENT_RULES = (
     _relative(f"this ({_WEEKDAY}){_PART}", lambda m, today: _day(today, today.weekday() - WEEKDAYS.index(m[1]), m[2])),
     _relative("this (week|weekend|month|year)", lambda m, today: _calendar(today, m[1], 0)),
 )
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n\s*\n")
 _ASKS = re.compile(
     r"\?|^\W*(?:(?:and|so|but|hey|hi|ok|okay|well|please),? )*"
     r"(?:what|which|who|whom|whose|where|how|why|did|do|does|was|were|has|have|when (?:did|was|were)|(?:can|could) you"
     r"|tell me|remind me|recap|summari[sz]e)\b"
 )
 _BYGONE = re.compile(
-    r"\b(?:did|was|were|had|said|told|talked|spoke|spoken|discussed|mentioned|chatted|happened|wrote|asked)\b"
+    r"\b(?:did|was|were|had|said|told|talked|spoke|spoken|discussed|mentioned|chatted|happened|wrote|asked|done|remember"
+    r"|recap|summar\w+)\b"
 )
 _TO_COME = re.compile(r"\b(?:will|would|shall|should|going to|plan\w*|tomorrow|next)\b|'(?:ll|d)\b")

@@ -158,6 +158,7 @@ def test_beside_a_date_last_friday_is_not_told_from_now() -> None:
         "What did Bob Miller mention on Monday?",
         "Do you remember yesterday?",
         "What did I do in 2023?",
+        "what do you remember of July 2025",
         "What else did we do last night, and what happened this morning?",
     ],
 )
@@ -182,6 +183,9 @@ def test_a_question_of_a_time_and_nothing_else_calls_for_what_was_said_then(ques
         "Where did I say I would be on Monday?",
         "How are you today?",
         "What are we doing today?",
+        "What are we doing in July?",
+        "Where did I say I'll be on 8 May?",
+        "I told you on 8 May.",
         "We talked yesterday.",
         "in July",
         "yesterday?",
