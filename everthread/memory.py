@@ -28,7 +28,7 @@ from everthread.models.scale import Scale, measured
 from everthread.observe.clean import clean
 from everthread.observe.units import marks, pieces
 from everthread.prompt.tokens import Counter, estimate
-from everthread.recall import buffer, expand, fuse, gate, rewrite, search
+from everthread.recall import buffer, expand, fuse, gate, overview, rewrite, search
 from everthread.recall.budget import fit
 from everthread.recipes.base import Recipe
 from everthread.stores.base import Entry, Store
@@ -208,7 +208,9 @@ class Memory:
     ) -> list[Hit]:
         """The k lines that bear most on the query, best first; fewer when the bank has fewer.
 
-        where restricts which lines are shown, also around a hit; as_of leaves out all that was said later.
+        where restricts which lines are shown, also around a hit; as_of leaves out all that was said later, and is the
+        moment, on the asker's clock, from which "yesterday" and "last week" are told (else this machine's now).
+        A question of nothing but a time ("What did we talk about yesterday?") gives the lines said then, and no other.
         Every hit carries a calibrated relevance: to inject nothing when nothing is relevant, use `context` or test it.
         A blank query recalls nothing. Raises BadQuery.
         """
@@ -224,11 +226,13 @@ class Memory:
             raise BadQuery(f"query must be a str, got {type(query).__name__}")
         past = None if as_of is None else self.store.allowed(self.bank, Where(), as_of)
         corpus = self.store.corpus(self.bank, past)
-        asked = rewrite.rewrite(query, corpus.names)
+        clock = as_of or now().astimezone()  # the asker's, as far as it is known
+        asked = rewrite.rewrite(query, corpus.names, clock)
+        then = overview.said_then(self.store, self.bank, asked, clock, as_of) if asked.overview else None
         allowed = past if where is None else self.store.allowed(self.bank, where, as_of)
         vector = self._embed_query(asked.dense)
         found = search.search(
-            self.store, self.bank, self.embedder.name, asked, vector, corpus, allowed=allowed, past=past, k=k
+            self.store, self.bank, self.embedder.name, asked, vector, corpus, allowed=allowed, past=past, then=then, k=k
         )
         self._warn(found, vector)
         if vector is not None and self._scale is not None:
@@ -241,9 +245,15 @@ class Memory:
             return _Recalled((), [], 0.0, False, allowed)
         found, signals = self.measure(query, k, where=where, as_of=as_of)
         head = self.recipe.head(found.corpus)
-        scores = fuse.score(signals, head.weights)
-        whole = 0.0 if found.query.small_talk else head.whole.at(gate.evidence(found, signals, scores))
-        chances = gate.chances(head.hit, scores, whole)
+        if found.query.overview:
+            scores = overview.scores(found, signals)
+            whole = overview.RELEVANCE if len(scores) else 0.0
+            chances = np.full(len(scores), whole)
+        else:
+            scores = fuse.score(signals, head.weights)
+            told = fuse.score(signals, gate.trusted(found.query, head.weights))
+            whole = 0.0 if found.query.small_talk else head.whole.at(gate.evidence(found, signals, told))
+            chances = gate.chances(head.hit, scores, whole)
         best = np.argsort(-scores, kind="stable")[:k]
         seqs, width = found.seqs[best].tolist(), self.recipe.width
         around = {line.seq: line for line in self._shown(expand.neighbours(seqs, width), found.allowed)}

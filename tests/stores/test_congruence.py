@@ -124,6 +124,29 @@ def test_whatever_is_done_to_both_they_say_the_same(
         file.close()
 
 
+@pytest.mark.parametrize("amount", [300, 1500])
+def test_what_was_said_at_a_time_is_the_same(store: PostgresStore, tmp_path: Path, amount: int) -> None:
+    file, bank = SQLiteStore(tmp_path), f"time {next(NAMES)}"
+    one, other = (
+        Memory.open(bank, store=each, embedder=BulkEmbedder(HashEmbedder()), recipe="default") for each in (file, store)
+    )
+    said = list(synthetic.lines(amount))
+    one.observe_many(said)
+    other.observe_many(said)
+    for question, days in (
+        ("What did we talk about yesterday?", 2),
+        ("What did Jonas say last week?", 7),
+        ("What did we discuss in January?", 3),
+        ("What happened last year?", 400),
+    ):
+        wanted, found = (
+            memory.recall(question, 20, as_of=synthetic.BEGUN + timedelta(days=days)) for memory in (one, other)
+        )
+        assert wanted
+        assert shown(found) == shown(wanted)
+    file.close()
+
+
 def test_in_a_bank_too_large_to_be_scored_whole_the_hits_are_nearly_the_same(
     store: PostgresStore, tmp_path: Path
 ) -> None:
