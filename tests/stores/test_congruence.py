@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from everthread import Hit, Memory, NewLine, Where
+from everthread import Hit, Line, Memory, NewLine, Where
 from everthread.bench import synthetic
 from everthread.bench.speed import BulkEmbedder
 from everthread.errors import BadLine, EverthreadError, NotFound
@@ -72,18 +72,23 @@ def done(memory: Memory, what: str, value: Any) -> object:
     """What came of a step: the lines or the receipt, or the kind of the error."""
     try:
         if what == "observe":
-            return memory.observe_many(value)
+            return [timeless(line) for line in memory.observe_many(value)]
         if what == "retract":
-            return replace(memory.retract(value), retracted_at=None)
+            return timeless(memory.retract(value))
         return replace(memory.forget(**value), forgotten_at=BEGUN)
     except (BadLine, NotFound) as error:
         return type(error)
 
 
+def timeless(line: Line) -> Line:
+    """A line, whether it is retracted and not when: the two banks are written to one after the other."""
+    return line if line.retracted_at is None else replace(line, retracted_at=BEGUN)
+
+
 def known(memory: Memory) -> object:
     """All that a bank says of itself."""
     stats = replace(memory.stats(), bytes=0)
-    every = [replace(line, retracted_at=None) for line in memory.lines(retracted=True)]
+    every = [timeless(line) for line in memory.lines(retracted=True)]
     return stats, memory.sessions(), every, list(memory.lines()), memory.store.check(memory.bank)
 
 
