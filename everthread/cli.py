@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
-import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
-from importlib import import_module
-from io import TextIOWrapper
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar, get_args
+from typing import Any, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import click
@@ -22,7 +17,19 @@ from everthread import __version__, doctor
 from everthread import open as opening
 from everthread.errors import BadFile, BadInput, ConfigError, EverthreadError, NotFound
 from everthread.memory import BATCH, Memory
-from everthread.prompt.layout import heading, sentence
+from everthread.shell import (
+    Group,
+    bank_option,
+    json_of,
+    json_option,
+    moment,
+    plain,
+    show_hit,
+    show_json,
+    show_line,
+    where,
+    where_options,
+)
 from everthread.stores.base import Store
 from everthread.stores.pg import url
 from everthread.talk import LEGEND, command, counted, talk, turn
@@ -30,100 +37,18 @@ from everthread.transfer import jsonl
 from everthread.transfer import move as moving
 from everthread.transfer.files import lasting
 from everthread.transfer.into import check, keep
-from everthread.types import Context, Hit, Line, NewLine, Role, Where
+from everthread.types import Context, NewLine, Role, Where
 
-Command = TypeVar("Command", bound=Callable[..., None])
-JSON = "--json"
-AS_JSON = "everthread.as_json"  # whether JSON was asked for; click keeps it for all of one invocation
 SHOWN_BANKS = 20  # that a message lists: enough to find a mistyped name
-
-
-LATE = {"bench": "everthread.bench.commands", "db": "everthread.stores.pg.commands"}
-
-
-class Group(click.Group):
-    """Turns what goes wrong into one line on standard error and an exit status, never a traceback. A command that was
-    asked for JSON prints {"error": …} as well.
-
-    The groups of commands in LATE are imported when they are called, for the others are done sooner without them.
-    """
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted([*super().list_commands(ctx), *LATE])
-
-    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name in LATE:
-            return getattr(import_module(LATE[name]), name)  # type: ignore[no-any-return]
-        return super().get_command(ctx, name)
-
-    def make_context(
-        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
-    ) -> click.Context:
-        for stream in (sys.stdout, sys.stderr):
-            if isinstance(stream, TextIOWrapper):
-                stream.reconfigure(errors="backslashreplace")  # what a terminal can't show must not end the command
-        asked = JSON in until_dashes(args)
-        try:
-            ctx = super().make_context(info_name, args, parent, **extra)
-        except click.UsageError as error:
-            show_error(error.format_message(), asked)
-            raise
-        ctx.meta[AS_JSON] = asked
-        return ctx
-
-    def invoke(self, ctx: click.Context) -> Any:
-        try:
-            result = super().invoke(ctx)
-            sys.stdout.flush()
-            return result
-        except click.ClickException as error:
-            error = self.explained(ctx, error)
-            show_error(error.format_message(), ctx.meta[AS_JSON])
-            raise error from None  # click adds how the command is used
-        except EverthreadError as error:
-            complain(ctx, str(error), 2 if isinstance(error, BadInput | ConfigError) else 1)
-        except KeyboardInterrupt:
-            click.echo(err=True)
-            complain(ctx, "interrupted; what was kept stays, and the same command does the rest", 130)
-        except BrokenPipeError:
-            raise  # whoever read has seen enough; click ends quietly
-        except OSError as error:
-            if error.filename is not None:
-                complain(ctx, f"{error.filename} can't be used ({error.strerror})", 1)
-            with suppress(OSError, ValueError):  # or what is left would be written, and fail, once more at the end
-                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            complain(ctx, f"the output can't be written ({error.strerror}); make room, or send it elsewhere", 1)
-
-    def explained(self, ctx: click.Context, error: click.ClickException) -> click.ClickException:
-        """The error; one about an option that stands behind the command, and belongs before it, says so."""
-        if not isinstance(error, click.NoSuchOption) or error.ctx is None:
-            return error
-        name, command = error.option_name, error.ctx.command_path.removeprefix(ctx.command_path)
-        if not any(name in option.opts for option in self.params):
-            return error
-        return click.UsageError(f"{name} goes before the command: everthread {name} …{command} …", error.ctx)
-
-
-def until_dashes(arguments: Sequence[str]) -> Sequence[str]:
-    """The arguments that may be options."""
-    return arguments[: arguments.index("--")] if "--" in arguments else arguments
-
-
-def show_error(words: str, as_json: bool) -> None:
-    """What went wrong, on standard output, for whoever reads JSON there."""
-    if as_json:
-        click.echo(json_of({"error": words}))
-
-
-def complain(ctx: click.Context, words: str, status: int) -> NoReturn:
-    show_error(words, ctx.meta[AS_JSON])
-    click.echo(f"everthread: {words}", err=True)
-    ctx.exit(status)
 
 
 @click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="everthread")
-@click.option("--store", metavar="FOLDER", help="Where the banks are. Default: EVERTHREAD_STORE, or your data folder.")
+@click.option(
+    "--store",
+    metavar="PLACE",
+    help="Where the banks are: a folder, or postgresql://… Default: EVERTHREAD_STORE, or your data folder.",
+)
 @click.option("--embedder", metavar="NAME", help="minilm (default), hash, a model's folder, or https://host/v1#model.")
 @click.option("--recipe", metavar="NAME", help="How it remembers. Default: default.")
 @click.pass_context
@@ -138,48 +63,7 @@ def main(ctx: click.Context, /, store: str | None, embedder: str | None, recipe:
     ctx.obj = {"store": store, "embedder": embedder, "recipe": recipe}
 
 
-# ------------------------------------------------------------------------ options
-
-
-def bank_option(command: Command) -> Command:
-    return click.option(
-        "-b", "--bank", default="default", show_default=True, help="Which memory: any text, like alice."
-    )(command)
-
-
-def json_option(command: Command) -> Command:
-    return click.option(JSON, "as_json", is_flag=True, help="Print JSON.")(command)
-
-
-def where_options(command: Command) -> Command:
-    for option in (
-        click.option("--session", multiple=True, help="Only this session. May be given again."),
-        click.option("--speaker", multiple=True, help="Only what this speaker said. May be given again."),
-        click.option("--role", multiple=True, type=click.Choice(get_args(Role)), help="Only this role."),
-        click.option("--since", metavar="TIME", help="Said then or later (ISO 8601; without a zone: UTC)."),
-        click.option("--until", metavar="TIME", help="Said before."),
-    ):
-        command = option(command)
-    return command
-
-
-def moment(text: str | None) -> datetime | None:
-    """A time as it is typed. A time without a zone is UTC."""
-    if text is None:
-        return None
-    try:
-        at = datetime.fromisoformat(text)
-    except ValueError:
-        raise BadInput(f"{text!r} is no time; write it like 2024-05-01 or 2024-05-01T18:30+02:00") from None
-    return at if at.tzinfo else at.replace(tzinfo=UTC)
-
-
-def where(values: dict[str, Any]) -> Where:
-    """The filter of `where_options`, taken out of the command's values."""
-    session, speaker, role, since, until = (
-        values.pop(name) for name in ("session", "speaker", "role", "since", "until")
-    )
-    return Where(session or None, speaker or None, role or None, None, moment(since), moment(until))
+# -------------------------------------------------------------------------- banks
 
 
 @contextmanager
@@ -205,47 +89,6 @@ def opened(ctx: click.Context, /, bank: str, make: bool = False) -> Iterator[Mem
         Memory.open(bank, store=store, embedder=ctx.obj["embedder"], recipe=ctx.obj["recipe"]) as memory,
     ):
         yield memory
-
-
-# ---------------------------------------------------------------------- printing
-
-
-def plain(value: Any) -> Any:
-    """A dataclass as JSON can hold it."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    if isinstance(value, dict):
-        return {key: plain(item) for key, item in value.items()}
-    return value.isoformat() if isinstance(value, datetime) else value
-
-
-def json_of(value: Any, indent: int | None = None) -> str:
-    """The value as JSON, in escapes where standard output could not print it."""
-    text = json.dumps(plain(value), ensure_ascii=False, indent=indent)
-    try:
-        text.encode(sys.stdout.encoding)
-    except UnicodeEncodeError:
-        return json.dumps(plain(value), indent=indent)
-    return text
-
-
-def show_json(value: Any) -> None:
-    click.echo(json_of(value, indent=2))
-
-
-def show_line(line: Line) -> str:
-    return f"{line.seq:>6}  {line.said_at:%Y-%m-%d %H:%M}  {sentence(line)}"
-
-
-def show_hit(hit: Hit, signals: bool) -> str:
-    text = f"{hit.relevance:4.0%}  {heading(hit.line)} #{hit.line.seq}\n"
-    rows = (f"{'>' if line.seq == hit.line.seq else ' '} {sentence(line)}" for line in hit.passage)
-    text += "\n".join(f"    {row}".replace("\n", "\n    ") for row in rows)
-    if signals:
-        text += "\n      " + "  ".join(f"{name} {value:.2f}" for name, value in hit.signals.items() if value)
-    return text
 
 
 # ---------------------------------------------------------------------- commands

@@ -14,10 +14,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 import everthread
-from everthread.cli import json_option, main
+from everthread.cli import main
 from everthread.memory import Memory
 from everthread.models.fakes import HashEmbedder
 from everthread.open import reader
+from everthread.shell import json_option
 from everthread.talk import LEGEND
 
 Cli = Callable[..., Result]

@@ -19,8 +19,8 @@ from everthread.bench.questions import Conversation
 from everthread.bench.report import Report
 from everthread.bench.run import run
 from everthread.bench.weigh import weigh
-from everthread.cli import json_option
 from everthread.errors import BadInput
+from everthread.shell import json_option
 
 Command = TypeVar("Command", bound=Callable[..., None])
 LOADERS: dict[str, Callable[[Path, Sequence[str]], list[Conversation]]] = {

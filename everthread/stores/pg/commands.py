@@ -7,8 +7,8 @@ from contextlib import closing
 import click
 
 from everthread import open as opening
-from everthread.cli import json_option, show_json
 from everthread.errors import StoreUnavailable
+from everthread.shell import json_option, show_json
 from everthread.stores.pg import schema
 from everthread.stores.pg.server import Server
 from everthread.stores.postgres import PostgresStore
