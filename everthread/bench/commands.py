@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import click
 
 from everthread import open as opening
-from everthread.bench import beside, datasets, load, speed
+from everthread.bench import beside, datasets, load, same, speed
 from everthread.bench.dense import dense
 from everthread.bench.firsts import firsts
 from everthread.bench.questions import Conversation
@@ -138,6 +138,23 @@ def fit(
 def dense_(ctx: click.Context, /, dataset: str, path: Path, only: tuple[str, ...], as_json: bool) -> None:
     """Measure an embedder alone, by cosine over the lines of a DATASET: to choose a model or its quantisation."""
     found = dense(LOADERS[dataset](path, only), ctx.find_root().obj["embedder"])
+    click.echo(json.dumps(found.json(), indent=2) if as_json else found.text())
+
+
+@bench.command("same")
+@click.argument("url")
+@click.argument("dataset", type=click.Choice(sorted(LOADERS)))
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option("--only", multiple=True, metavar="ID", help="Only this conversation. May be given again.")
+@json_option
+@click.pass_context
+def same_(ctx: click.Context, /, url: str, dataset: str, path: Path, only: tuple[str, ...], as_json: bool) -> None:
+    """Ask the questions of a DATASET of a folder and of the Postgres database URL, and compare their hits."""
+    found = same.same(
+        *(url, LOADERS[dataset](path, only)),
+        embedder=ctx.find_root().obj["embedder"],
+        progress=lambda text: click.echo(text, err=True),
+    )
     click.echo(json.dumps(found.json(), indent=2) if as_json else found.text())
 
 

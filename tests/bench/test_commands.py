@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 
 from everthread.bench.commands import LOADERS, bench
 from everthread.cli import main
+from everthread.stores.postgres import PostgresStore
 
 Bench = Callable[..., Result]
 THINGS = "walnut kite parrot tractor saxophone ferry lighthouse alpaca boiler tulip greyhound motorbike".split()
@@ -228,6 +229,14 @@ def test_two_stores_are_compared(database: str) -> None:
     result = run("stores", database, "--lines", "40", "--json")
     assert result.exit_code == 0, result.stderr
     assert [side["store"] for side in json.loads(result.stdout)] == ["sqlite", "postgres"]
+
+
+def test_two_stores_are_asked_the_same(database: str, locomo: Path) -> None:
+    found = report(run("same", database, "locomo", locomo, "--json"))
+    assert (found["questions"], found["same"]) == (12, 100)
+    assert found["sqlite"] == found["postgres"] > 0
+    assert "12 questions: 100.0%" in run("same", database, "locomo", locomo).stdout
+    assert PostgresStore(database).banks() == []
 
 
 def test_a_large_bank_that_is_not_large_is_refused(tmp_path: Path) -> None:
