@@ -17,6 +17,7 @@ from psycopg import sql
 from everthread import Memory, Where
 from everthread.errors import BadQuery, BankTooNew, ConfigError, EverthreadError, StoreUnavailable
 from everthread.models.fakes import HashEmbedder
+from everthread.recipes.default import DEFAULT
 from everthread.stores.pg import schema
 from everthread.stores.pg.server import Connection, Server
 from everthread.stores.postgres import PostgresStore
@@ -50,8 +51,8 @@ def url(postgres_server: str) -> Iterator[str]:
 def refused(url: str, kind: type[EverthreadError], words: str) -> None:
     """That opening a bank is refused like this, soon, without telling the password."""
     began = time.monotonic()
-    with pytest.raises(kind) as error, opened(url):
-        pass
+    with pytest.raises(kind) as error:
+        Memory("alice", PostgresStore(url, patience=1), HashEmbedder(), DEFAULT)
     assert type(error.value) is kind or kind is StoreUnavailable
     assert re.search(words, str(error.value)), str(error.value)
     assert SECRET not in str(error.value)

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 from pgvector import HalfVector
 
-from everthread.stores.base import POSTING, Corpus, Speaker
+from everthread.stores.base import LINE, POSTING, Corpus, Speaker, Words
 from everthread.stores.lines import line
 from everthread.stores.pg.server import Connection
+from everthread.stores.postings import by_term
+from everthread.stores.schema import too_new
 from everthread.stores.text import ANALYSER, words
 from everthread.stores.times import moment
 from everthread.types import Line, Stats, Vectors
@@ -30,10 +32,13 @@ Blocks = Mapping[str, tuple[int, int, int]]  # term -> first, before and count o
 
 def lock(db: Connection, bank: str, at: int) -> tuple[int, int, int, int]:
     """The bank's last seq, and how many sessions, speakers and models it has numbered; no one else writes to the bank
-    until the transaction ends. The bank is made when it is not there."""
-    query = "SELECT last_seq, sessions, speakers, models FROM everthread.bank WHERE bank_id = %s FOR UPDATE"
+    until the transaction ends. The bank is made when it is not there; its words are found anew where another analyser
+    found them (see settle)."""
+    query = "SELECT last_seq, sessions, speakers, models, analyser FROM everthread.bank WHERE bank_id = %s FOR UPDATE"
     while (row := db.execute(query, (bank,)).fetchone()) is None:  # it may be forgotten as soon as it is made
         make(db, bank, at)
+    if row[4] != ANALYSER:
+        settle(db, bank)
     return int(row[0]), int(row[1]), int(row[2]), int(row[3])
 
 
@@ -297,3 +302,63 @@ def contradictions(db: Connection, bank: str) -> list[str]:
         wrong.append(f"vectors without a line: {orphans[0]}")
     last = int(counted[3])
     return wrong + ([f"the last seq is {last}, but line {highest} is there"] if highest > last else [])
+
+
+# ---------------------------------------------------------------------- the analyser
+
+
+def analyser(db: Connection, bank: str, lock: str = "") -> int | None:
+    """The version of the analyser by which the bank's words were found; None where there is no bank."""
+    row = db.execute(f"SELECT analyser FROM everthread.bank WHERE bank_id = %s {lock}", (bank,)).fetchone()
+    return None if row is None else int(row[0])
+
+
+def settle(db: Connection, bank: str) -> None:
+    """See that the bank's words are those of this analyser, and nobody writes others until the transaction ends: find
+    them anew where an older one found them. BankTooNew where it was a later one."""
+    have = analyser(db, bank, "FOR UPDATE")
+    if have is not None and have > ANALYSER:
+        raise too_new(bank, f"text analyser {have}", ANALYSER)
+    if have is not None and have < ANALYSER:
+        _reanalyse(db, bank)
+
+
+def _reanalyse(db: Connection, bank: str) -> None:
+    db.execute("DELETE FROM everthread.posting WHERE bank_id = %s", (bank,))
+    last = terms = head_terms = 0
+    while rows := db.execute(
+        """SELECT seq, text, gist FROM everthread.line
+           WHERE bank_id = %s AND seq > %s AND retracted_at IS NULL ORDER BY seq LIMIT 1000""",
+        (bank, last),
+    ).fetchall():
+        last = int(rows[-1][0])
+        found = [words(text) for _, text, _ in rows]
+        _put_lengths(db, bank, rows, found)
+        new = by_term((seq, each) for (seq, *_), each in zip(rows, found, strict=True))
+        put_words(db, bank, new, last_blocks(db, bank, list(new)))
+        terms, head_terms = terms + sum(w.length for w in found), head_terms + sum(w.head_length for w in found)
+    db.execute(
+        """UPDATE everthread.session SET terms = (SELECT coalesce(sum(length), 0) FROM everthread.line
+           WHERE line.bank_id = %s AND session = number AND retracted_at IS NULL) WHERE bank_id = %s""",
+        (bank, bank),
+    )
+    db.execute(
+        "UPDATE everthread.bank SET terms = %s, head_terms = %s, analyser = %s WHERE bank_id = %s",
+        (terms, head_terms, ANALYSER, bank),
+    )
+
+
+def _put_lengths(db: Connection, bank: str, rows: Sequence[tuple[Any, ...]], found: Sequence[Words]) -> None:
+    """How many words the analyser has found in each of these lines."""
+    gists = np.frombuffer(b"".join(gist for *_, gist in rows), LINE).copy()
+    gists["length"] = [each.length for each in found]
+    gists["head_length"] = [each.head_length for each in found]
+    db.execute(
+        """UPDATE everthread.line SET length = now.length, head_length = now.head_length, gist = now.gist
+           FROM unnest(%s::bigint[], %s::int[], %s::int[], %s::bytea[]) AS now (seq, length, head_length, gist)
+           WHERE bank_id = %s AND line.seq = now.seq""",
+        (
+            *([seq for seq, *_ in rows], gists["length"].tolist(), gists["head_length"].tolist()),
+            *([gist.tobytes() for gist in gists], bank),
+        ),
+    )
