@@ -218,9 +218,13 @@ def _share(db: Connection, role: str) -> None:
     name = sql.Identifier(role)
     db.execute(sql.SQL("GRANT USAGE ON SCHEMA everthread TO {}").format(name))
     db.execute(sql.SQL("GRANT SELECT ON everthread.migration TO {}").format(name))
-    types = _one(db, "SELECT extnamespace::regnamespace::text FROM pg_extension WHERE extname = 'vector'")
-    if not db.execute("SELECT 1 WHERE has_schema_privilege(%s, %s, 'USAGE')", (role, types)).fetchone():
-        db.execute(sql.SQL("GRANT USAGE ON SCHEMA {} TO {}").format(sql.SQL(types), name))
+    lacking = db.execute(
+        """SELECT nspname FROM pg_extension JOIN pg_namespace ON pg_namespace.oid = extnamespace
+           WHERE extname = 'vector' AND NOT has_schema_privilege(%s, pg_namespace.oid, 'USAGE')""",
+        (role,),
+    ).fetchall()
+    for (types,) in lacking:
+        db.execute(sql.SQL("GRANT USAGE ON SCHEMA {} TO {}").format(sql.Identifier(types), name))
     for table in TABLES:
         at = sql.Identifier("everthread", table)
         db.execute(sql.SQL("ALTER TABLE {} ENABLE ROW LEVEL SECURITY").format(at))

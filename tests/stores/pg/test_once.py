@@ -62,6 +62,7 @@ def test_nobody_waits_longer_than_his_patience() -> None:
         assert making.result()
 
 
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # of threads beside it, which are what is tested
 def test_a_process_that_was_forked_meanwhile_makes_its_own() -> None:
     end = threading.Event()
     once = Once(lambda: end.wait(5) and os.getpid())
