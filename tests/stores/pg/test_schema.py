@@ -19,6 +19,7 @@ from everthread.models.fakes import HashEmbedder
 from everthread.stores.pg import schema
 from everthread.stores.pg.server import Server
 from everthread.stores.postgres import PostgresStore
+from everthread.stores.text import ANALYSER
 
 SECRET = "zqxsecret"
 
@@ -153,6 +154,92 @@ def test_a_secured_role_has_the_same_right_to_tables_that_come_later(
         with store.server.reading("alice") as db:
             assert db.execute("SELECT bank_id FROM everthread.more").fetchall() == [("alice",)]
         store.close()
+
+
+# -------------------------------------------------------------------- words of two analysers
+
+
+def aged(url: str) -> None:
+    """As if an older analyser had dropped a word and cut the lengths."""
+    run(
+        url,
+        "DELETE FROM everthread.posting WHERE term = 'kettl'",
+        "UPDATE everthread.session SET terms = 1",
+        "UPDATE everthread.line SET length = 1, head_length = 1",
+        f"UPDATE everthread.bank SET analyser = {ANALYSER - 1}, terms = 1, head_terms = 1",
+    )
+
+
+def kettles(url: str) -> None:
+    with opened(url) as memory:
+        for n in range(30):
+            memory.observe(f"The kettle number {n} sings {'on and on ' * n}.", session=str(n % 3))
+        memory.retract(7)
+
+
+def state(url: str) -> list[object]:
+    """All that is known of words."""
+    queries = (
+        "SELECT term, first, before, count, data FROM everthread.posting ORDER BY term, first",
+        "SELECT number, terms FROM everthread.session ORDER BY number",
+        "SELECT seq, length, head_length, gist FROM everthread.line WHERE retracted_at IS NULL ORDER BY seq",
+        "SELECT analyser, terms, head_terms FROM everthread.bank",
+    )
+    with psycopg.connect(url) as db:
+        return [db.execute(query).fetchall() for query in queries]
+
+
+def test_a_bank_of_an_older_analyser_has_its_words_found_anew_by_whoever_asks_first(url: str) -> None:
+    kettles(url)
+    before = state(url)
+    aged(url)
+    store = PostgresStore(url)
+    assert len(store.postings("alice", ["kettl"], 24, 1000)["kettl"].records) == 29
+    assert store.check("alice") == []
+    assert state(url) == before
+    store.close()
+
+
+def test_so_it_has_by_whoever_writes_first_also_under_the_hands_of_a_process_that_runs_on(url: str) -> None:
+    kettles(url)
+    with opened(url) as memory:
+        aged(url)
+        memory.observe("One more kettle.")
+        assert memory.store.check("alice") == []
+        aged(url)
+        memory.forget(seq=3)
+        assert memory.store.check("alice") == []
+
+
+def test_many_who_find_an_older_analyser_find_the_words_anew_once(url: str) -> None:
+    kettles(url)
+    before = state(url)
+    aged(url)
+    stores = [PostgresStore(url) for _ in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda store: store.postings("alice", ["kettl"], 24, 1000)["kettl"].df, stores))
+    assert found == [29] * 4
+    assert state(url) == before
+    for store in stores:
+        store.close()
+
+
+def test_a_bank_of_a_later_analyser_is_refused_but_can_be_forgotten(url: str) -> None:
+    kettles(url)
+    with opened(url) as memory:
+        run(url, f"UPDATE everthread.bank SET analyser = {ANALYSER + 1}")
+        before = state(url)
+        for write in (lambda: memory.observe("Hm."), lambda: memory.retract(1), lambda: memory.forget(seq=1)):
+            with pytest.raises(
+                BankTooNew, match=rf"bank 'alice' .*\(text analyser {ANALYSER + 1}, .*pip install --upgr"
+            ):
+                write()
+        with pytest.raises(BankTooNew, match="text analyser"):
+            opened(url)
+        assert state(url) == before
+        assert memory.forget(everything=True).lines == 30
+    with opened(url) as memory:
+        assert memory.observe("Anew.").seq == 1
 
 
 # ---------------------------------------------------------------------------------- Citus
