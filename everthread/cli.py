@@ -29,7 +29,7 @@ from everthread.talk import LEGEND, command, counted, talk, turn
 from everthread.transfer import jsonl
 from everthread.transfer import move as moving
 from everthread.transfer.files import lasting
-from everthread.transfer.into import check, strange
+from everthread.transfer.into import check, keep
 from everthread.types import Context, Hit, Line, NewLine, Role, Where
 
 Command = TypeVar("Command", bound=Callable[..., None])
@@ -77,8 +77,9 @@ class Group(click.Group):
             sys.stdout.flush()
             return result
         except click.ClickException as error:
+            error = self.explained(ctx, error)
             show_error(error.format_message(), ctx.meta[AS_JSON])
-            raise  # click adds how the command is used
+            raise error from None  # click adds how the command is used
         except EverthreadError as error:
             complain(ctx, str(error), 2 if isinstance(error, BadInput | ConfigError) else 1)
         except KeyboardInterrupt:
@@ -92,6 +93,15 @@ class Group(click.Group):
             with suppress(OSError, ValueError):  # or what is left would be written, and fail, once more at the end
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             complain(ctx, f"the output can't be written ({error.strerror}); make room, or send it elsewhere", 1)
+
+    def explained(self, ctx: click.Context, error: click.ClickException) -> click.ClickException:
+        """The error; one about an option that stands behind the command, and belongs before it, says so."""
+        if not isinstance(error, click.NoSuchOption) or error.ctx is None:
+            return error
+        name, command = error.option_name, error.ctx.command_path.removeprefix(ctx.command_path)
+        if not any(name in option.opts for option in self.params):
+            return error
+        return click.UsageError(f"{name} goes before the command: everthread {name} …{command} …", error.ctx)
 
 
 def until_dashes(arguments: Sequence[str]) -> Sequence[str]:
@@ -250,8 +260,11 @@ def chat(ctx: click.Context, /, bank: str, speaker: str, as_json: bool) -> None:
     """Talk in the terminal; everything you say is remembered.
 
     With --json each line of standard input is answered by one JSON object on a line: what was recalled for it, or, for
-    a command such as /stats, {"command": …, "answer": …}, or {"error": …}, after which it goes on.
+    a command such as /stats, {"command": …, "answer": …}, or {"error": …}, after which it goes on. Only /quit and the
+    end of the input end it then: a line that says quit is remembered like any other.
     """
+    if not speaker.strip():
+        raise BadInput(f"--speaker {speaker!r} is blank; give your name, or leave it out")
     with opened(ctx, bank, make=True) as memory:
         if not as_json:
             talk(memory, speaker)
@@ -287,11 +300,21 @@ def answered(memory: Memory, speaker: str, raw: bytes, last: Context | None) -> 
 @json_option
 @click.pass_context
 def observe(ctx: click.Context, /, text: str, bank: str, said_at: str | None, as_json: bool, **values: Any) -> None:
-    """Remember one line. TEXT - reads it from standard input."""
+    """Remember one line. TEXT - reads it from standard input.
+
+    Of a line whose key is known already nothing is kept; it is shown as it is there, and said to be "already_known".
+    """
     said, at = piped() if text == "-" else text, moment(said_at)
     with opened(ctx, bank, make=True) as memory:
+        last = memory.store.corpus(bank).last_seq
         line = memory.observe(said, said_at=at, **values)
-        show_json(line) if as_json else click.echo(show_line(line))
+    known = line.seq <= last
+    if as_json:
+        show_json({**plain(line), "already_known": known})
+        return
+    if known:
+        click.echo(f"already known as line {line.seq}; nothing was kept")
+    click.echo(show_line(line))
 
 
 def piped() -> str:
@@ -325,7 +348,7 @@ def import_(
     tz: str | None,
     as_json: bool,
 ) -> None:
-    """Remember a file of conversations, with the dates they were held.
+    """Remember a file of conversations, with the dates they were held. FILE - reads standard input.
 
     The whole file is checked before the first line is kept. Importing it again adds nothing, or what the file has
     gained, and completes an import that was cut off. A bank's own export adds nothing to it.
@@ -336,9 +359,10 @@ def import_(
     if as_json:
         show_json({"bank": bank, **counts})
         return
+    gone = f" and {counts['retracted']} retracted" if counts["retracted"] else ""
     click.echo(
         f"{counts['added']} of {counted(counts['read'], 'line')} {'was' if counts['read'] == 1 else 'were'} new; "
-        f"{bank} has {counts['lines']} now{skips(counts['skipped'])}"
+        f"{bank} has {counts['lines']} now{gone}{skips(counts['skipped'])}"
     )
 
 
@@ -350,16 +374,17 @@ def imported(ctx: click.Context, file: Path, bank: str, form: str | None, **opti
     if not total:
         raise BadFile(f"{file}: there is nothing in it to remember{skips(left_out)}; nothing was imported")
     with opened(ctx, bank, make=True) as memory:
-        before = memory.stats().lines
-        if before:
+        before = memory.stats()
+        if before.lines or before.retracted:
             check(memory, reader(), file, dict(places))
         with click.progressbar(length=total, label=f"{file.name} → {bank}", file=sys.stderr) as bar:
             for batch in batches(reader()):
-                memory.observe_many(strange(memory, batch))
+                keep(memory, batch)
                 bar.update(len(batch))
         after = memory.stats()
-    counts = {"read": total, "added": after.lines - before, "lines": after.lines, "pending": after.pending}
-    return {**counts, "skipped": left_out}
+    added = after.lines + after.retracted - before.lines - before.retracted
+    held = {"lines": after.lines, "retracted": after.retracted, "pending": after.pending}
+    return {"read": total, "added": added, **held, "skipped": left_out}
 
 
 def skips(counts: Mapping[str, int]) -> str:
@@ -398,16 +423,28 @@ def batches(lines: Iterator[NewLine]) -> Iterator[list[NewLine]]:
 def recall(
     ctx: click.Context, /, query: str, bank: str, k: int, as_of: str | None, why: bool, as_json: bool, **values: Any
 ) -> None:
-    """Find the lines that bear on QUERY, best first, each among its neighbours."""
-    chosen = where(values)
-    none_found = "nothing is remembered here yet" if chosen == Where() and not as_of else "no line fits these filters"
+    """Find the lines that bear on QUERY, best first, each among its neighbours. A blank QUERY finds nothing.
+
+    Where nothing seems relevant, the nearest lines are shown all the same, and standard error says so.
+    """
+    chosen, at = where(values), moment(as_of)
     with opened(ctx, bank) as memory:
-        hits = memory.recall(query, k, where=chosen, as_of=moment(as_of))
-    if as_json:
-        show_json(hits)
-    else:
-        rows = [show_hit(hit, why) for hit in hits] or [none_found]
-        click.echo("\n\n".join([*rows, LEGEND] if why and hits else rows))
+        hits = memory.recall(query, k, where=chosen, as_of=at)
+        if as_json:
+            show_json(hits)
+            return
+        relevant = bool(memory.context(query, where=chosen, as_of=at))
+    rows = [show_hit(hit, why) for hit in hits] or [none_found(query, chosen != Where() or at is not None)]
+    click.echo("\n\n".join([*rows, LEGEND] if why and hits else rows))
+    if hits and not relevant:
+        click.echo("(nothing here seems relevant, so a context would be empty; these lines come nearest)", err=True)
+
+
+def none_found(query: str, filtered: bool) -> str:
+    """Why there are no hits."""
+    if not query.strip():
+        return "nothing was asked"
+    return "no line fits these filters" if filtered else "nothing is remembered here yet"
 
 
 @main.command()
@@ -524,14 +561,17 @@ def forget(ctx: click.Context, /, bank: str, yes: bool, as_json: bool, **scope: 
     """Remove a line, a session, a speaker or a bank, to the last byte, and print the receipt."""
     phrases = {"seq": "line {}", "session": "session {!r}", "speaker": "all that {!r} said", "everything": "everything"}
     given = {name: value for name, value in scope.items() if value is not None and value is not False}
-    named = " and ".join(phrases[name].format(value) for name, value in given.items())
-    if not named:
+    if not given:
         raise BadInput("nothing is named to be forgotten; give --seq, --session, --speaker or --everything")
+    if len(given) > 1:
+        both = " and ".join(f"--{name}" for name in given)
+        raise BadInput(f"{both} can't be given together; forget one after the other")
+    (named,) = (phrases[name].format(value) for name, value in given.items())
     if as_json and not yes:
         raise BadInput(f"with --json nothing is asked; give --yes, too, to forget {named} of bank {bank!r} for good")
     if not yes:
         with kept(ctx, bank):  # nothing is asked about a bank that isn't there
-            click.confirm(f"Forget {named} of bank {bank!r} for good?", abort=True, err=True)
+            confirm(f"Forget {named} of bank {bank!r} for good?")
     if given == {"everything": True}:  # also a bank so damaged that it can't be opened
         with kept(ctx, bank) as store:
             receipt = store.forget(bank, "bank", None, datetime.now(UTC))
@@ -541,6 +581,18 @@ def forget(ctx: click.Context, /, bank: str, yes: bool, as_json: bool, **scope: 
     show_json(receipt) if as_json else click.echo(
         f"forgotten: {counted(receipt.lines, 'line')}, {receipt.forgotten_at:%Y-%m-%d %H:%M:%S} UTC"
     )
+
+
+def confirm(question: str) -> None:
+    """Ask before it is done. Where there is nobody to answer, say how it is done without."""
+    try:
+        if click.confirm(question, err=True):
+            return
+    except click.Abort:
+        click.echo(err=True)  # ends the question's line
+        if not sys.stdin.isatty():
+            raise BadInput("there is nobody to answer; give --yes, too, to have it done without asking") from None
+    raise click.Abort
 
 
 @main.command()
@@ -592,7 +644,7 @@ def move(ctx: click.Context, /, source: str, target: str, bank: tuple[str, ...],
 @main.command()
 @bank_option
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="A file. Default: standard output.")
-@click.option("--retracted", is_flag=True, help="Retracted lines too.")
+@click.option("--retracted", is_flag=True, help="Retracted lines too; `import` keeps them as such.")
 @json_option
 @click.pass_context
 def export(ctx: click.Context, /, bank: str, output: Path | None, retracted: bool, as_json: bool) -> None:

@@ -12,6 +12,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
+from typing import Any
 
 import platformdirs
 
@@ -43,7 +44,7 @@ def load(path: Path | None = None, environ: Mapping[str, str] = os.environ) -> C
         config = _set(config, values, str(file))
     elif named:
         raise ConfigError(f"there is no configuration file {named}; make it, or unset {PREFIX}CONFIG")
-    return _set(config, _said(environ), "the environment")
+    return _set(config, _said(environ))
 
 
 def _said(environ: Mapping[str, str]) -> dict[str, object]:
@@ -67,15 +68,33 @@ def _read(file: Path) -> dict[str, object] | None:
         raise ConfigError(f"{file} can't be read as TOML: {error}") from error
 
 
-def _set(config: Config, values: Mapping[str, object], origin: str) -> Config:
+def _set(config: Config, values: Mapping[str, object], file: str | None = None) -> Config:
+    """The configuration with these values, of a file or else of the environment."""
     known = {each.name: type(getattr(config, each.name)) for each in fields(Config)}
     for name, value in values.items():
         if name not in known:
-            raise ConfigError(f"{origin} sets {name!r}, which is unknown; known are {', '.join(known)}")
+            raise ConfigError(f"{file} sets {name!r}, which is unknown; known are {', '.join(known)}")
         try:
-            if not isinstance(value, str) and type(value) is not known[name]:
-                raise ValueError
-            config = replace(config, **{name: known[name](value)})
-        except ValueError:
-            raise ConfigError(f"{origin} sets {name} to {value!r}; it must be of type {known[name].__name__}") from None
+            said: Any = _text(value) if known[name] is str else _number(value)
+            config = replace(config, **{name: said})
+        except ValueError as error:
+            called = f"{file} sets {name} to" if file else f"{PREFIX}{name.upper()} is"
+            raise ConfigError(f"{called} {value!r}; it must be {error}") from None
     return config
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError("a text in quotes")
+    return value
+
+
+def _number(value: object) -> int:
+    """A number of processor threads, as a file or the environment writes it."""
+    try:
+        number = int(value) if isinstance(value, str) else value
+    except ValueError:
+        number = None
+    if type(number) is not int or number < 0:
+        raise ValueError("a whole number from 1, or 0 for as many as there are")
+    return number

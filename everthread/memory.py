@@ -28,7 +28,7 @@ from everthread.models.scale import Scale, measured
 from everthread.observe.clean import clean
 from everthread.observe.units import marks, pieces
 from everthread.prompt.tokens import Counter, estimate
-from everthread.recall import buffer, expand, fuse, gate, rewrite, search
+from everthread.recall import buffer, expand, fuse, gate, overview, rewrite, search
 from everthread.recall.budget import fit
 from everthread.recipes.base import Recipe
 from everthread.stores.base import Entry, Store
@@ -63,7 +63,7 @@ Progress = Callable[[int], None]
 class _Recalled:
     """Hits, best first, and what the gate says of the query as a whole."""
 
-    query: rewrite.Query
+    terms: tuple[str, ...]  # of the query
     hits: list[Hit]
     relevance: float
     passes: bool
@@ -103,8 +103,14 @@ class Memory:
         store is a folder or a Store; embedder and recipe are objects or their names.
         Raises BadBankId, ConfigError, BankTooNew, BankDamaged, StoreUnavailable.
         """
-        memory = cls(bank, opening.store(store), opening.embedder(embedder), opening.recipe(recipe))
-        memory._owns_store = memory.store is not store
+        held = opening.store(store)
+        try:
+            memory = cls(bank, held, opening.embedder(embedder), opening.recipe(recipe))
+        except BaseException:
+            if held is not store:
+                held.close()
+            raise
+        memory._owns_store = held is not store
         return memory
 
     # ------------------------------------------------------------------ observe
@@ -202,9 +208,11 @@ class Memory:
     ) -> list[Hit]:
         """The k lines that bear most on the query, best first; fewer when the bank has fewer.
 
-        where restricts which lines are shown, also around a hit; as_of leaves out all that was said later.
+        where restricts which lines are shown, also around a hit; as_of leaves out all that was said later, and is the
+        moment, on the asker's clock, from which "yesterday" and "last week" are told (else this machine's now).
+        A question of nothing but a time ("What did we talk about yesterday?") gives the lines said then, and no other.
         Every hit carries a calibrated relevance: to inject nothing when nothing is relevant, use `context` or test it.
-        Raises BadQuery.
+        A blank query recalls nothing. Raises BadQuery.
         """
         _positive(k, "k")
         return self._recall(query, k, where, as_of).hits
@@ -218,11 +226,13 @@ class Memory:
             raise BadQuery(f"query must be a str, got {type(query).__name__}")
         past = None if as_of is None else self.store.allowed(self.bank, Where(), as_of)
         corpus = self.store.corpus(self.bank, past)
-        asked = rewrite.rewrite(query, corpus.names)
+        clock = as_of or now().astimezone()  # the asker's, as far as it is known
+        asked = rewrite.rewrite(query, corpus.names, clock)
+        then = overview.said_then(self.store, self.bank, asked, clock, as_of) if asked.overview else None
         allowed = past if where is None else self.store.allowed(self.bank, where, as_of)
         vector = self._embed_query(asked.dense)
         found = search.search(
-            self.store, self.bank, self.embedder.name, asked, vector, corpus, allowed=allowed, past=past, k=k
+            self.store, self.bank, self.embedder.name, asked, vector, corpus, allowed=allowed, past=past, then=then, k=k
         )
         self._warn(found, vector)
         if vector is not None and self._scale is not None:
@@ -230,11 +240,20 @@ class Memory:
         return found, fuse.signals(asked, found)
 
     def _recall(self, query: str, k: int, where: Where | None, as_of: datetime | None) -> _Recalled:
+        if isinstance(query, str) and not query.strip():  # nothing is asked, so no embedder is
+            allowed = self.store.allowed(self.bank, where or Where(), as_of)
+            return _Recalled((), [], 0.0, False, allowed)
         found, signals = self.measure(query, k, where=where, as_of=as_of)
         head = self.recipe.head(found.corpus)
-        scores = fuse.score(signals, head.weights)
-        whole = 0.0 if found.query.small_talk else head.whole.at(gate.evidence(found, signals, scores))
-        chances = gate.chances(head.hit, scores, whole)
+        if found.query.overview:
+            scores = overview.scores(found, signals)
+            whole = overview.RELEVANCE if len(scores) else 0.0
+            chances = np.full(len(scores), whole)
+        else:
+            scores = fuse.score(signals, head.weights)
+            told = fuse.score(signals, gate.trusted(found.query, head.weights))
+            whole = 0.0 if found.query.small_talk else head.whole.at(gate.evidence(found, signals, told))
+            chances = gate.chances(head.hit, scores, whole)
         best = np.argsort(-scores, kind="stable")[:k]
         seqs, width = found.seqs[best].tolist(), self.recipe.width
         around = {line.seq: line for line in self._shown(expand.neighbours(seqs, width), found.allowed)}
@@ -249,7 +268,7 @@ class Memory:
             for seq, at in zip(seqs, best.tolist(), strict=True)
             if seq in around  # it may have been forgotten meanwhile
         ]
-        return _Recalled(found.query, hits, whole, whole >= head.threshold, found.allowed)
+        return _Recalled(found.query.terms, hits, whole, whole >= head.threshold, found.allowed)
 
     def _warn(self, found: search.Found, vector: Vector | None) -> None:
         """Say once that a bank has no vectors of this model: it would answer, only worse, and nobody would know why."""
@@ -289,7 +308,8 @@ class Memory:
 
         When nothing is relevant the text is empty, unless gated is False. Hits less relevant than floor (the recipe's,
         if not given) are left out, however much room there is. With a session, passages recalled at its earlier turns
-        stay in view for a while (the relevance buffer), also when this query recalls nothing. Raises BadQuery.
+        stay in view for a while (the relevance buffer), also when this query recalls nothing, as a blank one does.
+        Raises BadQuery.
         """
         _positive(budget, "budget")
         if floor is not None and not (isinstance(floor, int | float) and 0 <= floor <= 1):
@@ -298,7 +318,7 @@ class Memory:
         least = self.recipe.floor if floor is None else floor
         hits = [hit for hit in found.hits if hit.relevance >= least] if found.passes or not gated else []
         held = self._held(session, hits, found.allowed) if session is not None else []
-        return fit(hits, held, budget, count, found.relevance, found.query.terms)
+        return fit(hits, held, budget, count, found.relevance, found.terms)
 
     def _shown(self, seqs: Sequence[int], allowed: Seqs | None) -> list[Line]:
         """These lines, as far as the filter allows: a neighbour must not tell what the line itself could not."""

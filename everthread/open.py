@@ -18,7 +18,7 @@ from everthread.stores.base import Store
 from everthread.stores.pg import url
 from everthread.stores.sqlite import SQLiteStore
 from everthread.transfer import jsonl, locomo, messages, realtalk, transcript, whatsapp
-from everthread.transfer.files import load
+from everthread.transfer.files import like_json, load
 from everthread.types import NewLine
 
 RECIPES = {recipe.name: recipe for recipe in (DEFAULT,)}
@@ -134,6 +134,8 @@ def _form(path: Path) -> str:
     if path.suffix.lower() in (".jsonl", ".ndjson"):
         return "jsonl"
     if path.suffix.lower() != ".json":
+        if like_json(path):
+            raise ConfigError(f"{path} looks like JSON; name its format with --format {' or '.join(FORMATS)}")
         return "whatsapp" if whatsapp.recognised(path) else "transcript"
     value = load(path)
     first = value[0] if isinstance(value, list) and value else value

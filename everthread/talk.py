@@ -9,7 +9,7 @@ from everthread.errors import EverthreadError
 from everthread.memory import Memory
 from everthread.types import Context
 
-BUDGET = 300  # tokens shown for a message: a dozen lines, what a person cares to read
+BUDGET = 150  # tokens shown for a message: half a dozen lines, what a person reads at a glance
 FLOOR = 0.02  # relevance of a hit below which it is not worth a person's time
 LEGEND = """\
 (percent: the chance that it bears on what was said. Behind it the signals that made the score, those at 0 left out:
@@ -20,7 +20,8 @@ Whatever you type is remembered. Commands:
   /why     how relevant each line of the last answer is, and by which signals
   /stats   what this memory holds
   /help    this text
-  /quit    end (so do Ctrl-D and Ctrl-C)"""
+  /quit    end (so do quit, exit, Ctrl-D and Ctrl-C)"""
+ENDINGS = ("/quit", "quit", "exit")
 
 
 def talk(
@@ -37,7 +38,7 @@ def talk(
             said = read(f"{speaker}> ").strip()
         except (EOFError, KeyboardInterrupt):
             said = "/quit"
-        if said == "/quit":
+        if said.lower() in ENDINGS:
             write("\nUntil next time; it is all kept.")
             return
         if said.startswith("/"):

@@ -33,7 +33,8 @@ class NewLine:
 
     said_at keeps the speaker's own offset; None means now. session None means the bank's current conversation.
     key names the line where it came from, so that offering it again adds nothing. parent is the line that this one
-    answers, by its seq or by its key.
+    answers, by its seq or by its key. retracted_at is for a line of another record that was retracted there: it is kept
+    as such, and never recalled.
     """
 
     text: str
@@ -44,6 +45,7 @@ class NewLine:
     metadata: Metadata = field(default_factory=dict)
     parent: int | str | None = None
     key: str | None = None
+    retracted_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +126,10 @@ class Context:
     def __bool__(self) -> bool:
         """Whether there is anything in it."""
         return bool(self.text)
+
+    def __repr__(self) -> str:
+        """In short, for its text, hits and passages may fill many screens."""
+        return f"<Context: relevance {self.relevance:.2f}, {len(self.hits)} hits, {self.tokens} tokens>"
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,10 +84,17 @@ def test_a_line_is_observed_and_shown(cli: Cli) -> None:
     assert shown.stdout == "     2  2024-05-06 18:00  user: With caraway.\n"
 
 
-def test_a_known_key_is_not_kept_twice(cli: Cli) -> None:
-    lines = [out(cli("observe", text, "--key", "k1", "--json")) for text in ("Rye bread.", "Wheat bread.")]
-    assert lines[0] == lines[1]
+@pytest.mark.parametrize("text", ["Wheat bread.", "Rye bread."])
+def test_a_known_key_is_not_kept_twice_and_that_is_said(cli: Cli, text: str) -> None:
+    first, again = (out(cli("observe", each, "--key", "k1", "--json")) for each in ("Rye bread.", text))
+    assert (first.pop("already_known"), again.pop("already_known")) == (False, True)
+    assert first == again
+    said = cli("observe", text, "--key", "k1")
+    assert said.exit_code == 0
+    assert said.stdout.startswith("already known as line 1; nothing was kept\n     1  ")
+    assert said.stdout.endswith("user: Rye bread.\n")
     assert len(out(cli("lines", "--json"))) == 1
+    assert "already known" not in cli("observe", text, "--key", "k2").stdout
 
 
 def test_a_line_is_read_from_standard_input_without_its_last_line_end(cli: Cli) -> None:
@@ -192,6 +199,22 @@ def test_a_command_that_is_misused_says_so_in_json_too(cli: Cli, arguments: list
     assert cli(*arguments[: arguments.index("--json")]).stdout == ""
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["recall", "Mia", "--store", "DIR"], "--store goes before the command: everthread --store … recall …"),
+        (["recall", "Mia", "--store=DIR"], "--store goes before the command: everthread --store … recall …"),
+        (["chat", "--embedder", "hash"], "--embedder goes before the command: everthread --embedder … chat …"),
+        (["bench", "firsts", "--store", "DIR"], "--store goes before the command: everthread --store … bench firsts …"),
+    ],
+)
+def test_an_option_that_belongs_before_the_command_says_so(cli: Cli, arguments: list[str], words: str) -> None:
+    failed = cli(*arguments)
+    assert failed.exit_code == 2
+    assert words in failed.stderr
+    assert words in error(cli(*arguments, "--json"))
+
+
 def test_a_text_that_reads_like_an_option_asks_for_no_json(cli: Cli) -> None:
     assert complaint(cli("observe", "--said-at", "soon", "--", "--json"))
 
@@ -228,6 +251,20 @@ def test_recall_shows_hits_among_their_neighbours(alice: Cli) -> None:
     explained = alice("recall", "Mia", "-b", "alice", "--why").stdout
     assert "cosine 0." in explained
     assert explained.endswith(f"\n\n{LEGEND}\n")
+
+
+def test_recall_says_on_standard_error_when_nothing_seems_relevant(alice: Cli) -> None:
+    asked = ("Who ever invented lawnmowers?", "-b", "alice")
+    found = alice("recall", *asked)
+    assert found.exit_code == 0
+    assert "My sister Mia" in found.stdout
+    assert found.stderr == "(nothing here seems relevant, so a context would be empty; these lines come nearest)\n"
+    assert alice("context", *asked).stdout == ""
+    assert alice("recall", *asked, "--json").stderr == ""
+    relevant = ("My sister Mia moved to Lisbon?", "-b", "alice")
+    assert alice("recall", *relevant).stderr == ""
+    assert alice("context", *relevant).stdout != ""
+    assert alice("recall", *relevant, "--as-of", "2020-01-01").stderr == ""
 
 
 def test_recall_as_json_holds_everything_of_a_hit(alice: Cli) -> None:
@@ -272,8 +309,10 @@ def test_a_bad_question_is_refused(alice: Cli, arguments: list[str], words: str)
     assert words in complaint(alice("recall", "Mia", "-b", "alice", *arguments))
 
 
-def test_an_empty_question_is_answered(alice: Cli) -> None:
-    assert len(out(alice("recall", "", "-b", "alice", "--json"))) == 3
+def test_a_blank_question_finds_nothing(alice: Cli) -> None:
+    assert out(alice("recall", "", "-b", "alice", "--json")) == []
+    assert alice("recall", " ", "-b", "alice").stdout == "nothing was asked\n"
+    assert out(alice("context", " ", "-b", "alice", "--all", "--json"))["text"] == ""
 
 
 def test_in_an_empty_bank_nothing_is_found(alice: Cli) -> None:
@@ -351,7 +390,6 @@ def test_forgetting_asks_first(alice: Cli) -> None:
     assert refused.exit_code == 1
     assert "Forget session 'spring' of bank 'alice' for good? [y/N]" in refused.stderr
     assert len(out(alice("lines", "-b", "alice", "--json"))) == 3
-    assert "Forget everything of bank 'alice' for good?" in alice("forget", "-b", "alice", "--everything").stderr
     done = alice("forget", "-b", "alice", "--session", "spring", stdin="y\n")
     assert done.stdout.startswith("forgotten: 2 lines")
     assert [line["seq"] for line in out(alice("lines", "-b", "alice", "--json"))] == [3]
@@ -366,6 +404,16 @@ def test_what_is_forgotten_without_asking_leaves_a_receipt(alice: Cli, scope: li
     assert receipt["lines"] == 3 - len(left)
     assert set(receipt) == {"bank", "scope", "seqs", "lines", "forgotten_at"}
     assert [line["seq"] for line in out(alice("lines", "-b", "alice", "--json"))] == left
+
+
+def test_where_nobody_can_answer_the_error_names_the_option_that_asks_nothing(alice: Cli) -> None:
+    refused = alice("forget", "-b", "alice", "--everything", stdin="")
+    assert refused.exit_code == 2
+    assert "Forget everything of bank 'alice' for good?" in refused.stderr
+    assert refused.stderr.endswith(
+        "\neverthread: there is nobody to answer; give --yes, too, to have it done without asking\n"
+    )
+    assert len(out(alice("lines", "-b", "alice", "--json"))) == 3
 
 
 def test_whoever_asks_for_json_is_not_asked_back(alice: Cli) -> None:
@@ -388,7 +436,8 @@ def test_a_whole_bank_is_forgotten(alice: Cli) -> None:
     ("scope", "code", "words"),
     [
         ([], 2, "nothing is named to be forgotten"),
-        (["--seq", "1", "--speaker", "Bob", "-y"], 2, "exactly one of"),
+        (["--seq", "1", "--speaker", "Bob", "-y"], 2, "--seq and --speaker can't be given together; forget one after"),
+        (["--session", "spring", "--everything"], 2, "--session and --everything can't be given together"),
         (["--seq", "77", "-y"], 1, "77"),
         (["--seq", "0", "-y"], 1, "0"),
         (["--session", "winter", "-y"], 1, "'winter'"),
@@ -480,7 +529,15 @@ def test_a_file_is_imported_by_what_it_is_and_again_adds_nothing(
 ) -> None:
     path = saved(tmp_path, name, content)
     first = out(cli("import", path, "-b", "alice", "--json"))
-    assert first == {"bank": "alice", "read": lines, "added": lines, "lines": lines, "pending": 0, "skipped": {}}
+    assert first == {
+        "bank": "alice",
+        "read": lines,
+        "added": lines,
+        "lines": lines,
+        "retracted": 0,
+        "pending": 0,
+        "skipped": {},
+    }
     again = cli("import", path, "-b", "alice")
     many = "line was" if lines == 1 else "lines were"
     assert again.stdout == f"0 of {lines} {many} new; alice has {lines} now\n"
@@ -492,6 +549,15 @@ def test_what_an_import_skipped_is_counted(cli: Cli, tmp_path: Path) -> None:
     assert out(cli("import", path, "--json"))["skipped"] == {"without words": 1, "notices": 1}
     said = cli("import", path).stdout
     assert said == "0 of 1 line was new; default has 1 now (skipped: 1 without words, 1 notices)\n"
+
+
+def test_an_import_says_how_many_pictures_it_left_out(cli: Cli, tmp_path: Path) -> None:
+    picture, words = {"type": "image_url", "image_url": {"url": "cat.png"}}, {"type": "text", "text": "My cat."}
+    talk = [{"role": "user", "content": content} for content in ([picture, words], [picture], "Well?")]
+    path = saved(tmp_path, "talk.json", talk)
+    said = cli("import", path).stdout
+    assert said == ("2 of 2 lines were new; default has 2 now (skipped: 1 parts that are no text, 1 without words)\n")
+    assert [line["text"] for line in out(cli("lines", "--json"))] == ["My cat.", "Well?"]
 
 
 def test_chats_of_one_name_come_in_side_by_side_copies_add_nothing_and_a_grown_one_what_is_new(
@@ -672,6 +738,28 @@ def test_retracted_lines_are_exported_only_when_asked_for(alice: Cli, tmp_path: 
     assert len(out(alice("lines", "-b", "alice", "--retracted", "--json"))) == 3
 
 
+def test_an_export_with_retracted_lines_is_imported_with_them_retracted(alice: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "export.jsonl"
+    alice("import", "-", "--format", "jsonl", "-b", "copy", stdin=alice("export", "-b", "alice").stdout)
+    alice("retract", "2", "-b", "alice")
+    alice("export", "-b", "alice", "--retracted", "-o", path)
+    for bank, added in (("new", 3), ("new", 0), ("alice", 0), ("copy", 0)):  # the copy was made before
+        counts = out(alice("import", path, "-b", bank, "--json"))
+        assert (counts["read"], counts["added"], counts["lines"], counts["retracted"]) == (3, added, 2, 1)
+        lines, copies = (out(alice("lines", "-b", each, "--retracted", "--json")) for each in ("alice", bank))
+        assert [line["retracted_at"] for line in lines] == [line["retracted_at"] for line in copies]
+        assert {hit["line"]["seq"] for hit in out(alice("recall", "How lovely!", "-b", bank, "--json"))} == {1, 3}
+    assert alice("import", path, "-b", "new").stdout == "0 of 3 lines were new; new has 2 now and 1 retracted\n"
+
+
+def test_an_import_of_nothing_but_retracted_lines_is_one(cli: Cli, tmp_path: Path) -> None:
+    path = saved(tmp_path, "a.jsonl", {"text": "No.", "key": "k", "retracted_at": "2024-05-01T10:00:00Z"})
+    assert out(cli("import", path, "--json"))["added"] == 1
+    assert out(cli("lines", "--json")) == []
+    other = saved(tmp_path, "b.jsonl", {"text": "Yes.", "key": "k"})
+    assert "keeps other words under the key 'k'" in complaint(cli("import", other))
+
+
 @pytest.mark.parametrize("place", ["missing/export.jsonl", "."])
 def test_an_export_that_can_not_be_written_says_so(alice: Cli, tmp_path: Path, place: str) -> None:
     assert "can't be written" in complaint(alice("export", "-b", "alice", "-o", tmp_path / place))
@@ -732,6 +820,18 @@ def test_a_chat_in_json_answers_each_line_and_keeps_no_command(cli: Cli) -> None
     assert (why["command"], why["answer"][:13]) == ("/why", "relevance of ")
     assert set(first) == set(second) == {"text", "tokens", "lines", "hits", "cut", "relevance"}
     assert [line["text"] for line in out(cli("lines", "-b", "alice", "--json"))] == ["My sister Mia moved.", "Mia?"]
+
+
+def test_a_chat_in_json_keeps_a_line_that_says_quit(cli: Cli) -> None:
+    cli("chat", "--json", stdin="quit\nexit\n/quit\nNever.\n")
+    assert [line["text"] for line in out(cli("lines", "--json"))] == ["quit", "exit"]
+
+
+@pytest.mark.parametrize("speaker", ["", "  "])
+def test_nobody_chats_without_a_name(cli: Cli, speaker: str) -> None:
+    said = complaint(cli("chat", "--speaker", speaker, stdin="Hello.\n"))
+    assert said == f"everthread: --speaker {speaker!r} is blank; give your name, or leave it out\n"
+    assert out(cli("banks", "--json")) == []
 
 
 def test_a_chat_in_json_answers_a_line_that_can_not_be_kept_with_its_error_and_goes_on(cli: Cli) -> None:
@@ -858,6 +958,38 @@ def test_a_file_whose_name_is_not_utf_8_is_told_in_json(
         failed = program("import", b"bad\xff.txt", "--json", **settings)
         assert failed.returncode == 2
         assert "can't be read" in json.loads(failed.stdout)["error"]
+
+
+@pytest.mark.parametrize(
+    ("content", "form", "lines"),
+    [
+        (TRANSCRIPT, [], 3),
+        ("[05/06/24, 18:05:22] Ann: Hello\n[13/06/24, 18:05:22] Bob: Hi\n", [], 2),
+        ('{"text": "One."}\n{"text": "Two."}\n', ["--format", "jsonl"], 2),
+        (json.dumps([{"role": "user", "content": "Hello"}]), ["--format", "messages"], 1),
+        (json.dumps(LOCOMO), ["--format", "locomo"], 3),
+    ],
+)
+def test_standard_input_is_imported_and_again_or_from_a_file_adds_nothing(
+    cli: Cli, tmp_path: Path, content: str, form: list[str], lines: int
+) -> None:
+    added = [out(cli("import", "-", *form, "--json", stdin=content))["added"] for _ in range(2)]
+    assert added == [lines, 0]
+    assert out(cli("import", saved(tmp_path, "file.txt", content), *form, "--json"))["added"] == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("Ann: Hello\ncaf\xe9".encode("latin-1"), "standard input, line 2, byte 14: the byte 0xe9 is not UTF-8"),
+        (b"no name\n", "standard input, line 1: nobody says"),
+        (b'{"text": "One."}\n', "standard input looks like JSON; name its format with --format jsonl or messages"),
+        (b"", "standard input: there is nothing in it to remember"),
+    ],
+)
+def test_what_is_wrong_with_standard_input_is_said_of_it(cli: Cli, content: bytes, words: str) -> None:
+    assert words in complaint(cli("import", "-", stdin=content))
+    assert out(cli("banks", "--json")) == []
 
 
 def test_what_comes_through_a_pipe_is_imported(program: Callable[..., subprocess.CompletedProcess[str]]) -> None:

@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 
 import pytest
@@ -62,21 +63,29 @@ def test_the_variables_of_the_tests_set_nothing() -> None:
     assert load(environ={"EVERTHREAD_TEST_POSTGRES": "postgresql://localhost/test"}) == Config()
 
 
-@pytest.mark.parametrize("text", ['threads = "many"', "threads = [1]", "threads = 1.5", "threads = true"])
-def test_a_number_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
-    with pytest.raises(ConfigError, match=r"sets threads to .*; it must be of type int"):
-        load(written(tmp_path, text), {})
+RANGE = "it must be a whole number from 1, or 0 for as many as there are"
+
+
+@pytest.mark.parametrize("value", ["'many'", "[1]", "1.5", "True", "-4"])
+def test_a_number_that_is_none_or_too_small_is_refused(tmp_path: Path, value: str) -> None:
+    with pytest.raises(ConfigError, match=rf"config\.toml sets threads to {re.escape(value)}; {RANGE}"):
+        load(written(tmp_path, f"threads = {value.lower()}"), {})
 
 
 @pytest.mark.parametrize("text", ["store = 5", 'store = ["a", "b"]', "[store]\npath = 1"])
 def test_a_text_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
-    with pytest.raises(ConfigError, match=r"sets store to .*; it must be of type str"):
+    with pytest.raises(ConfigError, match=r"sets store to .*; it must be a text in quotes"):
         load(written(tmp_path, text), {})
 
 
-def test_a_number_in_the_environment_that_is_none_is_refused() -> None:
-    with pytest.raises(ConfigError, match="the environment sets threads to 'many'; it must be of type int"):
-        load(environ={"EVERTHREAD_THREADS": "many"})
+@pytest.mark.parametrize("value", ["many", "-4", "1.5", "0x2", " "])
+def test_a_number_in_the_environment_that_is_none_or_too_small_is_refused_by_its_variable(value: str) -> None:
+    with pytest.raises(ConfigError, match=f"^EVERTHREAD_THREADS is '{value}'; {RANGE}"):
+        load(environ={"EVERTHREAD_THREADS": value})
+
+
+def test_no_threads_are_as_many_as_there_are_also_where_the_file_says_otherwise(tmp_path: Path) -> None:
+    assert load(written(tmp_path, "threads = 2"), {"EVERTHREAD_THREADS": "0"}).threads == 0
 
 
 def test_a_file_that_was_named_must_be_there(tmp_path: Path) -> None:

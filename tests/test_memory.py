@@ -393,9 +393,31 @@ def test_a_query_must_be_text(zoo: Memory, query: Any) -> None:
         zoo.context(query)
 
 
-@pytest.mark.parametrize("query", ["", " ", "?", "\x00", "\ud83d", "🎉", "x" * 100_000])
+@pytest.mark.parametrize("query", ["?", "\x00", "\ud83d", "🎉", "x" * 100_000])
 def test_any_text_can_be_asked(zoo: Memory, query: str) -> None:
-    assert len(zoo.recall(query, 3)) <= 3
+    assert len(zoo.recall(query, 3)) == 3
+
+
+@pytest.mark.parametrize("query", ["", "  ", "\n\t", "\u3000"])
+def test_a_blank_query_recalls_nothing_and_asks_no_embedder(
+    tmp_path: Path, moody: Moody, query: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with opened(tmp_path, embedder=moody) as memory, caplog.at_level(logging.WARNING):
+        memory.observe("The giraffe ate acacia leaves.")
+        moody.down = True
+        assert memory.recall(query) == []
+        for gated in (True, False):
+            context = memory.context(query, gated=gated)
+            assert (context.text, context.hits, context.cut, context.relevance) == ("", (), (), 0)
+        with pytest.raises(BadQuery, match="has no time zone"):
+            memory.recall(query, where=Where(since=datetime(2024, 5, 1)))
+        assert caplog.text == ""
+
+
+def test_at_a_blank_query_what_was_recalled_before_stays_in_view(zoo: Memory) -> None:
+    zoo.context("penguin ice", session="friday", gated=False)
+    assert "penguin" in zoo.context(" ", session="friday").text
+    assert "penguin" not in zoo.context(" ", session="friday", where=Where(speaker="Ann")).text
 
 
 @pytest.mark.parametrize(
@@ -407,6 +429,10 @@ def test_any_text_can_be_asked(zoo: Memory, query: str) -> None:
         (Where(metadata={"n": {1, 2}}), r"where\.metadata must hold what JSON can"),  # type: ignore[dict-item]
         (Where(speaker=5), r"where\.speaker must be a str or a tuple of them, got 5"),  # type: ignore[arg-type]
         (Where(session=("a", 5)), r"where\.session must be a str or a tuple of them"),  # type: ignore[arg-type]
+        (Where(role="bot"), r"where\.role 'bot' is unknown; use one of user, assistant, system, tool"),  # type: ignore[arg-type]
+        (Where(role=("user", "")), r"where\.role '' is unknown"),  # type: ignore[arg-type]
+        (Where(role=""), r"where\.role '' is unknown"),  # type: ignore[arg-type]
+        (Where(role=5), r"where\.role must be a str or a tuple of them, got 5"),  # type: ignore[arg-type]
         (Where(kind=5), r"where\.kind must be a str or a tuple of them"),  # type: ignore[arg-type]
         ({"speaker": "Ann"}, r"where must be a Where, got {'speaker': 'Ann'}; write for example Where\("),
     ],
@@ -602,6 +628,19 @@ def test_retracting_twice_changes_nothing_more(zoo: Memory) -> None:
     assert zoo.retract(2) == once
     assert (zoo.stats().lines, zoo.stats().retracted) == (5, 1)
     assert zoo.store.check("alice") == []
+
+
+def test_a_line_that_comes_retracted_is_only_kept(zoo: Memory) -> None:
+    (gone,) = zoo.observe_many([NewLine("A zebra grazed.", "Ann", session="friday", retracted_at=after(90))])
+    assert (gone.seq, gone.retracted_at) == (7, after(90))
+    assert list(zoo.lines(after=6)) == []
+    assert list(zoo.lines(after=6, retracted=True)) == [gone]
+    assert zoo.recall("zebra grazed", 10, where=Where(session="friday"))
+    for hit in zoo.recall("zebra grazed", 10):
+        assert gone not in hit.passage
+    assert (zoo.stats().lines, zoo.stats().retracted, zoo.stats().vectors) == (6, 1, {"hash-512": 6})
+    assert zoo.store.check("alice") == []
+    assert zoo.observe("It is true.", parent=7).parent == 7
 
 
 @pytest.mark.parametrize("seq", [0, -1, 7])

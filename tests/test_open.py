@@ -103,6 +103,14 @@ def test_json_of_an_unknown_kind_is_refused(tmp_path: Path) -> None:
         opening.reader(path)
 
 
+@pytest.mark.parametrize("text", ['{"text": "One."}\n', '\n [{"role": "user"}]', "[\n  {}\n]"])
+def test_json_without_the_name_of_json_asks_for_its_format(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "what.txt"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=r"what\.txt looks like JSON; name its format with --format jsonl or mess"):
+        opening.reader(path)
+
+
 def test_an_option_that_means_nothing_to_a_format_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
         ConfigError, match=r"read as jsonl, for which --only means nothing .it is for locomo, realtalk.;"

@@ -14,6 +14,7 @@ import pytest
 
 from everthread.memory import Memory
 from everthread.talk import LEGEND, talk
+from everthread.types import NewLine
 
 Screen = list[str]
 LABEL = "(no language model configured)"
@@ -80,6 +81,12 @@ def test_a_message_does_not_find_itself(memory: Memory) -> None:
     assert "purple gloves" not in answer
 
 
+def test_a_message_is_shown_no_more_than_a_person_reads_at_a_glance(memory: Memory) -> None:
+    memory.observe_many(NewLine(f"My sister Mia moved to Lisbon in year {n}.", "Alice", session="s") for n in range(40))
+    answer = converse(memory, "My sister Mia moved to Lisbon?")[1]
+    assert 3 <= answer.count("  Alice: ") <= 10
+
+
 def test_what_nothing_bears_on_is_only_kept(memory: Memory) -> None:
     remember(memory)
     assert converse(memory, "zzz qqq")[1].startswith(f"{LABEL} I remember nothing that bears on this")
@@ -128,9 +135,17 @@ def test_it_ends_at_the_end_of_input_or_an_interrupt(memory: Memory, ending: typ
     assert memory.stats().lines == 1
 
 
-def test_it_ends_at_quit_and_reads_no_further(memory: Memory) -> None:
-    assert "it is all kept" in converse(memory, "/quit", "never read")[-1]
+@pytest.mark.parametrize("ending", ["/quit", "quit", " Exit ", "QUIT"])
+def test_it_ends_at_quit_or_exit_and_reads_no_further(memory: Memory, ending: str) -> None:
+    screen = converse(memory, ending, "never read")
+    assert len(screen) == 2
+    assert "it is all kept" in screen[-1]
     assert memory.stats().lines == 0
+
+
+def test_a_message_with_quit_in_it_is_a_message(memory: Memory) -> None:
+    converse(memory, "I quit my job.", "exit 12", "/quit")
+    assert [line.text for line in memory.lines()] == ["I quit my job.", "exit 12"]
 
 
 def test_what_can_not_be_kept_is_told_and_the_talk_goes_on(memory: Memory) -> None:

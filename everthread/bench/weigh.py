@@ -289,7 +289,8 @@ def _whole(puts: Sequence[Put], weights: Floats) -> Floats:
 
 
 def _evidence(put: Put, weights: Floats) -> list[float]:
-    top = float((put.example.signals @ weights).max())
+    scores = put.example.signals @ weights
+    top = float(scores.max()) if len(scores) else 0.0  # none, where nothing was said at the time that is asked of
     found = {**put.evidence, "top": top, "small_top": put.evidence["small"] * top}
     return [found[name] for name in gate.EVIDENCE]
 

@@ -46,6 +46,8 @@ def clean(new: NewLine, present: datetime) -> NewLine:
         raise BadLine(f"parent must be the seq of a line (1, 2, 3 …) or its key, got {parent!r}")
     said_at = present if new.said_at is None else new.said_at
     micros(said_at)
+    if new.retracted_at is not None:
+        micros(new.retracted_at, "retracted_at")
     return replace(
         new,
         text=text,

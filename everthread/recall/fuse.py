@@ -13,8 +13,9 @@ import numpy.typing as npt
 
 from everthread.observe.units import ASKS, ENDS_ASKING, TELLS_NOTHING, TELLS_TIME
 from everthread.recall.bm25 import idf, saturation
-from everthread.recall.rewrite import Date, Query
+from everthread.recall.rewrite import Query
 from everthread.recall.search import AFTER, BEFORE, WINDOW, Found
+from everthread.recall.when import Date, Span, Time
 from everthread.stores.base import Postings, Rows
 
 Floats = npt.NDArray[np.float32]
@@ -33,8 +34,8 @@ SIGNALS = (
     "length",  # log of one more than its terms
     "speaker",  # +1 said by the only speaker named in the question, -1 by another one
     "person",  # said by the person, not by the bot
-    "day",  # said on a day that the question names
-    "month",  # said in a month that the question names
+    "day",  # said on a day that the question names, or in the few days that it tells of
+    "month",  # said in a month that the question names, or in that of the day; or in the longer time that it tells of
     "answers",  # the line before it, in the session, ends in a question
     "time",  # the question wants a time and the line tells one
 )
@@ -64,8 +65,8 @@ def signals(query: Query, found: Found) -> Signals:
         "length": np.log1p(here["length"].astype(np.float32)),
         "speaker": _speaker(found, here["speaker"]),
         "person": _person(found, here["speaker"]),
-        "day": _said_on(query.dates, here["said_at"], whole_month=False),
-        "month": _said_on(query.dates, here["said_at"], whole_month=True),
+        "day": _said_on(query.times, here["said_at"], whole_month=False),
+        "month": _said_on(query.times, here["said_at"], whole_month=True),
         "answers": asked,
         "time": ((here["marks"] & TELLS_TIME) > 0).astype(np.float32) * query.wants_time,
     }
@@ -196,15 +197,27 @@ def _person(found: Found, numbers: npt.NDArray[np.int32]) -> Floats:
     return (~np.isin(numbers, bots)).astype(np.float32)
 
 
-def _said_on(dates: Sequence[Date], said_at: npt.NDArray[np.int64], whole_month: bool) -> Floats:
+def _said_on(times: Sequence[Time], said_at: npt.NDArray[np.int64], whole_month: bool) -> Floats:
     """(C,) 1 where the line was said on one of the days, or in one of the months."""
     hit = np.zeros(len(said_at), bool)
-    if not dates:
-        return hit.astype(np.float32)
+    for time in times:
+        hit |= _on_date(time, said_at, whole_month) if isinstance(time, Date) else _in_span(time, said_at, whole_month)
+    return hit.astype(np.float32)
+
+
+def _on_date(date: Date, said_at: npt.NDArray[np.int64], whole_month: bool) -> npt.NDArray[np.bool_]:
     days = said_at.astype("datetime64[us]").astype("datetime64[D]")
     months = days.astype("datetime64[M]")
     year, month = months.astype("datetime64[Y]").astype(int) + 1970, months.astype(int) % 12 + 1
-    for date in dates:
-        same = (month == date.month) & ((year == date.year) if date.year else True)
-        hit |= same if whole_month else same & ((days - months).astype(int) + 1 == (date.day or -1))
-    return hit.astype(np.float32)
+    same = (month == date.month) & ((year == date.year) if date.year else True)
+    return np.asarray(same if whole_month else same & ((days - months).astype(int) + 1 == (date.day or -1)))
+
+
+def _in_span(span: Span, said_at: npt.NDArray[np.int64], whole_month: bool) -> npt.NDArray[np.bool_]:
+    """As with dates: of a few days the month is less sure, and a longer time counts as a month."""
+    at = said_at.astype("datetime64[us]")
+    first, end = np.datetime64(span.first, "us"), np.datetime64(span.end, "us")
+    if whole_month and span.short:
+        months = at.astype("datetime64[M]")
+        return np.asarray((months >= first.astype("datetime64[M]")) & (months <= end.astype("datetime64[M]")))
+    return np.asarray((at >= first) & (at < end) & (whole_month or span.short))

@@ -15,7 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from everthread.recall.fuse import Signals
+from everthread.recall.rewrite import Query
 from everthread.recall.search import Found
+from everthread.recall.when import Span
 
 Floats = npt.NDArray[np.float32]
 
@@ -59,6 +61,14 @@ def evidence(found: Found, values: Signals, scores: Floats) -> dict[str, float]:
         "small_cosine": small * cosine,
         "small_top": small * top,
     }
+
+
+def trusted(query: Query, weights: Mapping[str, float]) -> Mapping[str, float]:
+    """The weights by which the best score is evidence. Lines of last week are no evidence that anything is known of
+    what is asked of last week; only of dates have the curves seen how much they are."""
+    if not any(isinstance(time, Span) for time in query.times):
+        return weights
+    return {name: weight for name, weight in weights.items() if name not in ("day", "month")}
 
 
 def stranger(found: Found) -> bool:

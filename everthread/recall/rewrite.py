@@ -1,22 +1,21 @@
-"""What a question asks for: its words, whom and which dates it names, whether it wants a time. Pure.
+"""What a question asks for: its words, whom and which times it names, whether it wants a time. Pure.
 
 The dense query is the question without names and question words: the names of the two speakers are near to every line
-alike, and are better used as a signal of their own.
+alike, and are better used as a signal of their own. A time told from now ("last week") is a signal, too: its words are
+taken out, as they stand in the lines that tell of another week.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
-from everthread.observe.units import small_talk
-from everthread.stores.text import UNSPACED, fold, terms
+from everthread.observe.units import SMALL_TALK, small_talk
+from everthread.recall.when import Time, dates, looks_back, reckoned
+from everthread.stores.text import STOP, UNSPACED, fold, terms, tokens
 
-MONTHS = (
-    *("january", "february", "march", "april", "may", "june"),
-    *("july", "august", "september", "october", "november", "december"),
-)
 # Words that only ask; left in, they pull the vector towards other questions.
 _ASKING = frozenset(
     """
@@ -24,31 +23,26 @@ _ASKING = frozenset(
     """.split()
 )
 _WANTS_TIME = re.compile(r"\b(when|how long|what (date|year|month|day|time))\b")
-_MONTH = "|".join(MONTHS)
-_DAY_FIRST = re.compile(rf"\b(\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?({_MONTH})\b(?:,?\s+(\d{{4}})\b)?")
-_MONTH_FIRST = re.compile(rf"\b({_MONTH})\s+(\d{{1,2}})(?:st|nd|rd|th)?\b(?!\d)(?:,?\s+(\d{{4}})\b)?")
-_ISO = re.compile(r"\b(\d{4})-(\d{2})-(\d{2})\b")
-_CJK_DATE = re.compile(r"(?:(\d{4})年)?(\d{1,2})月(?:(\d{1,2})[日号])?")
-_WHOLE_MONTH = re.compile(rf"\b({_MONTH})\b(?:,?\s+(?:of\s+)?(\d{{4}})\b)?")
-# These are verbs more often than months; they are months behind such a word, or before a year.
-_VERBS = ("may", "march")
-_NOT_VERB = re.compile(
-    r"\b(?:in|of|during|since|by|until|before|after|mid|early|late|around|last|this|next)[ -](?:may|march)\b"
-    r"|\b(?:may|march),?\s+(?:of\s+)?\d{4}\b"
+# A question of a time and of nothing but such words ("What did we talk about yesterday?") has no other matter.
+_TELL = """
+    ask asked chat chatted chatting discuss discussed discussing do doing done mention mentioned said say saying speak
+    speaking spoke spoken talk talked talking tell telling told write writing written wrote
+    """.split()
+_TELLING = "|".join(_TELL)
+_MATTER = frozenset(_TELL) | frozenset(
+    "conversation conversations discussion happen happened happening recap remember summarise summarize summary".split()
 )
+_BESIDES = """
+    again all also any anything did early earlier else ever every everything exactly last late mid mostly most remind
+    something stuff thing things topic topics
+    """.split()
+_OTHERWISE = "may might must sha shall should than will wo would".split()  # of what need not have been said at all
+_IDLE = (_MATTER | STOP | SMALL_TALK).union(_BESIDES).difference(_OTHERWISE)
+_NOT_ABOUT = "".join(rf"(?<!\b{words} )" for words in ("about", "for", "of", "happen to", "happened to"))
 _SPACED = rf"[^\W{UNSPACED}]"  # a letter of a script with spaces
 _NAME = re.compile(r"(?<=[a-z,;:] )[A-Z][a-z]+")  # a capital that does not begin the sentence
 
 LONGEST = 20_000  # characters of a question that are read; a longer one is a document, and its rest changes nothing
-
-
-@dataclass(frozen=True, slots=True)
-class Date:
-    """A date as far as it was named."""
-
-    month: int
-    year: int | None = None
-    day: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,27 +53,37 @@ class Query:
     dense: str
     terms: tuple[str, ...]
     named: frozenset[str]
-    dates: tuple[Date, ...]
+    times: tuple[Time, ...]
     wants_time: bool
     names: tuple[tuple[str, ...], ...]
     speaker_terms: frozenset[str]
     small_talk: bool  # it calls for nothing
+    overview: bool  # it names a time and no other matter: it calls for what was said then
+    tellers: frozenset[str]  # of those named, whoever is to have said it
 
 
-def rewrite(text: str, speakers: Sequence[str]) -> Query:
-    """Understand a question put to a bank with these speakers."""
+def rewrite(text: str, speakers: Sequence[str], now: datetime) -> Query:
+    """Understand a question put to a bank with these speakers; now is the moment of asking, on the asker's clock."""
     text = text[:LONGEST]
     folded = fold(text)
+    about = named(folded, speakers)
+    times, rest = dates(folded)
+    matter, past = text, looks_back(folded)
+    if not times:
+        times, rest = reckoned(folded, now)
+        matter, past = (rest if times else text), True
     return Query(
         text=text,
-        dense=strip(text, speakers),
-        terms=tuple(dict.fromkeys(terms(text))),
-        named=named(folded, speakers),
-        dates=dates(folded),
+        dense=strip(matter, speakers),
+        terms=tuple(dict.fromkeys(terms(matter))),
+        named=about,
+        times=times,
         wants_time=_WANTS_TIME.search(folded) is not None,
         names=tuple(found for name in _NAME.findall(text) if (found := tuple(terms(name)))),
         speaker_terms=frozenset(term for name in speakers for term in terms(name)),
         small_talk=small_talk(text),
+        overview=bool(times) and past and matterless(rest, about),
+        tellers=frozenset(name for name in about if tells(name, rest)),
     )
 
 
@@ -104,22 +108,23 @@ def _stands(name: str, folded: str) -> bool:
     return name in folded and re.search(rf"(?<!{_SPACED}){re.escape(name)}(?!{_SPACED})", folded) is not None
 
 
-def dates(folded: str) -> tuple[Date, ...]:
-    """The days named in a question ("8 May", "May 8th, 2023", "2023-05-08", "5月8日"), or else the months."""
-    days = [Date(_number(m[2]), _int(m[3]), int(m[1])) for m in _DAY_FIRST.finditer(folded)]
-    days += [Date(_number(m[1]), _int(m[3]), int(m[2])) for m in _MONTH_FIRST.finditer(folded)]
-    days += [Date(int(m[2]), int(m[1]), int(m[3])) for m in _ISO.finditer(folded)]
-    days += [Date(int(m[2]), _int(m[1]), _int(m[3])) for m in _CJK_DATE.finditer(folded)]
-    if days:
-        return tuple(days)
-    surely = _NOT_VERB.search(folded) is not None
-    months = [m for m in _WHOLE_MONTH.finditer(folded) if m[1] not in _VERBS or surely]
-    return tuple(Date(_number(m[1]), _int(m[2])) for m in months)
+def matterless(rest: str, about: Iterable[str]) -> bool:
+    """Whether a question, its times taken out of it, asks what was said, told or done, and for nothing in particular.
+
+    Who says it or hears it may be named; about whom it is, is a matter of its own.
+    """
+    for name in about:
+        rest = re.sub(rf"{_NOT_ABOUT}{_called(name)}(?!')", " ", rest)
+    words = tokens(rest)
+    return any(word in _MATTER for word in words) and all(word in _IDLE for word in words)
 
 
-def _number(month: str) -> int:
-    return MONTHS.index(month) + 1
+def tells(name: str, rest: str) -> bool:
+    """Whether it is this speaker who is to have said it: "What did Nora tell me?", not "What did I tell Nora?"."""
+    return re.search(rf"(?<!\band ){_called(name)} (?:has |had |have )?(?:{_TELLING})\b", rest) is not None
 
 
-def _int(digits: str | None) -> int | None:
-    return int(digits) if digits else None
+def _called(name: str) -> str:
+    """A speaker's first or whole name, as a pattern."""
+    first, *more = map(re.escape, fold(name).split())
+    return rf"(?<!{_SPACED}){first}(?: {' '.join(more)})?(?!{_SPACED})"

@@ -1,7 +1,8 @@
 """Which lines come into question, and what is known of them: the one place where recall asks the store.
 
 The dense index names the lines nearest in meaning, the words name those that share the query's rarest terms; the
-union is scored exactly. In a small bank every line is a candidate. It gives raw material and no score.
+union is scored exactly. In a small bank every line is a candidate; where the question asks only what was said at a
+time, the lines of that time are. It gives raw material and no score.
 """
 
 from __future__ import annotations
@@ -58,17 +59,21 @@ def search(
     *,
     allowed: Seqs | None = None,
     past: Seqs | None = None,
+    then: Seqs | None = None,
     k: int = 0,
 ) -> Found:
     """The candidates for a query: all lines of a small bank, else the nearest by meaning and by words, k of each.
 
-    allowed are the lines that may be recalled; past those of which anything may be known at all, also by counting.
+    allowed are the lines that may be recalled; past those of which anything may be known at all, also by counting;
+    then, where it is given, those that the query calls for.
     """
     last = corpus.last_seq  # what was said since the statistics were read waits for the next query
     postings = {
         term: _until(last, posting) for term, posting in store.postings(bank, query.terms, TERMS, RECORDS, past).items()
     }
-    if (last if past is None else len(past)) <= EVERY:
+    if then is not None:
+        chosen = spread(then if allowed is None else then[member(then, allowed)], max(EVERY, k))
+    elif (last if past is None else len(past)) <= EVERY:
         chosen = np.arange(1, last + 1) if allowed is None else allowed
     else:
         dense = np.empty(0, np.int64) if vector is None else store.nearest(bank, model, vector, max(DENSE, k), allowed)
@@ -109,6 +114,11 @@ def by_words(postings: Mapping[str, Postings], corpus: Corpus, allowed: Seqs | N
 def best(seqs: Seqs, weight: Floats, most: int) -> Seqs:
     """The seqs of the greatest weight, at most so many, in any order."""
     return seqs if len(seqs) <= most else seqs[np.argpartition(weight[seqs], -most)[-most:]]
+
+
+def spread(seqs: Seqs, most: int) -> Seqs:
+    """At most so many of the seqs, evenly."""
+    return seqs if len(seqs) <= most else seqs[np.linspace(0, len(seqs) - 1, most).astype(np.intp)]
 
 
 def windows(seqs: Seqs, last: int) -> Seqs:

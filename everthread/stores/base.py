@@ -140,7 +140,8 @@ class Store(Protocol):
         """Whether there is such a bank; it is not made."""
 
     def append(self, bank: str, entries: Sequence[Entry], model: str) -> list[Line]:
-        """Number and keep the lines, in one transaction. An entry whose key is known already returns that line."""
+        """Number and keep the lines, in one transaction, those retracted as such. An entry whose key is known already
+        returns that line."""
 
     def lines(
         self,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -25,6 +25,18 @@ _OF = {
     "session": "session = (SELECT number FROM session WHERE session_id = ?)",
     "speaker": "speaker IN (SELECT number FROM speaker WHERE name = ?)",
 }
+
+
+def retract(db: sqlite3.Connection, times: Mapping[int, int]) -> None:
+    """Take these lines out of the index for good, each at its time; their text stays."""
+    unindex(db, sorted(times))
+    db.execute("UPDATE bank SET retracted = retracted + ?", (len(times),))
+    for seq, at in times.items():
+        db.execute("UPDATE line SET retracted_at = ? WHERE seq = ?", (at, seq))
+        db.execute(
+            "UPDATE unit SET retracted_at = ?1 WHERE retracted_at IS NULL AND ?2 BETWEEN first_seq AND last_seq",
+            (at, seq),
+        )
 
 
 def forget(db: sqlite3.Connection, bank: str, scope: Scope, name: str | int | None) -> list[int]:

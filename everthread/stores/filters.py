@@ -10,11 +10,12 @@ import sqlite3
 from collections.abc import Mapping
 from datetime import datetime
 from reprlib import repr as shortly
+from typing import get_args
 
 from everthread.errors import BadQuery
 from everthread.stores.columns import Choice
 from everthread.stores.times import micros
-from everthread.types import JSONValue, Where
+from everthread.types import JSONValue, Role, Where
 
 Clause = tuple[str, list[object]]
 
@@ -27,6 +28,9 @@ def checked(where: Where | None, as_of: datetime | None = None) -> Where:
     for name in ("session", "speaker", "role", "kind"):
         if (wanted := getattr(where, name)) is not None:
             any_of(wanted, name)
+    for role in () if where.role is None else any_of(where.role, "role"):
+        if role not in get_args(Role):
+            raise BadQuery(f"where.role {role!r} is unknown; use one of {', '.join(get_args(Role))}")
     for name, at in (("where.since", where.since), ("where.until", where.until), ("as_of", as_of)):
         if at is not None:
             micros(at, name, BadQuery)

@@ -28,7 +28,7 @@ from everthread.stores.base import LINE, POSTING, Corpus, Entry, Postings, Rows,
 from everthread.stores.erase import ranges
 from everthread.stores.ids import checked
 from everthread.stores.pg import nearest, records, removing, schema
-from everthread.stores.pg.filters import clause
+from everthread.stores.pg.filters import array, clause, only
 from everthread.stores.pg.once import Once
 from everthread.stores.pg.records import Model
 from everthread.stores.pg.server import CONNECTIONS, PATIENCE, Connection, Server
@@ -164,20 +164,38 @@ class PostgresStore:
 
     def _grown(self, bank: str, model: Model | None) -> None:
         """Have an index made for a bank that has become large, in a thread, for that takes a while; once a process."""
-        if model is None or model.lines < nearest.EXACT or (bank, model.number) in self._indexed:
+        if model is None or model.large or model.lines < nearest.EXACT or (bank, model.number) in self._indexed:
             return
         self._indexed.add((bank, model.number))
-        threading.Thread(target=self._index, args=(bank, model.number, model.dim), daemon=True).start()
+        threading.Thread(target=self._index, args=(bank,), name="everthread index", daemon=True).start()
 
-    def _index(self, bank: str, model: int, dim: int) -> None:
+    def _index(self, bank: str) -> None:
         try:
-            nearest.index(self.server, bank, model, dim)
+            self.index(bank)
         except EverthreadError as error:  # its questions are answered all the same, only slower
-            log.warning("bank %r has grown large and got no index: %s", bank, error)
+            log.warning(
+                "bank %r has grown large and got no index: %s. Run as the tables' owner: everthread db index URL",
+                *(bank, error),
+            )
+
+    def index(self, bank: str) -> int:
+        """Make an index for each model of which the bank has many vectors and no index yet; how many were made.
+        Writers of the bank wait meanwhile."""
+
+        def write(db: Connection) -> int:
+            records.lock(db, bank, micros(now()))
+            made = [nearest.gather(db, bank, number, dim) for number, dim in nearest.due(db, bank)]
+            for table in made:
+                schema.follow(db, table)
+            return len(made)
+
+        return self._write(bank, write)
 
     def drop_vectors(self, bank: str, keep: str) -> int:
         def write(db: Connection) -> int:
             records.lock(db, bank, micros(now()))
+            old = "SELECT number FROM everthread.model WHERE bank_id = %s AND name <> %s AND large"
+            nearest.drop(db, bank, [int(number) for (number,) in db.execute(old, (bank, keep))])
             gone = db.execute(
                 """DELETE FROM everthread.vector WHERE bank_id = %s AND model IN
                    (SELECT number FROM everthread.model WHERE bank_id = %s AND name <> %s)""",
@@ -294,7 +312,7 @@ class PostgresStore:
         return np.array(row[0] if row and row[0] else [], np.int64)
 
     def nearest(self, bank: str, model: str, query: Vector, k: int, among: Seqs | None) -> Seqs:
-        return self._read(bank, lambda db: nearest.nearest(db, bank, model, query, k, *_only(among)))
+        return self._read(bank, lambda db: nearest.nearest(db, bank, model, query, k, among))
 
     def cosines(self, bank: str, model: str, query: Vector, seqs: Seqs) -> npt.NDArray[np.float32]:
         row = self._read(
@@ -346,10 +364,10 @@ class PostgresStore:
                 query = "SELECT number, first_seq, last_seq, terms FROM everthread.session WHERE bank_id = %s"
                 found = db.execute(f"{query} AND number = ANY(%s) ORDER BY number", (bank, numbers)).fetchall()
             else:
-                only, mask = _only(among)
+                condition, mask = only(among)
                 found = db.execute(
                     f"""SELECT session, min(seq), max(seq), sum(length)::bigint FROM everthread.line
-                        WHERE bank_id = %s AND session = ANY(%s) AND retracted_at IS NULL {only}
+                        WHERE bank_id = %s AND session = ANY(%s) AND retracted_at IS NULL {condition}
                         GROUP BY session ORDER BY session""",
                     (bank, numbers, *mask),
                 ).fetchall()
@@ -358,7 +376,7 @@ class PostgresStore:
         return self._read(bank, read)
 
     def corpus(self, bank: str, among: Seqs | None = None) -> Corpus:
-        found = self._read(bank, lambda db: records.corpus(db, bank, *_only(among)))
+        found = self._read(bank, lambda db: records.corpus(db, bank, *only(among)))
         if found is None:
             self._write(bank, lambda db: records.make(db, bank, micros(now())))
         return found or Corpus(0, 0, 0, 0, 0, ())
@@ -389,21 +407,6 @@ class PostgresStore:
 
 
 _MODEL = "(SELECT number FROM everthread.model WHERE bank_id = %s AND name = %s AND dim = %s)"
-
-
-def array(numbers: Seqs) -> str:
-    """Numbers as Postgres writes an array: six times as fast as the driver writes a list."""
-    return "{" + ",".join(map(str, numbers.tolist())) + "}"
-
-
-def _only(among: Seqs | None) -> tuple[str, tuple[object, ...]]:
-    """The condition that a row's seq is among these, by a bit for each seq: 125 KB for a million."""
-    if among is None:
-        return "", ()
-    bits = np.zeros(int(among[-1]) + 1 if len(among) else 1, bool)
-    bits[among] = True
-    mask = np.packbits(bits, bitorder="little").tobytes()
-    return "AND CASE WHEN seq < %s THEN get_bit(%s, seq) = 1 ELSE false END", (len(bits), mask)
 
 
 def _posting(records: npt.NDArray[np.void] | None, df: int, among: Seqs | None) -> Postings:

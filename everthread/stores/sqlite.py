@@ -109,7 +109,10 @@ class SQLiteStore:
             if written:
                 blocks.put(db, blocks.LINES, np.array(packed, LINE))
                 self._index(db, written, model)
-            lines = {line.seq: line for line in self._get(db, [seq for seq, _ in written])}
+            gone = {seq: micros(at) for seq, entry in written if (at := entry.new.retracted_at) is not None}
+            if gone:
+                erase.retract(db, gone)
+            lines = {line.seq: line for line in self._get(db, [seq for seq, _ in written], retracted=True)}
         return [lines[found] if isinstance(found, int) else found for found in result]
 
     def _insert(self, db: sqlite3.Connection, seq: int, entry: Entry) -> tuple[int, ...]:
@@ -163,14 +166,7 @@ class SQLiteStore:
             if row is None:
                 raise NotFound(f"bank {bank!r} has no line {seq}")
             if _line(row).retracted_at is None:
-                erase.unindex(db, [seq])
-                db.execute("UPDATE bank SET retracted = retracted + 1")
-                db.execute("UPDATE line SET retracted_at = ? WHERE seq = ?", (micros(at), seq))
-                db.execute(
-                    """UPDATE unit SET retracted_at = ?1 WHERE retracted_at IS NULL
-                       AND ?2 BETWEEN first_seq AND last_seq""",
-                    (micros(at), seq),
-                )
+                erase.retract(db, {seq: micros(at)})
             return _line(db.execute(f"SELECT {_LINE} {_FROM} WHERE line.seq = ?", (seq,)).fetchone())
 
     def forget(self, bank: str, scope: Scope, name: str | int | None, at: datetime) -> Receipt:
@@ -238,9 +234,9 @@ class SQLiteStore:
         with self._bank(bank).file.reading() as db:
             return self._get(db, seqs)
 
-    def _get(self, db: sqlite3.Connection, seqs: Sequence[int]) -> list[Line]:
+    def _get(self, db: sqlite3.Connection, seqs: Sequence[int], retracted: bool = False) -> list[Line]:
         rows = db.execute(
-            f"""SELECT {_LINE} {_FROM} WHERE line.retracted_at IS NULL
+            f"""SELECT {_LINE} {_FROM} WHERE {"1" if retracted else "line.retracted_at IS NULL"}
                 AND line.seq IN (SELECT value FROM json_each(?)) ORDER BY line.seq""",
             (json.dumps([int(seq) for seq in seqs]),),
         )

@@ -8,9 +8,10 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,6 +22,7 @@ from everthread.observe.clean import clean
 from everthread.types import NewLine
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)  # stands in for "now" where a line is only checked
+STANDARD_INPUT = "standard input"
 SHOWN = 60  # characters of a wrong value that a message shows: enough to find it, too few to flood a terminal
 
 
@@ -60,18 +62,20 @@ def whole(path: Path) -> str:
 
 @contextmanager
 def lasting(path: Path) -> Iterator[Path]:
-    """The path; or, where it is a pipe or a terminal, a copy of what comes out of it, for a file is read repeatedly.
-    What is wrong with the copy is said of the path."""
-    if not (path.is_fifo() or path.is_char_device()):
+    """The path; or, where it is a pipe, a terminal or `-` for standard input, a copy of what comes out of it, for a
+    file is read repeatedly. What is wrong with the copy is said of the path."""
+    piped = str(path) == "-"
+    if not (piped or path.is_fifo() or path.is_char_device()):
         yield path
         return
     with TemporaryDirectory(prefix="everthread-") as folder:
-        copy = Path(folder, path.name)
+        copy = Path(folder, "stdin" if piped else path.name)
         try:
             _drain(path, copy)
             yield copy
         except (BadFile, ConfigError) as error:
-            raise type(error)(str(error).replace(str(copy), str(path))) from None
+            name = STANDARD_INPUT if piped else str(path)
+            raise type(error)(str(error).replace(str(copy), name)) from None
 
 
 def parse(text: str, path: Path, line: int | None = None) -> object:
@@ -90,6 +94,12 @@ def parse(text: str, path: Path, line: int | None = None) -> object:
 def load(path: Path) -> object:
     """The whole file as one JSON value."""
     return parse(whole(path), path)
+
+
+def like_json(path: Path) -> bool:
+    """Whether a file begins as JSON that holds objects does, and no text that people write."""
+    first = next((line.strip() for _, line in numbered(path) if line.strip()), "")
+    return first == "[" or first.startswith(("{", "[{"))
 
 
 def digest(*parts: object) -> str:
@@ -147,11 +157,11 @@ def text_of(record: Mapping[str, object], field: str, path: Path, where: str) ->
 
 def _drain(path: Path, copy: Path) -> None:
     try:
-        source = path.open("rb")
+        source = nullcontext(sys.stdin.buffer) if str(path) == "-" else path.open("rb")
     except OSError as error:
         _unreadable(path, error)
-    with source, copy.open("wb") as file:
-        shutil.copyfileobj(source, file)
+    with source as stream, copy.open("wb") as file:
+        shutil.copyfileobj(stream, file)
 
 
 def _decode(path: Path, raw: bytes, line: int | None, offset: int) -> str:

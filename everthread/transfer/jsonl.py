@@ -3,8 +3,8 @@
 `write` keeps seq, session, role, speaker, text, said_at with its offset, parent, metadata, key and retracted_at. `read`
 is for a bank that numbers lines anew, and takes other files too:
 
-    {"text": "…"}                        and, where known, speaker, role, said_at, session, metadata, key
-    {"role": "user", "content": "…"}     as chat APIs write it, perhaps with a name; content may be a list of texts
+    {"text": "…"}                        and, where known, speaker, role, said_at, session, metadata, key, retracted_at
+    {"role": "user", "content": "…"}     as chat APIs write it, perhaps with a name; content may be a list of parts
 
 A field that is none of ours, or a second one of the same meaning, is kept in the line's metadata. So is an id: people
 number the lines of each file from 1, so it names a line only together with what was said. It knows nothing of the bank
@@ -78,8 +78,9 @@ def lines(
     """The lines of these objects, each with its place in the file.
 
     A time without an offset is in tz. A parent is named by its key, since the bank will number the lines anew; one that
-    is not among the lines read before, because it was retracted or forgotten, is left out. Skipped and counted are
-    lines that are "retracted" and messages "without words", as chat APIs write them around the call of a tool.
+    is not among the lines read before, because it was forgotten or not exported, is left out. Skipped and counted are
+    messages "without words", as chat APIs write them around the call of a tool or a picture, and what stands beside
+    the words of a message: "parts that are no text".
     places takes up where each key of a line's own stands.
     """
     skipped, places = Counter() if skipped is None else skipped, {} if places is None else places
@@ -89,11 +90,11 @@ def lines(
     for where, value in objects:
         if not isinstance(value, dict):
             raise bad(path, where, f"{shown(value)} is no object", 'write {"text": "…"}')
-        if _time(value, "retracted_at", path, where, tz) is not None:
-            skipped["retracted"] += 1
-        elif _calls(value):
+        value, others = _worded(value, path, where)
+        if _wordless(value):
             skipped["without words"] += 1
         else:
+            skipped += Counter({"parts that are no text": others})
             line = _new(value, path, where, tz)
             key = key_of(line, value.get("id"), where)
             parent = by_seq.get(_number(value, "parent", path, where))
@@ -102,9 +103,28 @@ def lines(
             yield keepable(replace(line, key=key, parent=parent), path, where)
 
 
-def _calls(value: Mapping[str, object]) -> bool:
+def _worded(value: Mapping[str, object], path: Path, where: str) -> tuple[Mapping[str, object], int]:
+    """The message, its content as one text where it is in parts, and how many of these are none."""
+    content = value.get("content")
+    if not isinstance(content, list) or value.get("text") is not None:
+        return value, 0
+    texts = list(_texts(content, path, where))
+    text = "\n".join(texts)
+    return {**value, "content": text if text.strip() else ""}, len(content) - len(texts)
+
+
+def _texts(content: list[object], path: Path, where: str) -> Iterator[str]:
+    for part in content:
+        if not isinstance(part, dict) or not isinstance(part.get("type"), str):
+            raise bad(path, where, f"the content part {shown(part)} has no type", "name it, as chat APIs do")
+        if part["type"] in TEXTS:
+            yield text_of(part, "text", path, where)
+
+
+def _wordless(value: Mapping[str, object]) -> bool:
     """Whether it is a message without words, as those are that only call a tool."""
-    return "text" not in value and not {"content", *CALLS}.isdisjoint(value) and value.get("content") in (None, "", [])
+    told = value.get("text") is not None or value.get("content") not in (None, "")
+    return not told and not {"content", *CALLS}.isdisjoint(value)
 
 
 class _Keys:
@@ -161,6 +181,7 @@ def _new(value: Mapping[str, object], path: Path, where: str, tz: tzinfo) -> New
         session=_optional(value, "session", path, where),
         metadata=_metadata(value, {text, speaker, "key"}, path, where),
         key=_optional(value, "key", path, where),
+        retracted_at=_time(value, "retracted_at", path, where, tz),
     )
 
 
@@ -172,22 +193,10 @@ def _first(value: Mapping[str, object], name: str, other: str) -> str:
 def _text(value: Mapping[str, object], name: str, path: Path, where: str) -> str:
     if name not in value:
         raise bad(path, where, 'neither "text" nor "content"', "give the line's text")
-    if name == "content" and isinstance(value[name], list):
-        text = "\n".join(_parts(cast("list[object]", value[name]), path, where))
-    else:
-        text = text_of(value, name, path, where)
+    text = text_of(value, name, path, where)
     if not text.strip():
         raise bad(path, where, "the text is empty", "remove the line, or say what was said")
     return text
-
-
-def _parts(content: list[object], path: Path, where: str) -> Iterator[str]:
-    for part in content:
-        if not isinstance(part, dict) or part.get("type") not in TEXTS:
-            raise bad(
-                path, where, f"the content part {shown(part)} is no text", "replace it by a text that describes it"
-            )
-        yield text_of(part, "text", path, where)
 
 
 def _role(value: Mapping[str, object], path: Path, where: str) -> Role:

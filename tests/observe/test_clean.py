@@ -173,3 +173,5 @@ def test_a_time_keeps_its_own_clock() -> None:
 def test_a_time_that_says_no_moment_is_refused(at: Any, remedy: str) -> None:
     with pytest.raises(BadLine, match=remedy):
         cleaned(said_at=at)
+    with pytest.raises(BadLine, match=rf"^retracted_at .*{remedy}"):
+        cleaned(retracted_at=at)

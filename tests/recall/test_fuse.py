@@ -25,13 +25,14 @@ from everthread.recall import fuse
 from everthread.recall.fuse import UNKNOWN_COSINE
 from everthread.recall.rewrite import Query, rewrite
 from everthread.recall.search import Found
+from everthread.recall.when import Span
 from everthread.stores import text
 from everthread.stores.text import HEAD
 from everthread.types import Line, NewLine
 
 WORDS = "where is fern garden the ferry yesterday we 蕨类植物 May kite? running ran Ann's bread-knife".split()
 NAMES = {"Ann": "user", "Bob": "user", "Bot": "assistant"}
-DATES = ("", "on 6 May", "on May 7th, 2024", "in May 2023", "in June", "2024-05-08")
+DATES = ("", "on 6 May", "on May 7th, 2024", "in May 2023", "in June", "2024-05-08", "in 2024")
 
 
 class Polyglot(HashEmbedder):
@@ -147,7 +148,11 @@ class Naive:
         return 1.0 if line.speaker in self.query.named else -1.0
 
     def said_on(self, line: Line, day: bool) -> float:
-        for date in self.query.dates:
+        for date in self.query.times:
+            if isinstance(date, Span):  # here a year, which is longer than a day
+                if not day and date.first <= line.said_at.replace(tzinfo=None) < date.end:
+                    return 1.0
+                continue
             same = line.said_at.month == date.month and date.year in (None, line.said_at.year)
             if same and (not day or line.said_at.day == date.day):
                 return 1.0
@@ -194,7 +199,7 @@ def test_every_signal_is_what_its_definition_says(
         query = f"{asked} {date}"
         found, got = memory.measure(query)
         corpus = memory.store.corpus("bank")
-        naive = Naive(list(memory.lines()), len(numbers), max(numbers, default=0), rewrite(query, corpus.names))
+        naive = Naive(list(memory.lines()), len(numbers), max(numbers, default=0), rewrite(query, corpus.names, BEGUN))
         assert [line.seq for line in naive.lines] == found.seqs.tolist()
         wanted = [naive.signals(line) for line in naive.lines]
         for name, values in got.items():
@@ -245,6 +250,31 @@ def test_a_day_is_that_of_the_speakers_own_clock(tmp_path: Path) -> None:
     with remembered(tmp_path, lines) as memory:
         assert measured(memory, "What was on 7 May?")[1]["day"] == [1, 0]
         assert measured(memory, "What was in May?")[1]["month"] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("told", "day", "month"),
+    [
+        ("yesterday", [0, 0, 0, 1], [0, 0, 1, 1]),
+        ("last night", [0, 0, 0, 1], [0, 0, 1, 1]),
+        ("last week", [0, 0, 1, 0], [0, 0, 1, 1]),
+        ("in the last week", [0, 0, 1, 1], [0, 0, 1, 1]),
+        ("last month", [0, 0, 0, 0], [0, 1, 0, 0]),
+        ("last year", [0, 0, 0, 0], [1, 0, 0, 0]),
+        ("a year ago", [0, 0, 0, 0], [1, 0, 0, 0]),
+        ("in 2024", [0, 0, 0, 0], [0, 1, 1, 1]),
+    ],
+)
+def test_a_few_days_told_from_now_count_as_a_day_and_a_longer_time_as_a_month(
+    tmp_path: Path, told: str, day: list[int], month: list[int]
+) -> None:
+    now = datetime(2024, 5, 15, 9, tzinfo=UTC)  # a Wednesday
+    ago = (400, 20, 6, 0.5)
+    lines = [NewLine("I flew a kite.", said_at=now - timedelta(days=days), session=f"s{days}") for days in ago]
+    with remembered(tmp_path, lines) as memory:
+        signals = memory.measure(f"Where did I fly the kite {told}?", as_of=now)[1]
+        assert signals["day"].tolist() == day
+        assert signals["month"].tolist() == month
 
 
 @given(st.lists(st.floats(-5, 5, width=32), min_size=2, max_size=2), st.floats(-5, 5))

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made import remembered
+from made import BEGUN, remembered
 
-from everthread.recall.gate import EVIDENCE, FULL, Curve, chances, evidence, log_share, stranger
+from everthread.recall.gate import EVIDENCE, FULL, Curve, chances, evidence, log_share, stranger, trusted
+from everthread.recall.rewrite import rewrite
 from everthread.recipes.base import Head, Recipe
 from everthread.recipes.default import DEFAULT
 from everthread.types import NewLine
@@ -150,3 +151,13 @@ def test_relevance_is_told_whether_or_not_it_passes(tmp_path: Path) -> None:
             told.add(memory.context("kite").relevance)
         assert len(told) == 1
         assert 0 <= told.pop() <= 1
+
+
+@pytest.mark.parametrize(
+    ("question", "trusts"),
+    [("What did Ann cook on 8 May?", True), ("What did Ann cook last week?", False), ("What did Ann cook?", True)],
+)
+def test_that_a_line_is_of_a_time_told_from_now_is_no_evidence(question: str, trusts: bool) -> None:
+    weights = {"cosine": 1.0, "day": 4.0, "month": 3.0}
+    asked = rewrite(question, ("Ann",), BEGUN)
+    assert trusted(asked, weights) == (weights if trusts else {"cosine": 1.0})

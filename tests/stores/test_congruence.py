@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from everthread import Hit, Memory, NewLine, Where
+from everthread import Hit, Line, Memory, NewLine, Where
 from everthread.bench import synthetic
 from everthread.bench.speed import BulkEmbedder
 from everthread.errors import BadLine, EverthreadError, NotFound
@@ -45,6 +45,7 @@ def lines(draw: st.DrawFn) -> NewLine:
         metadata=draw(st.sampled_from([{}, {}, {"n": 1}, {"n": 1.0, "deep": {"b": [1], "a": "ü\\"}}])),
         parent=draw(st.sampled_from([None, None, None, 1, 2, "k1"])),
         key=draw(st.sampled_from([None, None, "k1", "k2", "k3"])),
+        retracted_at=draw(st.sampled_from([None, None, None, BEGUN])),
     )
 
 
@@ -71,18 +72,23 @@ def done(memory: Memory, what: str, value: Any) -> object:
     """What came of a step: the lines or the receipt, or the kind of the error."""
     try:
         if what == "observe":
-            return memory.observe_many(value)
+            return [timeless(line) for line in memory.observe_many(value)]
         if what == "retract":
-            return replace(memory.retract(value), retracted_at=None)
+            return timeless(memory.retract(value))
         return replace(memory.forget(**value), forgotten_at=BEGUN)
     except (BadLine, NotFound) as error:
         return type(error)
 
 
+def timeless(line: Line) -> Line:
+    """A line, whether it is retracted and not when: the two banks are written to one after the other."""
+    return line if line.retracted_at is None else replace(line, retracted_at=BEGUN)
+
+
 def known(memory: Memory) -> object:
     """All that a bank says of itself."""
     stats = replace(memory.stats(), bytes=0)
-    every = [replace(line, retracted_at=None) for line in memory.lines(retracted=True)]
+    every = [timeless(line) for line in memory.lines(retracted=True)]
     return stats, memory.sessions(), every, list(memory.lines()), memory.store.check(memory.bank)
 
 
@@ -121,6 +127,29 @@ def test_whatever_is_done_to_both_they_say_the_same(
         texts = [memory.context(query, 60, where=where, as_of=as_of, session="a").tokens for memory in (one, other)]
         assert texts[0] == texts[1]
         file.close()
+
+
+@pytest.mark.parametrize("amount", [300, 1500])
+def test_what_was_said_at_a_time_is_the_same(store: PostgresStore, tmp_path: Path, amount: int) -> None:
+    file, bank = SQLiteStore(tmp_path), f"time {next(NAMES)}"
+    one, other = (
+        Memory.open(bank, store=each, embedder=BulkEmbedder(HashEmbedder()), recipe="default") for each in (file, store)
+    )
+    said = list(synthetic.lines(amount))
+    one.observe_many(said)
+    other.observe_many(said)
+    for question, days in (
+        ("What did we talk about yesterday?", 2),
+        ("What did Jonas say last week?", 7),
+        ("What did we discuss in January?", 3),
+        ("What happened last year?", 400),
+    ):
+        wanted, found = (
+            memory.recall(question, 20, as_of=synthetic.BEGUN + timedelta(days=days)) for memory in (one, other)
+        )
+        assert wanted
+        assert shown(found) == shown(wanted)
+    file.close()
 
 
 def test_in_a_bank_too_large_to_be_scored_whole_the_hits_are_nearly_the_same(

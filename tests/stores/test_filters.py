@@ -70,8 +70,8 @@ def fits(line: Line, where: Where, as_of: datetime | None) -> bool:
     )
 
 
-def any_of(names: tuple[str, ...]) -> st.SearchStrategy[Any]:
-    known = st.sampled_from([*names, "nobody"])
+def any_of(names: tuple[str, ...], other: str = "nobody") -> st.SearchStrategy[Any]:
+    known = st.sampled_from([*names, other])
     return st.none() | known | st.lists(known, max_size=3).map(tuple)
 
 
@@ -80,7 +80,7 @@ wheres = st.builds(
     Where,
     session=any_of(SESSIONS),
     speaker=any_of(NAMES),
-    role=any_of(ROLES),
+    role=any_of(ROLES, "system"),
     kind=st.sampled_from([None, None, "line", "note", ("note", "line"), ()]),
     since=times,
     until=times,

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 import socket
+import threading
 import time
 from collections.abc import Iterator
 
@@ -17,7 +18,6 @@ from psycopg import sql
 from everthread import Memory, Where
 from everthread.errors import BadQuery, BankTooNew, ConfigError, EverthreadError, StoreUnavailable
 from everthread.models.fakes import HashEmbedder
-from everthread.recipes.default import DEFAULT
 from everthread.stores.pg import schema
 from everthread.stores.pg.server import Connection, Server
 from everthread.stores.postgres import PostgresStore
@@ -25,8 +25,8 @@ from everthread.stores.postgres import PostgresStore
 SECRET = "zqxsecret"
 
 
-def opened(url: str, bank: str = "alice") -> Memory:
-    return Memory.open(bank, store=url, embedder=HashEmbedder(), recipe="default")
+def opened(store: str | PostgresStore, bank: str = "alice") -> Memory:
+    return Memory.open(bank, store=store, embedder=HashEmbedder(), recipe="default")
 
 
 def run(url: str, *statements: str) -> None:
@@ -48,15 +48,16 @@ def url(postgres_server: str) -> Iterator[str]:
         yield made
 
 
-def refused(url: str, kind: type[EverthreadError], words: str) -> None:
-    """That opening a bank is refused like this, soon, without telling the password."""
-    began = time.monotonic()
-    with pytest.raises(kind) as error:
-        Memory("alice", PostgresStore(url, patience=1), HashEmbedder(), DEFAULT)
+def refused(store: str | PostgresStore, kind: type[EverthreadError], words: str) -> None:
+    """That opening a bank is refused like this, soon, without telling the password or staying connected."""
+    began, threads = time.monotonic(), set(threading.enumerate())
+    with pytest.raises(kind) as error, opened(store):
+        pass
     assert type(error.value) is kind or kind is StoreUnavailable
     assert re.search(words, str(error.value)), str(error.value)
     assert SECRET not in str(error.value)
     assert time.monotonic() - began < 7
+    assert set(threading.enumerate()) <= threads
 
 
 # ------------------------------------------------------------------------ what can be wrong
@@ -82,15 +83,14 @@ def test_a_database_that_is_not_there_is_to_be_created(postgres_server: str) -> 
 @pytest.mark.parametrize("place", ["@/db?host=/nowhere", "@127.0.0.1:1/db", "@nohost.invalid/db"])
 def test_a_server_that_is_not_there_is_told_in_seconds(place: str) -> None:
     words = r"can't be reached: .*(No such file|refused|resolve).*; see that it runs"
-    refused(f"postgresql://ann:{SECRET}{place}", StoreUnavailable, words)
+    refused(PostgresStore(f"postgresql://ann:{SECRET}{place}", patience=1), StoreUnavailable, words)
 
 
 def test_a_server_that_does_not_answer_is_told_in_seconds() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        place = f"127.0.0.1:{silent.getsockname()[1]}"
-        refused(
-            f"postgresql://ann:{SECRET}@{place}/db?connect_timeout=2", StoreUnavailable, "can't be reached: .*timeout"
-        )
+        place = f"127.0.0.1:{silent.getsockname()[1]}/db?connect_timeout=2"
+        store = PostgresStore(f"postgresql://ann:{SECRET}@{place}", patience=3)
+        refused(store, StoreUnavailable, "can't be reached: .*timeout")
 
 
 def test_a_server_without_pgvector_is_told_what_to_install(url: str) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from threading import Thread
 
@@ -65,6 +66,19 @@ def test_what_comes_out_of_a_pipe_can_be_read_again_and_is_gone_at_the_end(tmp_p
     with lasting(piped(tmp_path, b"[1]")) as path:
         assert (load(path), load(path), path.name) == ([1], [1], "pipe.json")
     assert not path.exists()
+
+
+def test_standard_input_can_be_read_again_and_is_gone_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(b"[1]")))
+    with lasting(Path("-")) as path:
+        assert (load(path), load(path), path.name) == ([1], [1], "stdin")
+    assert not path.exists()
+
+
+def test_a_fault_in_standard_input_is_said_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(b"[1,")))
+    with pytest.raises(BadFile, match=r"^standard input, line 1, column 4: not JSON"), lasting(Path("-")) as copy:
+        load(copy)
 
 
 def test_a_fault_in_a_pipe_is_said_of_the_pipe(tmp_path: Path) -> None:

@@ -1,20 +1,26 @@
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from everthread.errors import BadFile
 from everthread.memory import Memory
-from everthread.transfer.into import check, strange
+from everthread.models.fakes import HashEmbedder
+from everthread.stores.sqlite import SQLiteStore
+from everthread.transfer.into import check, keep, strange
 from everthread.transfer.jsonl import export_key
 from everthread.types import Line, NewLine
 
+NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
+
 
 def exported(line: Line, parent: str | None = None) -> NewLine:
-    key = export_key(line)
-    return NewLine(line.text, line.speaker, line.role, line.said_at, line.session, line.metadata, parent, key)
+    said = (line.text, line.speaker, line.role, line.said_at, line.session, line.metadata)
+    return NewLine(*said, parent, export_key(line), line.retracted_at)
 
 
 def test_what_the_bank_exported_itself_is_not_strange_to_it(memory: Memory) -> None:
@@ -34,6 +40,38 @@ def test_a_forgotten_line_comes_back_behind_the_line_it_answered(memory: Memory)
     again = exported(second, parent=export_key(first))
     memory.forget(seq=2)
     assert list(strange(memory, [exported(first), again])) == [replace(again, parent=1)]
+
+
+class NeverLater(SQLiteStore):
+    """One that retracts no line which was there to be recalled."""
+
+    def retract(self, bank: str, seq: int, at: datetime) -> Line:
+        raise AssertionError(f"line {seq} could be recalled until now")
+
+
+def test_a_retracted_line_is_kept_as_such_at_once(tmp_path: Path) -> None:
+    with closing(NeverLater(tmp_path)) as store:
+        memory = Memory.open("alice", store=store, embedder=HashEmbedder())
+        keep(memory, [NewLine("One."), NewLine("Two.", key="k", retracted_at=NOON), NewLine("Three.")])
+        for _ in range(2):
+            assert [line.text for line in memory.lines()] == ["One.", "Three."]
+            assert [line.retracted_at for line in memory.lines(retracted=True)] == [None, NOON, None]
+            keep(memory, [NewLine("Two.", key="k", retracted_at=NOON)])
+
+
+def test_what_was_retracted_since_it_was_kept_is_retracted_now(memory: Memory) -> None:
+    first, second = memory.observe("One.", key="k"), memory.observe("Two.")
+    keep(memory, [replace(exported(line), retracted_at=NOON) for line in (first, second)])
+    assert list(memory.lines()) == []
+    assert [line.retracted_at for line in memory.lines(retracted=True)] == [NOON, NOON]
+
+
+def test_what_the_bank_has_retracted_stays_so(memory: Memory) -> None:
+    lines = [memory.observe("One.", key="k"), memory.observe("Two.")]
+    gone = [memory.retract(line.seq) for line in lines]
+    keep(memory, [exported(line) for line in lines])
+    keep(memory, [replace(exported(line), retracted_at=NOON) for line in lines])
+    assert list(memory.lines(retracted=True)) == gone
 
 
 def test_lines_with_keys_of_their_own_and_without_any_pass(memory: Memory) -> None:

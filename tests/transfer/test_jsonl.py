@@ -62,8 +62,7 @@ def test_lines_come_back_as_they_were_written(lines: list[Line], tmp_path_factor
     path = tmp_path_factory.mktemp("jsonl") / "lines.jsonl"
     with path.open("w", encoding="utf-8", newline="") as file:
         assert write(lines, file) == len(lines)
-    left = [line for line in lines if line.retracted_at is None]
-    keys = {line.seq: export_key(line) for line in left}
+    keys = {line.seq: export_key(line) for line in lines}
     back = list(read(path))
     assert back == [
         NewLine(
@@ -75,10 +74,11 @@ def test_lines_come_back_as_they_were_written(lines: list[Line], tmp_path_factor
             line.metadata,
             keys.get(line.parent or 0),
             keys[line.seq],
+            line.retracted_at,
         )
-        for line in left
+        for line in lines
     ]
-    assert [new.said_at and new.said_at.utcoffset() for new in back] == [line.said_at.utcoffset() for line in left]
+    assert [new.said_at and new.said_at.utcoffset() for new in back] == [line.said_at.utcoffset() for line in lines]
 
 
 @patient
@@ -91,7 +91,7 @@ def test_reading_twice_gives_the_same_lines_with_keys_all_different(
         write(lines, file)
     first = list(read(path))
     assert first == list(read(path))
-    assert len({line.key for line in first}) == len(first) == sum(line.retracted_at is None for line in lines)
+    assert len({line.key for line in first}) == len(first) == len(lines)
 
 
 def test_a_text_is_enough(tmp_path: Path) -> None:
@@ -188,7 +188,7 @@ def test_a_second_name_of_a_field_is_kept_as_metadata(
     assert line.metadata == metadata
 
 
-def test_messages_without_words_and_retracted_lines_are_skipped_and_counted(tmp_path: Path) -> None:
+def test_messages_without_words_are_skipped_and_counted(tmp_path: Path) -> None:
     skipped: Counter[str] = Counter()
     path = saved(
         tmp_path,
@@ -197,10 +197,9 @@ def test_messages_without_words_and_retracted_lines_are_skipped_and_counted(tmp_
         {"role": "assistant", "tool_calls": [{"id": "c2"}]},
         {"role": "assistant", "function_call": {"name": "f"}},
         {"role": "tool", "content": "42"},
-        {"text": "no", "retracted_at": "2024-01-01T00:00:00Z"},
     )
     assert [line.text for line in read(path, skipped=skipped)] == ["42"]
-    assert skipped == {"without words": 4, "retracted": 1}
+    assert skipped == {"without words": 4}
 
 
 def test_other_names_of_roles_and_parts_are_understood(tmp_path: Path) -> None:
@@ -211,18 +210,20 @@ def test_other_names_of_roles_and_parts_are_understood(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_parents_are_named_by_key_and_retracted_lines_left_out(tmp_path: Path) -> None:
+def test_parents_are_named_by_key_also_where_they_are_retracted(tmp_path: Path) -> None:
     path = saved(
         tmp_path,
         {"seq": 3, "text": "root", "key": "r"},
         {"seq": 4, "text": "first try", "parent": 3, "retracted_at": "2024-01-01T00:00:00Z"},
         {"seq": 9, "text": "second try", "parent": 3},
         {"seq": 10, "text": "a branch", "parent": 3},
-        {"seq": 11, "text": "of a lost line", "parent": 4},
+        {"seq": 11, "text": "of a retracted line", "parent": 4},
+        {"seq": 12, "text": "of a lost line", "parent": 5},
     )
-    assert [(line.text, line.parent) for line in read(path)] == [
-        ("root", None), ("second try", "r"), ("a branch", "r"), ("of a lost line", None),
-    ]  # fmt: skip
+    root, first, *_ = lines = list(read(path))
+    assert first.retracted_at == datetime(2024, 1, 1, tzinfo=UTC)
+    assert [line.text for line in lines if line.retracted_at] == ["first try"]
+    assert [line.parent for line in lines] == [None, root.key, root.key, root.key, first.key, None]
 
 
 def test_half_a_character_is_left_for_the_bank_to_mend(tmp_path: Path) -> None:
@@ -254,11 +255,14 @@ def test_a_broken_line_five_thousand_is_named(tmp_path: Path) -> None:
         ({"text": " \n"}, "the text is empty"),
         ({"text": None}, '"text" is None'),
         ({"text": "a", "mood": 1, "metadata": {"mood": 2}}, '"mood" stands in "metadata" and beside it'),
-        ({"content": [{"type": "image_url"}]}, "is no text"),
+        ({"content": ["Hello"]}, "the content part 'Hello' has no type; name it, as chat APIs do"),
+        ({"content": [{"text": "Hello"}]}, "the content part {'text': 'Hello'} has no type"),
+        ({"content": [{"type": "text", "text": 5}]}, '"text" is 5; it must be a text'),
         ({"text": "a", "role": "narrator"}, "\"role\" is 'narrator'; it must be one of user, assistant, system, tool"),
         ({"text": "a", "role": ["user"]}, '"role" is'),
         ({"text": "a", "speaker": ""}, '"speaker" is empty'),
         ({"text": "a", "said_at": "soon"}, "\"said_at\" is 'soon'; write it as 2024-05-01T10:22:00"),
+        ({"text": "a", "retracted_at": "soon"}, "\"retracted_at\" is 'soon'; write it as 2024-05-01T10:22:00"),
         ({"text": "a", "said_at": 1714550000}, '"said_at" is 1714550000'),
         ({"text": "a", "session": 3}, '"session" is 3'),
         ({"text": "a", "seq": 0}, '"seq" is 0'),

@@ -45,6 +45,28 @@ def test_a_message_that_only_calls_a_tool_needs_no_content(tmp_path: Path) -> No
     assert recognised(talk)
 
 
+PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+
+
+def test_the_words_beside_a_picture_are_kept_and_the_picture_is_counted(tmp_path: Path) -> None:
+    parts = [PICTURE, {"type": "text", "text": "What plant"}, PICTURE, {"type": "text", "text": "is this?"}]
+    talk = [{"role": "user", "content": parts}, {"role": "assistant", "content": "A fern."}]
+    skipped: Counter[str] = Counter()
+    first, second = read(saved(tmp_path, talk), skipped=skipped)
+    assert (first.text, first.metadata, second.text) == ("What plant\nis this?", {}, "A fern.")
+    assert skipped == {"parts that are no text": 2}
+
+
+@pytest.mark.parametrize(
+    "parts", [[PICTURE], [PICTURE, {"type": "input_audio"}], [PICTURE, {"type": "text", "text": ""}]]
+)
+def test_a_message_of_nothing_but_pictures_is_passed_over_and_counted(tmp_path: Path, parts: list[object]) -> None:
+    talk = [{"role": "user", "content": parts}, {"role": "assistant", "content": "A fern."}]
+    skipped: Counter[str] = Counter()
+    assert [line.text for line in read(saved(tmp_path, talk), skipped=skipped)] == ["A fern."]
+    assert skipped == {"without words": 1}
+
+
 def test_a_longer_talk_shares_the_keys_of_its_beginning(tmp_path: Path) -> None:
     keys = [line.key for line in read(saved(tmp_path, TALK))]
     longer = [line.key for line in read(saved(tmp_path, [*TALK, {"role": "user", "content": "Thanks!"}]))]
@@ -67,7 +89,7 @@ def test_a_file_is_one_session_and_another_of_its_name_another_one(tmp_path: Pat
     [
         ({"messages": "none"}, "'none' is no list of messages; write"),
         ([{"content": "a"}, 7], "message 2: 7 is no object"),
-        ([{"content": [{"type": "image_url"}]}], "message 1: the content part .* is no text"),
+        ([{"content": [{"image_url": "cat.png"}]}], "message 1: the content part .* has no type"),
         ([{"content": "a", "role": "narrator"}], "message 1: \"role\" is 'narrator'"),
     ],
 )

@@ -12,6 +12,7 @@ from everthread.cli import json_option, show_json
 from everthread.errors import ConfigError, StoreUnavailable
 from everthread.stores.pg import schema
 from everthread.stores.pg.server import Server
+from everthread.stores.postgres import PostgresStore
 from everthread.talk import counted
 
 
@@ -70,6 +71,17 @@ def check(url: str, as_json: bool) -> None:
     text = "\n".join(wrong) or f"{server.shown}: {counted(len(found), 'bank')}, all sound"
     _show({"banks": len(found), "wrong": wrong}, as_json, text)
     click.get_current_context().exit(1 if wrong else 0)
+
+
+@db.command()
+@click.argument("url")
+@json_option
+def index(url: str, as_json: bool) -> None:
+    """Make the indexes that large banks lack; a role bound to one bank at a time can't make its own."""
+    _made(url)
+    with closing(PostgresStore(url)) as store:
+        made = sum(store.index(bank) for bank in store.banks())
+    _show({"indexes": made}, as_json, f"indexes made: {made}")
 
 
 def _made(url: str) -> Server:

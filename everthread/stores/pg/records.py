@@ -11,6 +11,7 @@ from pgvector import HalfVector
 
 from everthread.stores.base import LINE, POSTING, Corpus, Speaker, Words
 from everthread.stores.lines import line
+from everthread.stores.pg import nearest
 from everthread.stores.pg.server import Connection
 from everthread.stores.postings import by_term
 from everthread.stores.schema import too_new
@@ -157,25 +158,27 @@ def word_records(db: Connection, bank: str, terms: Sequence[str]) -> dict[str, A
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A model of which a bank has vectors: its number in the bank, and how many lines have one."""
+    """A model of which a bank has vectors: its number in the bank, how many lines have one, and whether there is an
+    index of their codes."""
 
     number: int
     dim: int
     lines: int
+    large: bool
 
 
 def model(db: Connection, bank: str, name: str, vectors: Mapping[int, Vectors], count: int) -> Model:
     """The model of these vectors, numbered now if it is new to the bank; `count` models have been numbered."""
     dim = next(iter(vectors.values())).shape[1]
     row = db.execute(
-        "SELECT number, dim, lines FROM everthread.model WHERE bank_id = %s AND name = %s AND dim = %s",
+        "SELECT number, dim, lines, large FROM everthread.model WHERE bank_id = %s AND name = %s AND dim = %s",
         (bank, name, dim),
     ).fetchone()
     if row is not None:
         return Model(*row)
     db.execute("UPDATE everthread.bank SET models = models + 1 WHERE bank_id = %s", (bank,))
     insert(db, bank, "model (bank_id, number, name, dim)", ("int", "text", "int"), [(count + 1, name, dim)])
-    return Model(count + 1, dim, 0)
+    return Model(count + 1, dim, 0, False)
 
 
 def put_vectors(db: Connection, bank: str, model: Model, vectors: Mapping[int, Vectors]) -> Model:
@@ -186,6 +189,8 @@ def put_vectors(db: Connection, bank: str, model: Model, vectors: Mapping[int, V
         for ordinal, row in enumerate(vectors[seq])
     ]
     insert(db, bank, "vector (bank_id, model, seq, ordinal, data)", ("int", "bigint", "int", "halfvec"), rows)
+    if model.large:
+        nearest.put(db, bank, model.number, model.dim, sorted(vectors))
     db.execute(
         "UPDATE everthread.model SET lines = lines + %s WHERE bank_id = %s AND number = %s",
         (len(vectors), bank, model.number),

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from everthread.errors import EverthreadError, NotFound
 from everthread.stores.base import Scope
-from everthread.stores.pg import records
+from everthread.stores.pg import nearest, records
 from everthread.stores.pg.schema import TABLES
 from everthread.stores.pg.server import Connection, Server
 from everthread.stores.text import words
@@ -48,6 +48,7 @@ def forget(db: Connection, bank: str, scope: Scope, name: str | int | None) -> l
     rows = db.execute(f"SELECT seq FROM everthread.line WHERE bank_id = %s AND {_OF[scope]} ORDER BY seq", (bank, name))
     seqs = [int(seq) for (seq,) in rows]
     if scope == "bank":
+        nearest.drop(db, bank, nearest.large(db, bank))
         db.execute("DELETE FROM everthread.posting WHERE bank_id = %s", (bank,))
         db.execute("DELETE FROM everthread.bank WHERE bank_id = %s", (bank,))  # and by its foreign keys all the rest
         return seqs
@@ -150,6 +151,7 @@ def unindex(db: Connection, bank: str, seqs: Sequence[int]) -> None:
 
 def vectors(db: Connection, bank: str, seqs: Sequence[int], model: str | None = None) -> None:
     """Remove the vectors of these lines: all, or those of one model's name."""
+    nearest.remove(db, bank, nearest.large(db, bank, model), seqs)
     db.execute(
         """WITH gone AS (DELETE FROM everthread.vector WHERE bank_id = %s AND seq = ANY(%s) AND model IN
                (SELECT number FROM everthread.model WHERE bank_id = %s AND name = coalesce(%s::text, name))

@@ -13,6 +13,7 @@ from typing import Any
 from psycopg import sql
 
 from everthread.errors import BankTooNew, ConfigError, StoreUnavailable
+from everthread.stores.pg import nearest
 from everthread.stores.pg.server import PATH, Connection, Server
 
 SCHEMA = "everthread"
@@ -60,16 +61,17 @@ CREATE TABLE everthread.unit (
     said_at bigint NOT NULL, valid_from bigint, valid_to bigint, importance real, category text,
     metadata text NOT NULL DEFAULT '{}', retracted_at bigint, PRIMARY KEY (bank_id, kind, unit_id));
 
+-- large: the bank has a table of these vectors' codes, with an index (stores.pg.nearest).
 CREATE TABLE everthread.model (
     bank_id text COLLATE "C" NOT NULL REFERENCES everthread.bank ON DELETE CASCADE, number int NOT NULL,
     name text COLLATE "C" NOT NULL, dim int NOT NULL, lines bigint NOT NULL DEFAULT 0,
-    PRIMARY KEY (bank_id, number), UNIQUE (bank_id, name, dim));
+    large boolean NOT NULL DEFAULT false, PRIMARY KEY (bank_id, number), UNIQUE (bank_id, name, dim));
 
 CREATE TABLE everthread.vector (
     bank_id text COLLATE "C" NOT NULL, model int NOT NULL, seq bigint NOT NULL, ordinal int NOT NULL,
     data halfvec NOT NULL, PRIMARY KEY (bank_id, model, seq, ordinal),
     FOREIGN KEY (bank_id, model) REFERENCES everthread.model ON DELETE CASCADE);
-ALTER TABLE everthread.vector ALTER COLUMN data SET STORAGE PLAIN;
+ALTER TABLE everthread.vector ALTER COLUMN data SET STORAGE EXTERNAL;
 
 -- Blocks of at most BLOCK records of one term; before counts the records of its earlier blocks, so that the last block
 -- alone tells in how many lines the term stands.
@@ -211,10 +213,11 @@ def secure(server: Server, role: str) -> None:
         _bound(server, db, role)
         if _distributed(db):
             raise ConfigError(APART.format(server.shown))
-        _share(db, role)
+        _admit(db, role)
 
 
-def _share(db: Connection, role: str) -> None:
+def _admit(db: Connection, role: str) -> None:
+    """Let a role read and write all the tables there are, one bank at a time."""
     name = sql.Identifier(role)
     db.execute(sql.SQL("GRANT USAGE ON SCHEMA everthread TO {}").format(name))
     db.execute(sql.SQL("GRANT SELECT ON everthread.migration TO {}").format(name))
@@ -225,14 +228,8 @@ def _share(db: Connection, role: str) -> None:
     ).fetchall()
     for (types,) in lacking:
         db.execute(sql.SQL("GRANT USAGE ON SCHEMA {} TO {}").format(sql.Identifier(types), name))
-    for table in TABLES:
-        at = sql.Identifier("everthread", table)
-        db.execute(sql.SQL("ALTER TABLE {} ENABLE ROW LEVEL SECURITY").format(at))
-        db.execute(sql.SQL("DROP POLICY IF EXISTS one_bank ON {}").format(at))
-        db.execute(sql.SQL("CREATE POLICY one_bank ON {} USING ({})").format(at, sql.SQL(_ONE_BANK)))
-        db.execute(sql.SQL("GRANT SELECT, INSERT, UPDATE, DELETE ON {} TO {}").format(at, name))
-        if db.info.server_version >= 170_000:  # to free the pages of what is forgotten; before, autovacuum does it
-            db.execute(sql.SQL("GRANT MAINTAIN ON {} TO {}").format(at, name))
+    for table in (*TABLES, *nearest.tables(db)):
+        _share(db, table, name)
     db.execute("DROP POLICY IF EXISTS listed ON everthread.bank")
     db.execute(f"CREATE POLICY listed ON everthread.bank FOR SELECT USING ({_LISTED})")
 
@@ -245,13 +242,34 @@ def _secure_again(db: Connection) -> None:
            AND privilege_type IN ('SELECT', 'INSERT', 'UPDATE', 'DELETE') GROUP BY rolname HAVING count(*) = 4"""
     ).fetchall()
     for (role,) in roles:
-        _share(db, role)
+        _admit(db, role)
 
 
 APART = (
     "{}: a role that sees one bank at a time, and tables spread over machines, can't be had together: Citus doesn't "
     "tell its workers which bank is meant. Leave out one of --role and --distribute"
 )
+
+
+def follow(db: Connection, table: str) -> None:
+    """Let the roles that may read and write vectors do so with a table that is new, one bank at a time as well."""
+    rows = db.execute(
+        """SELECT DISTINCT rolname FROM pg_class, aclexplode(relacl) AS granted JOIN pg_roles ON pg_roles.oid = grantee
+           WHERE pg_class.oid = 'everthread.vector'::regclass AND grantee <> relowner"""
+    ).fetchall()
+    for (role,) in rows:
+        _share(db, table, sql.Identifier(role))
+
+
+def _share(db: Connection, table: str, role: sql.Identifier) -> None:
+    """Let a role read and write a table, one bank at a time."""
+    at = sql.Identifier("everthread", table)
+    db.execute(sql.SQL("ALTER TABLE {} ENABLE ROW LEVEL SECURITY").format(at))
+    db.execute(sql.SQL("DROP POLICY IF EXISTS one_bank ON {}").format(at))
+    db.execute(sql.SQL("CREATE POLICY one_bank ON {} USING ({})").format(at, sql.SQL(_ONE_BANK)))
+    db.execute(sql.SQL("GRANT SELECT, INSERT, UPDATE, DELETE ON {} TO {}").format(at, role))
+    if db.info.server_version >= 170_000:  # to free the pages of what is forgotten; before, autovacuum does it
+        db.execute(sql.SQL("GRANT MAINTAIN ON {} TO {}").format(at, role))
 
 
 def _bound(server: Server, db: Connection, role: str) -> None:

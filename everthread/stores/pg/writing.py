@@ -16,7 +16,7 @@ from everthread.stores.base import LINE, Entry
 from everthread.stores.filters import as_json
 from everthread.stores.lines import SESSION_GAP, gist, next_seq, session_name
 from everthread.stores.lines import line as line_of
-from everthread.stores.pg import records
+from everthread.stores.pg import records, removing
 from everthread.stores.pg.records import Model
 from everthread.stores.pg.server import Connection
 from everthread.stores.times import micros, moment, offset
@@ -84,6 +84,7 @@ class Batch:
         line = Line(
             *(self.last, session.name, new.role, new.speaker, new.text),
             *(moment(at, away), parent, json.loads(as_json(new.metadata)), new.key),
+            None if new.retracted_at is None else moment(micros(new.retracted_at)),
         )
         self.written.append((line, entry, gist(self.last, at, away, session.number, speaker, entry.words, entry.marks)))
         self.seqs.add(self.last)
@@ -145,6 +146,9 @@ class Batch:
             if known is not None:
                 known = records.put_vectors(self.db, self.bank, known, embedded)
             self._send_counts()
+        for line, _, _ in self.written:
+            if line.retracted_at is not None:
+                removing.retract(self.db, self.bank, line.seq, micros(line.retracted_at))
         return known
 
     def _insert(self, table: str, kinds: Sequence[str], rows: Sequence[tuple[Any, ...]], end: str = "") -> None:

@@ -1,0 +1,235 @@
+"""The times that a question names: dates, and times told from the moment of asking. Pure: the clock is an argument.
+
+All is told on the speakers' own clocks, without a zone: a line said at 23:30 was said on that day, wherever that was. A
+word is taken for a time only where it can hardly be anything else: "Sunday roast" and "yesterday's cake" are none. What
+is still to come ("What are we doing on Friday?") is no time at which anything was said.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+MONTHS = (
+    *("january", "february", "march", "april", "may", "june"),
+    *("july", "august", "september", "october", "november", "december"),
+)
+WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+DAY = timedelta(days=1)
+WEEK = 7 * DAY
+YEARS = 20  # in which a date without a year is looked for: longer than any chat has gone on
+RECKONED = range(1002, 9000)  # years from which times are reckoned: the calendar must have what was 999 years ago
+
+
+@dataclass(frozen=True, slots=True)
+class Date:
+    """A date as far as it was named."""
+
+    month: int
+    year: int | None = None
+    day: int | None = None
+
+    def spans(self, now: datetime) -> Iterator[Span]:
+        """When it was, the latest first; never, where no calendar has it."""
+        for year in (self.year,) if self.year is not None else range(now.year, now.year - YEARS, -1):
+            with suppress(ValueError, OverflowError):
+                first = datetime(year, self.month, self.day or 1)
+                yield Span(first, first + DAY if self.day else _month(first, 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """From a moment until before another, on the speaker's own clock."""
+
+    first: datetime
+    end: datetime
+
+    def spans(self, now: datetime) -> Iterator[Span]:
+        """Itself: it was once."""
+        yield self
+
+    @property
+    def short(self) -> bool:
+        """Whether it is a day or a few: at most a week, and the day that is not over yet."""
+        return self.end - self.first <= WEEK + DAY
+
+
+Time = Date | Span
+
+
+def dates(folded: str) -> tuple[tuple[Time, ...], str]:
+    """The days named in a question ("8 May", "May 8th, 2023", "2023-05-08", "5月8日"), or else the months, or else the
+    years; and the question without them."""
+    months = _MONTH_RULES if _NO_VERB.search(folded) else _SURE_MONTH_RULES
+    for rules in (_DAY_RULES, months, _YEAR_RULES):
+        found, rest = _taken(folded, rules)
+        if found:
+            return found, rest
+    return (), folded
+
+
+def reckoned(folded: str, now: datetime) -> tuple[tuple[Time, ...], str]:
+    """The times told from now ("yesterday", "last week", "three months ago") in a question asked now, and the question
+    without them. A statement ("I slept badly last night.") asks of no time, also where a question follows it."""
+    if now.year not in RECKONED:
+        return (), folded
+    today = datetime(now.year, now.month, now.day)
+    read = [_asked(sentence, today) for sentence in _SENTENCE.split(folded)]
+    return tuple(time for found, _ in read for time in found), " ".join(rest for _, rest in read)
+
+
+def _asked(sentence: str, today: datetime) -> tuple[tuple[Time, ...], str]:
+    text = " ".join(sentence.split())
+    if not _ASKS.search(text):
+        return (), text
+    return _taken(text, _PAST_RULES + _PRESENT_RULES if looks_back(text) else _PAST_RULES, today)
+
+
+def looks_back(text: str) -> bool:
+    """Whether a text asks of something bygone."""
+    return bool(_ASKS.search(text) and _BYGONE.search(text) and not _TO_COME.search(text))
+
+
+# ------------------------------------------------------------------- reckoning
+
+
+def _day(today: datetime, back: int, part: str | None = None) -> Span:
+    """A day that was so many ago, or a part of it. The night goes on until the next morning."""
+    first, end = _HOURS[part] if part else (0, 24)
+    day = today - back * DAY
+    return Span(day + timedelta(hours=first), day + timedelta(hours=end))
+
+
+def _since(today: datetime, weekday: str) -> int:
+    """How many days ago that weekday was; a week, if it is today."""
+    return (today.weekday() - WEEKDAYS.index(weekday) - 1) % 7 + 1
+
+
+def _calendar(today: datetime, unit: str, step: int) -> Span:
+    """The week (from Monday), weekend, month or year of today, or the one so many steps on."""
+    if unit == "month":
+        return Span(_month(today, step), _month(today, step + 1))
+    if unit == "year":
+        return Span(datetime(today.year + step, 1, 1), datetime(today.year + step + 1, 1, 1))
+    monday = today - today.weekday() * DAY + step * WEEK
+    return Span(monday + 5 * DAY if unit == "weekend" else monday, monday + WEEK)
+
+
+def _ago(today: datetime, count: str, unit: str) -> Span:
+    """About that long ago: up to half a unit sooner or later."""
+    day, apart = today - _long(count, unit), _LONG[unit] // 2 * DAY
+    return Span(day - apart, day + apart + DAY)
+
+
+def _long(count: str, unit: str) -> timedelta:
+    """So many units, in whole days."""
+    number = _NUMBERS[count] if count in _NUMBERS else int(count)
+    return round(number * _LONG[unit]) * DAY
+
+
+def _month(at: datetime, step: int) -> datetime:
+    """The first day of the month so many on."""
+    year, month = divmod(at.year * 12 + at.month - 1 + step, 12)
+    return datetime(year, month + 1, 1)
+
+
+def _number(month: str) -> int:
+    return MONTHS.index(month) + 1
+
+
+def _int(digits: str | None) -> int | None:
+    return int(digits) if digits else None
+
+
+# ----------------------------------------------------------------------- rules
+
+_Rule = tuple[re.Pattern[str], Callable[[re.Match[str], datetime], Time]]  # what to look for, and how it is read
+
+
+def _taken(text: str, rules: Iterable[_Rule], today: datetime = datetime.min) -> tuple[tuple[Time, ...], str]:
+    """What the rules find, each in what those before it have left; and what is left in the end."""
+    found: list[Time] = []
+    for pattern, read in rules:
+        found += [read(match, today) for match in pattern.finditer(text)]
+        text = pattern.sub(" ", text)
+    return tuple(found), text
+
+
+def _rule(pattern: str, read: Callable[[re.Match[str], datetime], Time]) -> _Rule:
+    return re.compile(pattern), read
+
+
+def _relative(pattern: str, read: Callable[[re.Match[str], datetime], Time]) -> _Rule:
+    """A rule for a time told from now, which stands clear of words that make another time of it."""
+    return _rule(rf"{_CLEAR}\b{pattern}\b(?!['-]| of\b)", read)
+
+
+# ("than a week ago", "the last week of school", "yesterday's cake")
+_CLEAR = "".join(rf"(?<!\b{word} )" for word in "the before after since until till than half over by".split())
+_MONTH, _WEEKDAY = "|".join(MONTHS), "|".join(WEEKDAYS)
+_YEAR = r"(?:,?\s+(\d{4})\b)?"
+_NTH = r"(\d{1,2})(?:st|nd|rd|th)?"
+_HOURS = {"morning": (5, 12), "afternoon": (12, 18), "evening": (17, 24), "night": (18, 29)}
+_PART = rf"(?: ({'|'.join(_HOURS)}))?"
+_LONG = {"day": 1, "week": 7, "month": 30.44, "year": 365.25}  # days
+_UNIT = rf"({'|'.join(_LONG)})"
+_WORDS = "one two three four five six seven eight nine ten eleven twelve".split()
+_NUMBERS = {word: number for number, word in enumerate(_WORDS, 1)}
+_NUMBERS |= {"a": 1, "an": 1, "couple": 2, "couple of": 2, "a couple of": 2, "few": 3, "a few": 3}
+_NUMBER = rf"(\d{{1,3}}|{'|'.join(sorted(_NUMBERS, key=len, reverse=True))})"
+
+_DAY_RULES = (
+    _rule(rf"\b{_NTH}\s+(?:of\s+)?({_MONTH})\b{_YEAR}", lambda m, _: Date(_number(m[2]), _int(m[3]), int(m[1]))),
+    _rule(rf"\b({_MONTH})\s+{_NTH}\b(?!\d){_YEAR}", lambda m, _: Date(_number(m[1]), _int(m[3]), int(m[2]))),
+    _rule(r"\b(\d{4})-(\d{2})-(\d{2})\b", lambda m, _: Date(int(m[2]), int(m[1]), int(m[3]))),
+    _rule(r"(?:(\d{4})年)?(\d{1,2})月(?:(\d{1,2})[日号])?", lambda m, _: Date(int(m[2]), _int(m[1]), _int(m[3]))),
+)
+_OF_YEAR = r"\b(?:,?\s+(?:of\s+)?(\d{4})\b)?"
+_MONTH_RULES = (_rule(rf"\b({_MONTH}){_OF_YEAR}", lambda m, _: Date(_number(m[1]), _int(m[2]))),)
+# "May" and "march" are verbs more often than months; they are months behind such a word, or before a year.
+_SURE_MONTH_RULES = (_rule(rf"\b(?!may|march)({_MONTH}){_OF_YEAR}", lambda m, _: Date(_number(m[1]), _int(m[2]))),)
+_NO_VERB = re.compile(
+    r"\b(?:in|of|during|since|by|until|before|after|mid|early|late|around|last|this|next)[ -](?:may|march)\b"
+    r"|\b(?:may|march),?\s+(?:of\s+)?\d{4}\b"
+)
+_YEAR_RULES = (
+    _rule(
+        r"\b(?:in|during|throughout)\s+((?:19|20)\d\d)\b(?!\s*[-/:.,]?\s*\d)",
+        lambda m, _: Span(datetime(int(m[1]), 1, 1), datetime(int(m[1]) + 1, 1, 1)),
+    ),
+)
+_PAST_RULES = (
+    _rule(r"\b(?:the )?day before yesterday\b(?!['-])", lambda m, today: _day(today, 2)),
+    _relative(f"yesterday{_PART}", lambda m, today: _day(today, 1, m[1])),
+    _relative("last (night|evening)", lambda m, today: _day(today, 1, m[1])),
+    _relative(f"last ({_WEEKDAY}){_PART}", lambda m, today: _day(today, _since(today, m[1]), m[2])),
+    _relative("last (week|weekend|month|year)", lambda m, today: _calendar(today, m[1], -1)),
+    _relative(f"{_NUMBER} {_UNIT}s? ago", lambda m, today: _ago(today, m[1], m[2])),
+    _rule(
+        rf"\b(?:in|over|during|within|for|from) the (?:last|past) (?:{_NUMBER} )?{_UNIT}s?\b(?!['-]| of\b)",
+        lambda m, today: Span(today - _long(m[1] or "a", m[2]), today + DAY),
+    ),
+)
+# Times that are not over, or not only past: read where something bygone is asked of.
+_PRESENT_RULES = (
+    _relative("today", lambda m, today: _day(today, 0)),
+    _relative("tonight", lambda m, today: _day(today, 0, "night")),
+    _relative("this (morning|afternoon|evening)", lambda m, today: _day(today, 0, m[1])),
+    _relative(f"on ({_WEEKDAY}){_PART}", lambda m, today: _day(today, _since(today, m[1]), m[2])),
+    _relative(f"this ({_WEEKDAY}){_PART}", lambda m, today: _day(today, today.weekday() - WEEKDAYS.index(m[1]), m[2])),
+    _relative("this (week|weekend|month|year)", lambda m, today: _calendar(today, m[1], 0)),
+)
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n\s*\n")
+_ASKS = re.compile(
+    r"\?|^\W*(?:(?:and|so|but|hey|hi|ok|okay|well|please),? )*"
+    r"(?:what|which|who|whom|whose|where|how|why|did|do|does|was|were|has|have|when (?:did|was|were)|(?:can|could) you"
+    r"|tell me|remind me|recap|summari[sz]e)\b"
+)
+_BYGONE = re.compile(
+    r"\b(?:did|was|were|had|said|told|talked|spoke|spoken|discussed|mentioned|chatted|happened|wrote|asked|done|remember"
+    r"|recap|summar\w+)\b"
+)
+_TO_COME = re.compile(r"\b(?:will|would|shall|should|going to|plan\w*|tomorrow|next)\b|'(?:ll|d)\b")
