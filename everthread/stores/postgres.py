@@ -26,7 +26,7 @@ from everthread.stores import vectors
 from everthread.stores.arrays import member
 from everthread.stores.base import LINE, POSTING, Corpus, Entry, Postings, Rows, Scope
 from everthread.stores.erase import ranges
-from everthread.stores.ids import checked
+from everthread.stores.ids import UNKEEPABLE, checked
 from everthread.stores.pg import nearest, records, removing, schema
 from everthread.stores.pg.filters import array, clause, only
 from everthread.stores.pg.once import Once
@@ -279,6 +279,7 @@ class PostgresStore:
         return self._read(bank, lambda db: records.lines(db, bank, condition, wanted))
 
     def known(self, bank: str, keys: Sequence[str]) -> dict[str, Line]:
+        keys = [key for key in keys if not UNKEEPABLE.search(key)]
         if not keys:
             return {}
         found = self._read(bank, lambda db: records.lines(db, bank, "line.key = ANY(%s)", (list(keys),)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from everthread.stores.text import ANALYSER, words
 from everthread.stores.times import moment
 from everthread.types import Line, Stats, Vectors
 
+SENT = 2**26  # bytes in the rows of one statement, or a little more: Postgres takes 1 GB, and the server works on few
 BLOCK = 192  # records of a term in a row; a row of more than 2 KB would be moved out of its page
 
 COLUMNS = """line.seq, session.session_id, speaker.role, speaker.name, line.text, line.said_at, line.said_offset,
@@ -54,10 +55,30 @@ def make(db: Connection, bank: str, at: int) -> None:
 def insert(
     db: Connection, bank: str, table: str, kinds: Sequence[str], rows: Sequence[tuple[Any, ...]], end: str = ""
 ) -> None:
-    """Insert rows of a bank, as one array a column: one statement, however many rows."""
+    """Insert rows of a bank, as one array a column: one statement, unless the rows are very large."""
     arrays = ", ".join(f"%s::{kind}[]" for kind in kinds)
-    columns = [list(column) for column in zip(*rows, strict=True)]
-    db.execute(f"INSERT INTO everthread.{table} SELECT %s, * FROM unnest({arrays}) {end}", (bank, *columns))
+    for some in runs(rows):
+        columns = map(list, zip(*some, strict=True))
+        db.execute(f"INSERT INTO everthread.{table} SELECT %s, * FROM unnest({arrays}) {end}", (bank, *columns))
+
+
+def runs(rows: Sequence[tuple[Any, ...]]) -> Iterator[Sequence[tuple[Any, ...]]]:
+    """The rows, as many at a time as one statement may bring."""
+    start = size = 0
+    for end, row in enumerate(rows):
+        more = sum(map(_size, row))
+        if end > start and size + more > SENT:
+            yield rows[start:end]
+            start, size = end, 0
+        size += more
+    yield rows[start:]
+
+
+def _size(value: object) -> int:
+    """Bytes that a value takes at most on its way, as it is written in an array."""
+    if isinstance(value, str | bytes):
+        return 4 * len(value)
+    return 16 * value.dimensions() if isinstance(value, HalfVector) else 16
 
 
 def lines(db: Connection, bank: str, condition: str, values: Sequence[object] = (), end: str = "") -> list[Line]:
@@ -95,12 +116,12 @@ def put_words(db: Connection, bank: str, terms: Terms, last: Blocks) -> None:
         for at in range(0, len(new), BLOCK):
             block = new[at : at + BLOCK]
             full.append((term, int(block[0]["seq"]), before + at, len(block), block.tobytes()))
-    if more:
+    for some in runs(more) if more else ():
         db.execute(
             """UPDATE everthread.posting SET count = posting.count + more.count, data = posting.data || more.data
                FROM unnest(%s::text[], %s::bigint[], %s::int[], %s::bytea[]) AS more (term, first, count, data)
                WHERE bank_id = %s AND posting.term = more.term AND posting.first = more.first""",
-            (*map(list, zip(*more, strict=True)), bank),
+            (*map(list, zip(*some, strict=True)), bank),
         )
     if full:
         kinds = ("text", "bigint", "int", "int", "bytea")

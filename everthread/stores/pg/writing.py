@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -140,7 +140,7 @@ class Batch:
         known = records.model(self.db, self.bank, model, embedded, self.models) if embedded else None
         with self.db.pipeline():
             self._send_sessions()
-            self._insert("speaker (bank_id, number, name, role)", ("int", "text", "text"), self.new_speakers)
+            self._insert("speaker", _SPEAKERS, self.new_speakers)
             self._send_lines()
             records.put_words(self.db, self.bank, terms, last)
             if known is not None:
@@ -151,15 +151,17 @@ class Batch:
                 removing.retract(self.db, self.bank, line.seq, micros(line.retracted_at))
         return known
 
-    def _insert(self, table: str, kinds: Sequence[str], rows: Sequence[tuple[Any, ...]], end: str = "") -> None:
+    def _insert(self, table: str, columns: Mapping[str, str], rows: Sequence[tuple[Any, ...]], end: str = "") -> None:
+        """Insert rows of these columns (name -> type)."""
         if rows:
-            records.insert(self.db, self.bank, table, kinds, rows, end)
+            into = f"{table} (bank_id, {', '.join(columns)})"
+            records.insert(self.db, self.bank, into, list(columns.values()), rows, end)
 
     def _send_sessions(self) -> None:
         rows = [session.row() for session in self.sessions.values() if session.lines]
         self._insert(
-            "session (bank_id, session_id, number, started_at, last_at, first_seq, last_seq, lines, terms)",
-            ("text", "int", *("bigint",) * 6),
+            "session",
+            _SESSIONS,
             rows,
             """ON CONFLICT (bank_id, session_id) DO UPDATE SET started_at = excluded.started_at,
                last_at = excluded.last_at, last_seq = excluded.last_seq, lines = session.lines + excluded.lines,
@@ -176,26 +178,7 @@ class Batch:
             )
             for (line, _, _), row in zip(self.written, packed, strict=True)
         ]
-        self._insert(
-            "line (bank_id, seq, session, parent_seq, speaker, said_at, said_offset, length, head_length, gist, key, "
-            "metadata, text, batch)",
-            (
-                "bigint",
-                "int",
-                "bigint",
-                "int",
-                "bigint",
-                "int",
-                "int",
-                "int",
-                "bytea",
-                "text",
-                "text",
-                "text",
-                "bigint",
-            ),
-            rows,
-        )
+        self._insert("line", _LINES, rows)
 
     def _send_counts(self) -> None:
         words = [entry.words for _, entry, _ in self.written]
@@ -210,6 +193,34 @@ class Batch:
 
 
 _SESSION = "session_id, number, started_at, last_at, first_seq, last_seq"
+
+# Columns and their types, in the order of the rows.
+_SPEAKERS = {"number": "int", "name": "text", "role": "text"}
+_SESSIONS = {
+    "session_id": "text",
+    "number": "int",
+    "started_at": "bigint",
+    "last_at": "bigint",
+    "first_seq": "bigint",
+    "last_seq": "bigint",
+    "lines": "bigint",
+    "terms": "bigint",
+}
+_LINES = {
+    "seq": "bigint",
+    "session": "int",
+    "parent_seq": "bigint",
+    "speaker": "int",
+    "said_at": "bigint",
+    "said_offset": "int",
+    "length": "int",
+    "head_length": "int",
+    "gist": "bytea",
+    "key": "text",
+    "metadata": "text",
+    "text": "text",
+    "batch": "bigint",
+}
 
 
 def written(db: Connection, bank: str, line: Line, number: int) -> bool:
