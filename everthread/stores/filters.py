@@ -47,7 +47,7 @@ def checked(where: Where | None, as_of: datetime | None = None) -> Where:
 
 
 def holdable(text: str, name: str) -> str:
-    """The text, if a bank can hold it. BadQuery else: such characters are replaced in what is kept, so none would match."""
+    """The text, if a bank can hold it. BadQuery else: in what is kept such characters are replaced."""
     if UNKEEPABLE.search(text):
         raise BadQuery(
             f"{name} {shortly(text)} holds NUL or half a surrogate pair, as no bank can; use whole characters"
