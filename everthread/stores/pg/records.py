@@ -66,15 +66,16 @@ def runs(rows: Sequence[tuple[Any, ...]]) -> Iterator[Sequence[tuple[Any, ...]]]
     """The rows, as many at a time as one statement may bring."""
     start = size = 0
     for end, row in enumerate(rows):
-        more = sum(map(_size, row))
+        more = sum(map(size_of, row))
         if end > start and size + more > SENT:
             yield rows[start:end]
             start, size = end, 0
         size += more
-    yield rows[start:]
+    if rows:
+        yield rows[start:]
 
 
-def _size(value: object) -> int:
+def size_of(value: object) -> int:
     """Bytes that a value takes at most on its way, as it is written in an array."""
     if isinstance(value, str | bytes):
         return 4 * len(value)
@@ -116,7 +117,7 @@ def put_words(db: Connection, bank: str, terms: Terms, last: Blocks) -> None:
         for at in range(0, len(new), BLOCK):
             block = new[at : at + BLOCK]
             full.append((term, int(block[0]["seq"]), before + at, len(block), block.tobytes()))
-    for some in runs(more) if more else ():
+    for some in runs(more):
         db.execute(
             """UPDATE everthread.posting SET count = posting.count + more.count, data = posting.data || more.data
                FROM unnest(%s::text[], %s::bigint[], %s::int[], %s::bytea[]) AS more (term, first, count, data)

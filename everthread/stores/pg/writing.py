@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -21,6 +22,8 @@ from everthread.stores.pg.records import Model
 from everthread.stores.pg.server import Connection
 from everthread.stores.times import micros, moment, offset
 from everthread.types import Line
+
+LARGE = 2**25  # bytes of lines and vectors; a batch of common lines has a tenth of it
 
 
 class Batch:
@@ -130,15 +133,15 @@ class Batch:
     # ------------------------------------------------------------------- sending
 
     def send(self, model: str) -> Model | None:
-        """Write all that was added, in one round trip after the words' last blocks are known. The model, if it has
-        vectors of these lines."""
+        """Write all that was added, in one round trip after the words' last blocks are known, unless it is very much.
+        The model, if it has vectors of these lines."""
         if not self.written:
             return None
         terms = postings.by_term((line.seq, entry.words) for line, entry, _ in self.written)
         last = records.last_blocks(self.db, self.bank, list(terms))
         embedded = {line.seq: entry.vectors for line, entry, _ in self.written if entry.vectors is not None}
         known = records.model(self.db, self.bank, model, embedded, self.models) if embedded else None
-        with self.db.pipeline():
+        with nullcontext() if self._is_large() else self.db.pipeline():
             self._send_sessions()
             self._insert("speaker", _SPEAKERS, self.new_speakers)
             self._send_lines()
@@ -150,6 +153,12 @@ class Batch:
             if line.retracted_at is not None:
                 removing.retract(self.db, self.bank, line.seq, micros(line.retracted_at))
         return known
+
+    def _is_large(self) -> bool:
+        """Whether there is too much for a pipeline: in one, the driver keeps in hand what the server has not read yet,
+        and takes longer and longer for it, or waits for an answer to what it has not sent."""
+        texts = sum(records.size_of(line.text) for line, _, _ in self.written)
+        return texts + sum(16 * entry.vectors.size for _, entry, _ in self.written if entry.vectors is not None) > LARGE
 
     def _insert(self, table: str, columns: Mapping[str, str], rows: Sequence[tuple[Any, ...]], end: str = "") -> None:
         """Insert rows of these columns (name -> type)."""
