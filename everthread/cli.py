@@ -465,13 +465,14 @@ def move(ctx: click.Context, /, source: str, target: str, bank: tuple[str, ...],
     May be stopped and started again. The source stays as it is.
     """
     moved: list[tuple[str, int, str]] = []
+    embedder = opening.embedder(ctx.obj["embedder"])  # one for all, for a model takes a while to be read
     with closing(opening.store(source, make=False)) as here:
         names = bank or here.banks()
         if missing := [name for name in names if not here.has(name)]:
             raise NotFound(f"there is no bank {missing[0]!r} in {url.shown(source)}; nothing was moved")
         with closing(opening.store(target)) as there:
             for name in names:
-                old, new = (Memory.open(name, store=store, embedder=ctx.obj["embedder"]) for store in (here, there))
+                old, new = (Memory.open(name, store=store, embedder=embedder) for store in (here, there))
                 counts = old.stats()
                 with click.progressbar(
                     length=counts.lines + counts.retracted, label=f"move {name}", file=sys.stderr

@@ -22,16 +22,18 @@ from typing import Self
 import numpy as np
 
 from everthread import open as opening
-from everthread.errors import BadLine, BadQuery, ModelError
+from everthread.errors import BadLine, BadQuery, ModelError, NotFound
 from everthread.models.embed import Embedder
 from everthread.models.scale import Scale, measured
-from everthread.observe.clean import clean
+from everthread.observe.clean import LONGEST_NAME, clean
 from everthread.observe.units import marks, pieces
 from everthread.prompt.tokens import Counter, estimate
 from everthread.recall import buffer, expand, fuse, gate, overview, rewrite, search
 from everthread.recall.budget import fit
 from everthread.recipes.base import Recipe
-from everthread.stores.base import Entry, Store
+from everthread.stores.base import Entry, Scope, Store
+from everthread.stores.filters import holdable
+from everthread.stores.ids import LARGEST_SEQ
 from everthread.stores.text import unspaced, words
 from everthread.types import (
     Context,
@@ -314,6 +316,8 @@ class Memory:
         _positive(budget, "budget")
         if floor is not None and not (isinstance(floor, int | float) and 0 <= floor <= 1):
             raise BadQuery(f"floor must be a relevance from 0 to 1, got {floor!r}")
+        if session is not None:
+            _name(session, "session")
         found = self._recall(query, self.recipe.hits, where, as_of)
         least = self.recipe.floor if floor is None else floor
         hits = [hit for hit in found.hits if hit.relevance >= least] if found.passes or not gated else []
@@ -345,7 +349,10 @@ class Memory:
         """The lines by seq, from the one behind `after`; retracted ones only when asked for. Raises BadQuery."""
         if limit is not None and (type(limit) is not int or limit < 0):
             raise BadQuery(f"limit must be a whole number from 0, got {limit!r}")
-        return self.store.lines(self.bank, where, after=after, limit=limit, retracted=retracted)
+        if type(after) is not int:
+            raise BadQuery(f"after must be a whole number, got {after!r}")
+        behind = min(max(after, 0), LARGEST_SEQ)
+        return self.store.lines(self.bank, where, after=behind, limit=limit, retracted=retracted)
 
     def sessions(self) -> list[Session]:
         """The conversations, in the order they began."""
@@ -357,8 +364,8 @@ class Memory:
 
     def retract(self, seq: int) -> Line:
         """Take a line out of recall for good, because it was edited, regenerated or is not true. Its text stays in the
-        record; `forget` removes it. Raises NotFound."""
-        return self.store.retract(self.bank, seq, now())
+        record; `forget` removes it. Raises BadQuery and NotFound."""
+        return self.store.retract(self.bank, _seq(seq, self.bank), now())
 
     def forget(
         self,
@@ -374,17 +381,17 @@ class Memory:
         rewrites the bank's file, so one of a session is quicker than many of its lines.
         Raises BadQuery and NotFound; and StoreUnavailable where the lines are gone but bytes of them may be left.
         """
-        if seq is not None and type(seq) is not int:
-            raise BadQuery(f"seq must be a whole number, got {seq!r}")
-        named = [
-            (scope, name)
-            for scope, name in (("line", seq), ("session", session), ("speaker", speaker))
-            if name is not None
-        ]
-        if len(named) + everything != 1:
+        if sum(each is not None for each in (seq, session, speaker)) + everything != 1:
             raise BadQuery("forget takes exactly one of seq, session, speaker, everything=True")
-        scope, name = ("bank", None) if everything else named[0]
-        return self.store.forget(self.bank, scope, name, now())  # type: ignore[arg-type]
+        scope: Scope = "bank"
+        name: str | int | None = None
+        if seq is not None:
+            scope, name = "line", _seq(seq, self.bank)
+        elif session is not None:
+            scope, name = "session", _name(session, "session")
+        elif speaker is not None:
+            scope, name = "speaker", _name(speaker, "speaker")
+        return self.store.forget(self.bank, scope, name, now())
 
     def reindex(self, progress: Progress | None = None) -> int:
         """Give every line a vector of the present model, and drop those of others; how many lines were embedded.
@@ -423,3 +430,21 @@ class Memory:
 def _positive(number: int, name: str) -> None:
     if type(number) is not int or number < 1:
         raise BadQuery(f"{name} must be a whole number from 1, got {number!r}")
+
+
+def _name(name: str, what: str) -> str:
+    """The name of a session or a speaker, as far as any line could have it."""
+    if not isinstance(name, str):
+        raise BadQuery(f"{what} must be a str, got {name!r}")
+    if len(name) > LONGEST_NAME:
+        raise BadQuery(f"{what} {name[:40]!r}… has {len(name)} characters; at most {LONGEST_NAME} are allowed")
+    return holdable(name, what)
+
+
+def _seq(seq: int, bank: str) -> int:
+    """The number of a line, as far as any line could have it."""
+    if type(seq) is not int:
+        raise BadQuery(f"seq must be a whole number, got {seq!r}")
+    if not 1 <= seq <= LARGEST_SEQ:
+        raise NotFound(f"bank {bank!r} has no line {seq}; lines are counted from 1")
+    return seq

@@ -10,11 +10,13 @@ import random
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from everthread import open as opening
 from everthread.bench import synthetic
@@ -80,42 +82,51 @@ class Load:
 
 
 def compare(
-    url: str, sizes: Sequence[int], *, embedder: str | None = None, progress: Progress | None = None
+    url: str, sizes: Sequence[int], *, embedder: Embedder | str | None = None, progress: Progress | None = None
 ) -> list[Side]:
-    """Measure a folder and the database at each size. The database's banks of this are forgotten in the end."""
+    """Measure a folder and the database at each size. The banks of this are forgotten in the end, also where it is
+    interrupted."""
     real, tell = opening.embedder(embedder), progress or (lambda _: None)
     found = []
-    with tempfile.TemporaryDirectory(prefix="everthread-load-") as folder:
-        stores = {"sqlite": opening.store(Path(folder)), "postgres": opening.store(url)}
+    with (
+        tempfile.TemporaryDirectory(prefix="everthread-load-") as folder,
+        closing(opening.store(Path(folder))) as sqlite,
+        closing(opening.store(url)) as postgres,
+    ):
         for size in sizes:
-            for name, store in stores.items():
+            for name, store in (("sqlite", sqlite), ("postgres", postgres)):
                 tell(f"{size:,} lines: {name}")
                 found.append(_side(name, store, size, real))
-        for store in stores.values():
-            store.close()
     return found
 
 
 def _side(name: str, store: Store, size: int, real: Embedder) -> Side:
-    bulk = BulkEmbedder(real)
-    bank = Memory.open(f"bench {size}", store=store, embedder=bulk)
-    lines = synthetic.lines(size)
-    begun = time.perf_counter()
-    while chunk := list(islice(lines, 10_000)):
-        bank.observe_many(chunk)
-    rate = size / (time.perf_counter() - begun)
-    asked = synthetic.queries(QUERIES, behind=size + OBSERVED)
-    for query in asked[:5]:
-        bank.recall(query)
-    recall = timed(bank.recall, asked)
-    observe = timed(lambda line: bank.observe_many([line]), list(synthetic.lines(OBSERVED, behind=size)))
-    bank.forget(everything=True)
-    sample = Memory.open("bench import", store=store, embedder=real)
-    begun = time.perf_counter()
-    sample.observe_many(synthetic.lines(SAMPLE))
-    imported = SAMPLE / (time.perf_counter() - begun)
-    sample.forget(everything=True)
+    with _brief(store, BulkEmbedder(real)) as bank:
+        lines = synthetic.lines(size)
+        begun = time.perf_counter()
+        while chunk := list(islice(lines, 10_000)):
+            bank.observe_many(chunk)
+        rate = size / (time.perf_counter() - begun)
+        asked = synthetic.queries(QUERIES, behind=size + OBSERVED)
+        for query in asked[:5]:
+            bank.recall(query)
+        recall = timed(bank.recall, asked)
+        observe = timed(lambda line: bank.observe_many([line]), list(synthetic.lines(OBSERVED, behind=size)))
+    with _brief(store, real) as sample:
+        begun = time.perf_counter()
+        sample.observe_many(synthetic.lines(SAMPLE))
+        imported = SAMPLE / (time.perf_counter() - begun)
     return Side(size, name, observe, recall, rate, imported)
+
+
+@contextmanager
+def _brief(store: Store, embedder: Embedder) -> Iterator[Memory]:
+    """A bank that nobody else has, forgotten in the end, also where the measuring is interrupted."""
+    bank = Memory.open(f"everthread-bench/{uuid4().hex}", store=store, embedder=embedder)
+    try:
+        yield bank
+    finally:
+        bank.forget(everything=True)
 
 
 def table(sides: Sequence[Side]) -> str:

@@ -15,22 +15,21 @@ from reprlib import repr as shortly
 from typing import get_args
 
 from everthread.errors import BadLine
+from everthread.stores.ids import LARGEST_SEQ, UNKEEPABLE
 from everthread.stores.times import micros
 from everthread.types import JSONValue, Metadata, NewLine, Role
 
 LONGEST_TEXT = 4_000_000  # characters: a novel; a longer "message" is a file that should be imported in parts
 LONGEST_NAME = 200  # characters of a speaker or a session id
-LARGEST_SEQ = 2**63 - 1  # what a database can count to
 CLEANED = "everthread.replaced_characters"
 
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
-_UNKEEPABLE = re.compile("[\x00\ud800-\udfff]")
 _ESCAPE = re.compile(r"\\\\|\\u0000")  # in JSON: a backslash, or NUL
 
 
 def clean(new: NewLine, present: datetime) -> NewLine:
     """The line as it will be kept, with its time. Raises BadLine, naming the value and the remedy."""
-    text, in_text = _keepable(_text(new.text))
+    text, in_text = keepable(_text(new.text))
     speaker, in_speaker = _name(new.speaker, "speaker")
     session, in_session = (None, 0) if new.session is None else _name(new.session, "session")
     key, in_key = (None, 0) if new.key is None else _name(new.key, "key")
@@ -72,10 +71,10 @@ def _text(text: str) -> str:
     return text
 
 
-def _keepable(text: str) -> tuple[str, int]:
+def keepable(text: str) -> tuple[str, int]:
     """The text with whole surrogate pairs joined and what can't be kept replaced; how much was replaced."""
     joined = _PAIR.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
-    return _UNKEEPABLE.subn("\ufffd", joined)
+    return UNKEEPABLE.subn("\ufffd", joined)
 
 
 def _name(name: str, what: str) -> tuple[str, int]:
@@ -83,14 +82,14 @@ def _name(name: str, what: str) -> tuple[str, int]:
         raise BadLine(f"{what} must be text that is not blank, got {name!r}")
     if len(name) > LONGEST_NAME:
         raise BadLine(f"{what} {name[:40]!r}… has {len(name)} characters; at most {LONGEST_NAME} are allowed")
-    return _keepable(name)
+    return keepable(name)
 
 
 def _metadata(metadata: Metadata) -> tuple[dict[str, JSONValue], int]:
     try:
         written = json.dumps(metadata, ensure_ascii=False, allow_nan=False)
         written = _ESCAPE.sub(lambda escape: "\0" if escape[0] == r"\u0000" else escape[0], written)
-        written, replaced = _keepable(written)
+        written, replaced = keepable(written)
         kept = json.loads(written)
     except (TypeError, ValueError, RecursionError) as error:
         raise BadLine(f"metadata must be what JSON can hold, got {_shown(metadata)}: {error}") from error

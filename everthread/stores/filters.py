@@ -14,6 +14,7 @@ from typing import get_args
 
 from everthread.errors import BadQuery
 from everthread.stores.columns import Choice
+from everthread.stores.ids import UNKEEPABLE
 from everthread.stores.times import micros
 from everthread.types import JSONValue, Role, Where
 
@@ -36,9 +37,22 @@ def checked(where: Where | None, as_of: datetime | None = None) -> Where:
             micros(at, name, BadQuery)
     if not isinstance(where.metadata, Mapping):
         raise BadQuery(f"where.metadata must be a mapping, got {where.metadata!r}")
-    for value in where.metadata.values():
-        _value(value)
+    for key, value in where.metadata.items():
+        if not isinstance(key, str):
+            raise BadQuery(f"a key of where.metadata must be a str, got {key!r}")
+        holdable(key, "a key of where.metadata")
+        written = _value(value).replace(r"\\", "")  # of the escapes of JSON, so that NUL's is known
+        holdable(written.replace(r"\u0000", "\0"), "where.metadata")
     return where
+
+
+def holdable(text: str, name: str) -> str:
+    """The text, if a bank can hold it. BadQuery else: in what is kept such characters are replaced."""
+    if UNKEEPABLE.search(text):
+        raise BadQuery(
+            f"{name} {shortly(text)} holds NUL or half a surrogate pair, as no bank can; use whole characters"
+        )
+    return text
 
 
 def clause(where: Where | None, as_of: datetime | None = None) -> Clause:
@@ -102,7 +116,7 @@ def any_of(wanted: object, name: str) -> list[str]:
     names = [wanted] if isinstance(wanted, str) else list(wanted) if isinstance(wanted, tuple | list) else [wanted]
     if not all(isinstance(each, str) for each in names):
         raise BadQuery(f"where.{name.rpartition('.')[2]} must be a str or a tuple of them, got {wanted!r}")
-    return [str(each) for each in names]
+    return [holdable(str(each), f"where.{name.rpartition('.')[2]}") for each in names]
 
 
 def _value(value: JSONValue) -> str:

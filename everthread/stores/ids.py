@@ -1,4 +1,4 @@
-"""What a bank may be called, in every store."""
+"""What a bank may be called, and what no bank can hold, in every store."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import re
 from everthread.errors import BadBankId
 
 LONGEST_ID = 200  # characters; enough for user/character/thread ids
+LARGEST_SEQ = 2**63 - 1  # what a database can count to
+UNKEEPABLE = re.compile("[\x00\ud800-\udfff]")  # NUL, and half a surrogate pair
 
 
 def checked(bank: str) -> str:

@@ -26,18 +26,21 @@ from everthread.stores import vectors
 from everthread.stores.arrays import member
 from everthread.stores.base import LINE, POSTING, Corpus, Entry, Postings, Rows, Scope
 from everthread.stores.erase import ranges
-from everthread.stores.ids import checked
+from everthread.stores.ids import UNKEEPABLE, checked
 from everthread.stores.pg import nearest, records, removing, schema
 from everthread.stores.pg.filters import array, clause, only
+from everthread.stores.pg.once import Once
 from everthread.stores.pg.records import Model
 from everthread.stores.pg.server import CONNECTIONS, PATIENCE, Connection, Server
 from everthread.stores.pg.writing import Batch, written
+from everthread.stores.text import ANALYSER
 from everthread.stores.times import micros, moment
 from everthread.types import Line, Receipt, Seqs, Session, Stats, Vector, Vectors, Where, now
 
 log = logging.getLogger("everthread")
 Result = TypeVar("Result")
 
+BANKS = 100_000  # that a process remembers to have met; beyond that it begins anew
 NONE: npt.NDArray[np.void] = np.empty(0, POSTING)
 
 
@@ -46,20 +49,26 @@ class PostgresStore:
 
     def __init__(self, url: str, connections: int = CONNECTIONS, patience: float = PATIENCE) -> None:
         """At most so many connections; so many seconds of patience with a server that is starting again."""
-        self.server = Server(url, connections, patience)
-        self._ready = False
+        self.server = Server(url, connections, patience, schema.CHECK)
+        self._patience = patience
+        self._ready = Once(lambda: schema.ready(self.server))
+        self._met: set[str] = set()  # banks whose words this process has seen to be of its analyser
         self._indexed: set[tuple[str, int]] = set()  # banks and models that this process has had an index made for
 
     def _read(self, bank: str, call: Callable[[Connection], Result]) -> Result:
         """What the call reads of a bank; made again if the connection breaks."""
+
         checked(bank)
-        self._prepare()
 
         def once() -> Result:
-            with self.server.reading(bank) as db:
-                return call(db)
+            while True:
+                with self.server.reading(bank) as db:
+                    if self._meets(db, bank):
+                        return call(db)
+                with self.server.writing(bank) as db:
+                    records.settle(db, bank)
 
-        return self.server.again(once)
+        return self._again(once)
 
     def _write(
         self,
@@ -73,7 +82,6 @@ class PostgresStore:
         when it is made twice.
         """
         checked(bank)
-        self._prepare()
         results: list[Result] = []
 
         def once() -> Result:
@@ -82,25 +90,44 @@ class PostgresStore:
                     results.append(call(db))
                 return results[-1]
 
+        return self._again(once)
+
+    def _again(self, call: Callable[[], Result]) -> Result:
+        """What the call gives, once the tables are there."""
+
+        def once() -> Result:
+            with self.server.explained():
+                self._ready.get(self._patience)
+            return call()
+
         return self.server.again(once)
 
-    def _prepare(self) -> None:
-        if not self._ready:
-            schema.ready(self.server)
-            self._ready = True
+    def _meets(self, db: Connection, bank: str) -> bool:
+        """Whether the bank's words are those of this analyser: asked once a bank, for whoever writes asks anyway."""
+        if bank in self._met:
+            return True
+        analyser = records.analyser(db, bank)
+        if analyser == ANALYSER:
+            if len(self._met) >= BANKS:
+                self._met.clear()
+            self._met.add(bank)
+        return analyser in (None, ANALYSER)
 
     def banks(self) -> list[str]:
-        self._prepare()
-
         def once() -> list[str]:
             with self.server.reading(**schema.LISTING) as db:
                 return [bank for (bank,) in db.execute("SELECT bank_id FROM everthread.bank ORDER BY bank_id")]
 
-        return self.server.again(once)
+        return self._again(once)
 
     def has(self, bank: str) -> bool:
-        query = "SELECT 1 FROM everthread.bank WHERE bank_id = %s"
-        return self._read(bank, lambda db: db.execute(query, (bank,)).fetchone()) is not None
+        checked(bank)
+
+        def once() -> bool:
+            with self.server.reading(bank) as db:
+                return records.analyser(db, bank) is not None
+
+        return self._again(once)
 
     # ------------------------------------------------------------------ writing
 
@@ -195,6 +222,8 @@ class PostgresStore:
         number = uuid4()
 
         def write(db: Connection) -> Receipt:
+            if scope != "bank":
+                records.settle(db, bank)  # else words could stay behind; the bank itself goes whoever wrote it
             seqs = removing.forget(db, bank, scope, name)
             receipt = Receipt(sha256(bank.encode()).hexdigest(), scope, ranges(seqs), len(seqs), at)
             removing.put_receipt(db, receipt, number)
@@ -205,6 +234,7 @@ class PostgresStore:
             return removing.has_receipt(db, bank, receipt, number)
 
         receipt = self._write(bank, write, kept)
+        self._met.discard(bank)
         removing.vacuum(self.server)
         return receipt
 
@@ -249,6 +279,7 @@ class PostgresStore:
         return self._read(bank, lambda db: records.lines(db, bank, condition, wanted))
 
     def known(self, bank: str, keys: Sequence[str]) -> dict[str, Line]:
+        keys = [key for key in keys if not UNKEEPABLE.search(key)]
         if not keys:
             return {}
         found = self._read(bank, lambda db: records.lines(db, bank, "line.key = ANY(%s)", (list(keys),)))

@@ -82,7 +82,8 @@ def version(db: sqlite3.Connection) -> int:
     return int(db.execute("SELECT coalesce(max(number), 0) FROM migration").fetchone()[0]) if known else 0
 
 
-def _too_new(bank: str, what: str, known: int) -> BankTooNew:
+def too_new(bank: str, what: str, known: int) -> BankTooNew:
+    """What is said of a bank that a later version wrote."""
     return BankTooNew(
         f"bank {bank!r} was written by a later version of Everthread ({what}, this one knows {known}); "
         "upgrade with: pip install --upgrade everthread"
@@ -96,7 +97,7 @@ def migrate(db: sqlite3.Connection, bank: str, at: int) -> None:
     """
     have = version(db)
     if have > VERSION:
-        raise _too_new(bank, f"schema {have}", VERSION)
+        raise too_new(bank, f"schema {have}", VERSION)
     if have == 0:
         db.execute("CREATE TABLE migration (number INTEGER PRIMARY KEY, applied_at INTEGER NOT NULL)")
     for number, apply in enumerate(MIGRATIONS[have:], have + 1):
@@ -106,7 +107,7 @@ def migrate(db: sqlite3.Connection, bank: str, at: int) -> None:
         db.execute("INSERT INTO bank (bank_id, created_at, analyser) VALUES (?, ?, ?)", (bank, at, ANALYSER))
     analyser = db.execute("SELECT analyser FROM bank").fetchone()[0]
     if analyser > ANALYSER:
-        raise _too_new(bank, f"text analyser {analyser}", ANALYSER)
+        raise too_new(bank, f"text analyser {analyser}", ANALYSER)
     if analyser < ANALYSER:
         records.reanalyse(db)
         db.execute("UPDATE bank SET analyser = ?", (ANALYSER,))

@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 
 from everthread.memory import BATCH, Memory
-from everthread.observe.clean import clean
+from everthread.observe.clean import clean, keepable
 from everthread.transfer.files import EPOCH, bad, shown
 from everthread.transfer.jsonl import export_key, exported_seq
 from everthread.types import Line, NewLine
@@ -42,9 +42,10 @@ def check(memory: Memory, lines: Iterable[NewLine], path: Path, places: Mapping[
     key stands in the file."""
     rest = iter(lines)
     while batch := list(islice(rest, BATCH)):
-        known = memory.store.known(memory.bank, [line.key for line in batch if line.key])
-        for line in batch:
-            there = known.get(line.key or "")
+        keys = [keepable(line.key)[0] if isinstance(line.key, str) else "" for line in batch]
+        known = memory.store.known(memory.bank, [key for key in keys if key])
+        for line, key in zip(batch, keys, strict=True):
+            there = known.get(key)
             if there is not None and (there.speaker, there.text) != _said(line):
                 what = (
                     f"bank {memory.bank!r} keeps other words under the key {shown(line.key)}, as its line {there.seq}"

@@ -1,10 +1,14 @@
 from pathlib import Path
 
 import pytest
+from hardship import postgres
 
+from everthread import Memory
 from everthread.bench.load import compare, load, table
 from everthread.errors import BadInput
+from everthread.models.fakes import HashEmbedder
 from everthread.stores.sqlite import SQLiteStore
+from everthread.types import Vector
 
 
 def test_many_clients_talk_to_many_banks_and_each_call_is_timed(tmp_path: Path) -> None:
@@ -29,3 +33,29 @@ def test_a_folder_and_a_database_are_measured_beside_each_other(database: str) -
     assert [(side.store, side.lines) for side in sides] == [("sqlite", 40), ("postgres", 40)]
     assert all(side.recall.p50 > 0 and side.import_rate > 0 for side in sides)
     assert table(sides).count(" x") == 2
+
+
+class Interrupted(HashEmbedder):
+    """As if somebody had pressed Ctrl-C after so many questions."""
+
+    def __init__(self, calls: int) -> None:
+        super().__init__()
+        self.calls = calls
+
+    def embed_query(self, text: str) -> Vector:
+        self.calls -= 1
+        if self.calls < 0:
+            raise KeyboardInterrupt
+        return super().embed_query(text)
+
+
+def test_what_was_there_stays_and_what_was_made_goes_also_where_it_is_interrupted(postgres_server: str) -> None:
+    with postgres.database(postgres_server) as url, Memory.open("bench 40", store=url, embedder=HashEmbedder()) as mine:
+        mine.observe("Not to be forgotten.")
+        counted = Interrupted(10**6)
+        compare(url, [40], embedder=counted)
+        asked = 10**6 - counted.calls  # of both
+        with pytest.raises(KeyboardInterrupt):
+            compare(url, [40], embedder=Interrupted(asked // 2 + 1))
+        assert mine.store.banks() == ["bench 40"]
+        assert [line.text for line in mine.lines()] == ["Not to be forgotten."]

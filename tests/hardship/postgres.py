@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import LiteralString, Self
 
 import psutil  # type: ignore[import-untyped]
 import psycopg
@@ -35,11 +35,11 @@ def running() -> Iterator[str]:
 
 
 @contextmanager
-def database(server: str) -> Iterator[str]:
-    """The URL of an empty database on the server."""
+def database(server: str, how: LiteralString = "") -> Iterator[str]:
+    """The URL of an empty database on the server, made with these options."""
     name = f"everthread_test_{uuid.uuid4().hex[:12]}"
     with psycopg.connect(server, autocommit=True) as db:
-        db.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+        db.execute(sql.SQL("CREATE DATABASE {} {}").format(sql.Identifier(name), sql.SQL(how)))
     try:
         yield url(server, dbname=name)
     finally:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from itertools import count
@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from everthread import Hit, Line, Memory, NewLine, Where
 from everthread.bench import synthetic
 from everthread.bench.speed import BulkEmbedder
-from everthread.errors import BadLine, EverthreadError, NotFound
+from everthread.errors import BadLine, BadQuery, EverthreadError, NotFound
 from everthread.models.fakes import HashEmbedder
 from everthread.stores.postgres import PostgresStore
 from everthread.stores.sqlite import SQLiteStore
@@ -185,3 +185,55 @@ def test_a_bank_id_is_as_limited_as_in_files(store: PostgresStore) -> None:
         memory = Memory.open(bank, store=store, embedder=HashEmbedder())
         assert memory.observe("Hello.", said_at=datetime(2024, 1, 1, tzinfo=UTC)).seq == 1
         assert bank in store.banks()
+
+
+HUGE = 2**70
+STRANGE: dict[str, Callable[[Memory], object]] = {
+    "where, a speaker of NUL": lambda m: m.recall("ferns", where=Where(speaker="a\0b")),
+    "where, half a pair": lambda m: m.recall("ferns", where=Where(session=("a", "\ud83e"))),
+    "where, a key of NUL": lambda m: m.recall("ferns", where=Where(metadata={"a\0": 1})),
+    "where, a key that is a number": lambda m: m.recall("ferns", where=Where(metadata={1: 1})),  # type: ignore[dict-item]
+    "where, a value of NUL": lambda m: m.recall("ferns", where=Where(metadata={"a": ["\0"]})),
+    "where, a value of half a pair": lambda m: m.recall("ferns", where=Where(metadata={"a": "\ud83e"})),
+    "where, a backslash before u0000": lambda m: len(m.recall("ferns", where=Where(metadata={"path": "\\u0000"}))),
+    "where, a long session": lambda m: m.recall("ferns", where=Where(session="s" * 5000)),
+    "where, a number of thirty digits": lambda m: m.recall("ferns", where=Where(metadata={"a": 10**30})),
+    "lines where, NUL": lambda m: list(m.lines(Where(speaker="\0"))),
+    "lines after a huge number": lambda m: list(m.lines(after=HUGE)),
+    "lines after a negative number": lambda m: len(list(m.lines(after=-HUGE))),
+    "lines after no number": lambda m: list(m.lines(after="1")),  # type: ignore[arg-type]
+    "lines up to a huge limit": lambda m: len(list(m.lines(limit=HUGE))),
+    "forget a session of NUL": lambda m: m.forget(session="\0"),
+    "forget half a pair": lambda m: m.forget(speaker="\ud83e"),
+    "forget a session of another type": lambda m: m.forget(session=5),  # type: ignore[arg-type]
+    "forget a long session": lambda m: m.forget(session="s" * 5000),
+    "forget a huge number": lambda m: m.forget(seq=HUGE),
+    "retract a huge number": lambda m: m.retract(HUGE),
+    "retract a negative number": lambda m: m.retract(-1),
+    "retract no number": lambda m: m.retract("1"),  # type: ignore[arg-type]
+    "context, a session of NUL": lambda m: m.context("ferns", session="a\0"),
+    "context, half a pair": lambda m: m.context("ferns", session="\ud83e"),
+    "context, a long session": lambda m: m.context("ferns", session="".join(map(str, range(2000)))),
+    "context, a session of another type": lambda m: m.context("ferns", session=5),  # type: ignore[arg-type]
+    "context, a session as long as may be": lambda m: m.context("ferns", session="界" * 200, gated=False).tokens,
+    "a query of NUL": lambda m: len(m.recall("a\0ferns \ud83e \x01")),
+    "more lines than there are": lambda m: len(m.recall("ferns", 10**12)),
+    "known, a key of NUL": lambda m: m.store.known(m.bank, ["a\0", "k"])["k"].text,
+}
+
+
+@pytest.mark.parametrize("what", STRANGE)
+def test_strange_input_is_answered_alike_and_never_as_a_fault_of_the_store(
+    store: PostgresStore, tmp_path: Path, what: str
+) -> None:
+    answers = []
+    file, bank = SQLiteStore(tmp_path), f"strange {next(NAMES)}"
+    for each in (file, store):
+        memory = Memory.open(bank, store=each, embedder=HashEmbedder(), recipe="default")
+        memory.observe("Hello ferns.", session="a", metadata={"path": "\\u0000"}, key="k", said_at=BEGUN)
+        try:
+            answers.append(repr(STRANGE[what](memory)))
+        except (BadQuery, NotFound) as error:
+            answers.append(f"{type(error).__name__}: {error}")
+    assert answers[0] == answers[1]
+    file.close()

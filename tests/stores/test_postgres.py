@@ -25,8 +25,8 @@ from everthread.stores.postgres import PostgresStore
 SECRET = "zqxsecret"
 
 
-def opened(url: str, bank: str = "alice") -> Memory:
-    return Memory.open(bank, store=url, embedder=HashEmbedder(), recipe="default")
+def opened(store: str | PostgresStore, bank: str = "alice") -> Memory:
+    return Memory.open(bank, store=store, embedder=HashEmbedder(), recipe="default")
 
 
 def run(url: str, *statements: str) -> None:
@@ -48,10 +48,10 @@ def url(postgres_server: str) -> Iterator[str]:
         yield made
 
 
-def refused(url: str, kind: type[EverthreadError], words: str) -> None:
+def refused(store: str | PostgresStore, kind: type[EverthreadError], words: str) -> None:
     """That opening a bank is refused like this, soon, without telling the password or staying connected."""
     began, threads = time.monotonic(), set(threading.enumerate())
-    with pytest.raises(kind) as error, opened(url):
+    with pytest.raises(kind) as error, opened(store):
         pass
     assert type(error.value) is kind or kind is StoreUnavailable
     assert re.search(words, str(error.value)), str(error.value)
@@ -83,15 +83,14 @@ def test_a_database_that_is_not_there_is_to_be_created(postgres_server: str) -> 
 @pytest.mark.parametrize("place", ["@/db?host=/nowhere", "@127.0.0.1:1/db", "@nohost.invalid/db"])
 def test_a_server_that_is_not_there_is_told_in_seconds(place: str) -> None:
     words = r"can't be reached: .*(No such file|refused|resolve).*; see that it runs"
-    refused(f"postgresql://ann:{SECRET}{place}", StoreUnavailable, words)
+    refused(PostgresStore(f"postgresql://ann:{SECRET}{place}", patience=1), StoreUnavailable, words)
 
 
 def test_a_server_that_does_not_answer_is_told_in_seconds() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        place = f"127.0.0.1:{silent.getsockname()[1]}"
-        refused(
-            f"postgresql://ann:{SECRET}@{place}/db?connect_timeout=2", StoreUnavailable, "can't be reached: .*timeout"
-        )
+        place = f"127.0.0.1:{silent.getsockname()[1]}/db?connect_timeout=2"
+        store = PostgresStore(f"postgresql://ann:{SECRET}@{place}", patience=3)
+        refused(store, StoreUnavailable, "can't be reached: .*timeout")
 
 
 def test_a_server_without_pgvector_is_told_what_to_install(url: str) -> None:

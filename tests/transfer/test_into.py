@@ -89,6 +89,13 @@ def test_a_key_that_the_bank_knows_for_other_words_is_refused_with_its_place(mem
             check(memory, [NewLine("Yes."), line], Path("a.jsonl"), {"k": "line 7"})
 
 
+def test_a_key_that_the_bank_had_to_mend_is_known_again(memory: Memory) -> None:
+    memory.observe("I sail.", key="a\0b")
+    check(memory, [NewLine("I sail.", key="a\0b")], Path("a.jsonl"), {})
+    with pytest.raises(BadFile, match="keeps other words under the key"):
+        check(memory, [NewLine("I bake.", key="a\0b")], Path("a.jsonl"), {})
+
+
 def test_words_that_the_bank_had_to_mend_are_not_other_words(memory: Memory) -> None:
     line = NewLine("A half: \ud83d", key="k")
     memory.observe_many([line])

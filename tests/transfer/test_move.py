@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 from hardship import postgres
 
 from everthread import Memory, NewLine
+from everthread import open as opening
 from everthread.cli import main
 from everthread.errors import StoreError
 from everthread.memory import BATCH
@@ -165,6 +166,22 @@ def test_the_command_moves_every_bank_or_those_named(tmp_path: Path, url: str) -
         else next(line for line in result.stdout.splitlines() if line.startswith(f"{bank}: 10 lines, the same in both"))
         for bank in ("alice", "bob", "carl")
     ]
+
+
+def test_one_embedder_serves_all_banks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+
+    class Counted(HashEmbedder):
+        def __init__(self) -> None:
+            super().__init__()
+            made.append(self)
+
+    for bank in ("alice", "bob"):
+        with opened(tmp_path / "old", bank) as memory:
+            memory.observe("Hello.")
+    monkeypatch.setattr(opening, "HashEmbedder", Counted)
+    assert cli("move", tmp_path / "old", tmp_path / "new").exit_code == 0
+    assert len(made) == 1
 
 
 def test_a_bank_that_is_missing_is_told_before_anything_is_moved(tmp_path: Path, url: str) -> None:

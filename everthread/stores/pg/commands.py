@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from contextlib import closing
+from typing import Any
 
 import click
 
 from everthread import open as opening
-from everthread.errors import StoreUnavailable
+from everthread.errors import ConfigError, StoreUnavailable
 from everthread.shell import json_option, show_json
 from everthread.stores.pg import schema
 from everthread.stores.pg.server import Server
@@ -22,20 +23,30 @@ def db() -> None:
 
 @db.command()
 @click.argument("url")
-@click.option("--role", help="Give this role the right to read and write, one bank at a time (row-level security).")
-@click.option("--distribute", is_flag=True, help="Spread the tables over machines by bank, with Citus.")
+@click.option(
+    "--role",
+    help="Give this role the right to read and write, one bank at a time (row-level security). Not with --distribute: "
+    "Citus doesn't tell its workers which bank is meant.",
+)
+@click.option(
+    "--distribute",
+    is_flag=True,
+    help="Spread the tables over machines by bank, with Citus. May be stopped and started again.",
+)
 @json_option
 def init(url: str, role: str | None, distribute: bool, as_json: bool) -> None:
     """Make the extension and the tables; those that are there stay."""
     server = Server(url)
-    done = {"url": server.shown, "migrations": schema.init(server), "statements": []}
+    if role is not None and distribute:
+        raise ConfigError(schema.APART.format(server.shown))
+    done: dict[str, Any] = {"url": server.shown, "migrations": schema.init(server), "statements": []}
     if role is not None:
         schema.secure(server, role)
         done["role"] = role
     if distribute:
         done["statements"] = schema.distribute(server)
     text = f"{server.shown}: schema {schema.VERSION}, {done['migrations']} migrations applied"
-    _show(done, as_json, "\n".join([text, *(schema.DISTRIBUTED if distribute else ())]))
+    _show(done, as_json, "\n".join([text, *done["statements"]]))
 
 
 @db.command()

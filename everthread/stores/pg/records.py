@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from pgvector import HalfVector
 
-from everthread.stores.base import POSTING, Corpus, Speaker
+from everthread.stores.base import LINE, POSTING, Corpus, Speaker, Words
 from everthread.stores.lines import line
 from everthread.stores.pg import nearest
 from everthread.stores.pg.server import Connection
+from everthread.stores.postings import by_term
+from everthread.stores.schema import too_new
 from everthread.stores.text import ANALYSER, words
 from everthread.stores.times import moment
 from everthread.types import Line, Stats, Vectors
 
+SENT = 2**26  # bytes in the rows of one statement, or a little more: Postgres takes 1 GB, and the server works on few
 BLOCK = 192  # records of a term in a row; a row of more than 2 KB would be moved out of its page
 
 COLUMNS = """line.seq, session.session_id, speaker.role, speaker.name, line.text, line.said_at, line.said_offset,
@@ -31,10 +34,13 @@ Blocks = Mapping[str, tuple[int, int, int]]  # term -> first, before and count o
 
 def lock(db: Connection, bank: str, at: int) -> tuple[int, int, int, int]:
     """The bank's last seq, and how many sessions, speakers and models it has numbered; no one else writes to the bank
-    until the transaction ends. The bank is made when it is not there."""
-    query = "SELECT last_seq, sessions, speakers, models FROM everthread.bank WHERE bank_id = %s FOR UPDATE"
+    until the transaction ends. The bank is made when it is not there; its words are found anew where another analyser
+    found them (see settle)."""
+    query = "SELECT last_seq, sessions, speakers, models, analyser FROM everthread.bank WHERE bank_id = %s FOR UPDATE"
     while (row := db.execute(query, (bank,)).fetchone()) is None:  # it may be forgotten as soon as it is made
         make(db, bank, at)
+    if row[4] != ANALYSER:
+        settle(db, bank)
     return int(row[0]), int(row[1]), int(row[2]), int(row[3])
 
 
@@ -49,10 +55,31 @@ def make(db: Connection, bank: str, at: int) -> None:
 def insert(
     db: Connection, bank: str, table: str, kinds: Sequence[str], rows: Sequence[tuple[Any, ...]], end: str = ""
 ) -> None:
-    """Insert rows of a bank, as one array a column: one statement, however many rows."""
+    """Insert rows of a bank, as one array a column: one statement, unless the rows are very large."""
     arrays = ", ".join(f"%s::{kind}[]" for kind in kinds)
-    columns = [list(column) for column in zip(*rows, strict=True)]
-    db.execute(f"INSERT INTO everthread.{table} SELECT %s, * FROM unnest({arrays}) {end}", (bank, *columns))
+    for some in runs(rows):
+        columns = map(list, zip(*some, strict=True))
+        db.execute(f"INSERT INTO everthread.{table} SELECT %s, * FROM unnest({arrays}) {end}", (bank, *columns))
+
+
+def runs(rows: Sequence[tuple[Any, ...]]) -> Iterator[Sequence[tuple[Any, ...]]]:
+    """The rows, as many at a time as one statement may bring."""
+    start = size = 0
+    for end, row in enumerate(rows):
+        more = sum(map(size_of, row))
+        if end > start and size + more > SENT:
+            yield rows[start:end]
+            start, size = end, 0
+        size += more
+    if rows:
+        yield rows[start:]
+
+
+def size_of(value: object) -> int:
+    """Bytes that a value takes at most on its way, as it is written in an array."""
+    if isinstance(value, str | bytes):
+        return 4 * len(value)
+    return 16 * value.dimensions() if isinstance(value, HalfVector) else 16
 
 
 def lines(db: Connection, bank: str, condition: str, values: Sequence[object] = (), end: str = "") -> list[Line]:
@@ -90,12 +117,12 @@ def put_words(db: Connection, bank: str, terms: Terms, last: Blocks) -> None:
         for at in range(0, len(new), BLOCK):
             block = new[at : at + BLOCK]
             full.append((term, int(block[0]["seq"]), before + at, len(block), block.tobytes()))
-    if more:
+    for some in runs(more):
         db.execute(
             """UPDATE everthread.posting SET count = posting.count + more.count, data = posting.data || more.data
                FROM unnest(%s::text[], %s::bigint[], %s::int[], %s::bytea[]) AS more (term, first, count, data)
                WHERE bank_id = %s AND posting.term = more.term AND posting.first = more.first""",
-            (*map(list, zip(*more, strict=True)), bank),
+            (*map(list, zip(*some, strict=True)), bank),
         )
     if full:
         kinds = ("text", "bigint", "int", "int", "bytea")
@@ -302,3 +329,63 @@ def contradictions(db: Connection, bank: str) -> list[str]:
         wrong.append(f"vectors without a line: {orphans[0]}")
     last = int(counted[3])
     return wrong + ([f"the last seq is {last}, but line {highest} is there"] if highest > last else [])
+
+
+# ---------------------------------------------------------------------- the analyser
+
+
+def analyser(db: Connection, bank: str, lock: str = "") -> int | None:
+    """The version of the analyser by which the bank's words were found; None where there is no bank."""
+    row = db.execute(f"SELECT analyser FROM everthread.bank WHERE bank_id = %s {lock}", (bank,)).fetchone()
+    return None if row is None else int(row[0])
+
+
+def settle(db: Connection, bank: str) -> None:
+    """See that the bank's words are those of this analyser, and nobody writes others until the transaction ends: find
+    them anew where an older one found them. BankTooNew where it was a later one."""
+    have = analyser(db, bank, "FOR UPDATE")
+    if have is not None and have > ANALYSER:
+        raise too_new(bank, f"text analyser {have}", ANALYSER)
+    if have is not None and have < ANALYSER:
+        _reanalyse(db, bank)
+
+
+def _reanalyse(db: Connection, bank: str) -> None:
+    db.execute("DELETE FROM everthread.posting WHERE bank_id = %s", (bank,))
+    last = terms = head_terms = 0
+    while rows := db.execute(
+        """SELECT seq, text, gist FROM everthread.line
+           WHERE bank_id = %s AND seq > %s AND retracted_at IS NULL ORDER BY seq LIMIT 1000""",
+        (bank, last),
+    ).fetchall():
+        last = int(rows[-1][0])
+        found = [words(text) for _, text, _ in rows]
+        _put_lengths(db, bank, rows, found)
+        new = by_term((seq, each) for (seq, *_), each in zip(rows, found, strict=True))
+        put_words(db, bank, new, last_blocks(db, bank, list(new)))
+        terms, head_terms = terms + sum(w.length for w in found), head_terms + sum(w.head_length for w in found)
+    db.execute(
+        """UPDATE everthread.session SET terms = (SELECT coalesce(sum(length), 0) FROM everthread.line
+           WHERE line.bank_id = %s AND session = number AND retracted_at IS NULL) WHERE bank_id = %s""",
+        (bank, bank),
+    )
+    db.execute(
+        "UPDATE everthread.bank SET terms = %s, head_terms = %s, analyser = %s WHERE bank_id = %s",
+        (terms, head_terms, ANALYSER, bank),
+    )
+
+
+def _put_lengths(db: Connection, bank: str, rows: Sequence[tuple[Any, ...]], found: Sequence[Words]) -> None:
+    """How many words the analyser has found in each of these lines."""
+    gists = np.frombuffer(b"".join(gist for *_, gist in rows), LINE).copy()
+    gists["length"] = [each.length for each in found]
+    gists["head_length"] = [each.head_length for each in found]
+    db.execute(
+        """UPDATE everthread.line SET length = now.length, head_length = now.head_length, gist = now.gist
+           FROM unnest(%s::bigint[], %s::int[], %s::int[], %s::bytea[]) AS now (seq, length, head_length, gist)
+           WHERE bank_id = %s AND line.seq = now.seq""",
+        (
+            *([seq for seq, *_ in rows], gists["length"].tolist(), gists["head_length"].tolist()),
+            *([gist.tobytes() for gist in gists], bank),
+        ),
+    )

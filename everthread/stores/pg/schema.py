@@ -14,7 +14,7 @@ from psycopg import sql
 
 from everthread.errors import BankTooNew, ConfigError, StoreUnavailable
 from everthread.stores.pg import nearest
-from everthread.stores.pg.server import Connection, Server
+from everthread.stores.pg.server import PATH, Connection, Server
 
 SCHEMA = "everthread"
 
@@ -89,6 +89,7 @@ CREATE TABLE everthread.receipt (
 
 MIGRATIONS = (_FIRST,)
 VERSION = len(MIGRATIONS)
+PGVECTOR = (0, 8)  # the first that goes on where a filter leaves too few of the nearest
 TABLES = ("bank", "session", "buffer", "speaker", "line", "unit", "model", "vector", "posting", "receipt")
 
 # Citus: the shards of one bank's rows of every table lie together (docs/scale.md).
@@ -104,14 +105,21 @@ DISTRIBUTED = (
 def ready(server: Server) -> None:
     """See that the tables are there and of this version; make them where there are none.
 
-    Raises StoreUnavailable where pgvector is missing, this user may not make them, or they are of an older version, and
-    BankTooNew where they are of a newer one.
+    Raises ConfigError for a database that can't hold every text; StoreUnavailable where pgvector is missing or too old,
+    this user may not make the tables, or they are of an older version; and BankTooNew where they are of a newer one.
     """
     with server.alone() as db:
+        _fit(server, db)
         have = version(db)
     if have == 0:
         init(server)
-    elif have < VERSION:
+    else:
+        fits(server, have)
+
+
+def fits(server: Server, have: int) -> None:
+    """See that the tables are of this version. Each transaction asks, for another process may bring them up to date."""
+    if have < VERSION:
         raise StoreUnavailable(
             f"{server.shown} has the tables of an older Everthread (schema {have}, this one wants {VERSION}); "
             "bring them up to date with: everthread db migrate URL"
@@ -119,11 +127,30 @@ def ready(server: Server) -> None:
     _not_later(server, have)
 
 
+CHECK = "SELECT max(number) FROM everthread.migration", fits
+
+
 def _not_later(server: Server, have: int) -> None:
     if have > VERSION:
         raise BankTooNew(
             f"{server.shown} has the tables of a later Everthread (schema {have}, this one knows {VERSION}); "
             "upgrade with: pip install --upgrade everthread"
+        )
+
+
+def _fit(server: Server, db: Connection) -> None:
+    """See that the database can hold every text, and that its pgvector can all that we ask of it."""
+    encoding = _one(db, "SELECT current_setting('server_encoding')")
+    if encoding != "UTF8":
+        raise ConfigError(
+            f"{server.shown} keeps text as {encoding}, which can't hold every character; make a database that can "
+            "with: createdb -E UTF8 -T template0 NAME"
+        )
+    have = _one(db, "SELECT extversion FROM pg_extension WHERE extname = 'vector'")
+    if have is not None and tuple(map(int, have.split(".")[:2])) < PGVECTOR:
+        raise StoreUnavailable(
+            f"{server.shown} has pgvector {have}, and {'.'.join(map(str, PGVECTOR))} is the first that will do; "
+            "install a later one on the server, then run there: ALTER EXTENSION vector UPDATE"
         )
 
 
@@ -139,15 +166,21 @@ def init(server: Server) -> int:
     with server.alone() as db, db.transaction():
         db.execute("SELECT pg_advisory_xact_lock(hashtext('everthread.schema'))")  # one process makes them
         _extend(server, db)
+        _fit(server, db)
+        db.execute(f"SELECT {PATH}")
         db.execute("CREATE SCHEMA IF NOT EXISTS everthread")
         db.execute(
             "CREATE TABLE IF NOT EXISTS everthread.migration (number int PRIMARY KEY, applied_at timestamptz NOT NULL)"
         )
         have = version(db)
         _not_later(server, have)
+        if 0 < have < VERSION:  # whoever writes as the tables are now ends first, and who begins later sees the number
+            db.execute("LOCK TABLE everthread.migration")
         for number, statements in enumerate(MIGRATIONS[have:], have + 1):
             db.execute(statements)
             db.execute("INSERT INTO everthread.migration VALUES (%s, now())", (number,))
+        if have < VERSION:
+            _secure_again(db)
     return VERSION - have
 
 
@@ -174,17 +207,48 @@ def secure(server: Server, role: str) -> None:
 
     Every transaction of the store sets it, so that even a wrong query sees no other bank. The tables' owner sees all.
     Which banks there are is told only to a transaction that sets everthread.listing. Raises ConfigError for a role to
-    which no such rule applies.
+    which no such rule applies, and for tables spread by Citus, which doesn't tell its workers of such settings.
     """
-    name = sql.Identifier(role)
     with server.alone() as db, db.transaction():
         _bound(server, db, role)
-        db.execute(sql.SQL("GRANT USAGE ON SCHEMA everthread TO {}").format(name))
-        db.execute(sql.SQL("GRANT SELECT ON everthread.migration TO {}").format(name))
-        for table in (*TABLES, *nearest.tables(db)):
-            _share(db, table, name)
-        db.execute("DROP POLICY IF EXISTS listed ON everthread.bank")
-        db.execute(f"CREATE POLICY listed ON everthread.bank FOR SELECT USING ({_LISTED})")
+        if _distributed(db):
+            raise ConfigError(APART.format(server.shown))
+        _admit(db, role)
+
+
+def _admit(db: Connection, role: str) -> None:
+    """Let a role read and write all the tables there are, one bank at a time."""
+    name = sql.Identifier(role)
+    db.execute(sql.SQL("GRANT USAGE ON SCHEMA everthread TO {}").format(name))
+    db.execute(sql.SQL("GRANT SELECT ON everthread.migration TO {}").format(name))
+    lacking = db.execute(
+        """SELECT nspname FROM pg_extension JOIN pg_namespace ON pg_namespace.oid = extnamespace
+           WHERE extname = 'vector' AND NOT has_schema_privilege(%s, pg_namespace.oid, 'USAGE')""",
+        (role,),
+    ).fetchall()
+    for (types,) in lacking:
+        db.execute(sql.SQL("GRANT USAGE ON SCHEMA {} TO {}").format(sql.Identifier(types), name))
+    for table in (*TABLES, *nearest.tables(db)):
+        _share(db, table, name)
+    db.execute("DROP POLICY IF EXISTS listed ON everthread.bank")
+    db.execute(f"CREATE POLICY listed ON everthread.bank FOR SELECT USING ({_LISTED})")
+
+
+def _secure_again(db: Connection) -> None:
+    """Let the roles that were secured read and write the tables as they are now, by the same rules."""
+    roles = db.execute(
+        """SELECT rolname FROM pg_class, aclexplode(relacl) AS granted JOIN pg_roles ON pg_roles.oid = grantee
+           WHERE pg_class.oid = 'everthread.bank'::regclass AND relrowsecurity AND grantee <> relowner
+           AND privilege_type IN ('SELECT', 'INSERT', 'UPDATE', 'DELETE') GROUP BY rolname HAVING count(*) = 4"""
+    ).fetchall()
+    for (role,) in roles:
+        _admit(db, role)
+
+
+APART = (
+    "{}: a role that sees one bank at a time, and tables spread over machines, can't be had together: Citus doesn't "
+    "tell its workers which bank is meant. Leave out one of --role and --distribute"
+)
 
 
 def follow(db: Connection, table: str) -> None:
@@ -224,11 +288,29 @@ def _bound(server: Server, db: Connection, role: str) -> None:
 
 
 def distribute(server: Server) -> list[str]:
-    """Spread the tables over the machines of a Citus cluster; the statements that did it. StoreUnavailable without
-    Citus."""
+    """Spread the tables over the machines of a Citus cluster; the statements that did it. What was spread stays, so
+    that it may be stopped and started again.
+
+    Raises StoreUnavailable without Citus, and ConfigError where a role is bound to one bank at a time.
+    """
     with server.alone() as db:
         if not _one(db, "SELECT count(*) FROM pg_extension WHERE extname = 'citus'"):
             raise StoreUnavailable(f"{server.shown} has no Citus; make it there with: CREATE EXTENSION citus")
-        for statement in DISTRIBUTED:
+        if _one(db, "SELECT relrowsecurity FROM pg_class WHERE oid = 'everthread.bank'::regclass"):
+            raise ConfigError(APART.format(server.shown))
+        there = _distributed(db)
+        due = [statement for table, statement in zip(TABLES, DISTRIBUTED, strict=True) if table not in there]
+        for statement in due:
             db.execute(statement)
-    return list(DISTRIBUTED)
+    return due
+
+
+def _distributed(db: Connection) -> set[str]:
+    """Those of the tables that Citus has spread."""
+    if not _one(db, "SELECT to_regclass('pg_dist_partition') IS NOT NULL"):
+        return set()
+    rows = db.execute(
+        """SELECT relname FROM pg_dist_partition JOIN pg_class ON pg_class.oid = logicalrelid
+           WHERE relnamespace = 'everthread'::regnamespace"""
+    )
+    return {str(name) for (name,) in rows}

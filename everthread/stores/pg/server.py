@@ -7,9 +7,7 @@ own pg_xact_status can't be asked: a server that crashed gives the numbers of lo
 
 from __future__ import annotations
 
-import os
 import re
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,6 +20,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from everthread.errors import BadInput, ConfigError, EverthreadError, StoreUnavailable
+from everthread.stores.pg.once import Once
 from everthread.stores.pg.url import EXAMPLE, checked, shown
 
 Connection = psycopg.Connection[tuple[Any, ...]]
@@ -30,6 +29,7 @@ Result = TypeVar("Result")
 PATIENCE = 10.0  # seconds that a call waits for a connection, and for a server that is starting again
 CONNECTIONS = 8  # of a process, at most; where processes are many, a pooler such as PgBouncer stands before the server
 DEFAULTS: dict[str, str | int | None] = {"application_name": "everthread", "connect_timeout": 5}
+FORCED = {"client_encoding": "utf8"}  # another, of the URL or the environment, can't write every character
 
 # Of one transaction alone, for a pooler gives the connection to others afterwards.
 SETTINGS = {
@@ -37,6 +37,13 @@ SETTINGS = {
     "lock_timeout": "60s",  # a writer of the same bank that doesn't end
     "idle_in_transaction_session_timeout": "60s",  # one whose machine is gone, or the bank would stay locked for hours
 }
+
+# So is where our types are found: in the schema that the extension was put into, whatever path the user has.
+PATH = """set_config('search_path', (SELECT quote_ident(nspname) FROM pg_extension
+    JOIN pg_namespace ON pg_namespace.oid = extnamespace WHERE extname = 'vector'), true)"""
+
+# A query of one value, asked in every transaction, and who judges the answer: by raising an error.
+Check = tuple[str, Callable[["Server", Any], None]]
 
 
 class Lost(StoreUnavailable):
@@ -50,26 +57,29 @@ class Unsure(Lost):
 class Server:
     """Connections to one database, opened at the first use. Safe from many threads."""
 
-    def __init__(self, url: str, connections: int = CONNECTIONS, patience: float = PATIENCE) -> None:
+    def __init__(
+        self, url: str, connections: int = CONNECTIONS, patience: float = PATIENCE, check: Check | None = None
+    ) -> None:
+        """At most so many connections, and seconds of patience. A transaction that writes is checked at its beginning,
+        one that reads at its end, where the answer has come along with others."""
         self.shown = shown(url)
         try:
-            self.conninfo = make_conninfo("", **{**DEFAULTS, **conninfo_to_dict(checked(url))})
+            self.conninfo = make_conninfo("", **{**DEFAULTS, **conninfo_to_dict(checked(url)), **FORCED})
         except psycopg.ProgrammingError as error:
             said = _said(error) if self.shown == url else _said(error).partition(":")[0]  # the rest may quote it
             raise ConfigError(f"{self.shown} is no Postgres URL ({said}); write {EXAMPLE}") from None
-        self._connections, self._patience = connections, patience
-        self._pool: ConnectionPool[Connection] | None = None
-        self._process = os.getpid()
-        self._lock = threading.Lock()
+        self._connections, self._patience, self._check = connections, patience, check
+        self._pool = Once(self._open)
 
     @contextmanager
     def reading(self, bank: str | None = None, **settings: str) -> Iterator[Connection]:
         """A connection to which the database stands still. The bank is told to row-level security."""
         with self._connected() as db, db.pipeline():
             db.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            _tell(db, bank, settings)
+            told = self._tell(db, bank, settings)
             yield db
             db.execute("COMMIT")
+            self._judge(told)
 
     @contextmanager
     def writing(self, bank: str) -> Iterator[Connection]:
@@ -80,7 +90,8 @@ class Server:
         with self._connected() as db:
             with db.pipeline():
                 db.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
-                _tell(db, bank, {})
+                told = self._tell(db, bank, {})
+            self._judge(told)
             yield db
             try:
                 ended = db.execute("COMMIT").statusmessage
@@ -125,22 +136,20 @@ class Server:
             yield db
 
     def _opened(self) -> ConnectionPool[Connection]:
-        with self._lock:
-            if self._process != os.getpid():  # a fork: those connections are its parent's, and not to be closed either
-                self._inherited, self._pool, self._process = self._pool, None, os.getpid()
-            if self._pool is None:
-                self._try()  # a wrong password is told now, and not after a pool's patience
-                self._pool = ConnectionPool(
-                    self.conninfo,
-                    min_size=1,
-                    max_size=self._connections,
-                    reconnect_timeout=self._patience,  # who comes later tries anew, and waits for no earlier attempt
-                    kwargs={"autocommit": True},
-                    configure=_configure,
-                    name="everthread",
-                    open=True,
-                )
-            return self._pool
+        return self._pool.get(self._patience)
+
+    def _open(self) -> ConnectionPool[Connection]:
+        self._try()  # a wrong password is told now, and not after a pool's patience
+        return ConnectionPool(
+            self.conninfo,
+            min_size=1,
+            max_size=self._connections,
+            reconnect_timeout=self._patience,  # who comes later tries anew, and waits for no earlier attempt
+            kwargs={"autocommit": True},
+            configure=_configure,
+            name="everthread",
+            open=True,
+        )
 
     def _try(self) -> None:
         """See that a connection can be had."""
@@ -161,6 +170,11 @@ class Server:
                 f"{self.shown}: all {self._connections} connections of this process were busy for "
                 f"{self._patience:g} s. Nothing of this call was kept; try again, with fewer threads"
             ) from error
+        except TimeoutError as error:
+            raise Lost(
+                f"{self.shown} has not answered for {self._patience:g} s. Nothing of this call was kept; see that it "
+                "runs"
+            ) from error
         except (psycopg.Error, UnicodeEncodeError) as error:
             raise self._explain(error) from error
 
@@ -179,23 +193,28 @@ class Server:
 
     def close(self) -> None:
         """Close all connections; the next call opens them again."""
-        with self._lock:
-            pool, self._pool = self._pool, None
-        if pool is not None:
+        if (pool := self._pool.take()) is not None:
             pool.close()
 
+    def _tell(self, db: Connection, bank: str | None, more: dict[str, str]) -> psycopg.Cursor[tuple[Any, ...]]:
+        """Set what holds for this transaction, and ask what is to be judged."""
+        settings = {**SETTINGS, **more, **({} if bank is None else {"everthread.bank": bank})}
+        each = ", ".join([*["set_config(%s, %s, true)"] * len(settings), PATH])
+        query = f"SELECT {each}, ({self._check[0] if self._check else 'NULL'})"
+        return db.execute(query, [part for setting in settings.items() for part in setting])
 
-def _tell(db: Connection, bank: str | None, more: dict[str, str]) -> None:
-    """Set what holds for this transaction."""
-    settings = {**SETTINGS, **more, **({} if bank is None else {"everthread.bank": bank})}
-    each = ", ".join(["set_config(%s, %s, true)"] * len(settings))
-    db.execute(f"SELECT {each}", [part for setting in settings.items() for part in setting])
+    def _judge(self, told: psycopg.Cursor[tuple[Any, ...]]) -> None:
+        row = told.fetchone()
+        if row is not None and self._check is not None:
+            self._check[1](self, row[-1])
 
 
 def _configure(db: Connection) -> None:
     """Make a new connection ready. Behind a pooler each transaction may go to another server process, so that a
     statement prepared in one is unknown to the next: there none is."""
-    register_vector(db)
+    with db.transaction():
+        db.execute(f"SELECT {PATH}")
+        register_vector(db)
     row = db.execute("SELECT pg_backend_pid()").fetchone()
     if row is not None and row[0] != db.info.backend_pid:
         db.prepare_threshold = None
@@ -223,6 +242,12 @@ _REPLICA = "this server only reads; give the URL of the primary"
 _RIGHTS = "give this user the right, or use the one that ran: everthread db init URL"
 _BUSY = "another call has been writing to this bank for a minute; nothing of this call was kept, try again"
 _ROOM = "nothing of this call was kept; make room on the server"
+_CROWD = (
+    "nothing of this call was kept; give each process fewer connections, or put a pooler such as PgBouncer before the "
+    "server"
+)
+
+_MANY = "too many (clients|connections)|remaining connection slots|no more connections allowed"
 
 # Errors of a connection that could not be made have no class of their own, only their words.
 _NONE = "(?!)"
@@ -235,5 +260,6 @@ _MEANINGS: tuple[tuple[tuple[type[Exception], ...], str, type[EverthreadError], 
     ((errors.ReadOnlySqlTransaction,), _NONE, StoreUnavailable, _REPLICA),
     ((errors.InsufficientPrivilege,), "permission denied for", StoreUnavailable, _RIGHTS),
     ((errors.LockNotAvailable,), _NONE, StoreUnavailable, _BUSY),
+    ((errors.TooManyConnections,), _MANY, Lost, _CROWD),
     ((errors.DiskFull,), _NONE, StoreUnavailable, _ROOM),
 )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -21,6 +22,8 @@ from everthread.stores.pg.records import Model
 from everthread.stores.pg.server import Connection
 from everthread.stores.times import micros, moment, offset
 from everthread.types import Line
+
+LARGE = 2**25  # bytes of lines and vectors; a batch of common lines has a tenth of it
 
 
 class Batch:
@@ -130,17 +133,17 @@ class Batch:
     # ------------------------------------------------------------------- sending
 
     def send(self, model: str) -> Model | None:
-        """Write all that was added, in one round trip after the words' last blocks are known. The model, if it has
-        vectors of these lines."""
+        """Write all that was added, in one round trip after the words' last blocks are known, unless it is very much.
+        The model, if it has vectors of these lines."""
         if not self.written:
             return None
         terms = postings.by_term((line.seq, entry.words) for line, entry, _ in self.written)
         last = records.last_blocks(self.db, self.bank, list(terms))
         embedded = {line.seq: entry.vectors for line, entry, _ in self.written if entry.vectors is not None}
         known = records.model(self.db, self.bank, model, embedded, self.models) if embedded else None
-        with self.db.pipeline():
+        with nullcontext() if self._is_large() else self.db.pipeline():
             self._send_sessions()
-            self._insert("speaker (bank_id, number, name, role)", ("int", "text", "text"), self.new_speakers)
+            self._insert("speaker", _SPEAKERS, self.new_speakers)
             self._send_lines()
             records.put_words(self.db, self.bank, terms, last)
             if known is not None:
@@ -151,15 +154,23 @@ class Batch:
                 removing.retract(self.db, self.bank, line.seq, micros(line.retracted_at))
         return known
 
-    def _insert(self, table: str, kinds: Sequence[str], rows: Sequence[tuple[Any, ...]], end: str = "") -> None:
+    def _is_large(self) -> bool:
+        """Whether there is too much for a pipeline: in one, the driver keeps in hand what the server has not read yet,
+        and takes longer and longer for it, or waits for an answer to what it has not sent."""
+        texts = sum(records.size_of(line.text) for line, _, _ in self.written)
+        return texts + sum(16 * entry.vectors.size for _, entry, _ in self.written if entry.vectors is not None) > LARGE
+
+    def _insert(self, table: str, columns: Mapping[str, str], rows: Sequence[tuple[Any, ...]], end: str = "") -> None:
+        """Insert rows of these columns (name -> type)."""
         if rows:
-            records.insert(self.db, self.bank, table, kinds, rows, end)
+            into = f"{table} (bank_id, {', '.join(columns)})"
+            records.insert(self.db, self.bank, into, list(columns.values()), rows, end)
 
     def _send_sessions(self) -> None:
         rows = [session.row() for session in self.sessions.values() if session.lines]
         self._insert(
-            "session (bank_id, session_id, number, started_at, last_at, first_seq, last_seq, lines, terms)",
-            ("text", "int", *("bigint",) * 6),
+            "session",
+            _SESSIONS,
             rows,
             """ON CONFLICT (bank_id, session_id) DO UPDATE SET started_at = excluded.started_at,
                last_at = excluded.last_at, last_seq = excluded.last_seq, lines = session.lines + excluded.lines,
@@ -176,26 +187,7 @@ class Batch:
             )
             for (line, _, _), row in zip(self.written, packed, strict=True)
         ]
-        self._insert(
-            "line (bank_id, seq, session, parent_seq, speaker, said_at, said_offset, length, head_length, gist, key, "
-            "metadata, text, batch)",
-            (
-                "bigint",
-                "int",
-                "bigint",
-                "int",
-                "bigint",
-                "int",
-                "int",
-                "int",
-                "bytea",
-                "text",
-                "text",
-                "text",
-                "bigint",
-            ),
-            rows,
-        )
+        self._insert("line", _LINES, rows)
 
     def _send_counts(self) -> None:
         words = [entry.words for _, entry, _ in self.written]
@@ -210,6 +202,34 @@ class Batch:
 
 
 _SESSION = "session_id, number, started_at, last_at, first_seq, last_seq"
+
+# Columns and their types, in the order of the rows.
+_SPEAKERS = {"number": "int", "name": "text", "role": "text"}
+_SESSIONS = {
+    "session_id": "text",
+    "number": "int",
+    "started_at": "bigint",
+    "last_at": "bigint",
+    "first_seq": "bigint",
+    "last_seq": "bigint",
+    "lines": "bigint",
+    "terms": "bigint",
+}
+_LINES = {
+    "seq": "bigint",
+    "session": "int",
+    "parent_seq": "bigint",
+    "speaker": "int",
+    "said_at": "bigint",
+    "said_offset": "int",
+    "length": "int",
+    "head_length": "int",
+    "gist": "bytea",
+    "key": "text",
+    "metadata": "text",
+    "text": "text",
+    "batch": "bigint",
+}
 
 
 def written(db: Connection, bank: str, line: Line, number: int) -> bool:

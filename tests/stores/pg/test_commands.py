@@ -62,6 +62,12 @@ def test_init_distributes_only_with_citus(url: str) -> None:
     assert result.stderr.startswith("everthread: ")
 
 
+def test_a_role_of_one_bank_and_spread_tables_are_refused_before_anything_is_made(url: str) -> None:
+    result = db("init", url, "--role", "ann", "--distribute", "--json")
+    assert "Leave out one of --role and --distribute" in told(result, 2)["error"]
+    assert "has no tables yet" in db("check", url).stderr
+
+
 def test_migrate_brings_the_tables_up_to_date(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "has no tables yet; make them with: everthread db init URL" in db("migrate", url).stderr
     assert db("init", url).exit_code == 0

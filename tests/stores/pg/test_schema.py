@@ -1,0 +1,288 @@
+"""Databases that don't fit, tables that are brought up to date under others' hands, and Citus, as far as it can be told
+without one: that it is asked for what is due."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Literal
+
+import psycopg
+import pytest
+from hardship import postgres
+from psycopg import sql
+
+from everthread import Memory
+from everthread.errors import BankTooNew, ConfigError, StoreUnavailable
+from everthread.models.fakes import HashEmbedder
+from everthread.stores.pg import schema
+from everthread.stores.pg.server import Server
+from everthread.stores.postgres import PostgresStore
+from everthread.stores.text import ANALYSER
+
+SECRET = "zqxsecret"
+
+
+def opened(url: str, bank: str = "alice") -> Memory:
+    return Memory.open(bank, store=url, embedder=HashEmbedder(), recipe="default")
+
+
+def run(url: str, *statements: str) -> None:
+    with psycopg.connect(url, autocommit=True) as db:
+        for statement in statements:
+            db.execute(statement.encode())
+
+
+@pytest.fixture
+def url(postgres_server: str) -> Iterator[str]:
+    with postgres.database(postgres_server) as made:
+        yield made
+
+
+# ------------------------------------------------------------------- databases that don't fit
+
+
+@pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
+def test_a_database_that_cannot_hold_every_character_is_refused(
+    postgres_server: str, encoding: Literal["LATIN1", "SQL_ASCII"]
+) -> None:
+    how = f"ENCODING '{encoding}' TEMPLATE template0 LOCALE_PROVIDER libc LOCALE 'C'"
+    with postgres.database(postgres_server, how) as url:
+        for call in (lambda: opened(url), lambda: schema.init(Server(url)), lambda: schema.ready(Server(url))):
+            with pytest.raises(ConfigError, match=f"keeps text as {encoding}, .*createdb -E UTF8 -T template0"):
+                call()
+        with psycopg.connect(url) as db:
+            query = "SELECT count(*) FROM pg_namespace WHERE nspname = 'everthread'"
+            assert db.execute(query).fetchone() == (0,)
+
+
+def test_what_a_client_speaks_by_habit_does_not_matter(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGCLIENTENCODING", "LATIN1")
+    with opened(f"{url}&client_encoding=LATIN1") as memory:
+        memory.observe("A thread \U0001f9f5.")
+        assert [line.text for line in memory.lines()] == ["A thread \U0001f9f5."]
+
+
+def test_pgvector_may_lie_in_a_schema_of_its_own(postgres_server: str) -> None:
+    with postgres.role(postgres_server) as role, postgres.database(postgres_server) as url:
+        run(url, 'CREATE SCHEMA "ex tensions"', 'CREATE EXTENSION vector SCHEMA "ex tensions"')
+        schema.init(Server(url))
+        schema.secure(Server(url), role)
+        for each in (url, postgres.url(url, user=role, password=SECRET)):
+            with opened(each, each) as memory:
+                memory.observe("The kettle sings.")
+                (hit,) = memory.recall("the kettle sings")
+                assert hit.signals["cosine"] > 0.5
+                assert memory.forget(seq=1).lines == 1
+
+
+def test_nobodys_search_path_keeps_us_from_finding_our_types(url: str) -> None:
+    schema.init(Server(url))
+    with psycopg.connect(url, autocommit=True) as db:
+        name = sql.Identifier(db.info.dbname)
+        db.execute(sql.SQL("ALTER DATABASE {} SET search_path = app").format(name))
+    with opened(url) as memory:
+        memory.observe("The kettle sings.")
+        assert memory.stats().pending == 0
+        store = memory.store
+        assert isinstance(store, PostgresStore)
+        with store.server._opened().connection() as connection:  # a pooler's next client has its own path again
+            assert connection.execute("SHOW search_path").fetchone() == ("app",)
+
+
+def test_a_pgvector_that_is_too_old_is_told_how_to_be_renewed(url: str) -> None:
+    schema.init(Server(url))
+    run(url, "SET allow_system_table_mods = on; UPDATE pg_extension SET extversion = '0.7.4' WHERE extname = 'vector'")
+    for call in (lambda: opened(url), lambda: schema.init(Server(url))):
+        with pytest.raises(
+            StoreUnavailable, match=r"has pgvector 0.7.4, and 0.8 is.*run there: ALTER EXTENSION vector U"
+        ):
+            call()
+
+
+# ---------------------------------------------------------------------- tables of two versions
+
+
+def later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the tables of a later version have one table more."""
+    more = 'CREATE TABLE everthread.more (bank_id text COLLATE "C" PRIMARY KEY)'
+    monkeypatch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, more))
+    monkeypatch.setattr(schema, "VERSION", schema.VERSION + 1)
+    monkeypatch.setattr(schema, "TABLES", (*schema.TABLES, "more"))
+
+
+def test_who_runs_on_while_the_tables_are_renewed_neither_writes_nor_reads_them(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(url) as memory:
+        memory.observe("Written before.")
+        with monkeypatch.context() as changed:
+            later(changed)
+            assert schema.init(Server(url)) == 1
+        calls = (lambda: memory.observe("Too late."), lambda: memory.recall("before"), lambda: memory.forget(seq=1))
+        for call in calls:
+            with pytest.raises(BankTooNew, match=r"later Everthread .*pip install --upgrade"):
+                call()
+    with psycopg.connect(url) as db:
+        assert db.execute("SELECT text FROM everthread.line").fetchall() == [("Written before.",)]
+
+
+def test_the_tables_are_not_renewed_while_somebody_writes(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with opened(url) as memory, ThreadPoolExecutor(1) as pool, monkeypatch.context() as changed:
+        store = memory.store
+        assert isinstance(store, PostgresStore)
+        with store.server.writing("alice") as db:
+            later(changed)
+            renewing = pool.submit(schema.init, Server(url))
+            time.sleep(0.3)
+            assert not renewing.done()
+            db.execute("DELETE FROM everthread.buffer")
+        assert renewing.result(5) == 1
+
+
+def test_a_secured_role_has_the_same_right_to_tables_that_come_later(
+    postgres_server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with postgres.role(postgres_server) as role, postgres.database(postgres_server) as url:
+        schema.init(Server(url))
+        schema.secure(Server(url), role)
+        later(monkeypatch)
+        schema.init(Server(url))
+        run(url, "INSERT INTO everthread.more VALUES ('alice'), ('bob')")
+        store = PostgresStore(postgres.url(url, user=role, password=SECRET))
+        with store.server.reading("alice") as db:
+            assert db.execute("SELECT bank_id FROM everthread.more").fetchall() == [("alice",)]
+        store.close()
+
+
+# -------------------------------------------------------------------- words of two analysers
+
+
+def aged(url: str) -> None:
+    """As if an older analyser had dropped a word and cut the lengths."""
+    run(
+        url,
+        "DELETE FROM everthread.posting WHERE term = 'kettl'",
+        "UPDATE everthread.session SET terms = 1",
+        "UPDATE everthread.line SET length = 1, head_length = 1",
+        f"UPDATE everthread.bank SET analyser = {ANALYSER - 1}, terms = 1, head_terms = 1",
+    )
+
+
+def kettles(url: str) -> None:
+    with opened(url) as memory:
+        for n in range(30):
+            memory.observe(f"The kettle number {n} sings {'on and on ' * n}.", session=str(n % 3))
+        memory.retract(7)
+
+
+def state(url: str) -> list[object]:
+    """All that is known of words."""
+    queries = (
+        "SELECT term, first, before, count, data FROM everthread.posting ORDER BY term, first",
+        "SELECT number, terms FROM everthread.session ORDER BY number",
+        "SELECT seq, length, head_length, gist FROM everthread.line WHERE retracted_at IS NULL ORDER BY seq",
+        "SELECT analyser, terms, head_terms FROM everthread.bank",
+    )
+    with psycopg.connect(url) as db:
+        return [db.execute(query).fetchall() for query in queries]
+
+
+def test_a_bank_of_an_older_analyser_has_its_words_found_anew_by_whoever_asks_first(url: str) -> None:
+    kettles(url)
+    before = state(url)
+    aged(url)
+    store = PostgresStore(url)
+    assert len(store.postings("alice", ["kettl"], 24, 1000)["kettl"].records) == 29
+    assert store.check("alice") == []
+    assert state(url) == before
+    store.close()
+
+
+def test_so_it_has_by_whoever_writes_first_also_under_the_hands_of_a_process_that_runs_on(url: str) -> None:
+    kettles(url)
+    with opened(url) as memory:
+        aged(url)
+        memory.observe("One more kettle.")
+        assert memory.store.check("alice") == []
+        aged(url)
+        memory.forget(seq=3)
+        assert memory.store.check("alice") == []
+
+
+def test_many_who_find_an_older_analyser_find_the_words_anew_once(url: str) -> None:
+    kettles(url)
+    before = state(url)
+    aged(url)
+    stores = [PostgresStore(url) for _ in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda store: store.postings("alice", ["kettl"], 24, 1000)["kettl"].df, stores))
+    assert found == [29] * 4
+    assert state(url) == before
+    for store in stores:
+        store.close()
+
+
+def test_a_bank_of_a_later_analyser_is_refused_but_can_be_forgotten(url: str) -> None:
+    kettles(url)
+    with opened(url) as memory:
+        run(url, f"UPDATE everthread.bank SET analyser = {ANALYSER + 1}")
+        before = state(url)
+        for write in (lambda: memory.observe("Hm."), lambda: memory.retract(1), lambda: memory.forget(seq=1)):
+            with pytest.raises(
+                BankTooNew, match=rf"bank 'alice' .*\(text analyser {ANALYSER + 1}, .*pip install --upgr"
+            ):
+                write()
+        with pytest.raises(BankTooNew, match="text analyser"):
+            opened(url)
+        assert state(url) == before
+        assert memory.forget(everything=True).lines == 30
+    with opened(url) as memory:
+        assert memory.observe("Anew.").seq == 1
+
+
+# ---------------------------------------------------------------------------------- Citus
+
+CITUS = """
+SET allow_system_table_mods = on;
+INSERT INTO pg_extension SELECT 1, 'citus', extowner, extnamespace, false, '13.0', NULL, NULL
+    FROM pg_extension WHERE extname = 'vector';
+CREATE TABLE public.pg_dist_partition (logicalrelid regclass PRIMARY KEY);
+CREATE FUNCTION public.create_distributed_table(what regclass, by text, colocate_with text DEFAULT 'default')
+    RETURNS void LANGUAGE sql AS 'INSERT INTO public.pg_dist_partition VALUES (what)';
+"""
+
+
+@pytest.fixture
+def spread(url: str) -> str:
+    """A database with something in place of Citus that keeps a record of what it is asked for, and spreads nothing."""
+    schema.init(Server(url))
+    run(url, CITUS)
+    return url
+
+
+def test_distributing_goes_on_where_it_was_stopped(spread: str) -> None:
+    run(spread, "ALTER TABLE pg_dist_partition ADD CHECK (logicalrelid <> 'everthread.speaker'::regclass)")
+    with pytest.raises(StoreUnavailable, match="check constraint"):
+        schema.distribute(Server(spread))
+    run(spread, "ALTER TABLE pg_dist_partition DROP CONSTRAINT pg_dist_partition_logicalrelid_check")
+    done = schema.TABLES.index("speaker")
+    assert schema.distribute(Server(spread)) == list(schema.DISTRIBUTED[done:])
+    assert schema.distribute(Server(spread)) == []
+
+
+@pytest.mark.parametrize("first", ["secure", "distribute"])
+def test_a_role_of_one_bank_and_spread_tables_exclude_each_other(postgres_server: str, first: str) -> None:
+    with postgres.role(postgres_server) as role, postgres.database(postgres_server) as url:
+        schema.init(Server(url))
+        run(url, CITUS)
+        calls: list[Callable[[], object]] = [
+            lambda: schema.secure(Server(url), role),
+            lambda: schema.distribute(Server(url)),
+        ]
+        if first == "distribute":
+            calls.reverse()
+        calls[0]()
+        with pytest.raises(ConfigError, match="Leave out one of --role and --distribute"):
+            calls[1]()
