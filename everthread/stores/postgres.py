@@ -233,7 +233,7 @@ class PostgresStore:
     def known(self, bank: str, keys: Sequence[str]) -> dict[str, Line]:
         if not keys:
             return {}
-        found = self._read(bank, lambda db: records.lines(db, bank, "line.key = ANY(%s)", (list(keys),)))
+        found = self._read(bank, lambda db: records.lines(db, bank, records.KEYED, (bank, list(keys))))
         return {line.key: line for line in found if line.key is not None}
 
     def sessions(self, bank: str) -> list[Session]:
@@ -293,6 +293,8 @@ class PostgresStore:
                 left -= counts[term]
                 readable += [term] if left >= 0 else []
             found = records.word_records(db, bank, readable)
+            if among is not None:
+                counts.update(records.about(db, bank, [term for term in chosen if term not in found], among))
             return {term: _posting(found.get(term), counts[term], among) for term in chosen}
 
         found = self._read(bank, read)
