@@ -11,7 +11,7 @@ import json
 import logging
 import secrets
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from hashlib import sha256
 from typing import TypeVar
@@ -31,6 +31,7 @@ from everthread.stores.pg import nearest, records, removing, schema
 from everthread.stores.pg.filters import clause
 from everthread.stores.pg.records import Model
 from everthread.stores.pg.server import CONNECTIONS, PATIENCE, Connection, Server
+from everthread.stores.pg.vacuum import Vacuum
 from everthread.stores.pg.writing import Batch, written
 from everthread.stores.times import micros, moment
 from everthread.types import Line, Receipt, Seqs, Session, Stats, Vector, Vectors, Where, now
@@ -47,6 +48,7 @@ class PostgresStore:
     def __init__(self, url: str, connections: int = CONNECTIONS, patience: float = PATIENCE) -> None:
         """At most so many connections; so many seconds of patience with a server that is starting again."""
         self.server = Server(url, connections, patience)
+        self._vacuum = Vacuum(self.server)
         self._ready = False
         self._indexed: set[tuple[str, int]] = set()  # banks and models that this process has had an index made for
 
@@ -176,19 +178,28 @@ class PostgresStore:
     def forget(self, bank: str, scope: Scope, name: str | int | None, at: datetime) -> Receipt:
         number = uuid4()
 
-        def write(db: Connection) -> Receipt:
-            seqs = removing.forget(db, bank, scope, name)
+        def write(db: Connection) -> tuple[Receipt, Collection[str]]:
+            seqs, tables = removing.forget(db, bank, scope, name)
             receipt = Receipt(sha256(bank.encode()).hexdigest(), scope, ranges(seqs), len(seqs), at)
             removing.put_receipt(db, receipt, number)
-            return receipt
+            return receipt, tables
 
-        def kept(db: Connection, receipt: Receipt) -> bool:
+        def kept(db: Connection, result: tuple[Receipt, Collection[str]]) -> bool:
             removing.lock(db, bank)  # wait for the end of the attempt that was not heard
-            return removing.has_receipt(db, bank, receipt, number)
+            return removing.has_receipt(db, bank, result[0], number)
 
-        receipt = self._write(bank, write, kept)
-        removing.vacuum(self.server)
+        receipt, tables = self._write(bank, write, kept)
+        self._vacuum.after(tables, bank=scope == "bank")
         return receipt
+
+    def reserve(self, bank: str, last: int) -> None:
+        def write(db: Connection) -> None:
+            records.lock(db, bank, micros(now()))
+            db.execute(
+                "UPDATE everthread.bank SET last_seq = %s WHERE bank_id = %s AND last_seq < %s", (last, bank, last)
+            )
+
+        self._write(bank, write)
 
     def set_buffer(self, bank: str, session: str, spans: Sequence[tuple[int, int]]) -> None:
         def write(db: Connection) -> None:
@@ -357,6 +368,7 @@ class PostgresStore:
         return self._read(bank, lambda db: records.contradictions(db, bank))
 
     def close(self) -> None:
+        self._vacuum.now()
         self.server.close()
 
 

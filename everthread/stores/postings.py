@@ -105,7 +105,8 @@ def _records(db: sqlite3.Connection, term: str, among: Seqs | None) -> Records:
 
 def _estimate(db: sqlite3.Connection, term: str, among: Seqs) -> int:
     blocks = db.execute("SELECT first, count FROM posting WHERE term = ? ORDER BY first", (term,)).fetchall()
-    return estimate(*np.array(blocks, np.int64).T, among)
+    first, count = np.array(blocks, np.int64).T  # (B,) each
+    return estimate(first, count, among)
 
 
 def estimate(first: Seqs, count: Seqs, among: Seqs) -> int:

@@ -9,7 +9,7 @@ import click
 from everthread import open as opening
 from everthread.cli import json_option, show_json
 from everthread.errors import StoreUnavailable
-from everthread.stores.pg import schema
+from everthread.stores.pg import schema, vacuum
 from everthread.stores.pg.server import Server
 from everthread.talk import counted
 
@@ -59,6 +59,22 @@ def check(url: str, as_json: bool) -> None:
     text = "\n".join(wrong) or f"{server.shown}: {counted(len(found), 'bank')}, all sound"
     _show({"banks": len(found), "wrong": wrong}, as_json, text)
     click.get_current_context().exit(1 if wrong else 0)
+
+
+@db.command()
+@click.argument("url")
+@json_option
+def scrub(url: str, as_json: bool) -> None:
+    """Write the tables anew, so that nothing forgotten is left in the database's own files.
+
+    Everyone else waits for it, and the largest table needs room for a second copy. The write-ahead log, replicas,
+    backups and the server's log keep theirs for as long as they are kept.
+    """
+    server = _made(url)
+    left = vacuum.scrub(server)
+    text = f"{server.shown}: written anew; nothing forgotten is left in its files"
+    _show({"url": server.shown, "left": left}, as_json, "\n".join(left) or text)
+    click.get_current_context().exit(1 if left else 0)
 
 
 def _made(url: str) -> Server:

@@ -71,8 +71,8 @@ CREATE TABLE everthread.vector (
     FOREIGN KEY (bank_id, model) REFERENCES everthread.model ON DELETE CASCADE);
 ALTER TABLE everthread.vector ALTER COLUMN data SET STORAGE PLAIN;
 
--- Blocks of at most BLOCK records of one term. In a term's last block, before counts the records of the earlier ones, so
--- that it alone tells in how many lines the term stands; in the others before is what it was when they were filled.
+-- Blocks of at most BLOCK records of one term. In a term's last block, before counts the records of the earlier ones,
+-- so that it alone tells in how many lines the term stands; in others before is what it was when they were filled.
 CREATE TABLE everthread.posting (
     bank_id text COLLATE "C" NOT NULL REFERENCES everthread.bank ON DELETE CASCADE, term text COLLATE "C" NOT NULL,
     first bigint NOT NULL, before int NOT NULL, count int NOT NULL, data bytea NOT NULL,

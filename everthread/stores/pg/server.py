@@ -25,6 +25,7 @@ from everthread.errors import BadInput, ConfigError, EverthreadError, StoreUnava
 from everthread.stores.pg.url import EXAMPLE, checked, shown
 
 Connection = psycopg.Connection[tuple[Any, ...]]
+Cursor = psycopg.Cursor[tuple[Any, ...]]
 Result = TypeVar("Result")
 
 PATIENCE = 10.0  # seconds that a call waits for a connection, and for a server that is starting again
