@@ -77,7 +77,9 @@ def index(server: Server, bank: str, model: int, dim: int) -> None:
                     "USING hnsw (({}) bit_hamming_ops) WHERE bank_id = {} AND model = {}"
                 ).format(sql.Identifier(_name(bank, model)), _code(sql.SQL("data"), dim), bank, model)
             )
-            db.execute(sql.SQL("ALTER INDEX {} ALTER COLUMN 1 SET STATISTICS 0").format(name))  # as of the tables' texts
+            db.execute(
+                sql.SQL("ALTER INDEX {} ALTER COLUMN 1 SET STATISTICS 0").format(name)
+            )  # as of the tables' texts
 
 
 def drop(server: Server, bank: str, model: int) -> None:
