@@ -79,7 +79,8 @@ def done(memory: Memory, what: str, value: Any) -> object:
         if what == "retract":
             return replace(memory.retract(value), retracted_at=None)
         if what == "reserve":
-            return memory.store.reserve(memory.bank, value)
+            memory.store.reserve(memory.bank, value)
+            return memory.store.corpus(memory.bank).last_seq
         return replace(memory.forget(**value), forgotten_at=BEGUN)
     except (BadLine, NotFound) as error:
         return type(error)

@@ -100,7 +100,7 @@ def test_the_id_of_a_forgotten_bank_leaves_the_statistics(url: str, store: Postg
 def vacuumed(url: str) -> dict[str, int]:
     """How often each table was vacuumed."""
     query = "SELECT relname, vacuum_count FROM pg_stat_user_tables WHERE schemaname = 'everthread' AND vacuum_count > 0"
-    return dict(asked(url, query))  # type: ignore[arg-type]
+    return dict(asked(url, query))
 
 
 def test_only_the_tables_that_lost_rows_are_vacuumed(url: str, store: PostgresStore) -> None:
