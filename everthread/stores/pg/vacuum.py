@@ -48,9 +48,9 @@ class Vacuum:
     def now(self) -> None:
         """Free what is due. What can't be freed is told in a warning."""
         with self._lock:
+            if not self._due:
+                return
             due, self._due, self._next = self._due, {}, time.monotonic() + self._pause
-        if not due:
-            return
         try:
             with self._server.alone() as db:
                 left = _free(db, due)
