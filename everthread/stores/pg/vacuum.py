@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Collection, Sequence
 
-from psycopg import errors
+from psycopg import errors, sql
 from psycopg.errors import Diagnostic
 
 from everthread.errors import EverthreadError
@@ -90,8 +90,10 @@ def scrub(server: Server) -> list[str]:
     waits for it meanwhile. What stood in its way, in words; an empty list when nothing did."""
     with server.alone() as db:
         left = _told(db)
-        for table in TABLES:
-            db.execute(f"VACUUM (FULL, ANALYZE, VERBOSE) everthread.{table}")
+        ours = "SELECT relname FROM pg_class WHERE relnamespace = 'everthread'::regnamespace AND relkind = 'r'"
+        for (table,) in db.execute(ours).fetchall():
+            name = sql.Identifier("everthread", table)
+            db.execute(sql.SQL("VACUUM (FULL, ANALYZE, VERBOSE) {}").format(name))
         _clear(db, TABLES)
         for catalog in CATALOGS:
             db.execute(f"VACUUM (FULL, VERBOSE) {catalog}")
