@@ -401,7 +401,11 @@ def retract(ctx: click.Context, /, seq: int, bank: str, as_json: bool) -> None:
 @json_option
 @click.pass_context
 def forget(ctx: click.Context, /, bank: str, yes: bool, as_json: bool, **scope: Any) -> None:
-    """Remove a line, a session, a speaker or a bank, to the last byte, and print the receipt."""
+    """Remove a line, a session, a speaker or a bank for good, and print the receipt.
+
+    In a folder no byte of it is left. Postgres overwrites its bytes only when it uses their pages again; to be sure,
+    run: everthread db scrub URL.
+    """
     phrases = {"seq": "line {}", "session": "session {!r}", "speaker": "all that {!r} said", "everything": "everything"}
     given = {name: value for name, value in scope.items() if value is not None and value is not False}
     if not given:

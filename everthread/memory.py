@@ -375,10 +375,12 @@ class Memory:
         speaker: str | None = None,
         everything: bool = False,
     ) -> Receipt:
-        """Remove a line, a session, all that a speaker said, or the whole bank, so that no byte of it is left.
+        """Remove a line, a session, all that a speaker said, or the whole bank, for good.
 
-        Exactly one of them. Lines of others that quote the forgotten ones stay. Each call but for the whole bank
-        rewrites the bank's file, so one of a session is quicker than many of its lines.
+        Exactly one of them. Lines of others that quote the forgotten ones stay. In a folder no byte of it is left:
+        each call but for the whole bank rewrites the bank's file, so one of a session is quicker than many of its
+        lines. On Postgres nobody can ask for it any more, but its bytes stay in pages until Postgres uses them again
+        (`everthread db scrub` sees to it at once), and in the write-ahead log and backups as long as those are kept.
         Raises BadQuery and NotFound; and StoreUnavailable where the lines are gone but bytes of them may be left.
         """
         if sum(each is not None for each in (seq, session, speaker)) + everything != 1:

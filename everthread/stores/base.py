@@ -143,6 +143,9 @@ class Store(Protocol):
         """Number and keep the lines, in one transaction, those retracted as such. An entry whose key is known already
         returns that line."""
 
+    def reserve(self, bank: str, last: int) -> None:
+        """Give no number up to this one to a line any more: they were given in the store from which the bank comes."""
+
     def lines(
         self,
         bank: str,
@@ -190,11 +193,12 @@ class Store(Protocol):
         """Take a line out of recall for good. Its text stays in the record. NotFound if there is none."""
 
     def forget(self, bank: str, scope: Scope, name: str | int | None, at: datetime) -> Receipt:
-        """Remove the bytes of a line, a session, a speaker or the bank. NotFound if there is nothing of the name.
+        """Remove a line, a session, a speaker or the bank. NotFound if there is nothing of the name.
 
-        A bank can be forgotten however damaged it is; the receipt then counts no lines. If the lines are gone but their
-        bytes could not be erased, StoreUnavailable says so, and the next who uses the bank erases them; if the receipt
-        could not be written, it says that, and the bytes are erased all the same.
+        In files no byte of it is left. A database gives it to no one any more, and overwrites its bytes when it uses
+        their pages again. A bank can be forgotten however damaged it is; the receipt then counts no lines. If the lines
+        are gone but their bytes could not be erased from a file, StoreUnavailable says so, and the next who uses the
+        bank erases them; if the receipt could not be written, it says that, and the bytes are erased all the same.
         """
 
     def pending(self, bank: str, model: str, dim: int, limit: int, after: int = 0) -> list[Line]:

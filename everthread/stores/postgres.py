@@ -11,7 +11,7 @@ import json
 import logging
 import secrets
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from hashlib import sha256
 from typing import TypeVar
@@ -32,6 +32,7 @@ from everthread.stores.pg.filters import array, clause, only
 from everthread.stores.pg.once import Once
 from everthread.stores.pg.records import Model
 from everthread.stores.pg.server import CONNECTIONS, PATIENCE, Connection, Server
+from everthread.stores.pg.vacuum import Vacuum
 from everthread.stores.pg.writing import Batch, written
 from everthread.stores.text import ANALYSER
 from everthread.stores.times import micros, moment
@@ -53,6 +54,7 @@ class PostgresStore:
         self._patience = patience
         self._ready = Once(lambda: schema.ready(self.server))
         self._met: set[str] = set()  # banks whose words this process has seen to be of its analyser
+        self._vacuum = Vacuum(self.server)
         self._indexed: set[tuple[str, int]] = set()  # banks and models that this process has had an index made for
 
     def _read(self, bank: str, call: Callable[[Connection], Result]) -> Result:
@@ -221,22 +223,31 @@ class PostgresStore:
     def forget(self, bank: str, scope: Scope, name: str | int | None, at: datetime) -> Receipt:
         number = uuid4()
 
-        def write(db: Connection) -> Receipt:
+        def write(db: Connection) -> tuple[Receipt, Collection[str]]:
             if scope != "bank":
                 records.settle(db, bank)  # else words could stay behind; the bank itself goes whoever wrote it
-            seqs = removing.forget(db, bank, scope, name)
+            seqs, tables = removing.forget(db, bank, scope, name)
             receipt = Receipt(sha256(bank.encode()).hexdigest(), scope, ranges(seqs), len(seqs), at)
             removing.put_receipt(db, receipt, number)
-            return receipt
+            return receipt, tables
 
-        def kept(db: Connection, receipt: Receipt) -> bool:
+        def kept(db: Connection, result: tuple[Receipt, Collection[str]]) -> bool:
             removing.lock(db, bank)  # wait for the end of the attempt that was not heard
-            return removing.has_receipt(db, bank, receipt, number)
+            return removing.has_receipt(db, bank, result[0], number)
 
-        receipt = self._write(bank, write, kept)
+        receipt, tables = self._write(bank, write, kept)
         self._met.discard(bank)
-        removing.vacuum(self.server)
+        self._vacuum.after(tables, bank=scope == "bank")
         return receipt
+
+    def reserve(self, bank: str, last: int) -> None:
+        def write(db: Connection) -> None:
+            records.lock(db, bank, micros(now()))
+            db.execute(
+                "UPDATE everthread.bank SET last_seq = %s WHERE bank_id = %s AND last_seq < %s", (last, bank, last)
+            )
+
+        self._write(bank, write)
 
     def set_buffer(self, bank: str, session: str, spans: Sequence[tuple[int, int]]) -> None:
         def write(db: Connection) -> None:
@@ -282,7 +293,7 @@ class PostgresStore:
         keys = [key for key in keys if not UNKEEPABLE.search(key)]
         if not keys:
             return {}
-        found = self._read(bank, lambda db: records.lines(db, bank, "line.key = ANY(%s)", (list(keys),)))
+        found = self._read(bank, lambda db: records.lines(db, bank, records.KEYED, (bank, list(keys))))
         return {line.key: line for line in found if line.key is not None}
 
     def sessions(self, bank: str) -> list[Session]:
@@ -342,6 +353,8 @@ class PostgresStore:
                 left -= counts[term]
                 readable += [term] if left >= 0 else []
             found = records.word_records(db, bank, readable)
+            if among is not None:
+                counts.update(records.about(db, bank, [term for term in chosen if term not in found], among))
             return {term: _posting(found.get(term), counts[term], among) for term in chosen}
 
         found = self._read(bank, read)
@@ -404,6 +417,7 @@ class PostgresStore:
         return self._read(bank, lambda db: records.contradictions(db, bank))
 
     def close(self) -> None:
+        self._vacuum.now()
         self.server.close()
 
 

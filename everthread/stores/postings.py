@@ -104,11 +104,15 @@ def _records(db: sqlite3.Connection, term: str, among: Seqs | None) -> Records:
 
 
 def _estimate(db: sqlite3.Connection, term: str, among: Seqs) -> int:
-    """About how many of these lines have a common term, without reading its records: a block's count times the share
-    of the lines from its first to the next block's that are among these. Exact in all blocks but one for a bank cut
-    off at a time."""
     blocks = db.execute("SELECT first, count FROM posting WHERE term = ? ORDER BY first", (term,)).fetchall()
     first, count = np.array(blocks, np.int64).T  # (B,) each
+    return estimate(first, count, among)
+
+
+def estimate(first: Seqs, count: Seqs, among: Seqs) -> int:
+    """About how many of these lines have a common term, from the (B,) first lines and counts of its blocks alone: a
+    block's count times the share of the lines from its first to the next block's that are among these. Exact in all
+    blocks but one for a bank cut off at a time."""
     reach = np.append(first, max(int(among[-1]) if len(among) else 0, int(first[-1]) + int(count[-1])) + 1)
     inside = np.diff(np.searchsorted(among, reach))  # (B,) lines among these
     return int(np.ceil((count * np.minimum(inside / np.diff(reach), 1)).sum()))

@@ -150,6 +150,10 @@ class SQLiteStore:
             ),
         )
 
+    def reserve(self, bank: str, last: int) -> None:
+        with self._bank(bank).file.writing() as db:
+            db.execute("UPDATE bank SET last_seq = max(last_seq, ?)", (last,))
+
     def put_vectors(self, bank: str, model: str, vectors: Mapping[int, Vectors]) -> None:
         with self._bank(bank).file.writing() as db:
             there = {line.seq for line in self._get(db, list(vectors))}

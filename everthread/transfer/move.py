@@ -5,41 +5,76 @@ What is forgotten stays forgotten. Vectors are made anew, for they belong to the
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from hashlib import sha256
-from itertools import islice, takewhile, zip_longest
+from itertools import islice, takewhile
 
 from everthread.errors import StoreError
 from everthread.memory import BATCH, Memory
-from everthread.types import Line
+from everthread.stores.base import Scope
+from everthread.types import Line, now
 
 
 def move(source: Memory, target: Memory, progress: Callable[[int], None] | None = None) -> tuple[int, str]:
     """Copy what the target doesn't have yet, and see that both hold the same: how many lines, and their hash.
 
-    May be stopped and started again. The source stays as it is. Raises StoreError, which names the first line that
-    differs, where the target holds something else.
+    May be stopped and started again; what the source has forgotten meanwhile is forgotten in the target. The source
+    stays as it is. Raises StoreError, which names the first line that differs, where the target holds something else.
     """
-    done = _agreed(source, target)
+    last = _last(source)  # before its lines are read: all up to it are then copied
+    done = _last(target)
+    for scope, name in _forgotten(source, target, last, done):
+        target.store.forget(target.bank, scope, name, now())
     lines = source.lines(after=done, retracted=True)
     while batch := list(islice(lines, BATCH)):
         target.restore(batch)
         if progress is not None:
             progress(len(batch))
     _retract(source, target)
-    return _compared(source, target)
+    target.store.reserve(target.bank, last)
+    return _compared(source, target, last)
 
 
-def _agreed(source: Memory, target: Memory) -> int:
-    """The number up to which the target has the lines already. Nothing is written into a bank that holds others."""
-    done = target.store.corpus(target.bank).last_seq
+def _last(memory: Memory) -> int:
+    """The last number that the bank has given to a line, which may have been forgotten since."""
+    return memory.store.corpus(memory.bank).last_seq
+
+
+def _forgotten(source: Memory, target: Memory, last: int, done: int) -> list[tuple[Scope, str | int]]:
+    """What the target has and the source has forgotten: sessions that are gone, and lines of others.
+
+    The target's other lines must be the source's up to the number `done`, and there must be one: nothing is written
+    into a bank that holds something else.
+    """
+    gone: list[Line] = []
+    agreed = False
     ours = takewhile(lambda line: line.seq <= done, source.lines(retracted=True))
-    for line, other in zip_longest(ours, target.lines(retracted=True)):
+    for line, other in _paired(ours, target.lines(retracted=True)):
+        if line is None and other is not None and other.seq <= last:
+            gone.append(replace(other, text=""))
+            continue
         if other is not None and other.retracted_at is None and line is not None:
             other = replace(other, retracted_at=line.retracted_at)  # it may not have been said yet
         _same(source.bank, line, other)
-    return done
+        agreed = True
+    if gone and not agreed:
+        _same(source.bank, None, gone[0])
+    here = {session.id for session in source.sessions()}
+    sessions = dict.fromkeys(line.session for line in gone if line.session not in here)
+    return [*(("session", name) for name in sessions), *(("line", line.seq) for line in gone if line.session in here)]
+
+
+def _paired(ours: Iterable[Line], theirs: Iterable[Line]) -> Iterator[tuple[Line | None, Line | None]]:
+    """The lines of two banks side by side, by their numbers; None where one has none of the number."""
+    one, other = iter(ours), iter(theirs)
+    line, its = next(one, None), next(other, None)
+    while line is not None or its is not None:
+        first = min(each.seq for each in (line, its) if each is not None)
+        left, right = (each if each is not None and each.seq == first else None for each in (line, its))
+        yield left, right
+        line = next(one, None) if left is not None else line
+        its = next(other, None) if right is not None else its
 
 
 def _same(bank: str, line: Line | None, other: Line | None) -> None:
@@ -54,15 +89,18 @@ def _same(bank: str, line: Line | None, other: Line | None) -> None:
 
 def _retract(source: Memory, target: Memory) -> None:
     """Retract in the target what is retracted in the source, at the same time."""
-    for line, other in zip(source.lines(retracted=True), target.lines(retracted=True), strict=False):
-        if line.seq == other.seq and line.retracted_at is not None and other.retracted_at is None:
+    for line, other in _paired(source.lines(retracted=True), target.lines(retracted=True)):
+        if line and other and line.retracted_at is not None and other.retracted_at is None:
             target.store.retract(target.bank, line.seq, line.retracted_at)
 
 
-def _compared(source: Memory, target: Memory) -> tuple[int, str]:
+def _compared(source: Memory, target: Memory, last: int) -> tuple[int, str]:
+    """See that the lines are the same, and that the next one gets a new number in the target, too."""
     count, digest = 0, sha256()
-    for line, other in zip_longest(source.lines(retracted=True), target.lines(retracted=True)):
+    for line, other in _paired(source.lines(retracted=True), target.lines(retracted=True)):
         _same(source.bank, line, other)
         count += 1
         digest.update(repr(line).encode())
+    if _last(target) < last:
+        raise StoreError(f"bank {source.bank!r}: the target would give numbers up to {last} a second time; move again")
     return count, digest.hexdigest()

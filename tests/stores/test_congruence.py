@@ -10,6 +10,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -21,6 +22,8 @@ from everthread.errors import BadLine, BadQuery, EverthreadError, NotFound
 from everthread.models.fakes import HashEmbedder
 from everthread.stores.postgres import PostgresStore
 from everthread.stores.sqlite import SQLiteStore
+from everthread.stores.text import words as analysed
+from everthread.types import Seqs
 
 BEGUN = datetime(2024, 5, 6, 20, tzinfo=timezone(timedelta(hours=2)))
 WORDS = "fern garden the lighthouse ferry yesterday we 蕨类植物 May kite? running Ann's bread-knife".split()
@@ -56,6 +59,7 @@ STEPS = st.one_of(
         st.just("forget"),
         st.sampled_from([{"seq": 1}, {"seq": 3}, {"session": "a"}, {"speaker": "Bob"}, {"everything": True}]),
     ),
+    st.tuples(st.just("reserve"), st.integers(1, 20)),
 )
 WHERES = (
     None,
@@ -75,6 +79,9 @@ def done(memory: Memory, what: str, value: Any) -> object:
             return [timeless(line) for line in memory.observe_many(value)]
         if what == "retract":
             return timeless(memory.retract(value))
+        if what == "reserve":
+            memory.store.reserve(memory.bank, value)
+            return memory.store.corpus(memory.bank).last_seq
         return replace(memory.forget(**value), forgotten_at=BEGUN)
     except (BadLine, NotFound) as error:
         return type(error)
@@ -89,7 +96,8 @@ def known(memory: Memory) -> object:
     """All that a bank says of itself."""
     stats = replace(memory.stats(), bytes=0)
     every = [timeless(line) for line in memory.lines(retracted=True)]
-    return stats, memory.sessions(), every, list(memory.lines()), memory.store.check(memory.bank)
+    corpus = memory.store.corpus(memory.bank)
+    return stats, memory.sessions(), every, list(memory.lines()), corpus.last_seq, memory.store.check(memory.bank)
 
 
 def shown(hits: list[Hit]) -> list[tuple[object, ...]]:
@@ -168,6 +176,59 @@ def test_in_a_bank_too_large_to_be_scored_whole_the_hits_are_nearly_the_same(
         shared += len(wanted & found) / 10
     assert shared / 60 > 0.95
     file.close()
+
+
+@pytest.fixture
+def words(store: PostgresStore, tmp_path: Path) -> Iterator[tuple[Memory, Memory]]:
+    """The same bank in a file and on Postgres, with words that fill several blocks."""
+    file = SQLiteStore(tmp_path)
+    bank, embedder = f"bank {next(NAMES)}", BulkEmbedder(HashEmbedder())
+    one, other = (Memory.open(bank, store=each, embedder=embedder, recipe="default") for each in (file, store))
+    said = [
+        NewLine(f"fern {WORDS[n % 7]} number{n // 100}", speaker="Ann" if n % 3 else "Bob", session=f"s{n // 90}")
+        for n in range(900)
+    ]
+    for memory in (one, other):
+        memory.observe_many(said)
+    yield one, other
+    file.close()
+
+
+def agree(one: Memory, other: Memory, among: Seqs | None = None, most: int = 10**6) -> None:
+    """That both tell the same of every word, and that both are sound."""
+    terms = [*{term for word in WORDS for term in analysed(word).terms}, *(f"number{n}" for n in range(10))]
+    wanted, found = (each.store.postings(each.bank, terms, 99, most, among) for each in (one, other))
+    assert {term: posting.df for term, posting in found.items()} == {term: p.df for term, p in wanted.items()}
+    for term, posting in wanted.items():
+        assert posting.records.tolist() == found[term].records.tolist()
+    assert one.store.check(one.bank) == other.store.check(other.bank) == []
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [{"speaker": "Bob"}, {"session": "s9"}, {"session": "s8"}],
+        [{"seq": 1}, {"seq": 192}, {"seq": 193}, {"seq": 900}],
+        [{"session": f"s{n}"} for n in (0, 2, 5, 9, 4)],
+        [{"speaker": "Ann"}, {"speaker": "Bob"}],
+    ],
+)
+def test_words_of_many_blocks_are_forgotten_alike(words: tuple[Memory, Memory], steps: list[dict[str, Any]]) -> None:
+    one, other = words
+    for scope in steps:
+        for memory in words:
+            memory.forget(**scope)
+        agree(one, other)
+    for memory in words:
+        memory.observe_many([NewLine(f"fern number{n}") for n in range(200)])
+    agree(one, other)
+
+
+def test_a_word_that_is_not_read_is_counted_among_the_lines_that_may_be_known(words: tuple[Memory, Memory]) -> None:
+    for among in (np.arange(1, 101), np.arange(1, 0), np.arange(1, 901)):
+        agree(*words, among, most=5)
+    _, other = words
+    assert other.store.postings(other.bank, ["fern"], 1, 5, np.arange(1, 101))["fern"].df == 100
 
 
 def test_a_bank_is_not_made_by_asking_whether_it_is_there(store: PostgresStore) -> None:

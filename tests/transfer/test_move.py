@@ -121,20 +121,76 @@ def test_what_has_come_since_is_brought_along(tmp_path: Path, url: str) -> None:
         assert known(there) == known(old)
 
 
+@pytest.mark.parametrize("back", [False, True])
+def test_a_number_whose_line_was_forgotten_is_not_given_again_in_the_target(
+    tmp_path: Path, url: str, back: bool
+) -> None:
+    places = (url, tmp_path) if back else (tmp_path, url)
+    with opened(places[0]) as old, opened(places[1]) as there:
+        filled(old)
+        old.forget(seq=12)
+        move(old, there)
+        old.forget(seq=11)
+        move(old, there)
+        assert old.observe("Somebody else's.").seq == 13
+        move(old, there)
+        assert there.observe("Next.").seq == 14
+        assert there.store.check("alice") == []
+
+
+@pytest.mark.parametrize("back", [False, True])
+def test_what_the_source_has_forgotten_meanwhile_is_forgotten_in_the_target(
+    tmp_path: Path, url: str, back: bool
+) -> None:
+    places = (url, tmp_path) if back else (tmp_path, url)
+    with opened(places[0]) as old, opened(places[1]) as there:
+        filled(old, BATCH + 100)
+
+        def stop(count: int) -> None:
+            raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            move(old, there, stop)
+        old.forget(session="session 3")
+        old.forget(seq=2)
+        old.forget(seq=BATCH + 50)
+        assert there.stats().lines > 0
+        move(old, there)
+        assert known(there) == known(old)
+        old.forget(seq=BATCH + 100)
+        old.forget(speaker="Bob")
+        move(old, there)
+        assert known(there) == known(old)
+        assert there.observe("Next.").seq == BATCH + 101
+
+
+def test_nothing_is_forgotten_in_a_target_that_shares_no_line_with_the_source(tmp_path: Path, url: str) -> None:
+    with opened(tmp_path) as old, opened(url) as there:
+        old.observe_many([NewLine(f"Line {n}.", session="s") for n in range(9)])
+        there.observe_many([NewLine(f"Somebody else's line {n}.", session="s") for n in range(3)])
+        for seq in (1, 2, 3):
+            old.forget(seq=seq)
+        with pytest.raises(StoreError, match="bank 'alice' differs at line 1: the target holds something else"):
+            move(old, there)
+        assert there.stats().lines == 3
+
+
 @pytest.mark.parametrize("what", ["other words", "longer", "retracted", "forgotten"])
 def test_a_target_that_holds_something_else_is_left_alone(tmp_path: Path, url: str, what: str) -> None:
     with opened(tmp_path) as old, opened(url) as there:
         filled(old)
+        line = 1 if what == "other words" else 13 if what == "longer" else 7
         if what == "other words":
             there.observe_many([NewLine(f"Somebody else's line {n}.") for n in range(8)])
-            line = 1
         else:
             move(old, there)
-            line = {"longer": there.observe("Only there.").seq, "retracted": 7, "forgotten": 7}[what]
+        if what == "longer":
+            there.observe("Only there.")
         if what == "retracted":
             there.retract(7)
         if what == "forgotten":
-            old.forget(seq=7)
+            there.forget(seq=7)
+            old.forget(seq=8)
         before = known(there)
         with pytest.raises(
             StoreError, match=f"bank 'alice' differs at line {line}: the target holds something else. Move"

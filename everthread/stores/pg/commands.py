@@ -10,7 +10,7 @@ import click
 from everthread import open as opening
 from everthread.errors import ConfigError, StoreUnavailable
 from everthread.shell import json_option, show_json
-from everthread.stores.pg import schema
+from everthread.stores.pg import schema, vacuum
 from everthread.stores.pg.server import Server
 from everthread.stores.postgres import PostgresStore
 from everthread.talk import counted
@@ -82,6 +82,22 @@ def index(url: str, as_json: bool) -> None:
     with closing(PostgresStore(url)) as store:
         made = sum(store.index(bank) for bank in store.banks())
     _show({"indexes": made}, as_json, f"indexes made: {made}")
+
+
+@db.command()
+@click.argument("url")
+@json_option
+def scrub(url: str, as_json: bool) -> None:
+    """Write the tables anew, so that nothing forgotten is left in the database's own files.
+
+    Everyone else waits for it, and the largest table needs room for a second copy. The write-ahead log, replicas,
+    backups and the server's log keep theirs for as long as they are kept.
+    """
+    server = _made(url)
+    left = vacuum.scrub(server)
+    text = f"{server.shown}: written anew; nothing forgotten is left in its files"
+    _show({"url": server.shown, "left": left}, as_json, "\n".join(left) or text)
+    click.get_current_context().exit(1 if left else 0)
 
 
 def _made(url: str) -> Server:

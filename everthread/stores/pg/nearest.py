@@ -99,6 +99,7 @@ def gather(db: Connection, bank: str, model: int, dim: int) -> str:
         ).format(table, dim)
     )
     put(db, bank, model, dim)
+    db.execute(sql.SQL("ALTER TABLE {} ALTER COLUMN code SET STATISTICS 0").format(table))  # as of all that is said
     db.execute(sql.SQL("CREATE INDEX ON {} USING hnsw (code bit_hamming_ops)").format(table))
     db.execute("UPDATE everthread.model SET large = true WHERE bank_id = %s AND number = %s", (bank, model))
     return _name(bank, model)
@@ -138,6 +139,11 @@ def tables(db: Connection) -> list[str]:
         r"SELECT tablename FROM pg_tables WHERE schemaname = 'everthread' AND tablename LIKE 'code\_%' ORDER BY 1"
     )
     return [str(name) for (name,) in rows]
+
+
+def names(db: Connection, bank: str) -> list[str]:
+    """The names of the bank's tables of codes."""
+    return [_name(bank, model) for model in large(db, bank)]
 
 
 def _name(bank: str, model: int) -> str:

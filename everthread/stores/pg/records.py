@@ -13,20 +13,28 @@ from everthread.stores.base import LINE, POSTING, Corpus, Speaker, Words
 from everthread.stores.lines import line
 from everthread.stores.pg import nearest
 from everthread.stores.pg.server import Connection
-from everthread.stores.postings import by_term
+from everthread.stores.postings import by_term, estimate
 from everthread.stores.schema import too_new
 from everthread.stores.text import ANALYSER, words
 from everthread.stores.times import moment
-from everthread.types import Line, Stats, Vectors
+from everthread.types import Line, Seqs, Stats, Vectors
 
 SENT = 2**26  # bytes in the rows of one statement, or a little more: Postgres takes 1 GB, and the server works on few
 BLOCK = 192  # records of a term in a row; a row of more than 2 KB would be moved out of its page
+TERMS = 1000  # looked at in one statement, so that the blocks of a large bank's words need not lie in memory together
+PAGE = 1000  # lines looked at together
 
 COLUMNS = """line.seq, session.session_id, speaker.role, speaker.name, line.text, line.said_at, line.said_offset,
     line.parent_seq, line.metadata, line.key, line.retracted_at"""
 FROM = """FROM everthread.line
     JOIN everthread.session ON session.bank_id = line.bank_id AND session.number = line.session
     JOIN everthread.speaker ON speaker.bank_id = line.bank_id AND speaker.number = line.speaker"""
+
+# The condition that a line's key is one of these: values are the bank and the keys. Written so that each key is looked
+# up in its index, however many there are: Postgres keeps no statistics of keys, for they would outlive what is
+# forgotten, and else would guess that a thousand keys are worth reading the whole bank for.
+KEYED = """line.seq = ANY(ARRAY(SELECT (SELECT seq FROM everthread.line AS keyed
+    WHERE keyed.bank_id = %s AND keyed.key = wanted) FROM unnest(%s::text[]) AS wanted))"""
 
 Terms = Mapping[str, Sequence[tuple[int, int, int]]]  # term -> (seq, tf, head), ascending
 Blocks = Mapping[str, tuple[int, int, int]]  # term -> first, before and count of its last block
@@ -130,49 +138,86 @@ def put_words(db: Connection, bank: str, terms: Terms, last: Blocks) -> None:
 
 
 def remove_words(db: Connection, bank: str, terms: Mapping[str, Sequence[int]]) -> None:
-    """Take the records of these seqs (ascending) out of each term's blocks; an empty block goes."""
-    for term, seqs in terms.items():
-        gone = np.array(seqs, np.uint32)
-        blocks = db.execute(
-            """SELECT first, data FROM everthread.posting WHERE bank_id = %s AND term = %s AND first <= %s
-               AND first >= coalesce((SELECT max(first) FROM everthread.posting
-               WHERE bank_id = %s AND term = %s AND first <= %s), 0) ORDER BY first DESC""",
-            (bank, term, seqs[-1], bank, term, seqs[0]),
-        ).fetchall()
-        for first, data in blocks:
-            found = np.frombuffer(data, POSTING)
-            kept = found[~np.isin(found["seq"], gone)]
-            lost = len(found) - len(kept)
-            if lost:
-                db.execute(
-                    """UPDATE everthread.posting SET before = before - %s
-                       WHERE bank_id = %s AND term = %s AND first > %s""",
-                    (lost, bank, term, first),
-                )
-                _replace(db, bank, term, first, kept)
+    """Take the records of these seqs (ascending) out of each term's blocks; an empty block goes. However many lines and
+    terms, a block is read and written once."""
+    names = list(terms)
+    for start in range(0, len(names), TERMS):
+        _remove_words(db, bank, {term: terms[term] for term in names[start : start + TERMS]})
 
 
-def _replace(db: Connection, bank: str, term: str, first: int, kept: Any) -> None:
-    place = (bank, term, first)
-    if not len(kept):
-        db.execute("DELETE FROM everthread.posting WHERE bank_id = %s AND term = %s AND first = %s", place)
-    else:
-        db.execute(
-            """UPDATE everthread.posting SET first = %s, count = %s, data = %s
-               WHERE bank_id = %s AND term = %s AND first = %s""",
-            (int(kept[0]["seq"]), len(kept), kept.tobytes(), *place),
-        )
+def _remove_words(db: Connection, bank: str, terms: Mapping[str, Sequence[int]]) -> None:
+    left = {term: before + count for term, (_, before, count) in last_blocks(db, bank, list(terms)).items()}
+    fewer: list[tuple[str, int, int, int, bytes]] = []
+    empty: list[tuple[str, int]] = []
+    for term, first, data in _blocks(db, bank, terms):
+        found = np.frombuffer(data, POSTING)
+        kept = found[~np.isin(found["seq"], terms[term])]
+        left[term] -= len(found) - len(kept)
+        if not len(kept):
+            empty.append((term, first))
+        elif len(kept) < len(found):
+            fewer.append((term, first, int(kept[0]["seq"]), len(kept), kept.tobytes()))
+    with db.pipeline():
+        _each(db, _FEWER, ("text", "bigint", "bigint", "int", "bytea"), fewer, bank)
+        _each(db, _EMPTY, ("text", "bigint"), empty, bank)
+        _each(db, _BEFORE, ("text", "bigint"), list(left.items()), bank, bank)
+
+
+def _blocks(db: Connection, bank: str, terms: Mapping[str, Sequence[int]]) -> Iterator[tuple[str, int, bytes]]:
+    """The blocks in which records of these seqs (ascending) may be: those from the first seq to the last."""
+    rows = db.execute(
+        """SELECT block.* FROM unnest(%s::text[], %s::bigint[], %s::bigint[]) AS gone (term, low, high), LATERAL (
+           SELECT term, first, data FROM everthread.posting
+           WHERE bank_id = %s AND posting.term = gone.term AND first <= high AND first >= coalesce((
+               SELECT first FROM everthread.posting AS earlier WHERE earlier.bank_id = %s AND earlier.term = gone.term
+               AND earlier.first <= low ORDER BY first DESC LIMIT 1), 0) OFFSET 0) AS block""",
+        (list(terms), [seqs[0] for seqs in terms.values()], [seqs[-1] for seqs in terms.values()], bank, bank),
+        binary=True,
+    )
+    yield from rows
+
+
+def _each(
+    db: Connection, statement: str, kinds: Sequence[str], rows: Sequence[tuple[Any, ...]], *values: object
+) -> None:
+    """Do a statement for each of the rows at once."""
+    if rows:
+        arrays = ", ".join(f"%s::{kind}[]" for kind in kinds)
+        db.execute(statement.format(f"unnest({arrays})"), (*map(list, zip(*rows, strict=True)), *values))
+
+
+_FEWER = """UPDATE everthread.posting SET first = less.start, count = less.count, data = less.data
+    FROM {} AS less (term, first, start, count, data)
+    WHERE bank_id = %s AND posting.term = less.term AND posting.first = less.first"""
+_EMPTY = """DELETE FROM everthread.posting USING {} AS gone (term, first)
+    WHERE bank_id = %s AND posting.term = gone.term AND posting.first = gone.first"""
+_BEFORE = """UPDATE everthread.posting SET before = total - count FROM {} AS now (term, total)
+    WHERE bank_id = %s AND posting.term = now.term AND before <> total - count AND first = (
+        SELECT first FROM everthread.posting AS last WHERE last.bank_id = %s AND last.term = now.term
+        ORDER BY first DESC LIMIT 1)"""
 
 
 def word_records(db: Connection, bank: str, terms: Sequence[str]) -> dict[str, Any]:
     """The records of these terms."""
     rows = db.execute(
-        """SELECT term, string_agg(data, ''::bytea ORDER BY first) FROM everthread.posting
-           WHERE bank_id = %s AND term = ANY(%s) GROUP BY term""",
+        """SELECT term, (SELECT string_agg(data, ''::bytea ORDER BY first) FROM everthread.posting
+           WHERE bank_id = %s AND posting.term = term.term) FROM unnest(%s::text[]) AS term""",
         (bank, list(terms)),
         binary=True,
     )
-    return {term: np.frombuffer(data, POSTING) for term, data in rows}
+    return {term: np.frombuffer(data, POSTING) for term, data in rows if data is not None}
+
+
+def about(db: Connection, bank: str, terms: Sequence[str], among: Seqs) -> dict[str, int]:
+    """About in how many of these lines each term stands, without reading its records."""
+    rows = db.execute(
+        """SELECT term, firsts, counts FROM unnest(%s::text[]) AS term, LATERAL (
+           SELECT array_agg(first ORDER BY first) AS firsts, array_agg(count ORDER BY first) AS counts
+           FROM everthread.posting WHERE bank_id = %s AND posting.term = term.term) AS blocks""",
+        (list(terms), bank),
+        binary=True,
+    )
+    return {term: estimate(np.array(firsts), np.array(counts), among) for term, firsts, counts in rows}
 
 
 # ----------------------------------------------------------------------- vectors
@@ -250,9 +295,11 @@ def corpus(db: Connection, bank: str, only: str, values: Sequence[object]) -> Co
 
 
 def stats(db: Connection, bank: str, model: str) -> Stats:
-    """What the bank holds; its recipe is left empty. bytes are those of texts, vectors and words, without indexes."""
-    row = db.execute("SELECT lines, retracted FROM everthread.bank WHERE bank_id = %s", (bank,)).fetchone()
-    lines, retracted = row or (0, 0)
+    """What the bank holds, from counts that are kept; its recipe is left empty. Its bytes are told nearly: those of its
+    lines as they are on average in the last PAGE of them, 8 for each word, and one vector for each line that has any,
+    without indexes."""
+    row = db.execute("SELECT lines, retracted, terms FROM everthread.bank WHERE bank_id = %s", (bank,)).fetchone()
+    lines, retracted, terms = row or (0, 0, 0)
     spans = db.execute(
         "SELECT count(*), min(started_at), max(last_at) FROM everthread.session WHERE bank_id = %s", (bank,)
     ).fetchone()
@@ -264,16 +311,17 @@ def stats(db: Connection, bank: str, model: str) -> Stats:
         "SELECT name, lines, dim FROM everthread.model WHERE bank_id = %s ORDER BY number", (bank,)
     ).fetchall()
     size = db.execute(
-        """SELECT (SELECT coalesce(sum(pg_column_size(line.*)), 0) FROM everthread.line WHERE bank_id = %s)
-           + (SELECT coalesce(sum(pg_column_size(vector.*)), 0) FROM everthread.vector WHERE bank_id = %s)
-           + (SELECT coalesce(sum(pg_column_size(posting.*)), 0) FROM everthread.posting WHERE bank_id = %s)""",
-        (bank, bank, bank),
+        """SELECT coalesce(avg(pg_column_size(last.*)), 0)::float8 FROM (
+           SELECT * FROM everthread.line WHERE bank_id = %s ORDER BY seq DESC LIMIT %s) AS last""",
+        (bank, PAGE),
     ).fetchone()
+    assert size is not None
+    taken = size[0] * (lines + retracted) + terms * POSTING.itemsize + sum(2 * dim * n for _, n, dim in models)
     embedded = {name: count for name, count, _ in models}.get(model, 0)
     by_model = {name: sum(n for each, n, _ in models if each == name) for name, n, _ in models if n}
     return Stats(
         *(bank, lines, retracted, spans[0], speakers, first, last, by_model, lines - embedded),
-        *(int(size[0]) if size else 0, "", model),
+        *(round(taken), "", model),
     )
 
 
@@ -284,24 +332,19 @@ def contradictions(db: Connection, bank: str) -> list[str]:
     ).fetchone()
     if counted is None:
         return []
-    live: list[int] = []
-    dead = total = records = highest = 0
-    rows = db.execute(
-        "SELECT seq, text, retracted_at IS NULL FROM everthread.line WHERE bank_id = %s ORDER BY seq", (bank,)
-    )
-    for seq, text, here in rows:
+    live = dead = total = records = highest = 0
+    for seq, text, here in _texts(db, bank):
         highest = seq
         if here:
             found = words(text)
-            live.append(seq)
-            total, records = total + found.length, records + len(found.terms)
+            live, total, records = live + 1, total + found.length, records + len(found.terms)
         else:
             dead += 1
     blocks = db.execute(
-        """SELECT coalesce(sum(count), 0), coalesce(sum(length(data)), 0), count(*) FILTER (WHERE before <> earlier)
-           FROM (SELECT *, coalesce(sum(count) OVER (PARTITION BY term ORDER BY first
-                 ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS earlier
-                 FROM everthread.posting WHERE bank_id = %s) AS block""",
+        """SELECT coalesce(sum(records), 0), coalesce(sum(bytes), 0), count(*) FILTER (WHERE records <> told)
+           FROM (SELECT sum(count) AS records, sum(length(data)) AS bytes,
+                 (array_agg(before + count ORDER BY first DESC))[1] AS told
+                 FROM everthread.posting WHERE bank_id = %s GROUP BY term) AS word""",
         (bank,),
     ).fetchone()
     said = db.execute("SELECT coalesce(sum(lines), 0) FROM everthread.session WHERE bank_id = %s", (bank,)).fetchone()
@@ -310,13 +353,13 @@ def contradictions(db: Connection, bank: str) -> list[str]:
     wrong = [
         f"{name}: {has} are counted, {wants} are there; export the lines into a new bank"
         for name, has, wants in (
-            ("lines", counted[0], len(live)),
+            ("lines", counted[0], live),
             ("retracted lines", counted[1], dead),
             ("terms", counted[2], total),
             ("word records", int(blocks[0]), records),
             ("bytes of word records", int(blocks[1]), records * POSTING.itemsize),
-            ("blocks of words out of place", int(blocks[2]), 0),
-            ("lines in sessions", int(said[0]), len(live)),
+            ("words counted wrongly", int(blocks[2]), 0),
+            ("lines in sessions", int(said[0]), live),
         )
         if has != wants
     ]
@@ -329,6 +372,18 @@ def contradictions(db: Connection, bank: str) -> list[str]:
         wrong.append(f"vectors without a line: {orphans[0]}")
     last = int(counted[3])
     return wrong + ([f"the last seq is {last}, but line {highest} is there"] if highest > last else [])
+
+
+def _texts(db: Connection, bank: str) -> Iterator[tuple[int, str, bool]]:
+    """The seq and the text of every line by seq, and whether it is not retracted; read in pages."""
+    after = 0
+    while rows := db.execute(
+        """SELECT seq, text, retracted_at IS NULL FROM everthread.line
+           WHERE bank_id = %s AND seq > %s ORDER BY seq LIMIT %s""",
+        (bank, after, PAGE),
+    ).fetchall():
+        yield from rows
+        after = rows[-1][0]
 
 
 # ---------------------------------------------------------------------- the analyser

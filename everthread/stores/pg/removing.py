@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from uuid import UUID
 
-from everthread.errors import EverthreadError, NotFound
+from everthread.errors import NotFound
 from everthread.stores.base import Scope
 from everthread.stores.pg import nearest, records
 from everthread.stores.pg.schema import TABLES
-from everthread.stores.pg.server import Connection, Server
+from everthread.stores.pg.server import Connection, Cursor
 from everthread.stores.text import words
 from everthread.stores.times import micros
 from everthread.types import Receipt
-
-log = logging.getLogger("everthread")
 
 _OF = {
     "line": "seq = %s",
@@ -42,16 +39,20 @@ def retract(db: Connection, bank: str, seq: int, at: int) -> None:
         )
 
 
-def forget(db: Connection, bank: str, scope: Scope, name: str | int | None) -> list[int]:
-    """Remove the lines in scope and all that was made of them; their seqs. NotFound if there are none."""
+def forget(db: Connection, bank: str, scope: Scope, name: str | int | None) -> tuple[list[int], Collection[str]]:
+    """Remove the lines in scope and all that was made of them; their seqs, and the tables in which rows of theirs were.
+    NotFound if there are none."""
     lock(db, bank)
-    rows = db.execute(f"SELECT seq FROM everthread.line WHERE bank_id = %s AND {_OF[scope]} ORDER BY seq", (bank, name))
-    seqs = [int(seq) for (seq,) in rows]
+    rows = db.execute(
+        f"SELECT seq, session, speaker FROM everthread.line WHERE bank_id = %s AND {_OF[scope]} ORDER BY seq",
+        (bank, name),
+    ).fetchall()
+    seqs = [int(seq) for seq, _, _ in rows]
     if scope == "bank":
         nearest.drop(db, bank, nearest.large(db, bank))
         db.execute("DELETE FROM everthread.posting WHERE bank_id = %s", (bank,))
         db.execute("DELETE FROM everthread.bank WHERE bank_id = %s", (bank,))  # and by its foreign keys all the rest
-        return seqs
+        return seqs, TABLES
     if not seqs:
         raise NotFound(f"bank {bank!r} has no line of {scope} {name!r}; nothing was forgotten")
     unindex(db, bank, seqs)
@@ -62,30 +63,42 @@ def forget(db: Connection, bank: str, scope: Scope, name: str | int | None) -> l
             (bank, seqs, bank),
         )
         db.execute("DELETE FROM everthread.line WHERE bank_id = %s AND seq = ANY(%s)", (bank, seqs))
-        db.execute(
+        units = db.execute(
             """DELETE FROM everthread.unit WHERE bank_id = %s
                AND EXISTS (SELECT 1 FROM unnest(%s::bigint[]) AS gone WHERE gone BETWEEN first_seq AND last_seq)""",
             (bank, seqs),
         )
-        for table in ("session", "speaker"):
-            db.execute(
-                f"""DELETE FROM everthread.{table} WHERE bank_id = %s AND NOT EXISTS (SELECT 1 FROM everthread.line
-                    WHERE line.bank_id = {table}.bank_id AND line.{table} = {table}.number)""",
-                (bank,),
-            )
-        db.execute(
-            """DELETE FROM everthread.buffer WHERE bank_id = %s AND NOT EXISTS (SELECT 1 FROM everthread.session
-               WHERE session.bank_id = buffer.bank_id AND session.session_id = buffer.session_id)""",
-            (bank,),
-        )
-        db.execute(
-            """UPDATE everthread.session SET first_seq = here.first, last_seq = here.last, started_at = here.began,
-               last_at = here.ended FROM (SELECT session, min(seq) AS first, max(seq) AS last, min(said_at) AS began,
-               max(said_at) AS ended FROM everthread.line WHERE bank_id = %s GROUP BY session) AS here
-               WHERE bank_id = %s AND number = here.session""",
-            (bank, bank),
-        )
-    return seqs
+        sessions = _emptied(db, bank, "session", "session_id", {session for _, session, _ in rows})
+        speakers = _emptied(db, bank, "speaker", "name", {speaker for _, _, speaker in rows})
+    buffers = db.execute(
+        "DELETE FROM everthread.buffer WHERE bank_id = %s AND session_id = ANY(%s)",
+        (bank, [session for (session,) in sessions]),
+    )
+    _shrink(db, bank, sorted({session for _, session, _ in rows}))
+    more = {"unit": units, "session": sessions, "speaker": speakers, "buffer": buffers}
+    codes = nearest.names(db, bank)
+    return seqs, ["line", "posting", "vector", *codes, *(table for table, gone in more.items() if gone.rowcount)]
+
+
+def _emptied(db: Connection, bank: str, table: str, name: str, numbers: set[int]) -> Cursor:
+    """Remove those of some sessions or speakers of whom no line is left; their names."""
+    return db.execute(
+        f"""DELETE FROM everthread.{table} WHERE bank_id = %s AND number = ANY(%s) AND NOT EXISTS (
+            SELECT 1 FROM everthread.line WHERE line.bank_id = {table}.bank_id AND line.{table} = {table}.number)
+            RETURNING {name}""",
+        (bank, sorted(numbers)),
+    )
+
+
+def _shrink(db: Connection, bank: str, sessions: Sequence[int]) -> None:
+    """Let these sessions enclose the lines that are left of them."""
+    db.execute(
+        """UPDATE everthread.session SET first_seq = here.first, last_seq = here.last, started_at = here.began,
+           last_at = here.ended FROM (SELECT session, min(seq) AS first, max(seq) AS last, min(said_at) AS began,
+           max(said_at) AS ended FROM everthread.line WHERE bank_id = %s AND session = ANY(%s) GROUP BY session) AS here
+           WHERE bank_id = %s AND number = here.session""",
+        (bank, sessions, bank),
+    )
 
 
 def lock(db: Connection, bank: str) -> None:
@@ -161,14 +174,3 @@ def vectors(db: Connection, bank: str, seqs: Sequence[int], model: str | None = 
            WHERE bank_id = %s AND number = counted.model""",
         (bank, list(seqs), bank, model, bank),
     )
-
-
-def vacuum(server: Server) -> None:
-    """Free the pages of what was removed, so that Postgres overwrites them. Their bytes stay until it does, as in its
-    write-ahead log and in backups. Pages that can't be freed now are left to Postgres's own vacuuming."""
-    try:
-        with server.alone() as db:
-            for table in TABLES:
-                db.execute(f"VACUUM (SKIP_LOCKED) everthread.{table}")
-    except EverthreadError as error:
-        log.warning("what was forgotten is gone, but its pages are freed only later: %s", error)

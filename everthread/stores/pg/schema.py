@@ -73,8 +73,8 @@ CREATE TABLE everthread.vector (
     FOREIGN KEY (bank_id, model) REFERENCES everthread.model ON DELETE CASCADE);
 ALTER TABLE everthread.vector ALTER COLUMN data SET STORAGE EXTERNAL;
 
--- Blocks of at most BLOCK records of one term; before counts the records of its earlier blocks, so that the last block
--- alone tells in how many lines the term stands.
+-- Blocks of at most BLOCK records of one term. In a term's last block, before counts the records of the earlier ones,
+-- so that it alone tells in how many lines the term stands; in others before is what it was when they were filled.
 CREATE TABLE everthread.posting (
     bank_id text COLLATE "C" NOT NULL REFERENCES everthread.bank ON DELETE CASCADE, term text COLLATE "C" NOT NULL,
     first bigint NOT NULL, before int NOT NULL, count int NOT NULL, data bytea NOT NULL,
@@ -85,6 +85,18 @@ ALTER TABLE everthread.posting ALTER COLUMN data SET STORAGE PLAIN;
 CREATE TABLE everthread.receipt (
     bank_id text COLLATE "C" NOT NULL, id uuid NOT NULL, scope text NOT NULL,
     seqs text NOT NULL, lines bigint NOT NULL, forgotten_at bigint NOT NULL, PRIMARY KEY (bank_id, id));
+
+-- Postgres copies some values of a column into its statistics, where they would outlive what is forgotten: of text, and
+-- of what is made of text, it is to keep none.
+ALTER TABLE everthread.session ALTER COLUMN session_id SET STATISTICS 0;
+ALTER TABLE everthread.buffer ALTER COLUMN session_id SET STATISTICS 0, ALTER COLUMN spans SET STATISTICS 0;
+ALTER TABLE everthread.speaker ALTER COLUMN name SET STATISTICS 0;
+ALTER TABLE everthread.line ALTER COLUMN text SET STATISTICS 0, ALTER COLUMN key SET STATISTICS 0,
+    ALTER COLUMN metadata SET STATISTICS 0, ALTER COLUMN gist SET STATISTICS 0;
+ALTER TABLE everthread.unit ALTER COLUMN text SET STATISTICS 0, ALTER COLUMN category SET STATISTICS 0,
+    ALTER COLUMN metadata SET STATISTICS 0;
+ALTER TABLE everthread.vector ALTER COLUMN data SET STATISTICS 0;
+ALTER TABLE everthread.posting ALTER COLUMN term SET STATISTICS 0, ALTER COLUMN data SET STATISTICS 0;
 """
 
 MIGRATIONS = (_FIRST,)

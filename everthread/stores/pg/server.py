@@ -24,6 +24,7 @@ from everthread.stores.pg.once import Once
 from everthread.stores.pg.url import EXAMPLE, checked, shown
 
 Connection = psycopg.Connection[tuple[Any, ...]]
+Cursor = psycopg.Cursor[tuple[Any, ...]]
 Result = TypeVar("Result")
 
 PATIENCE = 10.0  # seconds that a call waits for a connection, and for a server that is starting again

@@ -36,8 +36,8 @@ class Batch:
         keys = {entry.new.key for entry in entries} | {e.new.parent for e in entries if isinstance(e.new.parent, str)}
         with db.pipeline():
             known = db.execute(
-                f"SELECT {records.COLUMNS} {records.FROM} WHERE line.bank_id = %s AND line.key = ANY(%s)",
-                (bank, sorted(key for key in keys if key is not None)),
+                f"SELECT {records.COLUMNS} {records.FROM} WHERE line.bank_id = %s AND {records.KEYED}",
+                (bank, bank, sorted(key for key in keys if key is not None)),
             )
             sessions = db.execute(
                 f"SELECT {_SESSION} FROM everthread.session WHERE bank_id = %s AND session_id = ANY(%s)",
