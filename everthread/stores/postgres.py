@@ -285,9 +285,8 @@ class PostgresStore:
         return self._read(bank, lambda db: records.lines(db, bank, condition, values, f"LIMIT {page:d}"))
 
     def get(self, bank: str, seqs: Sequence[int]) -> list[Line]:
-        wanted = ([int(seq) for seq in seqs],)
-        condition = "line.retracted_at IS NULL AND line.seq = ANY(%s)"
-        return self._read(bank, lambda db: records.lines(db, bank, condition, wanted))
+        wanted = array(np.asarray(seqs, np.int64))
+        return self._read(bank, lambda db: records.by_seq(db, bank, wanted))
 
     def known(self, bank: str, keys: Sequence[str]) -> dict[str, Line]:
         keys = [key for key in keys if not UNKEEPABLE.search(key)]
@@ -366,9 +365,10 @@ class PostgresStore:
         wanted = seqs if among is None else seqs[member(seqs, among)]
 
         def read(db: Connection) -> Rows:
+            db.execute("SET LOCAL enable_sort = off")  # by the primary key, which has them in order: see records.EACH
             row = db.execute(
-                """SELECT string_agg(gist, ''::bytea ORDER BY seq) FROM everthread.line
-                   WHERE bank_id = %s AND seq = ANY(%s::bigint[]) AND retracted_at IS NULL""",
+                """SELECT string_agg(gist, ''::bytea) FROM (SELECT gist FROM everthread.line WHERE bank_id = %s
+                   AND seq = ANY(%s::bigint[]) AND retracted_at IS NULL ORDER BY seq) AS found""",
                 (bank, array(wanted)),
                 binary=True,
             ).fetchone()

@@ -23,6 +23,7 @@ from everthread.types import Seqs, Vector
 
 EXACT = 20_000  # lines with a vector; a larger bank gets an index
 WIDTH = 400  # candidates kept while the index is walked; more find more of the nearest, and take longer
+ROOM = 800  # bytes of memory for a code while the index is built; where they don't fit, it takes five times as long
 MOST = 2_147_483_647  # of what pgvector may look at for a filter
 
 
@@ -98,23 +99,27 @@ def gather(db: Connection, bank: str, model: int, dim: int) -> str:
                code bit({}) NOT NULL, PRIMARY KEY (bank_id, seq, ordinal))"""
         ).format(table, dim)
     )
-    put(db, bank, model, dim)
+    added = put(db, bank, model, dim)
+    if added * ROOM > 64 * 2**20:  # Postgres's own choice; not in parallel, for containers share little memory
+        room = min(added * ROOM // 2**20, 1024)
+        db.execute(f"SET LOCAL maintenance_work_mem = '{room:d}MB'; SET LOCAL max_parallel_maintenance_workers = 0")
     db.execute(sql.SQL("ALTER TABLE {} ALTER COLUMN code SET STATISTICS 0").format(table))  # as of all that is said
     db.execute(sql.SQL("CREATE INDEX ON {} USING hnsw (code bit_hamming_ops)").format(table))
     db.execute("UPDATE everthread.model SET large = true WHERE bank_id = %s AND number = %s", (bank, model))
     return _name(bank, model)
 
 
-def put(db: Connection, bank: str, model: int, dim: int, seqs: Sequence[int] | None = None) -> None:
-    """Add the codes of these lines' vectors, or of all, to the table."""
+def put(db: Connection, bank: str, model: int, dim: int, seqs: Sequence[int] | None = None) -> int:
+    """Add the codes of these lines' vectors, or of all, to the table; how many were added."""
     condition, values = ("", ()) if seqs is None else ("AND seq = ANY(%s)", (list(seqs),))
-    db.execute(
+    added = db.execute(
         sql.SQL(
             """INSERT INTO {} SELECT bank_id, seq, ordinal, {} FROM everthread.vector
                WHERE bank_id = %s AND model = %s {}"""
         ).format(_table(bank, model), _code(sql.SQL("data"), dim), sql.SQL(condition)),
         (bank, model, *values),
     )
+    return int(added.rowcount)
 
 
 def remove(db: Connection, bank: str, models: Sequence[int], seqs: Sequence[int]) -> None:

@@ -26,9 +26,14 @@ PAGE = 1000  # lines looked at together
 
 COLUMNS = """line.seq, session.session_id, speaker.role, speaker.name, line.text, line.said_at, line.said_offset,
     line.parent_seq, line.metadata, line.key, line.retracted_at"""
-FROM = """FROM everthread.line
-    JOIN everthread.session ON session.bank_id = line.bank_id AND session.number = line.session
+JOINS = """JOIN everthread.session ON session.bank_id = line.bank_id AND session.number = line.session
     JOIN everthread.speaker ON speaker.bank_id = line.bank_id AND speaker.number = line.speaker"""
+FROM = f"FROM everthread.line {JOINS}"
+
+# Lines by their seqs, each looked up by the primary key. Told "seq = ANY", Postgres reads the whole of a bank that is
+# much larger than the others, for it takes every bank for an average one.
+EACH = """unnest(%s::bigint[]) AS wanted (seq) CROSS JOIN LATERAL
+    (SELECT * FROM everthread.line WHERE bank_id = %s AND seq = wanted.seq LIMIT 1) AS line"""
 
 # The condition that a line's key is one of these: values are the bank and the keys. Written so that each key is looked
 # up in its index, however many there are: Postgres keeps no statistics of keys, for they would outlive what is
@@ -94,6 +99,13 @@ def lines(db: Connection, bank: str, condition: str, values: Sequence[object] = 
     """The lines of a bank for which the condition holds, by seq."""
     query = f"SELECT {COLUMNS} {FROM} WHERE line.bank_id = %s AND {condition} ORDER BY line.seq {end}"
     return [line(row) for row in db.execute(query, (bank, *values))]
+
+
+def by_seq(db: Connection, bank: str, seqs: str) -> list[Line]:
+    """The lines with these seqs (an array as text) that are not retracted."""
+    query = f"""SELECT {COLUMNS} FROM {EACH} {JOINS} WHERE line.bank_id = %s AND line.retracted_at IS NULL
+        ORDER BY line.seq"""
+    return [line(row) for row in db.execute(query, (seqs, bank, bank))]
 
 
 # ------------------------------------------------------------------------- words
