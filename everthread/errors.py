@@ -13,8 +13,12 @@
     │   ├── BankDamaged                  the file is no sound database
     │   └── BankTooNew                   written by a later version of Everthread
     └── ModelError
-        ├── ModelNotFound                a model's file is missing or damaged
-        └── EmbedderUnavailable          down, too slow, or answering nonsense; the lines are kept
+        ├── ModelNotFound                a model's file is missing or damaged, or a server has no model of the name
+        ├── EmbedderUnavailable          down, too slow, or answering nonsense; the lines are kept
+        ├── LLMUnavailable               down, too slow, overloaded, or its stream was cut; try again
+        ├── LLMDenied                    the server wants a key, or another one
+        ├── LLMRejected                  the server does not take the request as it is: too long, a wrong parameter
+        └── ScribeFailed                 a model's answer could not be understood; the work stays queued
 
 A message says what was wrong, with which value, and what to do about it.
 """
@@ -73,8 +77,24 @@ class ModelError(EverthreadError):
 
 
 class ModelNotFound(ModelError):
-    """A model's file is missing or damaged."""
+    """A model's file is missing or damaged, or a server has no model of the name."""
 
 
 class EmbedderUnavailable(ModelError):
     """The embedder is down, too slow, or answers nonsense."""
+
+
+class LLMUnavailable(ModelError):
+    """A language model's server is down, too slow or overloaded, or its stream was cut."""
+
+
+class LLMDenied(ModelError):
+    """A language model's server wants a key, or another one."""
+
+
+class LLMRejected(ModelError):
+    """A language model's server does not take a request as it is."""
+
+
+class ScribeFailed(ModelError):
+    """What a model wrote about a conversation could not be understood."""

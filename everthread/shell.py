@@ -16,7 +16,7 @@ from typing import Any, NoReturn, TypeVar, get_args
 import click
 
 from everthread.errors import BadInput, ConfigError, EverthreadError
-from everthread.prompt.layout import heading, sentence
+from everthread.prompt.passages import heading, sentence
 from everthread.types import Hit, Line, Role, Where
 
 Command = TypeVar("Command", bound=Callable[..., None])

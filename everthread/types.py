@@ -74,6 +74,54 @@ class Session:
     first_seq: int
     last_seq: int
     lines: int
+    ended_at: datetime | None = None  # when it was said to be over; no line joins it of itself from then on
+
+
+@dataclass(frozen=True, slots=True)
+class NewUnit:
+    """A text written about lines: a summary, a note, a fact. It derives from the lines first_seq to last_seq, and is
+    retracted and forgotten with any of them."""
+
+    kind: str
+    text: str
+    first_seq: int
+    last_seq: int
+    said_at: datetime  # the moment it speaks of: that of its last line
+    importance: float | None = None  # 1 (small talk) to 10
+    category: str | None = None
+    metadata: Metadata = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A NewUnit as it is kept. It is current until another supersedes it: valid_to is then the moment of that."""
+
+    id: int
+    kind: str
+    text: str
+    first_seq: int
+    last_seq: int
+    said_at: datetime
+    valid_from: datetime
+    valid_to: datetime | None = None
+    importance: float | None = None
+    category: str | None = None
+    metadata: Metadata = field(default_factory=dict)
+    retracted_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Something a scribe is still to write of these lines. error says what kind of thing went wrong the last time, and
+    never a word of what was said."""
+
+    kind: Literal["summary", "notes"]
+    session: str
+    first_seq: int
+    last_seq: int
+    queued_at: datetime
+    tries: int = 0
+    error: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,3 +210,45 @@ class Stats:
     bytes: int
     recipe: str
     embedder: str
+    units: Mapping[str, int] = field(default_factory=dict)  # kind -> those that are not retracted
+    queued: int = 0  # pieces of a scribe's work that are still to be done
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message to a language model, as chat APIs have it."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How a language model chooses its words; what is None is left to the model's server."""
+
+    temperature: float | None = None
+    top_p: float | None = None
+    frequency_penalty: float | None = None
+    presence_penalty: float | None = None
+    max_tokens: int | None = None  # of the reply
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens read and written by a language model. cost is in the currency of the configured prices, None where there
+    are none; estimated tells that the server did not count, and we did."""
+
+    prompt: int = 0
+    completion: int = 0
+    cost: float | None = None
+    estimated: bool = False
+
+    def __add__(self, other: Usage) -> Usage:
+        """Both together."""
+        costs = [each.cost for each in (self, other) if each.cost is not None]
+        return Usage(
+            self.prompt + other.prompt,
+            self.completion + other.completion,
+            sum(costs) if costs else None,
+            self.estimated or other.estimated,
+        )

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
-from everthread.prompt.layout import GAP, heading, layout, sentence
+from everthread.prompt.passages import GAP, heading, layout, sentence
 from everthread.prompt.tokens import Counter
 from everthread.recall.excerpt import excerpt
 from everthread.types import Context, Hit, Line

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection
 
-from everthread.prompt.layout import GAP
+from everthread.prompt.passages import GAP
 from everthread.stores.text import terms
 
 LONGEST = 300  # characters of a sentence; a longer one is cut into such pieces

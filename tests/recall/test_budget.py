@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made import hit, line
 
-from everthread.prompt.layout import layout, sentence
+from everthread.prompt.passages import layout, sentence
 from everthread.prompt.tokens import Counter, estimate
 from everthread.recall.budget import fit
 from everthread.types import Hit, Line

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread.prompt.layout import GAP, heading, layout, sentence
+from everthread.prompt.passages import GAP, heading, layout, sentence
 from everthread.types import Line
 
 TOKYO = timezone(timedelta(hours=9))
