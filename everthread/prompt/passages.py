@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
+from everthread.prompt.ago import how_long_ago
 from everthread.types import Line
 
 GAP = "…"  # stands between lines that did not follow one another
 
 
-def heading(line: Line) -> str:
-    """The day and time of a conversation, on the speaker's own clock."""
+def heading(line: Line, now: datetime | None = None) -> str:
+    """The day and time of a conversation, on the speaker's own clock; seen from now, also how long ago it was."""
     at = line.said_at
-    return f"[{at:%A}, {at.day} {at:%B} {at.year:04d}, {at:%H:%M}]"
+    since = f", {how_long_ago(at, now)}" if now else ""
+    return f"[{at:%A}, {at.day} {at:%B} {at.year:04d}, {at:%H:%M}{since}]"
 
 
 def sentence(line: Line) -> str:
@@ -20,13 +23,13 @@ def sentence(line: Line) -> str:
     return "\n  ".join(f"{line.speaker}: {line.text}".splitlines())
 
 
-def layout(lines: Sequence[Line]) -> str:
+def layout(lines: Sequence[Line], now: datetime | None = None) -> str:
     """The lines in the order they were said, a heading wherever the conversation or the day changes."""
     text: list[str] = []
     before: Line | None = None
     for line in sorted(lines, key=lambda line: (line.said_at, line.seq)):
         if before is None or (line.session, line.said_at.date()) != (before.session, before.said_at.date()):
-            text += ["", heading(line)] if text else [heading(line)]
+            text += ["", heading(line, now)] if text else [heading(line, now)]
         elif line.seq != before.seq + 1:
             text.append(GAP)
         text.append(sentence(line))
