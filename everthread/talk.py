@@ -1,98 +1,261 @@
-"""A conversation in the terminal. Without a language model the bot shows what it remembers, and says so."""
+"""A conversation in the terminal: what is typed is said, what begins with a slash is a command."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
 
-from everthread.errors import EverthreadError
-from everthread.memory import Memory
-from everthread.types import Context
+from everthread.chat import Chat
+from everthread.errors import BadQuery, EverthreadError
+from everthread.observe.consent import consent
+from everthread.prompt.character import EDITABLE
+from everthread.reply import Reply
+from everthread.types import Context, Line, Where
 
-BUDGET = 150  # tokens shown for a message: half a dozen lines, what a person reads at a glance
-FLOOR = 0.02  # relevance of a hit below which it is not worth a person's time
+Read = Callable[[str], str]
+Write = Callable[[str], None]
+
 LEGEND = """\
 (percent: the chance that it bears on what was said. Behind it the signals that made the score, those at 0 left out:
 cosine, near in meaning; bm25 and share, words in common; near, window and session, of the lines around it; the others,
 who said it, when, and how.)"""
 HELP = """\
-Whatever you type is remembered. Commands:
-  /why     how relevant each line of the last answer is, and by which signals
-  /stats   what this memory holds
-  /help    this text
-  /quit    end (so do quit, exit, Ctrl-D and Ctrl-C)"""
+Whatever you type is said, and remembered. Commands:
+  /why              what was remembered for the last reply, how relevant each line is, and by which signals
+  /notes            the character's notes
+  /lines [N]        the last lines, with their numbers
+  /again            another reply in place of the last
+  /edit [N] TEXT    put TEXT in place of what you said last, or of line N, and go on from there
+  /undo             take back what you said last
+  /branch N         go on from line N; what came after it is discarded
+  /forget N         remove line N for good (or: last, session)
+  /set [WHAT TEXT]  change the character from now on: location, person, description …
+  /incognito        from now on nothing is written, until you say it again
+  /end              end the conversation: you are asked whether to remember it
+  /stats            what this memory holds, and what the model has used
+  /help             this text
+  /quit             leave; you can go on later (so do quit, exit, Ctrl-D; Ctrl-C stops a reply)"""
 ENDINGS = ("/quit", "quit", "exit")
+HISTORY = 200  # lines of the person that the arrow keys bring back
+LINES = 10
+WIDTH = 70  # characters of a line in a list
 
 
-def talk(
-    memory: Memory, speaker: str, read: Callable[[str], str] = input, write: Callable[[str], None] = print
-) -> None:
-    """Talk until the person ends it. read and write are the terminal's."""
-    if sys.stdin.isatty():
-        import readline  # noqa: F401  (gives `input` line editing and history)
-    write(greeting(memory))
-    last: Context | None = None
-    empty = memory.stats().lines == 0
-    while True:
-        try:
-            said = read(f"{speaker}> ").strip()
-        except (EOFError, KeyboardInterrupt):
-            said = "/quit"
-        if said.lower() in ENDINGS:
-            write("\nUntil next time; it is all kept.")
-            return
-        if said.startswith("/"):
-            write(command(memory, said, last))
-        elif said:
+def talk(chat: Chat, read: Read = input, write: Write | None = None) -> None:
+    """Talk until the person ends it. read and write are the terminal's; write puts no line end."""
+    Talk(chat, read, write or _print).run()
+
+
+def _print(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+class Talk:
+    """One conversation in one terminal."""
+
+    def __init__(self, chat: Chat, read: Read, write: Write) -> None:
+        self.chat, self.read, self.write = chat, read, write
+        self.commands: dict[str, Callable[[str], str]] = {
+            "/why": lambda _: why(self.chat.last.context if self.chat.last else None),
+            "/notes": lambda _: self.chat.notes or "There are no notes yet.",
+            "/lines": self.lines,
+            "/again": self.again,
+            "/edit": self.edit,
+            "/undo": self.undo,
+            "/branch": self.branch,
+            "/forget": self.forget,
+            "/set": self.set,
+            "/incognito": self.incognito,
+            "/end": self.end,
+            "/stats": lambda _: stats(self.chat),
+            "/help": lambda _: HELP,
+        }
+
+    def run(self) -> None:
+        """Read and answer until the end."""
+        if sys.stdin.isatty():
+            _recallable(self.chat)
+        self.say(greeting(self.chat))
+        while True:
             try:
-                last = turn(memory, speaker, said)
-                write(answer(last, empty))
-                empty = False
-            except EverthreadError as error:
-                write(f"That could not be done: {error}")
+                said = self.read(f"{self.chat.character.person}> ").strip()
+            except (EOFError, KeyboardInterrupt):
+                said = "/quit"
+            if said.lower() in ENDINGS:
+                kept = "nothing that was said in private is kept." if self.chat.incognito else "it is all kept."
+                self.say(f"\nUntil next time; {kept}")
+                return
+            if said:
+                self.heed(said)
+
+    def heed(self, said: str) -> None:
+        """Do what was typed. What can't be done is told in one line, and the talk goes on."""
+        try:
+            if said.startswith("/"):
+                self.say(self.command(said))
+            else:
+                self.stream(self.chat.reply(said))
+        except EverthreadError as error:
+            self.say(f"That could not be done: {error}")
+
+    def command(self, said: str) -> str:
+        """The answer to a slash command; what it streams is written before."""
+        name, _, argument = said.partition(" ")
+        if name not in self.commands:
+            return f"{name} is no command. {HELP}"
+        return self.commands[name](argument.strip())
+
+    def say(self, text: str) -> None:
+        """Write whole lines; for nothing, nothing."""
+        if text:
+            self.write(f"{text}\n")
+
+    def stream(self, reply: Reply) -> None:
+        """Show a reply as it comes. Ctrl-C stops it, and what has come is kept."""
+        speaks = self.chat.llm is not None
+        if speaks:
+            self.write(f"{self.chat.character.name}: ")
+        try:
+            for piece in reply:
+                self.write(piece)
+        except KeyboardInterrupt:
+            reply.stop()
+            self.say("\n(stopped; what had come is kept. /again asks for another)")
+            return
+        except EverthreadError as error:
+            kept = " What had come is kept." if reply.line else ""
+            self.say(f"\n({error}.{kept} What you said is kept; /again asks for a reply)")
+            return
+        self.say(remark(reply) or "\n")
+
+    # ------------------------------------------------------------------ commands
+
+    def lines(self, argument: str) -> str:
+        many = number(argument) if argument else LINES
+        return "\n".join(map(listed, self.chat.lines[-many:])) or "Nothing was said in this conversation yet."
+
+    def again(self, argument: str) -> str:
+        self.stream(self.chat.regenerate())
+        return ""
+
+    def edit(self, argument: str) -> str:
+        """/edit 12 What I meant to say; without a number the person's last line."""
+        first, _, rest = argument.partition(" ")
+        if first.removeprefix("#").lstrip("-").isdigit() and rest.strip():
+            seq, text = number(first), rest.strip()
+        else:
+            mine = [line for line in self.chat.lines if line.role == "user"]
+            if not mine or not argument:
+                raise BadQuery("there is nothing to edit; write /edit and what you meant to say, once you have said it")
+            seq, text = mine[-1].seq, argument
+        reply = self.chat.edit(seq, text)
+        if reply is None:
+            return "edited"
+        self.stream(reply)
+        return ""
+
+    def undo(self, argument: str) -> str:
+        gone = self.chat.undo()
+        return "\n".join(["taken back:", *map(listed, gone)]) if gone else "There is nothing to take back."
+
+    def branch(self, argument: str) -> str:
+        seq = number(argument)
+        gone = self.chat.branch(seq)
+        return "\n".join([f"we go on from line {seq}; discarded:", *map(listed, gone)]) if gone else "nothing changed"
+
+    def forget(self, argument: str) -> str:
+        """/forget 12, /forget last, /forget session; for good, so it is asked first."""
+        chat = self.chat
+        if argument == "session":
+            if not self.yes("Forget all of this conversation, for good?"):
+                return "nothing was forgotten"
+            chat.end(remember=False)
+            return "forgotten; we begin anew"
+        if argument == "last":
+            gone = [line for line in chat.lines[last_said(chat) :] if line.seq > 0]
+        else:
+            seq = number(argument)
+            gone = list(chat.memory.lines(after=seq - 1, limit=1, retracted=True))
+            gone = [line for line in gone if line.seq == seq]
+        if not gone:
+            raise BadQuery(f"there is no line {argument!r} to forget; /lines and /why show their numbers")
+        shown = "\n".join(map(listed, gone))
+        if not self.yes(f"{shown}\nForget {'this' if len(gone) == 1 else 'these'}, for good?"):
+            return "nothing was forgotten"
+        for line in reversed(gone):
+            chat.forget(line.seq)
+        return f"forgotten: {counted(len(gone), 'line')}"
+
+    def set(self, argument: str) -> str:
+        """/set location the harbour; alone, what there is to set."""
+        what, _, text = argument.partition(" ")
+        if argument:
+            self.chat.change(**{what: text.strip()})
+            return f"{what}: {text.strip() or '(nothing)'}, from now on"
+        shown = ((name, str(getattr(self.chat.character, name))) for name in EDITABLE)
+        return "\n".join(f"{name:>12}  {text[:WIDTH] or '-'}" for name, text in shown)
+
+    def incognito(self, argument: str) -> str:
+        self.chat.incognito = not self.chat.incognito
+        if self.chat.incognito:
+            return "From now on nothing is written, and this part of the talk is gone when you say /incognito again."
+        return "What was said in private is gone. From now on it is remembered again."
+
+    def end(self, argument: str) -> str:
+        """Ask until the answer is a yes or a no."""
+        ending = self.chat.end()
+        if ending.remembered is None:
+            ending = self.chat.end(remember=self.yes(ending.question))
+        return "Remembered. Until next time." if ending.remembered else "Nothing of it is left. Until next time."
+
+    def yes(self, question: str) -> bool:
+        """Whether the person says yes; asked again until it is clear. Nobody there to answer: BadQuery."""
+        answer = None
+        while answer is None:
+            try:
+                answer = consent(self.read(f"{question} (yes or no) "))
+            except (EOFError, KeyboardInterrupt):
+                raise BadQuery("there was no answer; nothing was changed") from None
+        return answer
 
 
-def turn(memory: Memory, speaker: str, said: str) -> Context:
-    """Recall what bears on what was said, and then keep it: before, it would find itself."""
-    found = memory.context(said, BUDGET, floor=FLOOR)
-    memory.observe(said, speaker=speaker)
-    return found
+# -------------------------------------------------------------------------- words
 
 
-def greeting(memory: Memory) -> str:
-    """What this is, and what is known."""
-    stats = memory.stats()
-    since = f", since {stats.first_said_at:%d %B %Y}" if stats.first_said_at else ""
-    known = f"{counted(stats.lines, 'line')}{since}" if stats.lines else "nothing yet"
-    return (
-        f"Everthread. Bank {memory.bank!r} remembers {known}.\n"
-        "No language model is configured: instead of a reply you are shown what is remembered.\n"
-        "Talk, ask, come back later. /help for commands."
+def greeting(chat: Chat) -> str:
+    """What this is, what is known, and who is there."""
+    known = chat.memory.stats()
+    since = f", since {known.first_said_at:%d %B %Y}" if known.first_said_at else ""
+    held = f"{counted(known.lines, 'line')}{since}" if known.lines else "nothing yet"
+    name = chat.character.name
+    with_whom = (
+        f"You talk with {name} ({chat.llm.name})."
+        if chat.llm
+        else "No language model is configured: instead of a reply you are shown what is remembered."
     )
+    private = "\nIncognito: nothing you say is written." if chat.incognito else ""
+    rows = [
+        f"Everthread. Bank {chat.memory.bank!r} remembers {held}.",
+        f"{with_whom}{private}",
+        "Talk, ask, come back later. /help for commands.",
+    ]
+    if chat.unanswered and chat.llm:
+        rows.append("(what you said last got no reply; /again asks for one)")
+    if chat.greeting and chat.llm:
+        rows.append(f"\n{name}: {chat.greeting}")
+    elif chat.offer:
+        rows.append(f"\n{chat.offer}")
+    return "\n".join(rows)
 
 
-def answer(found: Context, first: bool) -> str:
-    """The recalled lines, labelled as such; never kept, or the memory would fill with echoes of itself."""
-    if first:
-        return "(no language model configured) I remember nothing yet; this is the first thing you have told me."
-    if not found.text:
-        return "(no language model configured) I remember nothing that bears on this. I will remember that you said it."
-    shown = "\n".join(f"  {line}" for line in found.text.splitlines())
-    return f"(no language model configured) This is what I remember that bears on it:\n{shown}"
-
-
-def command(memory: Memory, said: str, last: Context | None) -> str:
-    """The answer to a slash command."""
-    if said == "/why":
-        return why(last)
-    if said == "/stats":
-        stats = memory.stats()
-        who = ", ".join(stats.speakers)
-        held = f"{counted(stats.lines, 'line')} in {counted(stats.sessions, 'session')}"
-        return f"{held} by {who}, {stats.bytes / 1e6:.1f} MB" if who else "nothing yet"
-    if said == "/help":
-        return HELP
-    return f"{said.split()[0]} is no command. {HELP}"
+def remark(reply: Reply) -> str:
+    """What is to be said of a reply that is no ordinary one."""
+    if reply.refused:
+        return "\n(the model would not answer that. This is not remembered; /again asks for another reply)"
+    if reply.partial:
+        return "\n(the reply was cut short; what had come is kept)"
+    return ""
 
 
 def why(last: Context | None) -> str:
@@ -102,10 +265,55 @@ def why(last: Context | None) -> str:
     rows = [f"relevance of the whole {last.relevance:.0%}"]
     for hit in last.hits:
         signals = "  ".join(f"{name} {value:.2f}" for name, value in hit.signals.items() if value)
-        rows.append(f"{hit.relevance:4.0%}  #{hit.line.seq} {hit.line.speaker}: {hit.line.text[:70]}\n      {signals}")
+        rows.append(f"{hit.relevance:4.0%}  #{hit.line.seq} {hit.line.speaker}: {hit.line.text[:WIDTH]}\n      {signals}")
     return "\n".join([*rows, LEGEND] if last.hits else rows)
+
+
+def stats(chat: Chat) -> str:
+    """What the bank holds, and what was spent on it."""
+    held = chat.memory.stats()
+    who = ", ".join(held.speakers)
+    what = f"{counted(held.lines, 'line')} in {counted(held.sessions, 'session')} by {who}, {held.bytes / 1e6:.1f} MB"
+    rows = [what if who else "nothing yet"]
+    if held.queued:
+        rows.append(f"{counted(held.queued, 'piece')} of a scribe's work still to be done")
+    if chat.llm is not None:
+        used = chat.llm.usage
+        cost = f", {used.cost:.4f} at your prices" if used.cost is not None else ""
+        about = "about " if used.estimated else ""
+        rows.append(f"{chat.llm.name}: {about}{used.prompt:,} tokens read, {used.completion:,} written{cost}")
+    return "\n".join(rows)
+
+
+def listed(line: Line) -> str:
+    """A line in a list."""
+    text = " ".join(line.text.split())
+    return f"{line.seq:>6}  {line.speaker}: {text[:WIDTH]}{'…' if len(text) > WIDTH else ''}"
+
+
+def last_said(chat: Chat) -> int:
+    """Where the person's last line stands."""
+    said = [place for place, line in enumerate(chat.lines) if line.role == "user"]
+    return said[-1] if said else len(chat.lines)
+
+
+def number(text: str) -> int:
+    """The number of a line, as it was typed."""
+    digits = text.removeprefix("#")
+    if not digits.removeprefix("-").isdigit():
+        raise BadQuery(f"{text!r} is no number of a line; /lines and /why show them")
+    return int(digits)
 
 
 def counted(number: int, noun: str) -> str:
     """That many of them, in words."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _recallable(chat: Chat) -> None:
+    """Line editing, and a history made of what the person has said: none is kept but the bank."""
+    import readline
+
+    last = chat.memory.store.corpus(chat.memory.bank).last_seq
+    for line in chat.memory.lines(Where(speaker=chat.character.person), after=max(0, last - 2 * HISTORY)):
+        readline.add_history(line.text.splitlines()[0])

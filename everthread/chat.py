@@ -1,0 +1,504 @@
+"""Chat: one conversation with a character that keeps its voice, its notes and its past. Read this second.
+
+    reply   line kept ─ recall ─ prompt ─ model ─ stream ─ reply kept
+    then    what leaves the window is noted (desk.py), while the talk goes on
+    end     consent ─ summary, or all of it forgotten
+
+Three tiers: the window holds the latest lines word for word; the notes, what is worth knowing of those that have left
+it; the bank, every line ever said. Each superseded note stays in the bank as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from everthread import open as opening
+from everthread.conversation import Conversation
+from everthread.desk import GREETING, Desk, work
+from everthread.errors import BadQuery
+from everthread.memory import Memory
+from everthread.models.embed import Embedder
+from everthread.models.extract import ExtractiveScribe
+from everthread.models.llm import LLM
+from everthread.models.scribe import LLMScribe, Scribe
+from everthread.observe.speech import Speech
+from everthread.prompt.character import DEFAULT, Character
+from everthread.prompt.layout import ENVELOPE, Prompt, Turn, cost, lay_out, leaving, prefix
+from everthread.prompt.tokens import Counter, estimate
+from everthread.recall.proactive import Offers, due, phrase, strong, upcoming
+from everthread.recipes.base import Recipe
+from everthread.reply import LONGEST, Reply, Spoken
+from everthread.stores.base import Store
+from everthread.stores.lines import SESSION_GAP, session_name
+from everthread.stores.text import ECHO
+from everthread.stores.times import micros
+from everthread.types import Context, JSONValue, Line, Metadata, NewLine, Receipt, Role, Sampling, Session, Unit, Where, now
+
+RECALLED = 500  # tokens of what is remembered: on LoCoMo 84% of what answers a question stands in so many
+NOTED = 250  # tokens of notes and of what could be brought up, with their headings
+REPLY = 512  # tokens kept free for a reply
+NOMINAL = 8192  # tokens of context, where no model tells
+SHOWN = 150  # tokens shown where there is no model: half a dozen lines, what a person reads at a glance
+FLOOR = 0.02  # relevance of a line below which it is not worth a person's time
+LOOKED_BACK = 400  # latest lines of the person in which a session's beginning looks for what they announced
+SAMPLE = 20  # words at least of a reply that shows a style
+QUESTION = "Shall I remember this conversation?"
+LABEL = "(no language model configured)"
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a conversation ended. remembered is None where `question` is still to be answered, and nothing has changed."""
+
+    session: str
+    remembered: bool | None
+    question: str = ""
+    receipt: Receipt | None = None  # of what was forgotten
+
+
+class Chat:
+    """One conversation, open. One person talks in it at a time; usable as a context manager.
+
+        with Chat.open("alice") as chat:
+            for piece in chat.reply("My sister Mia moved to Lisbon."):
+                print(piece, end="", flush=True)
+    """
+
+    def __init__(
+        self,
+        memory: Memory,
+        character: Character | None = None,
+        llm: LLM | None = None,
+        *,
+        scribe: Scribe | None = None,
+        session: str | None = None,
+        incognito: bool = False,
+        sampling: Sampling | None = None,
+        clock: Callable[[], datetime] | None = None,
+        count: Counter = estimate,
+    ) -> None:
+        """A conversation in an open bank, which stays the caller's to close; `open` is the usual way.
+
+        character is the bank's own, where none is given. Without a language model, replies show what is remembered.
+        session is resumed, or begun; else the last one goes on, if it was not ended and its last line was said less
+        than an hour ago. clock tells the time (this machine's), count the tokens of a text. Raises as `Memory`.
+        """
+        self.memory, self.llm = memory, llm
+        self.scribe = scribe or (LLMScribe(llm) if llm else ExtractiveScribe())
+        self.sampling = sampling or Sampling()
+        self._count = count
+        self._clock = clock
+        self._owns_memory = False
+        self._desk = Desk(memory, self.scribe)
+        self.last: Reply | None = None
+        settings = memory.settings()
+        self._character = character or _character(settings)
+        self._offers = Offers.from_json(settings.get("offers"))
+        self._begin(session)
+        self.incognito = incognito
+        self._desk.wake()  # what an earlier conversation left to be written
+
+    @classmethod
+    def open(
+        cls,
+        bank: str = "default",
+        *,
+        character: Character | str | None = None,
+        llm: LLM | str | None = None,
+        scribe: Scribe | None = None,
+        session: str | None = None,
+        incognito: bool = False,
+        sampling: Sampling | None = None,
+        store: Store | str | Path | None = None,
+        embedder: Embedder | str | None = None,
+        recipe: Recipe | str | None = None,
+    ) -> Self:
+        """Open a conversation in a bank, which is made when it is not there. Names become objects as in `Memory.open`.
+
+        character is one of `everthread characters`, or a card's file. llm is a model's name, "http://host/v1#model" or
+        "none"; what isn't given comes from the configuration, or is an Ollama that runs on this machine.
+        Raises as `Memory.open`, and BadFile for a card that can't be read.
+        """
+        model = opening.llm(llm)
+        memory = Memory.open(bank, store=store, embedder=embedder, recipe=recipe)
+        try:
+            who = opening.character(character, memory.settings())
+            chat = cls(memory, who, model, scribe=scribe, session=session, incognito=incognito, sampling=sampling)
+        except BaseException:
+            memory.close()
+            raise
+        chat._owns_memory = True
+        return chat
+
+    # ------------------------------------------------------------------ talking
+
+    def reply(self, text: str) -> Reply:
+        """Keep what the person says, and answer it. The line is on the disk when this returns; the answer is asked for
+        as it is iterated. Raises BadLine and StoreUnavailable, and then nothing was kept."""
+        self._settle_reply()
+        self._greet()
+        self._add(text, self._character.person, "user")
+        return self.answer()
+
+    def answer(self) -> Reply:
+        """The character's reply to the conversation as it stands: to what was said last, or again where that got none.
+        BadQuery where nothing was said."""
+        self._settle_reply()
+        if not self._conversation.lines:
+            raise BadQuery("nothing was said yet that could be answered; say something first")
+        return self._answer(replaces=None)
+
+    def regenerate(self) -> Reply:
+        """Another reply in place of the last one, which is discarded as soon as the new one is kept. BadQuery where
+        there is none."""
+        self._settle_reply()
+        last = self.lines[-1] if self.lines else None
+        if last is None or (len(self.lines) == 1 and self._spoke(last)):
+            raise BadQuery("there is no reply yet that could be given again; say something first")
+        return self._answer(replaces=last if self._spoke(last) else None)
+
+    def hear(self, text: str, speaker: str, *, of_character: bool = False) -> Line:
+        """Keep a line that is not to be answered: by somebody else who is present, another character for instance."""
+        self._settle_reply()
+        return self._add(text, speaker, "assistant" if of_character else "user")
+
+    def edit(self, seq: int, text: str) -> Reply | None:
+        """Put a text in place of a line's. What came after it is discarded, and a line of the person's is answered anew;
+        for one of the character's there is nothing to answer. Raises BadLine and NotFound, with nothing changed."""
+        self._settle_reply()
+        line = self._conversation.edited(self._conversation.at(seq), text, self._now())
+        return None if self._spoke(line) else self._answer(replaces=None)
+
+    def undo(self) -> list[Line]:
+        """Take back the person's last line and all that came after it; the lines that are discarded."""
+        self._settle_reply()
+        said = [place for place, line in enumerate(self.lines) if not self._spoke(line)]
+        return self._conversation.cut(said[-1]) if said else []
+
+    def branch(self, seq: int) -> list[Line]:
+        """Go on from a line: what came after it is discarded. A line that was discarded itself comes back, with those
+        that led to it. The lines that are discarded now. Raises NotFound and BadQuery."""
+        self._settle_reply()
+        return self._conversation.branch(seq)
+
+    def end(self, remember: bool | None = None) -> Ending:
+        """End the conversation: it is summarised and remembered, or forgotten to the last byte. None asks: nothing is
+        changed then, and `question` of what comes back is to be put to the person. The next reply begins another."""
+        self._settle_reply()
+        session = self.session
+        private, self.incognito = self.incognito, False  # what was said in private is gone
+        if not self.lines:
+            remember = False
+        if remember is not None:
+            receipt = self._over(remember)
+            self._begin(None)
+        self.incognito = private
+        return Ending(session, None, QUESTION) if remember is None else Ending(session, remember, receipt=receipt)
+
+    def _over(self, remember: bool) -> Receipt | None:
+        if remember:
+            self._close_session(self.memory.end(self.session))
+        elif self.lines:
+            return self.memory.forget(session=self.session)
+        return None
+
+    # ----------------------------------------------------------- what is known
+
+    @property
+    def session(self) -> str:
+        """The name of the conversation."""
+        return self._conversation.session
+
+    @property
+    def lines(self) -> list[Line]:
+        """The conversation as it stands, oldest first."""
+        return self._conversation.lines
+
+    @property
+    def unanswered(self) -> bool:
+        """Whether the person's last line has got no reply, because the model failed or the process ended."""
+        return bool(self.lines) and not self._spoke(self.lines[-1])
+
+    @property
+    def greeting(self) -> str:
+        """What the character says first, if this is the first time; else nothing."""
+        if self.lines or not self._character.greeting.strip():
+            return ""
+        met = any(speaker.role == "assistant" for speaker in self.memory.store.corpus(self.memory.bank).speakers)
+        return "" if met else self._character.filled(self._character.greeting.strip())
+
+    @property
+    def notes(self) -> str:
+        """The character's notes as they stand."""
+        unit = self._desk.notes()
+        return unit.text if unit else ""
+
+    @property
+    def offer(self) -> str:
+        """One thing that could be brought up now that the conversation begins; nothing, later on."""
+        found = None if self.lines else self._event()
+        return found[1] if found else ""
+
+    @property
+    def incognito(self) -> bool:
+        """Whether nothing is written. What is said meanwhile is gone from the conversation once this is False again."""
+        return self._conversation.private
+
+    @incognito.setter
+    def incognito(self, private: bool) -> None:
+        self._settle_reply()
+        if private:
+            self._conversation.private = True
+        elif self._conversation.private:
+            self._conversation.go_public()
+
+    @property
+    def character(self) -> Character:
+        """Who the bot is, from now on what it is set to."""
+        return self._character
+
+    @character.setter
+    def character(self, character: Character) -> None:
+        self._character = character
+        if not self.incognito:
+            self.memory.set_setting("character", character.to_json())
+
+    def change(self, **changes: str) -> Character:
+        """Change the character, its place or the person's name, from now on. BadInput names what can be changed."""
+        self.character = self._character.edited(**changes)
+        return self._character
+
+    @property
+    def sample(self) -> str:
+        """The sample of the character's style: what its card or its owner gives, else its first reply of some length."""
+        return self._character.sample or self._first_reply
+
+    def settle(self, timeout: float | None = None) -> bool:
+        """Wait until what is being written about the conversation is done; False where that takes longer."""
+        return self._desk.settle(timeout)
+
+    def close(self) -> None:
+        """Keep what has arrived of a reply, and let go of the bank. The conversation can be resumed."""
+        self._settle_reply()
+        self._desk.close(timeout=2.0)
+        if self._owns_memory:
+            self.memory.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # ---------------------------------------------------------------- beginning
+
+    def _begin(self, session: str | None) -> None:
+        """Resume the session, or begin one; an older one that was left open is ended."""
+        sessions = self.memory.sessions()
+        last = max(sessions, key=lambda each: each.last_at, default=None)
+        if session is None and last and last.ended_at is None and self._now() - last.last_at <= SESSION_GAP:
+            session = last.id
+        elif session is None:
+            session = session_name(micros(self._now()), lambda name: {each.id for each in sessions})
+        if last and last.id != session and last.ended_at is None and self._now() - last.last_at > SESSION_GAP:
+            self._close_session(self.memory.end(last.id))
+        self._conversation = Conversation(self.memory, session)
+        self._since = last.last_at if last else None  # when the two spoke last
+        self._first_reply = self._style()
+
+    def _close_session(self, session: Session) -> None:
+        """Have a session that is over summarised, and noted as far as it isn't."""
+        lines = list(self.memory.lines(Where(session=session.id)))
+        if not lines:
+            return
+        self._desk.put(work("summary", lines))
+        notes = self._desk.notes()
+        if rest := [line for line in lines if notes is None or line.seq > notes.last_seq]:
+            self._desk.put(work("notes", rest))
+
+    def _style(self) -> str:
+        seq = self.memory.settings().get("sample")
+        found = self.memory.store.get(self.memory.bank, [seq]) if isinstance(seq, int) else []
+        return found[0].text if found else ""
+
+    # ---------------------------------------------------------------- answering
+
+    def _answer(self, replaces: Line | None) -> Reply:
+        notes = self._desk.notes()
+        self._conversation.refresh(notes.last_seq if notes else 0)
+        standing = [line for line in self.lines if replaces is None or line.seq != replaces.seq]
+        newest = standing.pop() if standing else None
+        if self.llm is None:
+            self.last = self._shown(newest)
+        else:
+            self.last = self._asked(self.llm, newest, self._window(standing, notes), notes, replaces)
+        return self.last
+
+    def _window(self, lines: list[Line], notes: Unit | None) -> list[Line]:
+        """The lines that are not in the notes yet; of very many the last."""
+        noted, left = notes.last_seq if notes else 0, self._context
+        first = len(lines)
+        while first and not 0 < lines[first - 1].seq <= noted and left > 0:
+            first -= 1
+            left -= cost(lines[first], self._count)
+        return lines[first:]
+
+    @property
+    def _context(self) -> int:
+        return self.llm.context if self.llm else NOMINAL
+
+    def _asked(
+        self, llm: LLM, newest: Line | None, window: list[Line], notes: Unit | None, replaces: Line | None
+    ) -> Reply:
+        context = self._recall(newest, window, RECALLED)
+        offer = self._offered(context)
+        turn = Turn(window, newest, self._now(), notes.text if notes else "", context, offer, self.sample)
+        prompt = lay_out(self._character, turn, llm.context - self._reply_room, self._count)
+        others = {line.speaker for line in self.lines} - {self._character.name} | {self._character.person}
+        reply = Reply(
+            context,
+            prompt,
+            lambda: llm.stream(prompt.messages, self.sampling),
+            Speech(self._character.name, others, LONGEST),
+            lambda text, partial, refused: self._keep(text, replaces, partial, refused),
+        )
+        reply.offer = offer
+        return reply
+
+    def _shown(self, newest: Line | None) -> Reply:
+        """What is remembered, in place of a reply: shown, and never kept, or the memory would fill with echoes."""
+        first = newest is not None and newest.seq == 1
+        context = self._recall(newest, [], SHOWN, FLOOR)
+        speech = Speech(self._character.name, (), LONGEST)
+        reply = Reply(context, None, lambda: Spoken(told(context, first)), speech, _unkept)
+        self._leave()
+        return reply
+
+    def _recall(self, newest: Line | None, window: list[Line], budget: int, floor: float | None = None) -> Context:
+        said = newest.text if newest else ""
+        shown = [line.seq for line in (*window, *([newest] if newest else [])) if line.seq > 0]
+        moment = self._now() if self._clock else None
+        context = self.memory.context(said, budget, floor=floor, without=shown, as_of=moment, count=self._count)
+        self._desk.background = context.lines
+        self._desk.echoes.add(line.text for line in context.lines)
+        return context
+
+    def _keep(self, text: str, replaces: Line | None, partial: bool, refused: bool) -> Line:
+        """Keep a reply, and discard the one that it replaces."""
+        metadata: dict[str, JSONValue] = {"model": self.llm.name if self.llm else ""}
+        if partial:
+            metadata["partial"] = True
+        if spans := self._desk.echoes.spans(text):
+            metadata[ECHO] = [list(span) for span in spans]
+        if refused:
+            metadata["refused"] = True
+        line = self._add(text, self._character.name, "assistant", metadata, refused, replaces)
+        if replaces is not None and not refused:
+            self._conversation.discard(replaces)
+        if not (partial or refused or self.incognito or self._first_reply) and len(text.split()) >= SAMPLE:
+            self._first_reply = text
+            self.memory.set_setting("sample", line.seq)
+        self._leave()
+        return line
+
+    def _leave(self) -> None:
+        """Have what no longer has room in the window noted. It leaves when that is done, and not before."""
+        notes = self._desk.notes()
+        window = [line for line in self._window(self.lines, notes) if line.seq > 0]
+        gone = leaving([cost(line, self._count) for line in window], self._room())
+        if gone and not self.incognito:
+            self._desk.put(work("notes", window[:gone]))
+        else:
+            self._desk.wake()
+
+    def _room(self) -> int:
+        """Tokens of the window: what is left beside the character, what changes every turn, the reply, and an eighth
+        for the window to grow in while what leaves it is noted."""
+        fixed = self._count(prefix(self._character, self.sample)) + NOTED + RECALLED + self._reply_room
+        return max(self._context - fixed - self._context // 8, self._context // 8)
+
+    @property
+    def _reply_room(self) -> int:
+        return self.sampling.max_tokens or REPLY
+
+    # ----------------------------------------------------------------- bringing up
+
+    def _offered(self, context: Context) -> str:
+        """The one thing that could be brought up at this moment; nothing most of the time."""
+        self._offers = self._offers.turned()
+        if self.incognito:
+            return ""
+        if not any(self._spoke(line) for line in self.lines) and (event := self._event()) is not None:
+            seq, text = event
+        elif (hit := strong(context.hits, self._now())) is not None and self._offers.allowed(hit.line.seq):
+            seq, text = hit.line.seq, phrase(hit, self._now())
+        else:
+            return ""
+        self._offers = self._offers.offered(seq)
+        self.memory.set_setting("offers", self._offers.to_json())
+        return text
+
+    def _event(self) -> tuple[int, str] | None:
+        """What the person announced, and has happened since the two spoke last, or is about to."""
+        corpus = self.memory.store.corpus(self.memory.bank)
+        recent = self.memory.lines(Where(role="user"), after=max(0, corpus.last_seq - LOOKED_BACK))
+        events = [event for line in recent if (event := upcoming(line)) is not None]
+        fresh = [event for event in due(events, self._now(), self._since) if self._offers.allowed(event.line.seq)]
+        return (fresh[0].line.seq, phrase(fresh[0], self._now())) if fresh else None
+
+    # --------------------------------------------------------------------- lines
+
+    def _now(self) -> datetime:
+        return self._clock() if self._clock else now().astimezone()
+
+    def _spoke(self, line: Line) -> bool:
+        """Whether a line is the character's."""
+        return line.role == "assistant" and line.speaker == self._character.name
+
+    def _greet(self) -> None:
+        if text := self.greeting:
+            self._add(text, self._character.name, "assistant", {GREETING: True})
+
+    def _add(
+        self,
+        text: str,
+        speaker: str,
+        role: Role,
+        metadata: Metadata | None = None,
+        refused: bool = False,
+        replaces: Line | None = None,
+    ) -> Line:
+        new = NewLine(text, speaker, role, self._now(), metadata=metadata or {})
+        return self._conversation.add(new, refused=refused, replaces=replaces)
+
+    def _settle_reply(self) -> None:
+        """A reply that was not read to its end is kept as far as it came."""
+        if self.last is not None:
+            self.last.stop()
+
+
+def told(context: Context, first: bool) -> str:
+    """What is remembered, in place of a reply, and labelled as such."""
+    if first:
+        return f"{LABEL} I remember nothing yet; this is the first thing you have told me."
+    if not context.text:
+        return f"{LABEL} I remember nothing that bears on this. I will remember that you said it."
+    shown = "\n".join(f"  {row}" for row in context.text.splitlines())
+    return f"{LABEL} This is what I remember that bears on it:\n{shown}"
+
+
+def _unkept(text: str, *, partial: bool, refused: bool) -> None:
+    """What is shown in place of a reply is nobody's line."""
+
+
+def _character(settings: Mapping[str, JSONValue]) -> Character:
+    """The bank's own character, else the one for all who name none."""
+    kept = settings.get("character")
+    return Character.from_json(kept) if isinstance(kept, Mapping) else DEFAULT

@@ -1,0 +1,173 @@
+"""The scribe's desk: what is to be written about conversations, done one after the other while the talk goes on.
+
+Work lies in the bank from the moment it is known until what was written of it is kept, in one transaction. A model that
+fails, or a process that ends, leaves it there: it is tried again later, and `stats` counts it. No line is ever lost for
+it, for lines are kept before.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from everthread.errors import EverthreadError, NotFound
+from everthread.memory import Memory
+from everthread.models.scribe import Scribe
+from everthread.observe.echo import Recalled, without
+from everthread.stores.text import own
+from everthread.types import Line, NewUnit, Unit, Where, Work, now
+
+log = logging.getLogger("everthread")
+
+AGAIN = 30.0  # seconds until failed work is tried again, doubled each time
+LATEST = 3600.0  # seconds, the longest of these waits
+CHANGES = 3  # times that it is tried again at once, where a line was taken back while it was written about
+GREETING = "everthread.greeting"  # in the metadata of a line that stands on a character's card
+
+
+class Desk:
+    """Does the queued work of one bank in a thread of its own, which is there only while there is some."""
+
+    def __init__(self, memory: Memory, scribe: Scribe) -> None:
+        self.memory, self.scribe = memory, scribe
+        self.background: Sequence[Line] = ()  # what was recalled lately: for the notes to be understood by
+        self.echoes = Recalled()
+        self._done = threading.Condition()
+        self._working = self._closed = False
+        self._not_before: dict[tuple[str, str, int], float] = {}  # by time.monotonic()
+
+    def put(self, work: Work) -> None:
+        """Queue work, durably, and see that it is done."""
+        self.memory.queue(work)
+        self.wake()
+
+    def wake(self) -> None:
+        """See to it that what is due is done."""
+        with self._done:
+            if self._working or self._closed or self._next() is None:
+                return
+            self._working = True
+        threading.Thread(target=self._work, name="everthread scribe", daemon=True).start()
+
+    def settle(self, timeout: float | None = None) -> bool:
+        """Wait until nothing is being written; False where that takes longer than `timeout` seconds."""
+        with self._done:
+            return self._done.wait_for(lambda: not self._working, timeout)
+
+    def close(self, timeout: float) -> None:
+        """Write nothing more, once what is being written is done, or so many seconds are over. The rest stays queued."""
+        self.settle(timeout)
+        with self._done:
+            self._closed = True
+
+    def notes(self) -> Unit | None:
+        """The notes as they stand."""
+        found = self.memory.units("note", current=True)
+        return found[-1] if found else None
+
+    # ------------------------------------------------------------------ working
+
+    def _next(self) -> Work | None:
+        at = time.monotonic()
+        due = (work for work in self.memory.queued() if self._not_before.get(_key(work), 0.0) <= at)
+        return next(due, None)
+
+    def _work(self) -> None:
+        try:
+            while (work := self._take()) is not None:
+                self._try(work)
+        except EverthreadError as error:  # of the store: whoever talks hears of it as well
+            log.warning("what a scribe is to write waits: %s", error)
+            self._rest()
+
+    def _take(self) -> Work | None:
+        """The next piece of work; where there is none, the thread's end is told in the same breath, so that none that
+        comes now is overlooked."""
+        with self._done:
+            found = None if self._closed else self._next()
+            if found is None:
+                self._rest()
+            return found
+
+    def _rest(self) -> None:
+        with self._done:
+            self._working = False
+            self._done.notify_all()
+
+    def _try(self, work: Work) -> None:
+        try:
+            self._do(work)
+        except EverthreadError as error:
+            changed = isinstance(error, NotFound) and work.tries < CHANGES
+            self._not_before[_key(work)] = time.monotonic() + (0 if changed else min(AGAIN * 2**work.tries, LATEST))
+            self.memory.queue(replace(work, tries=work.tries + 1, error=type(error).__name__))
+            log.warning("a scribe's %s is tried again later: %s", work.kind, error)
+
+    def _do(self, work: Work) -> None:
+        lines = self._lines(work)
+        if work.kind == "summary":
+            unit, old = self._summary(work, lines), None
+        else:
+            old = self.notes()
+            unit = self._noted(work, lines, old)
+        if self._closed:
+            return
+        if unit is None:
+            self.memory.dequeue(work)
+            return
+        self.memory.write(unit, supersedes=old.id if old else None, done=work)
+
+    def _lines(self, work: Work) -> list[Line]:
+        """The lines that it is about, as far as they stand, without what they repeat of memories, and without what a
+        card says."""
+        found = []
+        for line in self.memory.lines(Where(session=work.session), after=work.first_seq - 1):
+            if line.seq > work.last_seq:
+                break
+            text = own(line.text, line.metadata).strip()
+            if text and not line.metadata.get(GREETING):
+                found.append(replace(line, text=text))
+        return found
+
+    def _summary(self, work: Work, lines: Sequence[Line]) -> NewUnit | None:
+        people = Counter(line.speaker for line in lines if line.role == "user")
+        if not people:
+            return None
+        text = self.scribe.summarize(lines, people.most_common(1)[0][0])
+        kept = self.scribe.strip(text) if text.strip() else None
+        if kept is None:
+            return None
+        return NewUnit(
+            *("summary", kept, lines[0].seq, lines[-1].seq, lines[-1].said_at),
+            importance=self.scribe.importance(kept),
+            category=self.scribe.categorize(kept),
+            metadata={"session": work.session, "scribe": self.scribe.name},
+            sources=tuple(line.seq for line in lines),
+        )
+
+    def _noted(self, work: Work, lines: Sequence[Line], old: Unit | None) -> NewUnit | None:
+        if not lines or (old is not None and old.last_seq >= lines[-1].seq):
+            return None
+        text = self.scribe.note(old.text if old else "", self.background, lines)
+        text = without(text, self.echoes.spans(text)).strip()
+        kept = self.scribe.strip(text) if text else None
+        if kept is None:
+            return None
+        return NewUnit(
+            *("note", kept, old.first_seq if old else lines[0].seq, lines[-1].seq, lines[-1].said_at),
+            metadata={"scribe": self.scribe.name},
+            sources=tuple(line.seq for line in lines),
+        )
+
+
+def work(kind: str, lines: Sequence[Line]) -> Work:
+    """Work on these lines of one session."""
+    return Work("summary" if kind == "summary" else "notes", lines[0].session, lines[0].seq, lines[-1].seq, now())
+
+
+def _key(work: Work) -> tuple[str, str, int]:
+    return work.kind, work.session, work.first_seq
