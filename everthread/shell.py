@@ -22,7 +22,11 @@ from everthread.types import Hit, Line, Role, Where
 Command = TypeVar("Command", bound=Callable[..., None])
 JSON = "--json"
 AS_JSON = "everthread.as_json"  # whether JSON was asked for; click keeps it for all of one invocation
-LATE = {"bench": "everthread.bench.commands", "db": "everthread.stores.pg.commands"}
+LATE = {
+    "bench": "everthread.bench.commands",
+    "characters": "everthread.characters",
+    "db": "everthread.stores.pg.commands",
+}
 
 
 class Group(click.Group):

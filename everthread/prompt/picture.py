@@ -1,0 +1,67 @@
+"""Texts inside a PNG picture. It knows chunks (https://www.w3.org/TR/png-3/#11tEXt), and nothing of what the texts say.
+
+Pixels are never decoded: a picture that would fill the memory is as harmless as any, and a copy shows the same. Raises
+BadFile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from io import BytesIO
+from pathlib import Path
+
+import png
+
+from everthread.transfer.files import bad
+
+SIGNATURE = b"\x89PNG\r\n\x1a\n"
+TEXT, END = b"tEXt", b"IEND"
+SIDE, COLOUR = 256, (94, 120, 148)  # of a plain picture: pixels, and a greyish blue
+
+Chunk = tuple[bytes, bytes]  # its type, and what is in it
+
+
+def recognised(raw: bytes) -> bool:
+    """Whether it begins as a PNG does."""
+    return raw.startswith(SIGNATURE)
+
+
+def texts(raw: bytes, path: Path) -> dict[str, bytes]:
+    """The texts by their keywords in lower case; of two under one keyword the first. path is for messages."""
+    found: dict[str, bytes] = {}
+    for kind, data in _chunks(raw, path)[0]:
+        if kind == TEXT:
+            found.setdefault(_keyword(data), data.partition(b"\0")[2])
+    return found
+
+
+def with_texts(raw: bytes, new: Mapping[str, bytes], without: Collection[str], path: Path) -> bytes:
+    """The picture with new texts at its end, and without those of some keywords; the rest stays as it is, byte for
+    byte, also what stands behind the picture."""
+    chunks, rest = _chunks(raw, path)
+    kept = [chunk for chunk in chunks if chunk[0] != TEXT or _keyword(chunk[1]) not in without]
+    added = [(TEXT, keyword.encode("latin-1") + b"\0" + text) for keyword, text in new.items()]
+    out = BytesIO()
+    png.write_chunks(out, [*kept[:-1], *added, kept[-1]])  # the last is the end
+    return out.getvalue() + rest
+
+
+def plain() -> bytes:
+    """A small picture of one colour."""
+    out = BytesIO()
+    png.Writer(SIDE, SIDE, palette=[COLOUR, COLOUR], bitdepth=1).write(out, [[0] * SIDE] * SIDE)
+    return out.getvalue()
+
+
+def _keyword(data: bytes) -> str:
+    return data.partition(b"\0")[0].decode("latin-1").lower()
+
+
+def _chunks(raw: bytes, path: Path) -> tuple[list[Chunk], bytes]:
+    """The chunks up to the end of the picture, and what stands behind it."""
+    file = BytesIO(raw)
+    try:
+        chunks: list[Chunk] = list(png.Reader(file=file).chunks())
+    except png.Error as error:  # a wrong signature, a checksum, an end too soon
+        raise bad(path, "", f"a damaged PNG ({error})", "take another copy of the picture") from None
+    return chunks, file.read()
