@@ -186,6 +186,17 @@ class Chat:
         self._settle_reply()
         return self._conversation.branch(seq)
 
+    def forget(self, seq: int) -> Receipt | None:
+        """Remove a line for good, of this conversation or of an earlier one; None for one that was said in private, of
+        which nothing was written. What was noted of it goes as well. Raises as `Memory.forget`."""
+        self._settle_reply()
+        receipt = None
+        if seq > 0:
+            receipt = self.memory.forget(seq=seq)
+            self._first_reply = self._style()
+        self._conversation.drop(seq)
+        return receipt
+
     def end(self, remember: bool | None = None) -> Ending:
         """End the conversation: it is summarised and remembered, or forgotten to the last byte. None asks: nothing is
         changed then, and `question` of what comes back is to be put to the person. The next reply begins another."""

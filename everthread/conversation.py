@@ -68,7 +68,11 @@ class Conversation:
         """Retract one line."""
         if line.seq > 0:
             self._memory.retract(line.seq)
-        self.lines = [each for each in self.lines if each.seq != line.seq]
+        self.drop(line.seq)
+
+    def drop(self, seq: int) -> None:
+        """Leave out a line that stands nowhere else any more."""
+        self.lines = [line for line in self.lines if line.seq != seq]
 
     def branch(self, seq: int) -> list[Line]:
         """Go on from this line: what came after it is discarded. The line may be a discarded one itself; it and those

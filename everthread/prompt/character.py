@@ -133,6 +133,8 @@ def _copy(value: object, depth: int = 0) -> JSONValue:
     raise BadInput(f"card must be what JSON can hold, and holds {kind}{'' if kind == 'int' else ' ' + shortly(value)}")
 
 
+EDITABLE = tuple(each.name for each in fields(Character) if each.name != "card")
+
 DEFAULT = Character(
     name="Ever",
     description=(
