@@ -32,7 +32,7 @@ from everthread.shell import (
 )
 from everthread.stores.base import Store
 from everthread.stores.pg import url
-from everthread.talk import LEGEND, command, counted, talk, turn
+from everthread.talk import LEGEND, counted
 from everthread.transfer import jsonl
 from everthread.transfer import move as moving
 from everthread.transfer.files import lasting
@@ -95,44 +95,6 @@ def opened(ctx: click.Context, /, bank: str, make: bool = False) -> Iterator[Mem
 
 
 @main.command()
-@bank_option
-@click.option("--speaker", default="user", show_default=True, help="Your name, as it will be remembered.")
-@json_option
-@click.pass_context
-def chat(ctx: click.Context, /, bank: str, speaker: str, as_json: bool) -> None:
-    """Talk in the terminal; everything you say is remembered.
-
-    With --json each line of standard input is answered by one JSON object on a line: what was recalled for it, or, for
-    a command such as /stats, {"command": …, "answer": …}, or {"error": …}, after which it goes on. Only /quit and the
-    end of the input end it then: a line that says quit is remembered like any other.
-    """
-    if not speaker.strip():
-        raise BadInput(f"--speaker {speaker!r} is blank; give your name, or leave it out")
-    with opened(ctx, bank, make=True) as memory:
-        if not as_json:
-            talk(memory, speaker)
-            return
-        last: Context | None = None
-        for raw in filter(None, map(bytes.strip, sys.stdin.buffer)):
-            if raw == b"/quit":
-                return
-            answer = answered(memory, speaker, raw, last)
-            last = answer if isinstance(answer, Context) else last
-            click.echo(json_of(answer))
-
-
-def answered(memory: Memory, speaker: str, raw: bytes, last: Context | None) -> Context | dict[str, str]:
-    """What a line of a chat in JSON is answered with."""
-    try:
-        said = decoded(raw).strip()
-        if said.startswith("/"):
-            return {"command": said, "answer": command(memory, said, last)}
-        return turn(memory, speaker, said)
-    except EverthreadError as error:
-        return {"error": str(error)}
-
-
-@main.command()
 @click.argument("text")
 @bank_option
 @click.option("--speaker", help="Who said it. Default: the role.")
@@ -163,13 +125,6 @@ def observe(ctx: click.Context, /, text: str, bank: str, said_at: str | None, as
 def piped() -> str:
     """All of standard input, without the line end that a shell puts behind it."""
     return decoded(sys.stdin.buffer.read()).removesuffix("\n").removesuffix("\r")
-
-
-def decoded(raw: bytes) -> str:
-    try:
-        return raw.decode()
-    except UnicodeDecodeError as error:
-        raise BadInput(f"standard input is not UTF-8: {error}; convert it first") from None
 
 
 @main.command("import")
@@ -360,6 +315,14 @@ def banks(ctx: click.Context, /, as_json: bool) -> None:
     except NotFound as error:
         none = str(error)
     show_json(found) if as_json else click.echo("\n".join(found) or none)
+
+
+@main.command()
+@json_option
+def recipes(as_json: bool) -> None:
+    """List the recipes: complete ways of remembering, one of which --recipe names."""
+    found = {name: recipe.about for name, recipe in opening.RECIPES.items()}
+    show_json(found) if as_json else click.echo("\n".join(f"{name:<12} {about}" for name, about in found.items()))
 
 
 @main.command()

@@ -4,11 +4,13 @@ for and nothing else; so none can tell what it did not hear.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Generator, Sequence
 
 from everthread.chat import Chat
 from everthread.errors import BadInput, NotFound
 from everthread.reply import Reply
+from everthread.stores.text import unspaced
 from everthread.types import Line
 
 
@@ -53,13 +55,13 @@ class Scene:
         """What the person says is kept by everybody present; the line in each one's bank. Raises as `Chat.reply`."""
         return [chat.hear(text, chat.character.person) for chat in self._present]
 
-    def reply(self, name: str) -> Iterator[str]:
+    def reply(self, name: str) -> Generator[str]:
         """What this character says to the scene as it stands, piece by piece. The others have heard it once it is over,
         as far as it came. Raises as `Reply`, and NotFound."""
         chat = self._named(name)
         return self._heard(chat, chat.answer())
 
-    def _heard(self, chat: Chat, reply: Reply) -> Iterator[str]:
+    def _heard(self, chat: Chat, reply: Reply) -> Generator[str]:
         try:
             yield from reply
         finally:
@@ -72,13 +74,12 @@ class Scene:
     def addressed(self, text: str) -> str:
         """Who should answer: whose name stands first in a text, else whoever is there and has not spoken for longest.
         NotFound in an empty scene."""
-        places = {name: text.casefold().find(name.casefold()) for name in self.present}
-        named = [name for name in sorted(places, key=lambda name: places[name]) if places[name] >= 0]
-        if named:
-            return named[0]
+        found = {name: match.start() for name in self.present if (match := _called(name, text))}
+        if found:
+            return min(found, key=lambda name: found[name])
         if not self._present:
             raise NotFound("nobody is there who could answer; let someone enter")
-        return min(self._present, key=_last_spoken).character.name
+        return max(self._present, key=_silent).character.name
 
     def _named(self, name: str) -> Chat:
         for chat in self._present:
@@ -88,6 +89,13 @@ class Scene:
         raise NotFound(f"{name!r} is not there; present are: {there}")
 
 
-def _last_spoken(chat: Chat) -> int:
-    """Where in its own bank the character spoke last; 0 where it has not."""
-    return max((line.seq for line in chat.lines if line.speaker == chat.character.name), default=0)
+def _called(name: str, text: str) -> re.Match[str] | None:
+    """Where a text names someone: as a word of its own, unless the script has no spaces between words."""
+    word = re.escape(name) if unspaced(name) else rf"(?<!\w){re.escape(name)}(?!\w)"
+    return re.search(word, text, re.IGNORECASE)
+
+
+def _silent(chat: Chat) -> int:
+    """How many lines were said since the character spoke last, or came."""
+    spoken = [place for place, line in enumerate(chat.lines) if line.speaker == chat.character.name]
+    return len(chat.lines) - (spoken[-1] if spoken else -1)

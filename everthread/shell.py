@@ -25,6 +25,7 @@ AS_JSON = "everthread.as_json"  # whether JSON was asked for; click keeps it for
 LATE = {
     "bench": "everthread.bench.commands",
     "characters": "everthread.characters",
+    "chat": "everthread.cli_chat",
     "db": "everthread.stores.pg.commands",
 }
 
@@ -90,6 +91,14 @@ class Group(click.Group):
         if not any(name in option.opts for option in self.params):
             return error
         return click.UsageError(f"{name} goes before the command: everthread {name} …{command} …", error.ctx)
+
+
+def decoded(raw: bytes) -> str:
+    """What standard input holds. BadInput where it is not UTF-8."""
+    try:
+        return raw.decode()
+    except UnicodeDecodeError as error:
+        raise BadInput(f"standard input is not UTF-8: {error}; convert it first") from None
 
 
 def until_dashes(arguments: Sequence[str]) -> Sequence[str]:

@@ -10,6 +10,7 @@ from everthread.errors import BadQuery, EverthreadError
 from everthread.observe.consent import consent
 from everthread.prompt.character import EDITABLE
 from everthread.reply import Reply
+from everthread.scene import Scene
 from everthread.types import Context, Line, Where
 
 Read = Callable[[str], str]
@@ -35,15 +36,11 @@ Whatever you type is said, and remembered. Commands:
   /stats            what this memory holds, and what the model has used
   /help             this text
   /quit             leave; you can go on later (so do quit, exit, Ctrl-D; Ctrl-C stops a reply)"""
+SCENE_HELP = "/next NAME lets someone speak, /leave NAME and /enter NAME say who is there, /quit ends it."
 ENDINGS = ("/quit", "quit", "exit")
 HISTORY = 200  # lines of the person that the arrow keys bring back
 LINES = 10
 WIDTH = 70  # characters of a line in a list
-
-
-def talk(chat: Chat, read: Read = input, write: Write | None = None) -> None:
-    """Talk until the person ends it. read and write are the terminal's; write puts no line end."""
-    Talk(chat, read, write or _print).run()
 
 
 def _print(text: str) -> None:
@@ -52,9 +49,9 @@ def _print(text: str) -> None:
 
 
 class Talk:
-    """One conversation in one terminal."""
+    """One conversation in one terminal. write puts no line end."""
 
-    def __init__(self, chat: Chat, read: Read, write: Write) -> None:
+    def __init__(self, chat: Chat, read: Read = input, write: Write = _print) -> None:
         self.chat, self.read, self.write = chat, read, write
         self.commands: dict[str, Callable[[str], str]] = {
             "/why": lambda _: why(self.chat.last.context if self.chat.last else None),
@@ -203,8 +200,8 @@ class Talk:
         return "What was said in private is gone. From now on it is remembered again."
 
     def end(self, argument: str) -> str:
-        """Ask until the answer is a yes or a no."""
-        ending = self.chat.end()
+        """Ask until the answer is a yes or a no, unless it comes with the command: /end no."""
+        ending = self.chat.end(remember=consent(argument))
         if ending.remembered is None:
             ending = self.chat.end(remember=self.yes(ending.question))
         return "Remembered. Until next time." if ending.remembered else "Nothing of it is left. Until next time."
@@ -218,6 +215,63 @@ class Talk:
             except (EOFError, KeyboardInterrupt):
                 raise BadQuery("there was no answer; nothing was changed") from None
         return answer
+
+
+class SceneTalk:
+    """A scene in one terminal: whoever is called by name answers, else whoever has not spoken for longest."""
+
+    def __init__(self, scene: Scene, read: Read = input, write: Write = _print) -> None:
+        self.scene, self.read, self.write = scene, read, write
+        self.gone: dict[str, Chat] = {}
+
+    def run(self) -> None:
+        """Read and answer until the end."""
+        self.write(f"You talk with {' and '.join(self.scene.present)}. {SCENE_HELP}\n")
+        while True:
+            try:
+                said = self.read("> ").strip()
+            except (EOFError, KeyboardInterrupt):
+                said = "/quit"
+            if said.lower() in ENDINGS:
+                self.write("\nUntil next time; it is all kept.\n")
+                return
+            try:
+                self.heed(said)
+            except EverthreadError as error:
+                self.write(f"That could not be done: {error}\n")
+
+    def heed(self, said: str) -> None:
+        """Do what was typed."""
+        name, _, argument = said.partition(" ")
+        if name == "/leave":
+            chat = self.scene.leave(argument)
+            self.gone[chat.character.name.casefold()] = chat
+            self.write(f"{chat.character.name} goes, and hears nothing more.\n")
+        elif name == "/enter":
+            if argument.casefold() not in self.gone:
+                raise BadQuery(f"nobody called {argument!r} has left; gone are {', '.join(self.gone) or 'none'}")
+            self.scene.enter(self.gone.pop(argument.casefold()))
+            self.write(f"{argument} is back.\n")
+        elif name == "/next":
+            self.speak(argument or self.scene.addressed(""))
+        elif said.startswith("/"):
+            self.write(f"{SCENE_HELP}\n")
+        elif said:
+            self.scene.say(said)
+            self.speak(self.scene.addressed(said))
+
+    def speak(self, name: str) -> None:
+        """Show what a character says as it comes. Ctrl-C stops it, and what has come is kept."""
+        self.write(f"{name}: ")
+        reply = self.scene.reply(name)
+        try:
+            for piece in reply:
+                self.write(piece)
+        except KeyboardInterrupt:
+            self.write("\n(stopped; what had come is kept)")
+        finally:
+            reply.close()
+            self.write("\n")
 
 
 # -------------------------------------------------------------------------- words

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import click
 
 from everthread import open as opening
-from everthread.bench import beside, datasets, load, same, speed
+from everthread.bench import beside, chat, datasets, load, same, speed
 from everthread.bench.dense import dense
 from everthread.bench.firsts import firsts
 from everthread.bench.questions import Conversation
@@ -212,6 +212,17 @@ def beside_(ctx: click.Context, /, store: str, banks: int, lines: int, as_json: 
     )
     opened.close()
     click.echo(json.dumps(found.json(), indent=2) if as_json else found.text())
+
+
+@bench.command("chat")
+@click.option("--lines", default=chat.LINES, show_default=True, help="Lines in the bank before the talk begins.")
+@click.option("--turns", default=chat.TURNS, show_default=True, help="Turns to measure, once the window is full.")
+@json_option
+@click.pass_context
+def chat_(ctx: click.Context, /, lines: int, turns: int, as_json: bool) -> None:
+    """Measure what a turn of a conversation costs beside the model, and how much of each prompt a cache holds."""
+    costs = chat.chat(lines, turns, ctx.find_root().obj["embedder"], lambda text: click.echo(text, err=True))
+    click.echo(json.dumps(chat.as_json(costs), indent=2) if as_json else chat.table(costs))
 
 
 @bench.command("speed")

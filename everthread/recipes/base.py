@@ -28,6 +28,7 @@ class Recipe:
     """
 
     name: str
+    about: str  # in a few words
     friends: Head
     assistant: Head
     width: int = 1  # lines on either side by which a hit grows

@@ -74,4 +74,5 @@ _ASSISTANT = Head(
     threshold=0.187,
 )
 
-DEFAULT = Recipe(name="default", friends=_FRIENDS, assistant=_ASSISTANT)
+DEFAULT = Recipe(
+    name="default", about="lines as they were said, found by a dozen signals; what measured best", friends=_FRIENDS, assistant=_ASSISTANT)

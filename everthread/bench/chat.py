@@ -1,0 +1,191 @@
+"""What a conversation costs beside the model: the time of a turn, the wait for its first word, and how much of each
+prompt a model's server has in its cache already.
+
+The bank is synthetic, as in `speed.py`, and the model is scripted: it answers at once, so that all that is timed is
+ours: recall, prompt, and two durable observes. For the first word a server on this machine streams, and writes into
+each first piece the moment at which it sent it.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from everthread import open as opening
+from everthread.bench import synthetic
+from everthread.bench.metrics import percentile
+from everthread.bench.speed import BANK, BulkEmbedder, Timing
+from everthread.chat import Chat
+from everthread.errors import BadInput
+from everthread.memory import Memory
+from everthread.models.fakes import ScriptedLLM
+from everthread.models.llm import OpenAICompatible
+from everthread.prompt.character import Character
+from everthread.prompt.layout import Prompt, shared
+from everthread.types import NewLine
+
+LINES = 10_000
+TURNS = 200  # that are measured, once the window is full
+FILLING = 100  # turns before them, in which it fills
+STREAMED = 50  # replies of the streaming server
+WORDS = 90  # of a reply: the 50 to 120 that a character is asked for
+CONTEXT = 8192  # tokens, the default of EVERTHREAD_LLM_CONTEXT
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What was measured. Times are milliseconds; shared is the mean share (0..1) of a prompt's tokens that stood at the
+    beginning of the one before."""
+
+    lines: int
+    turn: Timing
+    first_word: Timing
+    shared: float
+    shared_least: float
+    prompt_tokens: float
+    largest_prompt: int
+    context: int
+
+
+def chat(lines: int = LINES, turns: int = TURNS, embedder: str | None = None, tell: Progress | None = None) -> Costs:
+    """Measure. BadInput for less than one turn or line."""
+    if lines < 1 or turns < 2:
+        raise BadInput(f"{lines} lines and {turns} turns are too few; give at least 1 and 2")
+    tell = tell or (lambda _: None)
+    real = opening.embedder(embedder)
+    bulk = BulkEmbedder(real)
+    with tempfile.TemporaryDirectory(prefix="everthread-chat-") as folder:
+        with Memory.open(BANK, store=Path(folder), embedder=bulk) as memory:
+            tell(f"{lines:,} lines: building")
+            said = synthetic.lines(lines)
+            while batch := list(islice(said, 10_000)):
+                memory.observe_many(batch)
+            tell("talking")
+            times, prompts = _talk(memory, lines, turns)
+            tell("streaming")
+            waits = _streamed(memory, lines)
+    shares = [shared(before, after) for before, after in zip(prompts, prompts[1:], strict=False)]
+    tokens = [prompt.tokens for prompt in prompts]
+    return Costs(
+        *(lines, _timing(times), _timing(waits), sum(shares) / len(shares), min(shares)),
+        *(sum(tokens) / len(tokens), max(tokens), CONTEXT),
+    )
+
+
+def table(costs: Costs) -> str:
+    """The figures for the terminal and the docs."""
+    return "\n".join(
+        [
+            f"a turn beside the model, at {costs.lines:,} lines   "
+            f"{costs.turn.p50:.1f} / {costs.turn.p95:.1f} ms (p50 / p95 of {costs.turn.calls})",
+            f"first word, from the server to the caller    {costs.first_word.p50:.2f} / {costs.first_word.p95:.2f} ms "
+            f"(p50 / p95 of {costs.first_word.calls})",
+            f"prompt                                       {costs.prompt_tokens:,.0f} tokens on average, "
+            f"{costs.largest_prompt:,} at most, of a context of {costs.context:,}",
+            f"shared with the prompt before                {costs.shared:.1%} of its tokens on average, "
+            f"{costs.shared_least:.1%} at least",
+        ]
+    )
+
+
+def as_json(costs: Costs) -> dict[str, Any]:
+    """The figures under their names."""
+    return asdict(costs)
+
+
+def _talk(memory: Memory, behind: int, turns: int) -> tuple[list[float], list[Prompt]]:
+    """The milliseconds of each turn, and its prompt."""
+    unheard = synthetic.lines(2 * (turns + FILLING), behind=behind)
+    said, answered = _sides(unheard)
+    model = ScriptedLLM(answered, context=CONTEXT)
+    times: list[float] = []
+    prompts: list[Prompt] = []
+    with Chat(memory, CHARACTER, model, session="bench") as talk:
+        for number, text in enumerate(said):
+            begun = time.perf_counter()
+            reply = talk.reply(text)
+            for _ in reply:
+                pass
+            taken = 1000 * (time.perf_counter() - begun)
+            if number >= FILLING and reply.prompt is not None:
+                times.append(taken)
+                prompts.append(reply.prompt)
+            talk.settle()  # a person takes longer to read a reply than a scribe to note what left the window
+    return times, prompts
+
+
+def _sides(lines: Iterator[NewLine]) -> tuple[list[str], list[str]]:
+    """What the person says, and what the character answers: as many, and these of WORDS words."""
+    texts = [line.text for line in lines]
+    words = " ".join(texts[1::2]).split()
+    answers = [" ".join(words[at * 20 % len(words) :][:WORDS]) for at in range(len(texts) // 2)]
+    return texts[::2], answers
+
+
+CHARACTER = Character(
+    "Jonas", "{{char}} keeps a lighthouse, knows the sea and is never in a hurry.", person="Mara", location="the pier"
+)
+
+
+def _streamed(memory: Memory, behind: int) -> list[float]:
+    """The milliseconds from a server's sending a first word to a caller's having it."""
+    waits = []
+    with _server() as url, Chat(memory, CHARACTER, OpenAICompatible(url, "clock"), session="streamed") as talk:
+        for line in synthetic.lines(STREAMED, behind=behind + 10_000):
+            reply = talk.reply(line.text)
+            first = next(reply)
+            waits.append((time.monotonic_ns() - int(first)) / 1e6)
+            reply.stop()
+    return waits
+
+
+class _Clock(BaseHTTPRequestHandler):
+    """Streams two pieces, of which the first is the moment at which it is sent."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Connection", "close")
+        self.end_headers()
+        for text, finish in ((lambda: str(time.monotonic_ns()), None), (lambda: " o'clock", "stop")):
+            delta = {"index": 0, "delta": {"content": text()}, "finish_reason": finish}
+            row = {"id": "1", "object": "chat.completion.chunk", "created": 0, "model": "clock", "choices": [delta]}
+            self.wfile.write(f"data: {json.dumps(row)}\n\n".encode())
+            self.wfile.flush()
+        self.wfile.write(b"data: [DONE]\n\n")
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@contextmanager
+def _server() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Clock)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/v1"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def _timing(times: list[float]) -> Timing:
+    return Timing(percentile(times, 50), percentile(times, 95), len(times))
+
+

@@ -1,0 +1,143 @@
+"""`everthread chat`: opens a conversation, and talks in it on a terminal or, as JSON, with a program."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import click
+
+from everthread import open as opening
+from everthread.chat import Chat
+from everthread.errors import BadInput, EverthreadError
+from everthread.scene import Scene
+from everthread.shell import bank_option, decoded, json_of, json_option, plain
+from everthread.talk import SceneTalk, Talk
+from everthread.types import Sampling
+
+
+@click.command()
+@bank_option
+@click.option(
+    "-c", "--character", multiple=True, metavar="NAME", help="Who talks with you: one of `everthread characters`, or a "
+    "card's file. Default: whom the bank knows. Given several times: a scene, each with a bank of its own."
+)  # fmt: skip
+@click.option("-m", "--model", metavar="NAME", help="A model's name, http://host/v1#model, or none. Default: see below.")
+@click.option("--recipe", metavar="NAME", help="How it remembers: see `everthread recipes`.")
+@click.option("--speaker", help="Your name, as it will be remembered. Default: as before, or user.")
+@click.option("--session", help="The conversation to go on with. Default: the last, if it is less than an hour old.")
+@click.option("--incognito", is_flag=True, help="Write nothing at all.")
+@click.option("--temperature", type=click.FloatRange(0, 2), help="How freely the model chooses its words.")
+@json_option
+@click.pass_context
+def chat(
+    ctx: click.Context,
+    /,
+    bank: str,
+    character: tuple[str, ...],
+    recipe: str | None,
+    temperature: float | None,
+    as_json: bool,
+    **values: Any,
+) -> None:
+    """Talk with a character that remembers; everything you say is kept.
+
+    Any OpenAI-compatible model will do: that of EVERTHREAD_LLM_URL and EVERTHREAD_LLM_MODEL, else an Ollama that runs
+    on this machine. Without one you are shown what is remembered.
+
+    With --json each line of standard input is answered by one JSON object on a line: what was recalled for it, and the
+    reply; or, for a command such as /stats, {"command": …, "answer": …}, or {"error": …}, after which it goes on. Only
+    /quit and the end of the input end it then: a line that says quit is remembered like any other.
+    """
+    if values["speaker"] is not None and not values["speaker"].strip():
+        raise BadInput(f"--speaker {values['speaker']!r} is blank; give your name, or leave it out")
+    given = {**ctx.obj, **({"recipe": recipe} if recipe else {}), "sampling": Sampling(temperature=temperature)}
+    if len(character) > 1:
+        _scene(bank, character, given, values, as_json)
+        return
+    with opened(bank, character[0] if character else None, given, **values) as conversation:
+        if not as_json:
+            Talk(conversation).run()
+            return
+        show_answers(conversation)
+
+
+@contextmanager
+def opened(
+    bank: str,
+    character: str | None,
+    given: dict[str, Any],
+    *,
+    model: str | None,
+    speaker: str | None,
+    session: str | None,
+    incognito: bool,
+) -> Iterator[Chat]:
+    """The conversation. One in private with a bank that is not there makes none."""
+    with ExitStack() as stack:
+        if incognito and not _there(given["store"], bank):
+            given = {**given, "store": stack.enter_context(TemporaryDirectory())}
+        conversation = stack.enter_context(
+            Chat.open(bank, character=character, llm=model, session=session, incognito=incognito, **given)
+        )
+        if speaker is not None and speaker != conversation.character.person:
+            conversation.change(person=speaker)
+        yield conversation
+
+
+def _there(store: str | Path | None, bank: str) -> bool:
+    """Whether there is such a bank, found out without making anything."""
+    try:
+        found = opening.store(store, make=False)
+    except LookupError:
+        return False
+    try:
+        return found.has(bank)
+    finally:
+        found.close()
+
+
+def show_answers(conversation: Chat) -> None:
+    """Answer each line of standard input by one JSON object on a line."""
+    written: list[str] = []
+    talk = Talk(conversation, _nobody, written.append)
+    for raw in filter(None, map(bytes.strip, sys.stdin.buffer)):
+        if raw == b"/quit":
+            return
+        written.clear()
+        try:
+            said = decoded(raw).strip()
+            if said.startswith("/"):
+                last = talk.command(said)
+                answer = {"command": said, "answer": "".join(written) + last}
+            else:
+                answer = answered(conversation, said)
+        except EverthreadError as error:
+            answer = {"error": str(error)}
+        click.echo(json_of(answer))
+
+
+def answered(conversation: Chat, said: str) -> dict[str, Any]:
+    """What was recalled for a line, and the reply; None where no model is there to give one."""
+    reply = conversation.reply(said)
+    text = "".join(reply)
+    spoken = text if conversation.llm is not None else None
+    return {**plain(reply.context), "reply": spoken, "partial": reply.partial, "refused": reply.refused}
+
+
+def _nobody(question: str) -> str:
+    raise EOFError  # there is nobody at a terminal who could be asked
+
+
+def _scene(bank: str, names: tuple[str, ...], given: dict[str, Any], values: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        raise BadInput("--json goes with one character; give --character once, or leave out --json")
+    with ExitStack() as stack:
+        chats = [stack.enter_context(opened(f"{bank}/{Path(name).stem}", name, given, **values)) for name in names]
+        SceneTalk(Scene(chats), input).run()
+
+
