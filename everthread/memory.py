@@ -11,22 +11,24 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
+from reprlib import repr as shortly
 from types import TracebackType
 from typing import Self
 
 import numpy as np
 
 from everthread import open as opening
-from everthread.errors import BadLine, BadQuery, ModelError, NotFound
+from everthread.errors import BadInput, BadLine, BadQuery, ModelError, NotFound
 from everthread.models.embed import Embedder
 from everthread.models.scale import Scale, measured
+from everthread.observe import offered
 from everthread.observe.clean import LONGEST_NAME, clean
-from everthread.observe.units import marks, pieces
+from everthread.observe.units import TELLS_NOTHING, marks, pieces
 from everthread.prompt.tokens import Counter, estimate
 from everthread.recall import buffer, expand, fuse, gate, overview, rewrite, search
 from everthread.recall.budget import fit
@@ -34,21 +36,25 @@ from everthread.recipes.base import Recipe
 from everthread.stores.base import Entry, Scope, Store
 from everthread.stores.filters import holdable
 from everthread.stores.ids import LARGEST_SEQ
-from everthread.stores.text import unspaced, words
+from everthread.stores.text import own, unspaced, words
 from everthread.types import (
     Context,
     Hit,
+    JSONValue,
     Line,
     Metadata,
     NewLine,
+    NewUnit,
     Receipt,
     Role,
     Seqs,
     Session,
     Stats,
+    Unit,
     Vector,
     Vectors,
     Where,
+    Work,
     now,
 )
 
@@ -56,6 +62,9 @@ log = logging.getLogger("everthread")
 
 BATCH = 512  # lines embedded and written together by observe_many: one fsync each
 COOLDOWN = 30.0  # seconds without trying an embedder that has just failed, so that lines are kept at once meanwhile
+BLANK = (
+    "…"  # embedded for a line that says nothing of its own, so that it has a vector, and one that is near to nothing
+)
 FAILURES = (ModelError, RuntimeError, OSError)  # of an embedder; the last two are how torch and sockets fail
 
 Progress = Callable[[int], None]
@@ -167,10 +176,11 @@ class Memory:
         return [known[line.key] if line.key in known else next(written) for line in lines]
 
     def _entries(self, lines: Sequence[NewLine]) -> list[Entry]:
-        vectors = self._embed([line.text for line in lines])
+        texts = [own(line.text, line.metadata) for line in lines]
+        vectors = self._embed(texts)
         return [
-            Entry(line, line.said_at or now(), words(line.text), marks(line.text), vectors[i] if vectors else None)
-            for i, line in enumerate(lines)
+            Entry(line, line.said_at or now(), words(text), _marks(text), vectors[i] if vectors else None)
+            for i, (line, text) in enumerate(zip(lines, texts, strict=True))
         ]
 
     def restore(self, lines: Sequence[Line]) -> None:
@@ -188,16 +198,18 @@ class Memory:
 
     def _embed(self, texts: Sequence[str]) -> list[Vectors] | None:
         """The vectors of each text's pieces, or None when the embedder is down: the lines are kept without."""
-        parts = [pieces(text) for text in texts]
         if time.monotonic() < self._retry_at:
             return None
         try:
-            vectors = self.embedder.embed([piece for part in parts for piece in part])
+            return self._vectors(texts)
         except FAILURES as error:
             self._rest(error)
             return None
-        ends = np.cumsum([len(part) for part in parts])
-        return np.split(vectors, ends[:-1])
+
+    def _vectors(self, texts: Sequence[str]) -> list[Vectors]:
+        parts = [pieces(text) or [BLANK] for text in texts]
+        vectors = self.embedder.embed([piece for part in parts for piece in part])
+        return np.split(vectors, np.cumsum([len(part) for part in parts])[:-1])
 
     def _rest(self, error: Exception) -> None:
         self._retry_at = time.monotonic() + COOLDOWN
@@ -206,21 +218,35 @@ class Memory:
     # ------------------------------------------------------------------- recall
 
     def recall(
-        self, query: str, k: int = 10, *, where: Where | None = None, as_of: datetime | None = None
+        self,
+        query: str,
+        k: int = 10,
+        *,
+        where: Where | None = None,
+        as_of: datetime | None = None,
+        without: Collection[int] = (),
     ) -> list[Hit]:
         """The k lines that bear most on the query, best first; fewer when the bank has fewer.
 
         where restricts which lines are shown, also around a hit; as_of leaves out all that was said later, and is the
         moment, on the asker's clock, from which "yesterday" and "last week" are told (else this machine's now).
         A question of nothing but a time ("What did we talk about yesterday?") gives the lines said then, and no other.
+        without are lines that are in the prompt already: they are no hits, stand in no passage, and nothing is found
+        for their sake.
         Every hit carries a calibrated relevance: to inject nothing when nothing is relevant, use `context` or test it.
         A blank query recalls nothing. Raises BadQuery.
         """
         _positive(k, "k")
-        return self._recall(query, k, where, as_of).hits
+        return self._recall(query, k, where, as_of, _seqs(without)).hits
 
     def measure(
-        self, query: str, k: int = 0, *, where: Where | None = None, as_of: datetime | None = None
+        self,
+        query: str,
+        k: int = 0,
+        *,
+        where: Where | None = None,
+        as_of: datetime | None = None,
+        without: Collection[int] = (),
     ) -> tuple[search.Found, fuse.Signals]:
         """The candidates for a query, at least k of them, and the raw signals of each: what `recall` weighs, and
         weights are fitted on."""
@@ -233,19 +259,27 @@ class Memory:
         then = overview.said_then(self.store, self.bank, asked, clock, as_of) if asked.overview else None
         allowed = past if where is None else self.store.allowed(self.bank, where, as_of)
         vector = self._embed_query(asked.dense)
+        gone = _seqs(without)
         found = search.search(
-            self.store, self.bank, self.embedder.name, asked, vector, corpus, allowed=allowed, past=past, then=then, k=k
+            *(self.store, self.bank, self.embedder.name, asked, vector, corpus),
+            allowed=allowed,
+            past=past,
+            then=then,
+            without=np.array(sorted(gone), np.int64) if gone else None,
+            k=k,
         )
         self._warn(found, vector)
         if vector is not None and self._scale is not None:
             found = replace(found, cosine=self._scale.shipped(found.cosine))
         return found, fuse.signals(asked, found)
 
-    def _recall(self, query: str, k: int, where: Where | None, as_of: datetime | None) -> _Recalled:
+    def _recall(
+        self, query: str, k: int, where: Where | None, as_of: datetime | None, without: Collection[int]
+    ) -> _Recalled:
         if isinstance(query, str) and not query.strip():  # nothing is asked, so no embedder is
             allowed = self.store.allowed(self.bank, where or Where(), as_of)
             return _Recalled((), [], 0.0, False, allowed)
-        found, signals = self.measure(query, k, where=where, as_of=as_of)
+        found, signals = self.measure(query, k, where=where, as_of=as_of, without=without)
         head = self.recipe.head(found.corpus)
         if found.query.overview:
             scores = overview.scores(found, signals)
@@ -258,7 +292,7 @@ class Memory:
             chances = gate.chances(head.hit, scores, whole)
         best = np.argsort(-scores, kind="stable")[:k]
         seqs, width = found.seqs[best].tolist(), self.recipe.width
-        around = {line.seq: line for line in self._shown(expand.neighbours(seqs, width), found.allowed)}
+        around = {line.seq: line for line in self._shown(expand.neighbours(seqs, width, without), found.allowed)}
         hits = [
             Hit(
                 around[seq],
@@ -304,6 +338,7 @@ class Memory:
         session: str | None = None,
         gated: bool = True,
         floor: float | None = None,
+        without: Collection[int] = (),
         count: Counter = estimate,
     ) -> Context:
         """What is remembered that bears on the query, laid out for a prompt in at most `budget` tokens by `count`.
@@ -311,17 +346,19 @@ class Memory:
         When nothing is relevant the text is empty, unless gated is False. Hits less relevant than floor (the recipe's,
         if not given) are left out, however much room there is. With a session, passages recalled at its earlier turns
         stay in view for a while (the relevance buffer), also when this query recalls nothing, as a blank one does.
-        Raises BadQuery.
+        without as for `recall`; such lines are in no passage of the buffer, either. Raises BadQuery.
         """
         _positive(budget, "budget")
         if floor is not None and not (isinstance(floor, int | float) and 0 <= floor <= 1):
             raise BadQuery(f"floor must be a relevance from 0 to 1, got {floor!r}")
         if session is not None:
             _name(session, "session")
-        found = self._recall(query, self.recipe.hits, where, as_of)
+        gone = _seqs(without)
+        found = self._recall(query, self.recipe.hits, where, as_of, gone)
         least = self.recipe.floor if floor is None else floor
         hits = [hit for hit in found.hits if hit.relevance >= least] if found.passes or not gated else []
         held = self._held(session, hits, found.allowed) if session is not None else []
+        held = [line for line in held if line.seq not in gone]
         return fit(hits, held, budget, count, found.relevance, found.terms)
 
     def _shown(self, seqs: Sequence[int], allowed: Seqs | None) -> list[Line]:
@@ -357,6 +394,11 @@ class Memory:
     def sessions(self) -> list[Session]:
         """The conversations, in the order they began."""
         return self.store.sessions(self.bank)
+
+    def end(self, session: str) -> None:
+        """Say that a session is over: a line that names no session begins a new one then. Raises BadQuery and
+        NotFound."""
+        self.store.end_session(self.bank, _name(session, "session"), now())
 
     def stats(self) -> Stats:
         """What the bank holds."""
@@ -395,23 +437,76 @@ class Memory:
             scope, name = "speaker", _name(speaker, "speaker")
         return self.store.forget(self.bank, scope, name, now())
 
+    # -------------------------------------------------------- what is written of it
+
+    def write(self, unit: NewUnit, *, supersedes: int | None = None, done: Work | None = None) -> Unit:
+        """Keep a unit: a text written about lines. It takes the place of the unit of its kind that it supersedes, and
+        the work that is done by it leaves the queue, all at once or not at all.
+
+        Raises BadInput; NotFound where one of its sources is retracted or forgotten meanwhile, or what it supersedes is
+        not current any more: nothing is kept then, and the work stays queued. Raises StoreUnavailable.
+        """
+        unit = offered.unit(unit)
+        if supersedes is not None and (type(supersedes) is not int or not 1 <= supersedes <= LARGEST_SEQ):
+            raise BadInput(f"supersedes must be the id of a unit, counted from 1, got {supersedes!r}")
+        done = done and offered.work(done)
+        vectors = self._embed([unit.text])
+        return self.store.put_unit(
+            *(self.bank, unit, vectors[0] if vectors else None, self.embedder.name, now()),
+            supersedes=supersedes,
+            done=done,
+        )
+
+    def restore_unit(self, unit: Unit) -> None:
+        """Write a unit of another store as it is there. Raises StoreUnavailable."""
+        vectors = self._embed([unit.text]) if unit.retracted_at is None else None
+        self.store.restore_unit(self.bank, unit, vectors[0] if vectors else None, self.embedder.name)
+
+    def units(self, kind: str | None = None, *, current: bool = False) -> list[Unit]:
+        """The units that are not retracted, of one kind or of all, by kind and id; only those that no other has
+        superseded, if current. Raises BadInput."""
+        return self.store.units(self.bank, () if kind is None else (offered.name(kind, "kind"),), current=current)
+
+    def queue(self, work: Work) -> None:
+        """Keep work that a scribe is to do, or how often it was tried and what went wrong. Raises BadInput, and
+        NotFound for a session that is not there."""
+        self.store.queue(self.bank, offered.work(work))
+
+    def queued(self) -> list[Work]:
+        """The work that is still to be done, the oldest first."""
+        return self.store.queued(self.bank)
+
+    def dequeue(self, work: Work) -> None:
+        """Take work out of the queue, if it is there. Raises BadInput."""
+        self.store.dequeue(self.bank, offered.work(work))
+
+    def settings(self) -> dict[str, JSONValue]:
+        """What was set for this bank, by name."""
+        return self.store.settings(self.bank)
+
+    def set_setting(self, name: str, value: JSONValue | None) -> None:
+        """Keep a setting of this bank; None removes it. Raises BadInput where JSON can't hold the value."""
+        offered.setting(name, value)
+        self.store.set_setting(self.bank, name, value)
+
     def reindex(self, progress: Progress | None = None) -> int:
-        """Give every line a vector of the present model, and drop those of others; how many lines were embedded.
+        """Give every line and unit a vector of the present model, and drop those of others; how many lines got one.
 
         May be stopped and started again at any time. Raises ModelError, with what is done kept.
         """
         done, last, dim = 0, 0, len(self.embedder.embed_query("hello"))
         self._retry_at = 0.0
         while lines := self.store.pending(self.bank, self.embedder.name, dim, BATCH, after=last):
-            parts = [pieces(line.text) for line in lines]
-            vectors = self.embedder.embed([piece for part in parts for piece in part])
-            split = np.split(vectors, np.cumsum([len(part) for part in parts])[:-1])
-            self.store.put_vectors(
-                self.bank, self.embedder.name, {line.seq: v for line, v in zip(lines, split, strict=True)}
-            )
+            vectors = self._vectors([own(line.text, line.metadata) for line in lines])
+            by_seq = {line.seq: each for line, each in zip(lines, vectors, strict=True)}
+            self.store.put_vectors(self.bank, self.embedder.name, by_seq)
             done, last = done + len(lines), lines[-1].seq
             if progress is not None:
                 progress(done)
+        while units := self.store.pending_units(self.bank, self.embedder.name, dim, BATCH):
+            vectors = self._vectors([unit.text for unit in units])
+            by_unit = {(unit.kind, unit.id): each for unit, each in zip(units, vectors, strict=True)}
+            self.store.put_unit_vectors(self.bank, self.embedder.name, by_unit)
         self.store.drop_vectors(self.bank, keep=self.embedder.name)
         return done
 
@@ -427,6 +522,18 @@ class Memory:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _marks(text: str) -> int:
+    """The marks of what a line says of its own; where that is nothing, it tells nothing."""
+    return marks(text) if text.strip() else TELLS_NOTHING
+
+
+def _seqs(without: Collection[int]) -> frozenset[int]:
+    """The numbers of lines that are to be left out, as far as any line could have them."""
+    if not isinstance(without, Collection) or not all(isinstance(seq, int | np.integer) for seq in without):
+        raise BadQuery(f"without must be the seqs of lines, got {shortly(without)}")
+    return frozenset(int(seq) for seq in without if 1 <= seq <= LARGEST_SEQ)
 
 
 def _positive(number: int, name: str) -> None:

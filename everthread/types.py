@@ -90,11 +90,13 @@ class NewUnit:
     importance: float | None = None  # 1 (small talk) to 10
     category: str | None = None
     metadata: Metadata = field(default_factory=dict)
+    sources: tuple[int, ...] = ()  # the lines that its writer was shown: it is kept only if none is gone meanwhile
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A NewUnit as it is kept. It is current until another supersedes it: valid_to is then the moment of that."""
+    """A NewUnit as it is kept. It is current until another supersedes it: valid_to is then the moment of that. When the
+    other one is retracted or forgotten, it is current again."""
 
     id: int
     kind: str
@@ -108,6 +110,7 @@ class Unit:
     category: str | None = None
     metadata: Metadata = field(default_factory=dict)
     retracted_at: datetime | None = None
+    supersedes: int | None = None  # the id of the unit of its kind whose place it took
 
 
 @dataclass(frozen=True, slots=True)

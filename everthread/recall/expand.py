@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from everthread.types import Line
 
 Span = tuple[int, int]  # first and last seq, both inclusive
 
 
-def neighbours(seqs: Iterable[int], width: int) -> list[int]:
-    """Every seq within `width` of one of these, ascending; some may not exist or belong to another session."""
-    return sorted({near for seq in seqs for near in range(max(1, seq - width), seq + width + 1)})
+def neighbours(seqs: Iterable[int], width: int, without: Collection[int] = frozenset()) -> list[int]:
+    """Every seq within `width` of one of these, ascending, but for those `without`; some may not exist or belong to
+    another session."""
+    return sorted({near for seq in seqs for near in range(max(1, seq - width), seq + width + 1)}.difference(without))
 
 
 def passage(line: Line, around: Mapping[int, Line], width: int) -> tuple[Line, ...]:

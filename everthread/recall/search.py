@@ -60,17 +60,23 @@ def search(
     allowed: Seqs | None = None,
     past: Seqs | None = None,
     then: Seqs | None = None,
+    without: Seqs | None = None,
     k: int = 0,
 ) -> Found:
     """The candidates for a query: all lines of a small bank, else the nearest by meaning and by words, k of each.
 
     allowed are the lines that may be recalled; past those of which anything may be known at all, also by counting;
-    then, where it is given, those that the query calls for.
+    then, where it is given, those that the query calls for; without (ascending) those that are to be no candidates and
+    to say nothing, neither by their own words nor as neighbours.
     """
+    if without is not None:
+        k += len(without)
     last = corpus.last_seq  # what was said since the statistics were read waits for the next query
     postings = {
         term: _until(last, posting) for term, posting in store.postings(bank, query.terms, TERMS, RECORDS, past).items()
     }
+    if without is not None:
+        postings = {term: _less(posting, without) for term, posting in postings.items()}
     if then is not None:
         chosen = spread(then if allowed is None else then[member(then, allowed)], max(EVERY, k))
     elif (last if past is None else len(past)) <= EVERY:
@@ -79,16 +85,28 @@ def search(
         dense = np.empty(0, np.int64) if vector is None else store.nearest(bank, model, vector, max(DENSE, k), allowed)
         chosen = np.union1d(dense, by_words(postings, corpus, allowed, max(LEXICAL, k)))
     chosen = chosen[chosen <= last]
+    if without is not None:
+        chosen = chosen[~member(chosen, without)]
     rows = store.rows(bank, windows(chosen, last), past)
     at = np.flatnonzero(np.isin(rows.seq, chosen, assume_unique=True))
     cosine = (
         np.full(len(rows.lines), np.nan, np.float32) if vector is None else store.cosines(bank, model, vector, rows.seq)
     )
+    if without is not None:
+        cosine = np.where(member(rows.seq, without), np.float32(np.nan), cosine)
     return Found(rows.seq[at], at, rows, cosine, postings, corpus, query, allowed)
 
 
 def _until(last: int, posting: Postings) -> Postings:
     return Postings(posting.df, posting.records[: np.searchsorted(posting.records["seq"], last, "right")])
+
+
+def _less(posting: Postings, without: Seqs) -> Postings:
+    """The posting without these lines (ascending)."""
+    seqs = posting.records["seq"]
+    place = np.searchsorted(seqs, without.astype(seqs.dtype))
+    gone = place[np.append(seqs, 0)[place] == without]
+    return Postings(posting.df - len(gone), np.delete(posting.records, gone)) if len(gone) else posting
 
 
 def by_words(postings: Mapping[str, Postings], corpus: Corpus, allowed: Seqs | None, most: int) -> Seqs:

@@ -17,7 +17,22 @@ from typing import Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from everthread.types import Line, NewLine, Receipt, Role, Seqs, Session, Stats, Vector, Vectors, Where
+from everthread.types import (
+    JSONValue,
+    Line,
+    NewLine,
+    NewUnit,
+    Receipt,
+    Role,
+    Seqs,
+    Session,
+    Stats,
+    Unit,
+    Vector,
+    Vectors,
+    Where,
+    Work,
+)
 
 # One record for each line in which a term stands.
 POSTING = np.dtype(
@@ -166,6 +181,9 @@ class Store(Protocol):
     def sessions(self, bank: str) -> list[Session]:
         """The sessions, in the order they began."""
 
+    def end_session(self, bank: str, session: str, at: datetime) -> None:
+        """Say that a session is over: no line joins it of itself any more. NotFound if there is none."""
+
     def allowed(self, bank: str, where: Where, as_of: datetime | None) -> Seqs | None:
         """The seqs that may be recalled, ascending; None where nothing is ruled out."""
 
@@ -208,13 +226,63 @@ class Store(Protocol):
         """Keep the vectors of lines; vectors of other models stay until `drop_vectors`."""
 
     def drop_vectors(self, bank: str, keep: str) -> int:
-        """Drop the vectors of every model but one; how many went."""
+        """Drop the vectors of every model but one, also those of units; how many of lines went."""
 
     def buffer(self, bank: str, session: str) -> list[tuple[int, int]]:
         """The session's relevance buffer: spans of seqs, oldest first."""
 
     def set_buffer(self, bank: str, session: str, spans: Sequence[tuple[int, int]]) -> None:
         """Keep the session's relevance buffer."""
+
+    def settings(self, bank: str) -> dict[str, JSONValue]:
+        """The bank's settings by name."""
+
+    def set_setting(self, bank: str, name: str, value: JSONValue | None) -> None:
+        """Keep one setting; None removes it."""
+
+    def put_unit(
+        self,
+        bank: str,
+        unit: NewUnit,
+        vectors: Vectors | None,
+        model: str,
+        at: datetime,
+        *,
+        supersedes: int | None = None,
+        done: Work | None = None,
+    ) -> Unit:
+        """Keep a unit and its vectors, end the one of its kind that it supersedes, and take `done` out of the queue, in
+        one transaction. Units are numbered 1, 2, 3 … by kind. NotFound, with nothing kept, where a line of its sources
+        is gone or retracted, its span ends behind the bank's last line, or what it supersedes is not current."""
+
+    def restore_unit(self, bank: str, unit: Unit, vectors: Vectors | None, model: str) -> None:
+        """Keep a unit of another store as it is there, in place of the one of its kind and id."""
+
+    def units(
+        self, bank: str, kinds: Sequence[str] = (), *, current: bool = False, retracted: bool = False
+    ) -> list[Unit]:
+        """The units of these kinds (all, where none is named) by kind and id; only those that none has superseded, if
+        current."""
+
+    def unit_cosines(self, bank: str, model: str, query: Vector, kinds: Sequence[str]) -> list[tuple[str, int, float]]:
+        """Kind, id and cosine of the nearest piece of every unit of these kinds (all, where none is named) that is not
+        retracted and has a vector of this model; by kind and id."""
+
+    def pending_units(self, bank: str, model: str, dim: int, limit: int) -> list[Unit]:
+        """Units that are not retracted and have no vector of this model and dimension, by kind and id."""
+
+    def put_unit_vectors(self, bank: str, model: str, vectors: Mapping[tuple[str, int], Vectors]) -> None:
+        """Keep the vectors of units, by kind and id."""
+
+    def queue(self, bank: str, work: Work) -> None:
+        """Keep work that a scribe is to do. Of the same kind, session and first line it is the same work: its end, its
+        tries and its error are then renewed, and its place in the queue stays. NotFound if there is no such session."""
+
+    def queued(self, bank: str) -> list[Work]:
+        """The work that is to be done, the oldest first."""
+
+    def dequeue(self, bank: str, work: Work) -> None:
+        """Take work out of the queue."""
 
     def stats(self, bank: str, model: str) -> Stats:
         """What the bank holds (recipe is left empty; the caller knows it)."""

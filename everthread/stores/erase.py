@@ -14,9 +14,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from everthread.errors import NotFound
-from everthread.stores import blocks, postings, records
+from everthread.stores import blocks, postings, records, units
 from everthread.stores.base import LINE, Scope
-from everthread.stores.text import words
+from everthread.stores.text import own_of, words
 
 Ranges = tuple[tuple[int, int], ...]
 
@@ -33,10 +33,7 @@ def retract(db: sqlite3.Connection, times: Mapping[int, int]) -> None:
     db.execute("UPDATE bank SET retracted = retracted + ?", (len(times),))
     for seq, at in times.items():
         db.execute("UPDATE line SET retracted_at = ? WHERE seq = ?", (at, seq))
-        db.execute(
-            "UPDATE unit SET retracted_at = ?1 WHERE retracted_at IS NULL AND ?2 BETWEEN first_seq AND last_seq",
-            (at, seq),
-        )
+        units.retract(db, seq, at)
 
 
 def forget(db: sqlite3.Connection, bank: str, scope: Scope, name: str | int | None) -> list[int]:
@@ -52,16 +49,14 @@ def forget(db: sqlite3.Connection, bank: str, scope: Scope, name: str | int | No
         f"UPDATE bank SET retracted = retracted - (SELECT count(retracted_at) FROM line WHERE {_CHOSEN})", (chosen,)
     )
     db.execute(f"DELETE FROM line WHERE {_CHOSEN}", (chosen,))
-    db.execute(
-        "DELETE FROM unit WHERE EXISTS (SELECT 1 FROM json_each(?) WHERE value BETWEEN first_seq AND last_seq)",
-        (chosen,),
-    )
+    units.forget(db, seqs)
     gone = db.execute(
         f"""DELETE FROM session WHERE {_TOUCHED} AND NOT EXISTS (SELECT 1 FROM line WHERE session = number)
             RETURNING session_id""",
         (sessions,),
     ).fetchall()
-    db.executemany("DELETE FROM buffer WHERE session_id = ?", gone)
+    for table in ("buffer", "work"):
+        db.executemany(f"DELETE FROM {table} WHERE session_id = ?", gone)
     db.execute(
         f"""UPDATE session SET (first_seq, last_seq, started_at, last_at) =
            (SELECT min(seq), max(seq), min(said_at), max(said_at) FROM line WHERE line.session = number)
@@ -89,11 +84,11 @@ def unindex(db: sqlite3.Connection, seqs: Sequence[int]) -> None:
     by_session: defaultdict[int, list[int]] = defaultdict(list)  # number -> terms of each line
     head_terms = 0
     rows = db.execute(
-        f"SELECT seq, session, text FROM line WHERE retracted_at IS NULL AND {_CHOSEN} ORDER BY seq",
+        f"SELECT seq, session, text, metadata FROM line WHERE retracted_at IS NULL AND {_CHOSEN} ORDER BY seq",
         (json.dumps(list(seqs)),),
     )
-    for seq, session, text in rows:
-        found = words(text)
+    for seq, session, text, metadata in rows:
+        found = words(own_of(text, metadata))
         by_session[session].append(found.length)
         head_terms += found.head_length
         for term in found.terms:

@@ -10,7 +10,7 @@ from typing import Any
 from everthread.errors import BadLine
 from everthread.stores.base import Entry, Words
 from everthread.stores.times import moment
-from everthread.types import Line
+from everthread.types import Line, Session
 
 SESSION_GAP = timedelta(hours=1)  # a line without a session, said longer than this after the last one, begins a new one
 
@@ -38,6 +38,12 @@ def line(row: tuple[Any, ...]) -> Line:
     return Line(
         seq, session, role, speaker, text, moment(said_at, said_offset), parent, json.loads(metadata), key, gone
     )
+
+
+def session(row: tuple[Any, ...]) -> Session:
+    """A row: name, time of the first and of the last line, their seqs, lines, time at which it was ended."""
+    name, start, last, first, final, lines, ended = row
+    return Session(name, moment(start), moment(last), first, final, lines, None if ended is None else moment(ended))
 
 
 def gist(seq: int, at: int, away: int, session: int, speaker: int, words: Words, marks: int) -> tuple[int, ...]:

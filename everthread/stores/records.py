@@ -16,7 +16,7 @@ from everthread.stores.arrays import distinct, member, repeats
 from everthread.stores.base import LINE, Corpus, Rows, Speaker
 from everthread.stores.columns import Columns
 from everthread.stores.lines import SESSION_GAP, session_name
-from everthread.stores.text import words
+from everthread.stores.text import own_of, words
 from everthread.stores.times import moment
 from everthread.types import Seqs, Stats, Vectors
 
@@ -28,10 +28,11 @@ FROM = """FROM line JOIN session ON session.number = line.session JOIN speaker O
 
 
 def session_for(db: sqlite3.Connection, at: int) -> str:
-    """The session of a line that names none: the last one, unless it has been silent for longer than SESSION_GAP."""
+    """The session of a line that names none: the last one, unless it was ended or has been silent for longer than
+    SESSION_GAP."""
     last = db.execute(
         """SELECT session_id, last_at FROM session
-           WHERE number = (SELECT session FROM line ORDER BY seq DESC LIMIT 1)"""
+           WHERE number = (SELECT session FROM line ORDER BY seq DESC LIMIT 1) AND ended_at IS NULL"""
     ).fetchone()
     if last and abs(at - last[1]) <= SESSION_GAP // timedelta(microseconds=1):
         return str(last[0])
@@ -112,8 +113,13 @@ def stats(db: sqlite3.Connection, bank: str, model: str) -> Stats:
     models = db.execute("SELECT name, lines FROM model ORDER BY number").fetchall()  # the newest of a name comes last
     embedded = dict(models).get(model, 0)
     by_model = {name: sum(n for each, n in models if each == name) for name, n in models if n}
+    units = dict(
+        db.execute("SELECT kind, count(*) FROM unit WHERE retracted_at IS NULL GROUP BY kind ORDER BY kind").fetchall()
+    )
+    queued = db.execute("SELECT count(*) FROM work").fetchone()[0]
     return Stats(
-        bank, lines, retracted, sessions, speakers, first, last, by_model, lines - embedded, 0, "", embedder=model
+        *(bank, lines, retracted, sessions, speakers, first, last, by_model, lines - embedded),
+        *(0, "", model, units, queued),
     )
 
 
@@ -127,17 +133,17 @@ def put_vectors(db: sqlite3.Connection, model: str, by_seq: Mapping[int, Vectors
     if not by_seq:
         return
     dim = next(iter(by_seq.values())).shape[1]
-    number = _number(db, model, dim)
+    of = number(db, model, dim)
     chosen = sorted(by_seq)
     remove_vectors(db, chosen, model)
     seqs = np.repeat(chosen, [len(by_seq[seq]) for seq in chosen])
     data = np.concatenate([by_seq[seq] for seq in chosen])  # (V, dim)
     halves = (row.tobytes() for row in data.astype(np.float16))
-    db.executemany("INSERT INTO vector VALUES (?, ?)", zip(ids(number, seqs).tolist(), halves, strict=True))
+    db.executemany("INSERT INTO vector VALUES (?, ?)", zip(ids(of, seqs).tolist(), halves, strict=True))
     codes = np.empty(len(data), blocks.code(dim))
     codes["seq"], codes["code"] = seqs, vectors.encode(data)
-    blocks.put(db, number, codes)
-    db.execute("UPDATE model SET lines = lines + ? WHERE number = ?", (len(chosen), number))
+    blocks.put(db, of, codes)
+    db.execute("UPDATE model SET lines = lines + ? WHERE number = ?", (len(chosen), of))
 
 
 def model(db: sqlite3.Connection, name: str, dim: int) -> int | None:
@@ -146,7 +152,7 @@ def model(db: sqlite3.Connection, name: str, dim: int) -> int | None:
     return int(found[0]) if found else None
 
 
-def _number(db: sqlite3.Connection, name: str, dim: int) -> int:
+def number(db: sqlite3.Connection, name: str, dim: int) -> int:
     """The model's number, given now to one that is new. Asked for first, as SQLite would use up a number each time."""
     found = model(db, name, dim)
     if found is None:
@@ -219,7 +225,8 @@ def reanalyse(db: sqlite3.Connection) -> None:
     lines = blocks.everything(db, blocks.LINES, LINE).copy()
     for start in range(0, len(lines), 1000):
         page = lines[start : start + 1000]
-        found = [(seq, words(text)) for seq, text in db.execute(_TEXTS, (int(page["seq"][0]), int(page["seq"][-1])))]
+        rows = db.execute(_TEXTS, (int(page["seq"][0]), int(page["seq"][-1])))
+        found = [(seq, words(own_of(text, metadata))) for seq, text, metadata in rows]
         postings.add(db, postings.by_term(found))
         page["length"] = [here.length for _, here in found]
         page["head_length"] = [here.head_length for _, here in found]
@@ -230,7 +237,7 @@ def reanalyse(db: sqlite3.Connection) -> None:
     db.execute("UPDATE bank SET (terms, head_terms) = (?, ?)", _totals(lines))
 
 
-_TEXTS = "SELECT seq, text FROM line WHERE retracted_at IS NULL AND seq BETWEEN ? AND ? ORDER BY seq"
+_TEXTS = "SELECT seq, text, metadata FROM line WHERE retracted_at IS NULL AND seq BETWEEN ? AND ? ORDER BY seq"
 
 
 def contradictions(db: sqlite3.Connection) -> list[str]:
@@ -238,10 +245,10 @@ def contradictions(db: sqlite3.Connection) -> list[str]:
     lines, retracted, terms, last = db.execute("SELECT lines, retracted, terms, last_seq FROM bank").fetchone()
     live: list[int] = []
     dead = total = records = highest = 0
-    for seq, text, gone in db.execute("SELECT seq, text, retracted_at FROM line ORDER BY seq"):
+    for seq, text, metadata, gone in db.execute("SELECT seq, text, metadata, retracted_at FROM line ORDER BY seq"):
         highest = seq
         if gone is None:
-            here = words(text)
+            here = words(own_of(text, metadata))
             live.append(seq)
             total, records = total + here.length, records + len(here.terms)
         else:

@@ -39,7 +39,7 @@ CREATE TABLE line (
 CREATE INDEX line_by_session ON line(session, seq);
 CREATE INDEX line_by_speaker ON line(speaker);
 
--- What will be searched beside the lines: summaries, notes, facts. None is written yet.
+-- What was written about lines: summaries, notes, facts.
 CREATE TABLE unit (
     kind TEXT NOT NULL, unit_id INTEGER NOT NULL, text TEXT NOT NULL,
     first_seq INTEGER NOT NULL, last_seq INTEGER NOT NULL, said_at INTEGER NOT NULL,
@@ -72,7 +72,34 @@ def _first(db: sqlite3.Connection) -> None:
         db.execute(statement)
 
 
-MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_first,)
+_SECOND = """
+ALTER TABLE session ADD COLUMN ended_at INTEGER;
+ALTER TABLE unit ADD COLUMN said_offset INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE unit ADD COLUMN supersedes INTEGER;
+
+-- Vectors of units, in half precision, a row a piece. They are few, and compared one by one.
+CREATE TABLE unit_vector (
+    model INTEGER NOT NULL REFERENCES model(number) ON DELETE CASCADE, kind TEXT NOT NULL, unit_id INTEGER NOT NULL,
+    ordinal INTEGER NOT NULL, data BLOB NOT NULL, PRIMARY KEY (model, kind, unit_id, ordinal),
+    FOREIGN KEY (kind, unit_id) REFERENCES unit(kind, unit_id) ON DELETE CASCADE);
+CREATE INDEX unit_vector_by_unit ON unit_vector(kind, unit_id);
+
+CREATE TABLE setting (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+
+-- What a scribe is still to write.
+CREATE TABLE work (
+    kind TEXT NOT NULL, session_id TEXT NOT NULL, first_seq INTEGER NOT NULL, last_seq INTEGER NOT NULL,
+    queued_at INTEGER NOT NULL, tries INTEGER NOT NULL, error TEXT, PRIMARY KEY (kind, session_id, first_seq));
+"""
+
+
+def _second(db: sqlite3.Connection) -> None:
+    """Units with vectors, settings, a scribe's work, ended sessions."""
+    for statement in _SECOND.split(";\n"):
+        db.execute(statement)
+
+
+MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_first, _second)
 VERSION = len(MIGRATIONS)
 
 

@@ -18,16 +18,30 @@ import numpy as np
 import numpy.typing as npt
 
 from everthread.errors import NotFound, StoreUnavailable
-from everthread.stores import blocks, erase, postings, records, schema, vectors
+from everthread.stores import blocks, erase, postings, records, schema, units, vectors
 from everthread.stores.arrays import member, places
 from everthread.stores.base import LINE, Corpus, Entry, Postings, Rows, Scope
 from everthread.stores.files import SUFFIX, UNERASED, BankFile, bank_id, explained, file_name
 from everthread.stores.filters import as_json, choice, clause
-from everthread.stores.lines import gist, next_seq
+from everthread.stores.lines import gist, next_seq, session
 from everthread.stores.lines import line as _line
 from everthread.stores.pictures import Pictures
-from everthread.stores.times import micros, moment, offset
-from everthread.types import Line, Receipt, Seqs, Session, Stats, Vector, Vectors, Where, now
+from everthread.stores.times import micros, offset
+from everthread.types import (
+    JSONValue,
+    Line,
+    NewUnit,
+    Receipt,
+    Seqs,
+    Session,
+    Stats,
+    Unit,
+    Vector,
+    Vectors,
+    Where,
+    Work,
+    now,
+)
 
 Seen = TypeVar("Seen")
 OPEN_BANKS = 32  # files kept open at a time; the one unused for longest is closed
@@ -120,14 +134,14 @@ class SQLiteStore:
         new = entry.new
         at = micros(entry.said_at)
         parent = records.parent(db, new.parent, moved=entry.seq is not None)
-        session = new.session if new.session is not None else records.session_for(db, at)
+        name = new.session if new.session is not None else records.session_for(db, at)
         words = entry.words
         number = db.execute(
             """INSERT INTO session (session_id, started_at, last_at, first_seq, last_seq, lines, terms)
                VALUES (?1, ?2, ?2, ?3, ?3, 1, ?4) ON CONFLICT (session_id) DO UPDATE SET
                started_at = min(started_at, ?2), last_at = max(last_at, ?2), last_seq = ?3,
                lines = lines + 1, terms = terms + ?4 RETURNING number""",
-            (session, at, seq, words.length),
+            (name, at, seq, words.length),
         ).fetchone()[0]
         speaker = records.speaker(db, new.speaker, new.role)
         away = offset(entry.said_at)
@@ -207,6 +221,64 @@ class SQLiteStore:
         with self._bank(bank).file.writing() as db:
             db.execute("INSERT OR REPLACE INTO buffer VALUES (?, ?)", (session, json.dumps(list(spans))))
 
+    def end_session(self, bank: str, session: str, at: datetime) -> None:
+        with self._bank(bank).file.writing() as db:
+            if not db.execute(
+                "UPDATE session SET ended_at = ? WHERE session_id = ?", (micros(at, "at"), session)
+            ).rowcount:
+                raise NotFound(f"bank {bank!r} has no session {session!r} that could be ended")
+
+    def set_setting(self, bank: str, name: str, value: JSONValue | None) -> None:
+        with self._bank(bank).file.writing() as db:
+            if value is None:
+                db.execute("DELETE FROM setting WHERE name = ?", (name,))
+            else:
+                db.execute("INSERT OR REPLACE INTO setting VALUES (?, ?)", (name, as_json(value)))
+
+    def put_unit(
+        self,
+        bank: str,
+        unit: NewUnit,
+        vectors: Vectors | None,
+        model: str,
+        at: datetime,
+        *,
+        supersedes: int | None = None,
+        done: Work | None = None,
+    ) -> Unit:
+        with self._bank(bank).file.writing() as db:
+            made = units.put(db, bank, unit, micros(at), supersedes)
+            units.put_vectors(db, model, {} if vectors is None else {(made.kind, made.id): vectors})
+            if done is not None:
+                db.execute(_DONE, units.work_key(done))
+            return made
+
+    def restore_unit(self, bank: str, unit: Unit, vectors: Vectors | None, model: str) -> None:
+        with self._bank(bank).file.writing() as db:
+            units.restore(db, unit)
+            units.put_vectors(db, model, {} if vectors is None else {(unit.kind, unit.id): vectors})
+
+    def put_unit_vectors(self, bank: str, model: str, vectors: Mapping[tuple[str, int], Vectors]) -> None:
+        with self._bank(bank).file.writing() as db:
+            there = {(unit.kind, unit.id) for unit in units.read(db, "retracted_at IS NULL")}
+            units.put_vectors(db, model, {key: data for key, data in vectors.items() if key in there})
+
+    def queue(self, bank: str, work: Work) -> None:
+        with self._bank(bank).file.writing() as db:
+            if not db.execute("SELECT 1 FROM session WHERE session_id = ?", (work.session,)).fetchone():
+                raise NotFound(
+                    f"bank {bank!r} has no session {work.session!r}, of which a {work.kind} is to be written"
+                )
+            db.execute(
+                """INSERT INTO work VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
+                   last_seq = excluded.last_seq, tries = excluded.tries, error = excluded.error""",
+                units.work_row(work),
+            )
+
+    def dequeue(self, bank: str, work: Work) -> None:
+        with self._bank(bank).file.writing() as db:
+            db.execute(_DONE, units.work_key(work))
+
     # ------------------------------------------------------------------ reading
 
     def lines(
@@ -255,12 +327,10 @@ class SQLiteStore:
     def sessions(self, bank: str) -> list[Session]:
         with self._bank(bank).file.reading() as db:
             rows = db.execute(
-                """SELECT session_id, started_at, last_at, first_seq, last_seq, lines FROM session
+                """SELECT session_id, started_at, last_at, first_seq, last_seq, lines, ended_at FROM session
                    ORDER BY started_at, number"""
             ).fetchall()
-        return [
-            Session(name, moment(start), moment(last), first, final, n) for name, start, last, first, final, n in rows
-        ]
+        return list(map(session, rows))
 
     def allowed(self, bank: str, where: Where, as_of: datetime | None) -> Seqs | None:
         if where == Where() and as_of is None:
@@ -319,6 +389,35 @@ class SQLiteStore:
             row = db.execute("SELECT spans FROM buffer WHERE session_id = ?", (session,)).fetchone()
         return [(int(first), int(last)) for first, last in json.loads(row[0])] if row else []
 
+    def settings(self, bank: str) -> dict[str, JSONValue]:
+        with self._bank(bank).file.reading() as db:
+            rows = db.execute("SELECT name, value FROM setting ORDER BY name").fetchall()
+        return {name: json.loads(value) for name, value in rows}
+
+    def units(
+        self, bank: str, kinds: Sequence[str] = (), *, current: bool = False, retracted: bool = False
+    ) -> list[Unit]:
+        condition = "(?1 = '[]' OR kind IN (SELECT value FROM json_each(?1)))"
+        condition += " AND valid_to IS NULL" if current else ""
+        condition += "" if retracted else " AND retracted_at IS NULL"
+        with self._bank(bank).file.reading() as db:
+            return units.read(db, condition, (json.dumps(list(kinds)),))
+
+    def unit_cosines(self, bank: str, model: str, query: Vector, kinds: Sequence[str]) -> list[tuple[str, int, float]]:
+        with self._bank(bank).file.reading() as db:
+            return units.cosines(db, model, query, kinds)
+
+    def pending_units(self, bank: str, model: str, dim: int, limit: int) -> list[Unit]:
+        with self._bank(bank).file.reading() as db:
+            condition = """retracted_at IS NULL AND NOT EXISTS (SELECT 1 FROM unit_vector AS has
+                WHERE has.model = ? AND has.kind = unit.kind AND has.unit_id = unit.unit_id)"""
+            return units.read(db, condition, (records.model(db, model, dim),))[:limit]
+
+    def queued(self, bank: str) -> list[Work]:
+        with self._bank(bank).file.reading() as db:
+            rows = db.execute("SELECT * FROM work ORDER BY queued_at, kind, session_id, first_seq").fetchall()
+        return list(map(units.work, rows))
+
     def stats(self, bank: str, model: str) -> Stats:
         held = self._bank(bank)
         with held.file.reading() as db:
@@ -339,6 +438,9 @@ class SQLiteStore:
             banks, self._open = list(self._open.values()), OrderedDict()
         for held in banks:
             held.file.close()
+
+
+_DONE = "DELETE FROM work WHERE kind = ? AND session_id = ? AND first_seq = ?"
 
 
 def _by_key(db: sqlite3.Connection, keys: Sequence[str]) -> dict[str, Line]:

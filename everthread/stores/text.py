@@ -8,17 +8,21 @@ Thai …) are not segmented into words: each character and each pair of neighbou
 
 from __future__ import annotations
 
+import json
 import re
 import threading
 import unicodedata
 from collections import Counter
+from itertools import pairwise
 
 import Stemmer
 
 from everthread.stores.base import Words
+from everthread.types import Metadata
 
 ANALYSER = 1  # raised whenever the same text would give other terms; a bank's file records it
 HEAD = 220  # characters of a neighbouring line that count towards a window; a long neighbour would drown the line
+ECHO = "everthread.echo"  # in a line's metadata: [[start, end], …], where its text quotes what was recalled
 LONGEST = 40  # characters of a term; longer runs (keys, base64) are cut, they are never typed again whole
 
 # Scripts written without spaces: CJK, Kana, Hangul, Thai, Lao, Burmese, Khmer.
@@ -120,3 +124,26 @@ def words(text: str) -> Words:
         return Words({term: (n, n) for term, n in counts.items()}, counts.total(), counts.total())
     head = Counter(terms(text[:HEAD]))
     return Words({term: (n, head[term]) for term, n in counts.items()}, counts.total(), head.total())
+
+
+def own(text: str, metadata: Metadata) -> str:
+    """What a line says of its own: its text without what it quotes of recalled lines (ECHO), so that these are not
+    found a second time in it. A span that is none, is out of reach or out of order is passed over."""
+    spans = metadata.get(ECHO)
+    if not isinstance(spans, list | tuple):
+        return text
+    cuts = [0]
+    for span in spans:
+        if _is_span(span) and cuts[-1] <= span[0] < span[1] <= len(text):
+            cuts += span
+    cuts.append(len(text))
+    return " ".join(text[start:end] for start, end in list(pairwise(cuts))[::2])
+
+
+def _is_span(span: object) -> bool:
+    return isinstance(span, list | tuple) and len(span) == 2 and all(type(at) is int for at in span)
+
+
+def own_of(text: str, metadata: str) -> str:
+    """The same, of a line's metadata as it is kept."""
+    return own(text, json.loads(metadata)) if ECHO in metadata else text

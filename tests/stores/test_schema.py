@@ -8,24 +8,29 @@ import pytest
 from everthread import Memory, NewLine
 from everthread.errors import BankTooNew
 from everthread.models.fakes import HashEmbedder
+from everthread.stores import schema
 from everthread.stores.schema import MIGRATIONS, VERSION, migrate, version
 from everthread.stores.text import ANALYSER
+from everthread.types import NewUnit
 
 TABLES = {
     "migration": "number applied_at",
     "bank": "bank_id created_at analyser last_seq lines retracted terms head_terms stamp",
-    "session": "number session_id started_at last_at first_seq last_seq lines terms",
+    "session": "number session_id started_at last_at first_seq last_seq lines terms ended_at",
     "buffer": "session_id spans",
     "speaker": "number name role",
     "line": "seq session parent_seq speaker said_at said_offset retracted_at key metadata text",
     "unit": "kind unit_id text first_seq last_seq said_at valid_from valid_to importance category"
-    " metadata retracted_at",
+    " metadata retracted_at said_offset supersedes",
+    "unit_vector": "model kind unit_id ordinal data",
+    "setting": "name value",
+    "work": "kind session_id first_seq last_seq queued_at tries error",
     "model": "number name dim lines",
     "vector": "id data",
     "block": "of number stamp mended data",
     "posting": "term first count data",
 }
-INDEXES = {"line_by_session", "line_by_speaker", "block_number", "block_stamp", "posting_term"}
+INDEXES = {"line_by_session", "line_by_speaker", "block_number", "block_stamp", "posting_term", "unit_vector_by_unit"}
 
 
 def new_file() -> sqlite3.Connection:
@@ -115,3 +120,22 @@ def test_a_bank_of_a_later_analyser_is_refused(tmp_path: Path) -> None:
         db.execute("UPDATE bank SET analyser = ?", (ANALYSER + 1,))
         with pytest.raises(BankTooNew, match=rf"later version of Everthread \(text analyser {ANALYSER + 1}"):
             migrate(db, "alice", 2)
+
+
+def test_a_bank_of_the_first_schema_is_brought_up_to_date_with_what_is_in_it(tmp_path: Path) -> None:
+    path = tmp_path / "alice.bank"
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("CREATE TABLE migration (number INTEGER PRIMARY KEY, applied_at INTEGER NOT NULL)")
+        schema._first(db)
+        db.execute("INSERT INTO migration VALUES (1, 7)")
+        db.execute("INSERT INTO bank (bank_id, created_at, analyser) VALUES ('alice', 7, ?)", (ANALYSER,))
+        db.execute("INSERT INTO buffer VALUES ('before', '[[1,2]]')")
+    with Memory.open("alice", store=tmp_path, embedder=HashEmbedder()) as memory:
+        assert memory.store.buffer("alice", "before") == [(1, 2)]
+        line = memory.observe("The kettle sings.", session="s")
+        memory.end("s")
+        memory.write(NewUnit("note", "A kettle.", 1, 1, line.said_at))
+        assert memory.recall("kettle")[0].line == line
+        assert memory.store.check("alice") == []
+    with closing(sqlite3.connect(path)) as db:
+        assert db.execute("SELECT number FROM migration ORDER BY number").fetchall() == [(1,), (2,)]

@@ -1,10 +1,12 @@
 import unicodedata
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread.stores.text import HEAD, LONGEST, STOP, fold, terms, tokens, unspaced, words
+from everthread.stores.filters import as_json
+from everthread.stores.text import ECHO, HEAD, LONGEST, STOP, fold, own, own_of, terms, tokens, unspaced, words
 
 ANYTHING = st.text(max_size=60)
 CJK = st.text("今天我去图书馆学习日本語のテスト한국어", min_size=1, max_size=12)
@@ -122,3 +124,33 @@ def test_only_the_first_characters_are_the_head() -> None:
     found = words("apple " + "x" * HEAD + " banana")
     assert found.terms["appl"] == (1, 1)
     assert found.terms["banana"] == (1, 0)
+
+
+# ---------------------------------------------------------------------------- echoes
+
+
+@pytest.mark.parametrize(
+    ("spans", "expected"),
+    [
+        ([], "abcdef"),
+        ([[1, 3]], "a def"),
+        ([[0, 2], [4, 6]], " cd "),
+        ([[0, 6]], " "),
+        ([[0, 2], [2, 4]], "  ef"),
+        ([[0, 2], [1, 4]], " cdef"),
+        ([[4, 5], [0, 1]], "abcd f"),
+        ([[0, 7], [-1, 2], [3, 3], [2, 1]], "abcdef"),
+        ([None, "ab", [1], [1, 2, 3], [True, 2], [1.0, 2], ["1", 2], [1, 2]], "a cdef"),
+        ("ab", "abcdef"),
+        (None, "abcdef"),
+        ({"0": 1}, "abcdef"),
+    ],
+)
+def test_what_a_line_says_of_its_own_is_without_the_spans_that_echo(spans: Any, expected: str) -> None:
+    assert own("abcdef", {ECHO: spans}) == own_of("abcdef", as_json({ECHO: spans})) == expected
+
+
+def test_a_line_without_echoes_says_all_of_it_of_its_own() -> None:
+    text = "The kettle sings."
+    assert own(text, {"n": 1}) is text
+    assert own_of(text, '{"n":"everthread.echo"}') == text

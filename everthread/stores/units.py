@@ -1,0 +1,237 @@
+"""Units: what was written about lines. What every store makes of them, and SQLite's rows.
+
+A unit derives from a span of lines and goes with any of them. One that supersedes another names it, so that the units
+of a kind are linked; when one goes, its neighbours are linked, and if it was current, the one before it is so again.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from everthread.errors import NotFound
+from everthread.stores import records, vectors
+from everthread.stores.filters import as_json
+from everthread.stores.times import micros, moment, offset
+from everthread.types import NewUnit, Unit, Vector, Vectors, Work
+
+Key = tuple[str, int]  # kind and id
+
+COLUMNS = """unit_id, kind, text, first_seq, last_seq, said_at, said_offset, valid_from, valid_to, importance, category,
+    metadata, retracted_at, supersedes"""
+LINK = "kind, unit_id, first_seq, last_seq, supersedes, retracted_at IS NULL"
+
+
+def unit(row: tuple[Any, ...]) -> Unit:
+    """A row of COLUMNS."""
+    number, kind, text, first, last, said_at, away, since, until, importance, category, metadata, gone, before = row
+    return Unit(
+        *(number, kind, text, first, last, moment(said_at, away), moment(since)),
+        *(None if until is None else moment(until), importance, category, json.loads(metadata)),
+        *(None if gone is None else moment(gone), before),
+    )
+
+
+def row_of(unit: Unit) -> tuple[Any, ...]:
+    """The unit as a row of COLUMNS."""
+    return (
+        *(unit.id, unit.kind, unit.text, unit.first_seq, unit.last_seq, micros(unit.said_at), offset(unit.said_at)),
+        *(micros(unit.valid_from), None if unit.valid_to is None else micros(unit.valid_to)),
+        *(unit.importance, unit.category, as_json(unit.metadata)),
+        *(None if unit.retracted_at is None else micros(unit.retracted_at), unit.supersedes),
+    )
+
+
+def numbered(new: NewUnit, number: int, at: int, supersedes: int | None) -> Unit:
+    """The unit that becomes current at this moment, under its number."""
+    return Unit(
+        *(number, new.kind, new.text, new.first_seq, new.last_seq, new.said_at, moment(at), None),
+        *(new.importance, new.category, new.metadata, None, supersedes),
+    )
+
+
+def see(bank: str, new: NewUnit, last: int, there: Collection[int], supersedes: int | None, current: bool) -> None:
+    """See that a unit may be written: that none of its lines, and not the unit before it, is gone. NotFound else."""
+    if new.last_seq > last:
+        raise NotFound(f"bank {bank!r} has no line {new.last_seq}, of which a {new.kind} was to be written")
+    if gone := sorted(set(new.sources).difference(there)):
+        raise NotFound(
+            f"bank {bank!r} has no line {gone[0]} any more, of which a {new.kind} was written; nothing was kept, as it "
+            "may tell what is gone. Write it again from the lines that are there"
+        )
+    if supersedes is not None and not current:
+        raise NotFound(
+            f"bank {bank!r} has no current {new.kind} {supersedes} that could be superseded; it was retracted, "
+            "forgotten or superseded meanwhile. Read the current one and write again"
+        )
+
+
+# --------------------------------------------------------------------------- links
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A unit, the lines it derives from, and the id of the unit whose place it took. live: it is not retracted."""
+
+    kind: str
+    id: int
+    first: int
+    last: int
+    supersedes: int | None
+    live: bool
+
+    @property
+    def key(self) -> Key:
+        return self.kind, self.id
+
+    @property
+    def before(self) -> Key | None:
+        """The unit whose place it took."""
+        return None if self.supersedes is None else (self.kind, self.supersedes)
+
+
+def touched(links: Sequence[Link], seqs: Sequence[int]) -> list[Link]:
+    """Those that derive from any of these lines (ascending)."""
+    spans = np.array([(link.first, link.last) for link in links], np.int64).reshape(-1, 2)
+    lines = np.asarray(seqs, np.int64)
+    hit = np.searchsorted(lines, spans[:, 0]) < np.searchsorted(lines, spans[:, 1], "right")
+    return [link for link, each in zip(links, hit.tolist(), strict=True) if each]
+
+
+def unlinked(links: Sequence[Link], gone: Sequence[Link]) -> tuple[dict[Key, int | None], set[Key]]:
+    """What becomes of the others when some units go: what they supersede now, and which are current again."""
+    by_key = {link.key: link for link in links if link.live}
+    going = {link.key for link in gone}
+
+    def before(link: Link) -> Key | None:
+        while link.before in going and link.before in by_key:
+            link = by_key[link.before]
+        return link.before
+
+    left = [link for key, link in by_key.items() if key not in going]
+    now = {link.key: before(link) for link in left}
+    moved = {link.key: found and found[1] for link in left if (found := now[link.key]) != link.before}
+    freed = {before(link) for link in gone if link.live} - set(now.values())
+    return moved, {key for key in freed if key is not None}
+
+
+# ---------------------------------------------------------------------- SQLite's rows
+
+
+def put(db: sqlite3.Connection, bank: str, new: NewUnit, at: int, supersedes: int | None) -> Unit:
+    """Write a unit that is new, in the place of the one that it supersedes."""
+    last = int(db.execute("SELECT last_seq FROM bank").fetchone()[0])
+    there = db.execute(
+        "SELECT seq FROM line WHERE retracted_at IS NULL AND seq IN (SELECT value FROM json_each(?))",
+        (json.dumps(new.sources),),
+    )
+    replaced = db.execute(
+        """UPDATE unit SET valid_to = ? WHERE kind = ? AND unit_id = ? AND valid_to IS NULL AND retracted_at IS NULL""",
+        (at, new.kind, supersedes),
+    ).rowcount
+    see(bank, new, last, {seq for (seq,) in there}, supersedes, bool(replaced))
+    number = db.execute("SELECT coalesce(max(unit_id), 0) + 1 FROM unit WHERE kind = ?", (new.kind,)).fetchone()[0]
+    made = numbered(new, number, at, supersedes)
+    restore(db, made)
+    return read(db, "kind = ? AND unit_id = ?", (new.kind, number))[0]
+
+
+def restore(db: sqlite3.Connection, made: Unit) -> None:
+    """Write a unit as it is, in place of one of its kind and number."""
+    values = row_of(made)
+    db.execute("DELETE FROM unit WHERE kind = ? AND unit_id = ?", (made.kind, made.id))
+    db.execute(f"INSERT INTO unit ({COLUMNS}) VALUES ({', '.join('?' * len(values))})", values)
+
+
+def read(db: sqlite3.Connection, condition: str, values: Sequence[object] = ()) -> list[Unit]:
+    """The units for which a condition holds, by kind and id."""
+    rows = db.execute(f"SELECT {COLUMNS} FROM unit WHERE {condition} ORDER BY kind, unit_id", values)
+    return [unit(row) for row in rows]
+
+
+def links(db: sqlite3.Connection) -> list[Link]:
+    """All units, in short."""
+    return [Link(*row[:5], bool(row[5])) for row in db.execute(f"SELECT {LINK} FROM unit")]
+
+
+def retract(db: sqlite3.Connection, seq: int, at: int) -> None:
+    """Retract what derives from a line."""
+    every = links(db)
+    gone = touched([link for link in every if link.live], [seq])
+    _unlink(db, every, gone)
+    for link in gone:
+        db.execute("DELETE FROM unit_vector WHERE kind = ? AND unit_id = ?", link.key)
+        db.execute(
+            "UPDATE unit SET retracted_at = ?, supersedes = NULL WHERE kind = ? AND unit_id = ?", (at, *link.key)
+        )
+
+
+def forget(db: sqlite3.Connection, seqs: Sequence[int]) -> None:
+    """Remove what derives from any of these lines (ascending)."""
+    every = links(db)
+    gone = touched(every, seqs)
+    _unlink(db, every, gone)
+    db.executemany("DELETE FROM unit WHERE kind = ? AND unit_id = ?", [link.key for link in gone])
+
+
+def _unlink(db: sqlite3.Connection, every: Sequence[Link], gone: Sequence[Link]) -> None:
+    moved, freed = unlinked(every, gone)
+    db.executemany(
+        "UPDATE unit SET supersedes = ? WHERE kind = ? AND unit_id = ?", [(to, *key) for key, to in moved.items()]
+    )
+    db.executemany("UPDATE unit SET valid_to = NULL WHERE kind = ? AND unit_id = ?", list(freed))
+
+
+def put_vectors(db: sqlite3.Connection, model: str, by_unit: Mapping[Key, Vectors]) -> None:
+    """Keep the vectors of units, in place of those the model has for them."""
+    for (kind, number), data in by_unit.items():
+        of = records.number(db, model, data.shape[1])
+        db.execute("DELETE FROM unit_vector WHERE model = ? AND kind = ? AND unit_id = ?", (of, kind, number))
+        db.executemany(
+            "INSERT INTO unit_vector VALUES (?, ?, ?, ?, ?)",
+            [(of, kind, number, at, row.tobytes()) for at, row in enumerate(data.astype(np.float16))],
+        )
+
+
+def cosines(db: sqlite3.Connection, model: str, query: Vector, kinds: Sequence[str]) -> list[tuple[str, int, float]]:
+    """The cosine of each unit's nearest piece to the query."""
+    rows = db.execute(
+        """SELECT kind, unit_id, data FROM unit_vector WHERE model = ?
+           AND (?2 = '[]' OR kind IN (SELECT value FROM json_each(?2))) ORDER BY kind, unit_id""",
+        (records.model(db, model, len(query)), json.dumps(list(kinds))),
+    ).fetchall()
+    data = np.frombuffer(b"".join(row for *_, row in rows), np.float16).reshape(-1, len(query))
+    return best([(kind, number) for kind, number, _ in rows], vectors.cosines(data, query))
+
+
+def best(keys: Sequence[Key], values: npt.NDArray[np.float32]) -> list[tuple[str, int, float]]:
+    """The greatest value of each unit."""
+    found: dict[Key, float] = {}
+    for key, value in zip(keys, values.tolist(), strict=True):
+        found[key] = max(value, found.get(key, value))
+    return [(kind, number, value) for (kind, number), value in found.items()]
+
+
+# --------------------------------------------------------------------- a scribe's work
+
+
+def work(row: tuple[Any, ...]) -> Work:
+    """A row: kind, session, first and last seq, when it was queued, how often it was tried, what went wrong."""
+    kind, session, first, last, queued_at, tries, error = row
+    return Work(kind, session, first, last, moment(queued_at), tries, error)
+
+
+def work_row(work: Work) -> tuple[Any, ...]:
+    """The same, the other way round."""
+    return work.kind, work.session, work.first_seq, work.last_seq, micros(work.queued_at), work.tries, work.error
+
+
+def work_key(work: Work) -> tuple[str, str, int]:
+    """What tells one work from another."""
+    return work.kind, work.session, work.first_seq

@@ -1,0 +1,506 @@
+"""What is kept beside lines: units, work, settings, ended sessions; lines left out of recall; echoes."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from everthread import Memory, NewLine
+from everthread.errors import BadInput, BadQuery, ModelError, NotFound
+from everthread.models.fakes import HashEmbedder
+from everthread.stores.text import ECHO
+from everthread.types import JSONValue, NewUnit, Unit, Vectors, Work
+
+NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
+EAST = timezone(timedelta(hours=9))
+
+
+def filled(memory: Memory, lines: int = 6, session: str = "s") -> None:
+    memory.observe_many(
+        NewLine(f"Line {n} tells of topic{n}.", said_at=NOON + timedelta(minutes=n), session=session)
+        for n in range(1, lines + 1)
+    )
+
+
+def note(last: int, text: str = "A note.", first: int = 1, kind: str = "note", sources: Sequence[int] = ()) -> NewUnit:
+    return NewUnit(kind, text, first, last, NOON + timedelta(minutes=last), sources=tuple(sources))
+
+
+def current(memory: Memory, kind: str = "note") -> list[int]:
+    return [unit.id for unit in memory.units(kind, current=True)]
+
+
+# ---------------------------------------------------------------------------- units
+
+
+def test_a_unit_comes_back_as_it_was_written(memory: Memory) -> None:
+    filled(memory)
+    said = datetime(2024, 5, 1, 21, 2, 3, 4, EAST)
+    new = NewUnit("fact", "Ann has a \U0001f9f5.", 2, 4, said, 7.3, "hobby", {"n": [1, None], "ü": "x"}, (2, 4))
+    made = memory.write(new)
+    assert memory.units() == memory.units("fact") == [made]
+    assert repr(made.said_at) == repr(said)
+    wanted = Unit(1, "fact", new.text, 2, 4, said, made.valid_from, None, 7.3, "hobby", {"n": [1, None], "ü": "x"})
+    assert made == wanted
+    assert memory.units("note") == []
+
+
+def test_units_are_numbered_by_kind(memory: Memory) -> None:
+    filled(memory)
+    made = [memory.write(note(n, kind=kind)) for n, kind in ((1, "b"), (2, "a"), (3, "b"))]
+    assert [(unit.kind, unit.id) for unit in made] == [("b", 1), ("a", 1), ("b", 2)]
+    assert memory.units() == [made[1], made[0], made[2]]
+    assert memory.stats().units == {"a": 1, "b": 2}
+
+
+def test_a_unit_takes_the_place_of_the_one_that_it_supersedes(memory: Memory) -> None:
+    filled(memory)
+    first = memory.write(note(2))
+    second = memory.write(note(4), supersedes=first.id)
+    before, after = memory.units("note")
+    assert (before.valid_to, after.valid_to, after.supersedes) == (second.valid_from, None, 1)
+    assert memory.units("note", current=True) == [second]
+    assert memory.stats().units == {"note": 2}
+
+
+@pytest.mark.parametrize("why", ["never there", "another kind", "superseded", "retracted", "forgotten"])
+def test_what_is_not_current_is_not_superseded_and_nothing_is_kept(memory: Memory, why: str) -> None:
+    filled(memory)
+    work = Work("notes", "s", 1, 6, NOON)
+    memory.queue(work)
+    if why != "never there":
+        memory.write(note(2, kind="fact" if why == "another kind" else "note"))
+    if why == "superseded":
+        memory.write(note(3), supersedes=1)
+    if why == "retracted":
+        memory.retract(2)
+    if why == "forgotten":
+        memory.forget(seq=2)
+    before = memory.units()
+    with pytest.raises(NotFound, match=r"no current note 1 .* Read the current one and write again"):
+        memory.write(note(6), supersedes=1, done=work)
+    assert memory.units() == before
+    assert memory.queued() == [work]
+
+
+@pytest.mark.parametrize("how", ["retract", "forget"])
+def test_a_unit_whose_sources_are_gone_meanwhile_is_not_kept(memory: Memory, how: str) -> None:
+    filled(memory)
+    work = Work("summary", "s", 1, 6, NOON)
+    memory.queue(work)
+    if how == "retract":
+        memory.retract(3)
+    else:
+        memory.forget(seq=3)
+    with pytest.raises(NotFound, match="no line 3 any more, of which a summary was written"):
+        memory.write(note(6, kind="summary", sources=(1, 2, 3)), done=work)
+    assert memory.units() == []
+    assert memory.queued() == [work]
+    memory.write(note(6, kind="summary", sources=(1, 2, 4)), done=work)
+    assert memory.queued() == []
+
+
+def test_a_unit_of_lines_that_are_not_said_yet_is_not_kept(memory: Memory) -> None:
+    filled(memory)
+    with pytest.raises(NotFound, match="no line 7"):
+        memory.write(note(7))
+
+
+def test_the_note_before_is_current_again_when_a_note_goes(memory: Memory) -> None:
+    filled(memory)
+    memory.write(note(2))
+    memory.write(note(4), supersedes=1)
+    memory.write(note(6), supersedes=2)
+    memory.retract(5)
+    assert current(memory) == [2]
+    memory.forget(seq=3)
+    assert current(memory) == [1]
+    assert [unit.id for unit in memory.units("note")] == [1]
+    memory.forget(seq=1)
+    assert memory.units("note") == []
+
+
+def test_a_fact_that_goes_frees_only_the_one_that_it_superseded(memory: Memory) -> None:
+    filled(memory)
+    for seq, before in ((1, None), (2, 1), (3, None), (4, 3), (5, None)):
+        memory.write(note(seq, first=seq, kind="fact"), supersedes=before)
+    assert current(memory, "fact") == [2, 4, 5]
+    memory.retract(5)
+    assert current(memory, "fact") == [2, 4]
+    memory.retract(2)
+    assert current(memory, "fact") == [1, 4]
+
+
+def test_a_unit_in_the_middle_goes_and_its_neighbours_are_linked(memory: Memory) -> None:
+    filled(memory)
+    for seq, before in ((1, None), (2, 1), (3, 2)):
+        memory.write(note(seq, first=seq, kind="fact"), supersedes=before)
+    memory.forget(seq=2)
+    assert [(unit.id, unit.supersedes) for unit in memory.units("fact")] == [(1, None), (3, 1)]
+    assert current(memory, "fact") == [3]
+    memory.forget(seq=3)
+    assert current(memory, "fact") == [1]
+
+
+drawn = st.lists(
+    st.tuples(st.sampled_from(["note", "fact", "retract", "forget"]), st.integers(1, 12), st.integers(1, 12)),
+    max_size=12,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(steps=drawn)
+def test_no_unit_outlives_a_line_it_was_written_of_and_one_note_at_most_is_current(
+    steps: list[tuple[str, int, int]],
+) -> None:
+    gone: set[int] = set()
+    forgotten: set[str] = set()
+    spans: dict[str, set[int]] = {}  # word of a unit's own -> the lines of its span that were there
+    with TemporaryDirectory() as folder, Memory.open("alice", store=folder, embedder=HashEmbedder()) as memory:
+        filled(memory, 12)
+        for number, (step, one, other) in enumerate(steps):
+            first, last = sorted((one, other))
+            if step in ("retract", "forget"):
+                seqs = {"retract": memory.retract, "forget": lambda seq: memory.forget(seq=seq)}
+                try:
+                    seqs[step](one)
+                except NotFound:
+                    continue
+                gone.add(one)
+                forgotten |= {word for word, lines in spans.items() if step == "forget" and one in lines}
+            else:
+                word = f"zqu{number:03d}"
+                before = memory.units("note", current=True) if step == "note" else []
+                unit = note(last, f"{word} it is.", 1 if step == "note" else first, step)
+                memory.write(unit, supersedes=before[0].id if before else None)
+                spans[word] = set(range(unit.first_seq, last + 1)) - gone
+            kept = {unit.text.split()[0] for unit in memory.units()}
+            assert kept == {word for word, lines in spans.items() if not lines & gone}
+            notes = memory.units("note")
+            assert [unit.id for unit in notes if unit.valid_to is None] == [unit.id for unit in notes][-1:]
+        assert memory.store.check("alice") == []
+        held = b"".join(path.read_bytes() for path in Path(folder).iterdir())
+        assert [word for word in forgotten if word.encode() in held] == []
+        wanted = {(unit.kind, unit.id) for unit in memory.units()}
+        query = memory.embedder.embed_query("it is")
+        assert {key[:2] for key in memory.store.unit_cosines("alice", memory.embedder.name, query, ())} == wanted
+
+
+BAD: dict[str, tuple[Callable[[], object], str]] = {
+    "no unit": (lambda: "text", "must be a NewUnit"),
+    "a line": (lambda: note(1, kind="line"), "can't be 'line'"),
+    "no kind": (lambda: note(1, kind=" "), "kind must be text"),
+    "a kind of NUL": (lambda: note(1, kind="a\0"), "holds NUL"),
+    "no text": (lambda: note(1, " "), "not blank"),
+    "an empty span": (lambda: note(1, first=2), "of lines from first_seq to last_seq"),
+    "a stray source": (lambda: note(2, sources=(1, 3)), "source 3 of a unit"),
+    "no zone": (lambda: replace(note(1), said_at=datetime(2024, 1, 1)), "has no time zone"),
+    "importance": (lambda: replace(note(1), importance=float("nan")), "importance must be a number, got nan"),
+    "category": (lambda: replace(note(1), category=""), "category must be text"),
+    "metadata": (lambda: replace(note(1), metadata={"a": float("inf")}), "metadata must be what JSON can hold"),
+    "no mapping": (lambda: replace(note(1), metadata=[1]), "must be a mapping"),  # type: ignore[arg-type]
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_a_unit_that_cannot_be_kept_is_refused_by_name(memory: Memory, what: str) -> None:
+    filled(memory)
+    made, words = BAD[what]
+    with pytest.raises(BadInput, match=words):
+        memory.write(made())  # type: ignore[arg-type]
+    with pytest.raises(BadInput, match="supersedes must be the id"):
+        memory.write(note(1), supersedes=0)
+    assert memory.units() == []
+
+
+def test_what_no_database_can_hold_is_replaced_in_a_text(memory: Memory) -> None:
+    filled(memory)
+    assert memory.write(note(1, "a\0b\ud83ec")).text == "a\ufffdb\ufffdc"
+
+
+# ------------------------------------------------------------------------- vectors
+
+
+class Down(HashEmbedder):
+    down = False
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        if self.down:
+            raise ModelError("down")
+        return super().embed(texts)
+
+
+def test_a_unit_is_kept_without_a_vector_and_gets_it_from_reindex(tmp_path: Path) -> None:
+    embedder = Down(512)
+    with Memory.open("alice", store=tmp_path, embedder=embedder) as memory:
+        filled(memory)
+        embedder.down = True
+        memory.write(note(2, "The kettle sings."))
+        query = embedder.embed_query
+        embedder.down = False
+        asked = query("The kettle sings.")
+        assert memory.store.unit_cosines("alice", embedder.name, asked, ()) == []
+        memory.reindex()
+        assert memory.store.unit_cosines("alice", embedder.name, asked, ("fact",)) == []
+        ((kind, number, cosine),) = memory.store.unit_cosines("alice", embedder.name, asked, ("note",))
+        assert (kind, number, cosine) == ("note", 1, pytest.approx(1, abs=1e-3))
+    with Memory.open("alice", store=tmp_path, embedder=HashEmbedder(64)) as other:
+        assert other.reindex() == 6
+        assert other.store.unit_cosines("alice", embedder.name, asked, ()) == []
+        assert len(other.store.unit_cosines("alice", "hash-64", other.embedder.embed_query("x"), ())) == 1
+        assert other.stats().vectors == {"hash-64": 6}
+        assert other.store.check("alice") == []
+
+
+def test_a_long_unit_is_as_near_as_its_nearest_piece(memory: Memory) -> None:
+    filled(memory)
+    memory.write(note(2, "The kettle sings. " + "Nothing else happened on that day at all. " * 60))
+    ((_, _, cosine),) = memory.store.unit_cosines(
+        "alice", memory.embedder.name, memory.embedder.embed_query("nothing else happened on that day at all"), ()
+    )
+    assert cosine > 0.9
+
+
+# -------------------------------------------------------------------- work, settings
+
+
+def test_work_is_queued_once_and_done_with_its_unit(memory: Memory) -> None:
+    filled(memory)
+    filled(memory, session="t")
+    later = Work("notes", "s", 1, 6, NOON + timedelta(hours=1))
+    first = Work("summary", "t", 7, 12, NOON)
+    for work in (later, first):
+        memory.queue(work)
+    tried = replace(later, tries=2, error="LLMUnavailable")
+    memory.queue(replace(tried, queued_at=NOON - timedelta(hours=1)))
+    assert memory.queued() == [first, tried]
+    assert memory.stats().queued == 2
+    memory.dequeue(first)
+    memory.dequeue(first)
+    memory.write(note(6), done=later)
+    assert memory.queued() == []
+
+
+def test_work_of_a_forgotten_session_goes_with_it(memory: Memory, tmp_path: Path) -> None:
+    filled(memory)
+    filled(memory, session="zqsecret")
+    memory.queue(Work("notes", "s", 1, 6, NOON))
+    memory.queue(Work("notes", "zqsecret", 7, 12, NOON, error="zqerror"))
+    memory.forget(session="zqsecret")
+    assert [work.session for work in memory.queued()] == ["s"]
+    held = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    assert b"zqsecret" not in held
+    assert b"zqerror" not in held
+    with pytest.raises(NotFound, match="no session 'zqsecret', of which a notes"):
+        memory.queue(Work("notes", "zqsecret", 7, 12, NOON))
+
+
+@pytest.mark.parametrize(
+    ("work", "words"),
+    [
+        ("work", "must be a Work"),
+        (Work("song", "s", 1, 1, NOON), "of kind 'song' is unknown; use one of summary, notes"),  # type: ignore[arg-type]
+        (Work("notes", "", 1, 1, NOON), "session of a work must be text"),
+        (Work("notes", "s", 2, 1, NOON), "of lines from first_seq"),
+        (Work("notes", "s", 1, 1, NOON.replace(tzinfo=None)), "queued_at .* has no time zone"),
+        (Work("notes", "s", 1, 1, NOON, -1), "tries of a work"),
+        (Work("notes", "s", 1, 1, NOON, 0, "x" * 201), "error of a work"),
+    ],
+)
+def test_work_that_cannot_be_kept_is_refused(memory: Memory, work: Work, words: str) -> None:
+    with pytest.raises(BadInput, match=words):
+        memory.queue(work)
+
+
+def test_a_setting_is_kept_until_it_is_removed(memory: Memory, tmp_path: Path) -> None:
+    value: JSONValue = {"voice": ["dry", 1.5, None, True], "ü": "x"}
+    memory.set_setting("character", value)
+    memory.set_setting("notes", False)
+    memory.set_setting("notes", 0)
+    with Memory.open("alice", store=tmp_path, embedder=HashEmbedder()) as again:
+        assert again.settings() == {"character": value, "notes": 0}
+    memory.set_setting("character", None)
+    memory.set_setting("never", None)
+    assert memory.settings() == {"notes": 0}
+    memory.forget(everything=True)
+    assert memory.settings() == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("", 1, "name of a setting must be text"),
+        ("a", {1, 2}, "setting 'a' must be what JSON can hold"),
+        ("a", float("nan"), "setting 'a' must be what JSON can hold"),
+        ("a", "\0", "setting 'a' holds NUL"),
+        ("a", "x" * 1_000_001, "setting 'a' is too large"),
+    ],
+)
+def test_a_setting_that_cannot_be_kept_is_refused(memory: Memory, name: str, value: JSONValue, words: str) -> None:
+    with pytest.raises(BadInput, match=words):
+        memory.set_setting(name, value)
+    assert memory.settings() == {}
+
+
+# ----------------------------------------------------------------------- ended sessions
+
+
+def test_a_line_does_not_join_a_session_that_was_ended(memory: Memory) -> None:
+    first = memory.observe("Hello.", said_at=NOON)
+    assert memory.sessions()[0].ended_at is None
+    memory.end(first.session)
+    ended = memory.sessions()[0].ended_at
+    assert ended is not None
+    second = memory.observe("Hello again.", said_at=NOON + timedelta(minutes=1))
+    assert second.session != first.session
+    assert memory.observe("And so on.", said_at=NOON + timedelta(minutes=2)).session == second.session
+    assert memory.observe("One more.", said_at=NOON, session=first.session).session == first.session
+    assert memory.observe("Anew.", said_at=NOON).session not in (first.session, second.session)
+    assert [session.ended_at for session in memory.sessions()] == [ended, None, None]
+
+
+def test_a_session_that_is_not_there_cannot_be_ended(memory: Memory) -> None:
+    with pytest.raises(NotFound, match="no session 'nowhere'"):
+        memory.end("nowhere")
+    with pytest.raises(BadQuery, match="session must be a str"):
+        memory.end(3)  # type: ignore[arg-type]
+
+
+# --------------------------------------------------------- lines that are in the prompt
+
+
+def test_lines_in_the_prompt_are_no_hits_and_stand_in_no_passage(memory: Memory) -> None:
+    filled(memory, 9)
+    without = {3, 4, 8}
+    hits = memory.recall("Which line tells of topic4?", 9, without=without)
+    assert {hit.line.seq for hit in hits} == {1, 2, 5, 6, 7, 9}
+    assert {line.seq for hit in hits for line in hit.passage} == {1, 2, 5, 6, 7, 9}
+    assert len(memory.recall("Which line tells of topic4?", 3, without=without)) == 3
+    context = memory.context("Which line tells of topic4?", gated=False, floor=0, without=without)
+    assert {line.seq for line in context.lines} == {1, 2, 5, 6, 7, 9}
+
+
+def test_lines_in_the_prompt_are_not_shown_from_the_buffer_either(memory: Memory) -> None:
+    filled(memory, 9)
+    memory.context("topic4", session="t", gated=False)
+    held = {seq for first, last in memory.store.buffer("alice", "t") for seq in range(first, last + 1)}
+    assert 4 in held
+    assert {line.seq for line in memory.context("", session="t").lines} == held
+    assert {line.seq for line in memory.context("", session="t", without=[4]).lines} == held - {4}
+
+
+def test_lines_in_the_prompt_are_no_evidence_that_anything_is_known(memory: Memory) -> None:
+    """The bank answers as if they had not been said, but for how large it is."""
+    filled(memory, 20)
+    memory.observe("The zebra Zelda plays chess.", said_at=NOON + timedelta(hours=1), session="s")
+    question = "What does the zebra Zelda play?"
+    known = memory.context(question)
+    assert known.relevance > 0.8
+    told = memory.context(question, without=[21])
+    memory.forget(seq=21)
+    unknown = memory.context(question)
+    assert told.relevance == pytest.approx(unknown.relevance, abs=0.02)
+    assert not told
+
+
+def test_without_leaves_all_as_it_is_when_it_is_empty_or_of_no_line(memory: Memory) -> None:
+    filled(memory, 20)
+    plain = memory.recall("topic4", 20)
+    assert memory.recall("topic4", 20, without=()) == memory.recall("topic4", 20, without=[]) == plain
+    assert memory.recall("topic4", 20, without=(99, 0, -1, 2**70)) == plain
+    found, signals = memory.measure("topic4", without=np.arange(1, 4))  # type: ignore[arg-type]
+    assert found.seqs.tolist() == list(range(4, 21))
+    assert {len(values) for values in signals.values()} == {17}
+
+
+def test_without_in_a_bank_too_large_to_be_scored_whole(memory: Memory) -> None:
+    memory.observe_many(NewLine(f"Entry {n}: the weather of day{n}.", session=str(n // 50)) for n in range(1, 1500))
+    best = [hit.line.seq for hit in memory.recall("the weather of day700", 500)]
+    assert best[0] == 700
+    again = [hit.line.seq for hit in memory.recall("the weather of day700", 400, without=best[:100])]
+    assert len(again) == 400
+    assert not {*again} & {*best[:100]}
+    every = list(range(1, 1500))
+    assert memory.recall("the weather of day700", without=every) == []
+    assert not memory.context("the weather of day700", without=every)
+
+
+@pytest.mark.parametrize("without", [5, ["1"], [1.5]])
+def test_what_is_no_line_cannot_be_left_out(memory: Memory, without: object) -> None:
+    filled(memory)
+    for call in (memory.recall, memory.context, memory.measure):
+        with pytest.raises(BadQuery, match="without must be the seqs of lines"):
+            call("topic4", without=without)  # type: ignore[operator]
+
+
+def test_without_holds_for_a_question_of_a_time_alone(memory: Memory) -> None:
+    filled(memory)
+    hits = memory.recall("What did we talk about yesterday?", as_of=NOON + timedelta(days=1), without=(2, 3))
+    assert {hit.line.seq for hit in hits} == {1, 4, 5, 6}
+
+
+# ---------------------------------------------------------------------------- echoes
+
+
+def echoing(text: str, *quotes: str) -> dict[str, JSONValue]:
+    return {ECHO: [[text.index(quote), text.index(quote) + len(quote)] for quote in quotes]}
+
+
+def test_what_a_line_quotes_is_not_found_in_it(memory: Memory) -> None:
+    memory.observe("The giraffe ate acacia leaves.", session="a")
+    text = "You said: 'The giraffe ate acacia leaves.' I like owls."
+    line = memory.observe(text, role="assistant", session="b", metadata=echoing(text, "The giraffe ate acacia leaves."))
+    assert line.text == text
+    found, signals = memory.measure("giraffe acacia leaves")
+    assert signals["share"].tolist() == [1, 0]
+    assert signals["cosine"][1] < 0.3 < signals["cosine"][0]
+    assert memory.recall("Do I like owls?", 1)[0].line == line
+    assert found.postings["giraff"].df == 1
+    assert memory.store.check("alice") == []
+
+
+def test_a_line_of_nothing_but_an_echo_is_kept_and_waits_for_nothing(memory: Memory) -> None:
+    text = "The giraffe ate acacia leaves."
+    memory.observe(text, session="a")
+    memory.observe(text, session="b", metadata=echoing(text, text))
+    assert memory.stats().pending == 0
+    _, signals = memory.measure(text)
+    assert signals["cosine"][1] < 0.3
+    assert signals["empty"].tolist() == [0, 1]
+    assert memory.recall(text, 1)[0].line.seq == 1
+    assert memory.store.check("alice") == []
+    memory.retract(2)
+    memory.forget(seq=2)
+    assert memory.store.check("alice") == []
+
+
+def test_an_echo_stays_one_when_words_and_vectors_are_made_anew(tmp_path: Path) -> None:
+    text = "You said: 'The giraffe ate acacia leaves.' I like owls."
+    with Memory.open("alice", store=tmp_path / "a", embedder=HashEmbedder(512)) as memory:
+        memory.observe(text, session="a", metadata=echoing(text, "The giraffe ate acacia leaves."))
+        _, before = memory.measure("giraffe owls")
+    with closing(sqlite3.connect(tmp_path / "a" / "alice.bank")) as db, db:
+        db.execute("UPDATE bank SET analyser = 0")
+    with Memory.open("alice", store=tmp_path / "a", embedder=HashEmbedder(512)) as memory:
+        assert memory.store.check("alice") == []
+        memory.store.drop_vectors("alice", "none")
+        assert memory.reindex() == 1
+        _, after = memory.measure("giraffe owls")
+        with Memory.open("alice", store=tmp_path / "b", embedder=HashEmbedder(512)) as other:
+            other.restore(list(memory.lines()))
+            assert other.store.check("alice") == []
+            _, moved = other.measure("giraffe owls")
+        memory.forget(seq=1)
+        assert memory.store.check("alice") == []
+    for name, values in before.items():
+        assert after[name] == moved[name] == pytest.approx(values)
