@@ -9,6 +9,22 @@ from everthread.types import Line
 
 SUMMARY = 300  # tokens of a session's summary: packabby's number
 NOTES = 170  # tokens of the notes: the 125 words of the character chat
+# What a text is about. Where it is about several, the first of them.
+CATEGORIES = (
+    "person",
+    "family",
+    "friends",
+    "work",
+    "health",
+    "food",
+    "home",
+    "travel",
+    "leisure",
+    "money",
+    "feelings",
+    "plans",
+    "other",
+)
 
 
 class Scribe(Protocol):
