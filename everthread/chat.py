@@ -10,7 +10,7 @@ it; the bank, every line ever said. Each superseded note stays in the bank as we
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -27,7 +27,7 @@ from everthread.models.extract import ExtractiveScribe
 from everthread.models.llm import LLM
 from everthread.models.scribe import LLMScribe, Scribe
 from everthread.observe.speech import Speech
-from everthread.prompt.character import DEFAULT, Character
+from everthread.prompt.character import Character
 from everthread.prompt.layout import ENVELOPE, Prompt, Turn, cost, lay_out, leaving, prefix
 from everthread.prompt.tokens import Counter, estimate
 from everthread.recall.proactive import Offers, due, phrase, strong, upcoming
@@ -37,7 +37,7 @@ from everthread.stores.base import Store
 from everthread.stores.lines import SESSION_GAP, session_name
 from everthread.stores.text import ECHO
 from everthread.stores.times import micros
-from everthread.types import Context, JSONValue, Line, Metadata, NewLine, Receipt, Role, Sampling, Session, Unit, Where, now
+from everthread.types import Context, JSONValue, Line, Metadata, NewLine, Receipt, Role, Sampling, Unit, Where, now
 
 RECALLED = 500  # tokens of what is remembered: on LoCoMo 84% of what answers a question stands in so many
 NOTED = 250  # tokens of notes and of what could be brought up, with their headings
@@ -64,9 +64,9 @@ class Ending:
 class Chat:
     """One conversation, open. One person talks in it at a time; usable as a context manager.
 
-        with Chat.open("alice") as chat:
-            for piece in chat.reply("My sister Mia moved to Lisbon."):
-                print(piece, end="", flush=True)
+    with Chat.open("alice") as chat:
+        for piece in chat.reply("My sister Mia moved to Lisbon."):
+            print(piece, end="", flush=True)
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class Chat:
         self._desk = Desk(memory, self.scribe)
         self.last: Reply | None = None
         settings = memory.settings()
-        self._character = character or _character(settings)
+        self._character = opening.character(character, settings)
         self._offers = Offers.from_json(settings.get("offers"))
         self._begin(session)
         self.incognito = incognito
@@ -213,7 +213,7 @@ class Chat:
 
     def _over(self, remember: bool) -> Receipt | None:
         if remember:
-            self._close_session(self.memory.end(self.session))
+            self._close_session(self.session)
         elif self.lines:
             return self.memory.forget(session=self.session)
         return None
@@ -319,14 +319,15 @@ class Chat:
         elif session is None:
             session = session_name(micros(self._now()), lambda name: {each.id for each in sessions})
         if last and last.id != session and last.ended_at is None and self._now() - last.last_at > SESSION_GAP:
-            self._close_session(self.memory.end(last.id))
+            self._close_session(last.id)
         self._conversation = Conversation(self.memory, session)
         self._since = last.last_at if last else None  # when the two spoke last
         self._first_reply = self._style()
 
-    def _close_session(self, session: Session) -> None:
-        """Have a session that is over summarised, and noted as far as it isn't."""
-        lines = list(self.memory.lines(Where(session=session.id)))
+    def _close_session(self, session: str) -> None:
+        """End a session, and have it summarised, and noted as far as it isn't."""
+        self.memory.end(session)
+        lines = list(self.memory.lines(Where(session=session)))
         if not lines:
             return
         self._desk.put(work("summary", lines))
@@ -507,9 +508,3 @@ def told(context: Context, first: bool) -> str:
 
 def _unkept(text: str, *, partial: bool, refused: bool) -> None:
     """What is shown in place of a reply is nobody's line."""
-
-
-def _character(settings: Mapping[str, JSONValue]) -> Character:
-    """The bank's own character, else the one for all who name none."""
-    kept = settings.get("character")
-    return Character.from_json(kept) if isinstance(kept, Mapping) else DEFAULT

@@ -20,6 +20,7 @@ from everthread.memory import BATCH, Memory
 from everthread.shell import (
     Group,
     bank_option,
+    decoded,
     json_of,
     json_option,
     moment,

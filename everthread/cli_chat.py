@@ -26,7 +26,9 @@ from everthread.types import Sampling
     "-c", "--character", multiple=True, metavar="NAME", help="Who talks with you: one of `everthread characters`, or a "
     "card's file. Default: whom the bank knows. Given several times: a scene, each with a bank of its own."
 )  # fmt: skip
-@click.option("-m", "--model", metavar="NAME", help="A model's name, http://host/v1#model, or none. Default: see below.")
+@click.option(
+    "-m", "--model", metavar="NAME", help="A model's name, http://host/v1#model, or none. Default: see below."
+)
 @click.option("--recipe", metavar="NAME", help="How it remembers: see `everthread recipes`.")
 @click.option("--speaker", help="Your name, as it will be remembered. Default: as before, or user.")
 @click.option("--session", help="The conversation to go on with. Default: the last, if it is less than an hour old.")
@@ -139,5 +141,3 @@ def _scene(bank: str, names: tuple[str, ...], given: dict[str, Any], values: dic
     with ExitStack() as stack:
         chats = [stack.enter_context(opened(f"{bank}/{Path(name).stem}", name, given, **values)) for name in names]
         SceneTalk(Scene(chats), input).run()
-
-

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import tzinfo
 from functools import partial
 from pathlib import Path
@@ -12,6 +12,8 @@ from everthread import config
 from everthread.errors import ConfigError, NotFound
 from everthread.models.embed import Embedder, OnnxEmbedder, RemoteEmbedder, SentenceTransformerEmbedder
 from everthread.models.fakes import HashEmbedder
+from everthread.prompt.character import DEFAULT as DEFAULT_CHARACTER
+from everthread.prompt.character import Character
 from everthread.recipes.base import Recipe
 from everthread.recipes.default import DEFAULT
 from everthread.stores.base import Store
@@ -19,7 +21,7 @@ from everthread.stores.pg import url
 from everthread.stores.sqlite import SQLiteStore
 from everthread.transfer import jsonl, locomo, messages, realtalk, transcript, whatsapp
 from everthread.transfer.files import like_json, load
-from everthread.types import NewLine
+from everthread.types import JSONValue, NewLine
 
 RECIPES = {recipe.name: recipe for recipe in (DEFAULT,)}
 
@@ -87,6 +89,22 @@ def recipe(given: Recipe | str | None = None) -> Recipe:
     if name not in RECIPES:
         raise ConfigError(f"recipe {name!r} is unknown; known are {', '.join(RECIPES)}")
     return RECIPES[name]
+
+
+def character(given: Character | str | None, settings: Mapping[str, JSONValue]) -> Character:
+    """A character as it is, one of `everthread characters`, or a card's file; without any, the bank's own, of whose
+    settings these are. The bank's is also meant by its name: it may have changed since. NotFound, and BadFile."""
+    kept = settings.get("character")
+    own = Character.from_json(kept) if isinstance(kept, Mapping) else None
+    if given is None:
+        return own or DEFAULT_CHARACTER
+    if not isinstance(given, str):
+        return given
+    if own is not None and own.name.casefold() == given.casefold():
+        return own
+    from everthread import characters  # with it come click and all that the command line needs
+
+    return characters.load(given)
 
 
 Reader = Callable[[], Iterator[NewLine]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from typing import Protocol
 
@@ -59,7 +59,7 @@ class Reply(Iterator[str]):
         with suppress(ValueError):  # another thread is waiting in it, and finishes what is to be done
             self._pieces.close()
 
-    def _run(self) -> Iterator[str]:
+    def _run(self) -> Generator[str]:
         whole = False
         try:
             self._stream = self._start()
@@ -110,5 +110,3 @@ class Spoken:
 
     def close(self) -> None:
         self._left = []
-
-

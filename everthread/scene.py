@@ -17,9 +17,9 @@ from everthread.types import Line
 class Scene:
     """Those who are present hear every line, whoever says it.
 
-        scene = Scene([captain, cook])          # two chats, each with its own character and bank
-        scene.say("Who has seen the map?")
-        print("".join(scene.reply("Cook")))     # the captain has heard it, too
+    scene = Scene([captain, cook])          # two chats, each with its own character and bank
+    scene.say("Who has seen the map?")
+    print("".join(scene.reply("Cook")))     # the captain has heard it, too
     """
 
     def __init__(self, chats: Sequence[Chat]) -> None:

@@ -319,7 +319,8 @@ def why(last: Context | None) -> str:
     rows = [f"relevance of the whole {last.relevance:.0%}"]
     for hit in last.hits:
         signals = "  ".join(f"{name} {value:.2f}" for name, value in hit.signals.items() if value)
-        rows.append(f"{hit.relevance:4.0%}  #{hit.line.seq} {hit.line.speaker}: {hit.line.text[:WIDTH]}\n      {signals}")
+        said = f"{hit.line.speaker}: {hit.line.text[:WIDTH]}"
+        rows.append(f"{hit.relevance:4.0%}  #{hit.line.seq} {said}\n      {signals}")
     return "\n".join([*rows, LEGEND] if last.hits else rows)
 
 

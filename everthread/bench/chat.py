@@ -187,5 +187,3 @@ def _server() -> Iterator[str]:
 
 def _timing(times: list[float]) -> Timing:
     return Timing(percentile(times, 50), percentile(times, 95), len(times))
-
-

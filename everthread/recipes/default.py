@@ -75,4 +75,8 @@ _ASSISTANT = Head(
 )
 
 DEFAULT = Recipe(
-    name="default", about="lines as they were said, found by a dozen signals; what measured best", friends=_FRIENDS, assistant=_ASSISTANT)
+    name="default",
+    about="lines as they were said, found by a dozen signals; what measured best",
+    friends=_FRIENDS,
+    assistant=_ASSISTANT,
+)
