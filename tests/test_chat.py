@@ -1,0 +1,654 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from everthread.chat import LABEL, QUESTION, Chat
+from everthread.errors import BadInput, BadLine, BadQuery, LLMUnavailable, NotFound
+from everthread.memory import Memory
+from everthread.models.extract import ExtractiveScribe
+from everthread.models.fakes import Cut, HashEmbedder, ScriptedLLM
+from everthread.prompt.character import DEFAULT, Character
+from everthread.prompt.layout import shared
+from everthread.stores.text import ECHO
+from everthread.types import Message, Where
+
+NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
+CAPTAIN = Character("Captain", "{{char}} sails with {{user}}.", person="Nora", greeting="Ahoy, {{user}}!")
+
+
+class Clock:
+    """A clock that goes on by a minute with each look at it."""
+
+    def __init__(self) -> None:
+        self.now = NOON
+
+    def __call__(self) -> datetime:
+        self.now += timedelta(minutes=1)
+        return self.now
+
+    def pass_by(self, **time: float) -> None:
+        self.now += timedelta(**time)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+Talk = Callable[..., Chat]
+
+
+@pytest.fixture
+def talk(memory: Memory, clock: Clock) -> Iterator[Talk]:
+    """Opens a conversation in the bank with a model that answers so."""
+    open_: list[Chat] = []
+
+    def begin(*replies: object, character: Character | None = CAPTAIN, **options: object) -> Chat:
+        model = ScriptedLLM(replies or ("Aye.",) * 50, context=int(str(options.pop("context", 8192))))  # type: ignore[arg-type]
+        options.setdefault("scribe", ExtractiveScribe())
+        open_.append(Chat(memory, character, model, clock=clock, **options))  # type: ignore[arg-type]
+        return open_[-1]
+
+    yield begin
+    for chat in open_:
+        chat.settle(30)
+        chat.close()
+
+
+def said(chat: Chat, text: str) -> str:
+    """What the character answers."""
+    return "".join(chat.reply(text))
+
+
+def standing(chat: Chat) -> list[str]:
+    return [f"{line.speaker}: {line.text}" for line in chat.lines]
+
+
+def recorded(memory: Memory, retracted: bool = False) -> list[str]:
+    return [f"{line.speaker}: {line.text}" for line in memory.lines(retracted=retracted)]
+
+
+def prompts(chat: Chat) -> list[tuple[Message, ...]]:
+    assert isinstance(chat.llm, ScriptedLLM)
+    return chat.llm.prompts
+
+
+def asked(chat: Chat) -> str:
+    """The last prompt."""
+    return "\n".join(message.content for message in prompts(chat)[-1])
+
+
+# ----------------------------------------------------------------------- talking
+
+
+def test_both_lines_are_kept_with_their_speakers_and_one_answers_the_other(talk: Talk, memory: Memory) -> None:
+    chat = talk("Fair winds, Nora.")
+    assert said(chat, "Good morning.") == "Fair winds, Nora."
+    greeting, morning, answer = memory.lines()
+    assert [(line.speaker, line.role) for line in (greeting, morning, answer)] == [
+        ("Captain", "assistant"),
+        ("Nora", "user"),
+        ("Captain", "assistant"),
+    ]
+    assert (morning.parent, answer.parent) == (greeting.seq, morning.seq)
+    assert greeting.text == "Ahoy, Nora!"
+    assert {line.session for line in (greeting, morning, answer)} == {chat.session}
+
+
+def test_a_reply_streams_piece_by_piece(talk: Talk) -> None:
+    assert list(talk("Fair winds, Nora.").reply("Hello.")) == ["Fair", " winds,", " Nora."]
+
+
+def test_what_the_person_says_is_kept_before_the_reply_is_asked_for(talk: Talk, memory: Memory) -> None:
+    chat = talk()
+    chat.reply("I sold the boat.")
+    assert recorded(memory)[-1] == "Nora: I sold the boat."
+    assert prompts(chat) == []
+
+
+def test_the_model_reads_the_conversation_and_the_newest_line_last(talk: Talk) -> None:
+    chat = talk("Aye.", "Aye again.")
+    said(chat, "First thing.")
+    said(chat, "Second thing.")
+    assert [message.role for message in prompts(chat)[-1]] == ["system", "user", "assistant", "user", "assistant", "user"]
+    assert asked(chat).endswith("Nora: Second thing.")
+    assert asked(chat).index("Nora: First thing.") < asked(chat).index("Captain: Aye.")
+
+
+def test_a_greeting_is_said_once_and_never_again(talk: Talk, clock: Clock, memory: Memory) -> None:
+    chat = talk()
+    assert chat.greeting == "Ahoy, Nora!"
+    said(chat, "Hello.")
+    assert chat.greeting == ""
+    clock.pass_by(days=3)
+    later = talk()
+    assert later.greeting == ""
+    said(later, "Me again.")
+    assert recorded(memory).count("Captain: Ahoy, Nora!") == 1
+
+
+def test_a_greeting_that_nobody_answers_is_not_kept(talk: Talk, memory: Memory) -> None:
+    assert talk().greeting
+    assert recorded(memory) == []
+
+
+def test_what_was_said_long_ago_comes_back_dated_and_only_at_its_turn(talk: Talk, memory: Memory, clock: Clock) -> None:
+    memory.observe("My sister Mia moved to Lisbon.", speaker="Nora", said_at=NOON - timedelta(days=200), session="old")
+    chat = talk(character=Character("Captain", person="Nora"))
+    said(chat, "My sister Mia moved to Lisbon, did she not?")
+    assert "Nora: My sister Mia moved to Lisbon." in asked(chat)
+    assert "6 months ago]" in asked(chat)
+    said(chat, "zzz qqq xxx")
+    assert "6 months ago]" not in asked(chat)
+
+
+def test_lines_in_the_window_are_not_recalled_as_well(talk: Talk) -> None:
+    chat = talk()
+    said(chat, "My sister Mia moved to Lisbon.")
+    reply = chat.reply("My sister Mia moved to Lisbon, as I said.")
+    assert "".join(reply)
+    assert not reply.context
+    assert asked(chat).count("My sister Mia moved to Lisbon.") == 1
+
+
+def test_an_empty_line_is_refused_and_nothing_is_kept(talk: Talk, memory: Memory) -> None:
+    chat = talk(character=Character("Captain", person="Nora"))
+    with pytest.raises(BadLine, match="text is empty"):
+        chat.reply("   ")
+    assert recorded(memory) == []
+
+
+# -------------------------------------------------------------- cut and discarded
+
+
+def test_of_a_stream_that_is_cut_what_arrived_is_kept_as_partial(talk: Talk, memory: Memory) -> None:
+    chat = talk(Cut("I saw a whale", LLMUnavailable("it went away")), "Aye.")
+    reply = chat.reply("What did you see?")
+    with pytest.raises(LLMUnavailable):
+        list(reply)
+    line = list(memory.lines())[-1]
+    assert (line.text, line.metadata["partial"]) == ("I saw a whale", True)
+    assert reply.line == line
+    assert said(chat, "Go on.") == "Aye."
+
+
+def test_a_reply_that_is_stopped_keeps_what_arrived(talk: Talk, memory: Memory) -> None:
+    reply = talk("one two three four").reply("Count.")
+    next(reply), next(reply)
+    reply.stop()
+    assert list(memory.lines())[-1].text == "one two"
+    assert reply.partial
+    assert list(reply) == []
+
+
+def test_a_reply_that_nobody_reads_on_is_kept_when_the_next_line_is_said(talk: Talk, memory: Memory) -> None:
+    chat = talk("one two three", "Aye.")
+    next(chat.reply("Count."))
+    said(chat, "Never mind.")
+    assert recorded(memory)[1:] == ["Nora: Count.", "Captain: one", "Nora: Never mind.", "Captain: Aye."]
+
+
+def test_a_model_that_fails_at_once_leaves_the_line_and_the_session_goes_on(talk: Talk, memory: Memory) -> None:
+    chat = talk(LLMUnavailable("down"), "Here I am.")
+    with pytest.raises(LLMUnavailable):
+        said(chat, "Are you there?")
+    assert recorded(memory)[-1] == "Nora: Are you there?"
+    assert chat.unanswered
+    assert "".join(chat.answer()) == "Here I am."
+    assert not chat.unanswered
+
+
+def test_an_empty_reply_is_told_and_not_kept(talk: Talk, memory: Memory) -> None:
+    chat = talk("", "Aye.")
+    with pytest.raises(LLMUnavailable, match="empty reply"):
+        said(chat, "Hm?")
+    assert recorded(memory)[-1] == "Nora: Hm?"
+    assert "".join(chat.regenerate()) == "Aye."
+
+
+def test_speaking_for_the_person_is_cut(talk: Talk, memory: Memory) -> None:
+    chat = talk("Captain: Aye, aye.\nNora: And then I jumped.\nCaptain: Splash!")
+    assert said(chat, "Tell me.") == "Aye, aye."
+    assert recorded(memory)[-1] == "Captain: Aye, aye."
+
+
+def test_a_refusal_is_shown_and_not_remembered(talk: Talk, memory: Memory) -> None:
+    chat = talk("I'm sorry, but as an AI language model I can't help with that.", "Aye.")
+    reply = chat.reply("Sing!")
+    assert "".join(reply)
+    assert reply.refused
+    assert recorded(memory)[-1] == "Nora: Sing!"
+    assert "language model" in recorded(memory, retracted=True)[-1]
+    assert "".join(chat.regenerate()) == "Aye."
+    assert "language model" not in asked(chat)
+
+
+def test_a_reply_in_place_of_another_takes_its_place_in_the_tree(talk: Talk, memory: Memory) -> None:
+    chat = talk("A storm comes.", "All is calm.")
+    said(chat, "How is the sea?")
+    first = chat.lines[-1]
+    assert "".join(chat.regenerate()) == "All is calm."
+    assert standing(chat)[-2:] == ["Nora: How is the sea?", "Captain: All is calm."]
+    assert chat.lines[-1].parent == first.parent
+    assert "A storm comes." not in asked(chat)
+    assert "A storm comes." in recorded(memory, retracted=True)[-2]
+
+
+def test_the_old_reply_stays_where_there_is_no_new_one(talk: Talk) -> None:
+    chat = talk("A storm comes.", LLMUnavailable("down"))
+    said(chat, "How is the sea?")
+    with pytest.raises(LLMUnavailable):
+        list(chat.regenerate())
+    assert standing(chat)[-1] == "Captain: A storm comes."
+
+
+def test_an_edited_line_is_answered_anew_and_what_came_after_is_discarded(talk: Talk, memory: Memory) -> None:
+    chat = talk("Rome!", "Aye.", "Lisbon!")
+    said(chat, "We go to Rome.")
+    seq = chat.lines[-2].seq
+    said(chat, "When?")
+    reply = chat.edit(seq, "We go to Lisbon.")
+    assert reply is not None
+    assert "".join(reply) == "Lisbon!"
+    assert standing(chat)[1:] == ["Nora: We go to Lisbon.", "Captain: Lisbon!"]
+    assert "Rome" not in asked(chat)
+    assert not memory.context("We go to Rome.", gated=False, without=[line.seq for line in chat.lines]).text
+    assert "Nora: We go to Rome." in recorded(memory, retracted=True)
+
+
+def test_a_reply_of_the_characters_can_be_put_right_without_another_answer(talk: Talk) -> None:
+    chat = talk("She lives in Rome.")
+    said(chat, "Where does Mia live?")
+    assert chat.edit(chat.lines[-1].seq, "She lives in Lisbon.") is None
+    assert standing(chat)[-1] == "Captain: She lives in Lisbon."
+
+
+@pytest.mark.parametrize("text", ["", "  \n"])
+def test_an_edit_that_can_not_be_kept_changes_nothing(talk: Talk, text: str) -> None:
+    chat = talk()
+    said(chat, "Hello.")
+    before = standing(chat)
+    with pytest.raises(BadLine):
+        chat.edit(chat.lines[-2].seq, text)
+    assert standing(chat) == before
+
+
+def test_a_line_that_is_not_there_can_not_be_edited(talk: Talk) -> None:
+    chat = talk()
+    said(chat, "Hello.")
+    with pytest.raises(NotFound, match="no line 99"):
+        chat.edit(99, "Hi.")
+
+
+def test_undo_takes_back_the_last_line_and_its_answer(talk: Talk, memory: Memory) -> None:
+    chat = talk("one", "two")
+    said(chat, "First.")
+    said(chat, "Second.")
+    assert [line.text for line in chat.undo()] == ["Second.", "two"]
+    assert standing(chat)[1:] == ["Nora: First.", "Captain: one"]
+    assert recorded(memory) == standing(chat)
+    chat.undo()
+    assert chat.undo() == []
+
+
+def test_a_branch_goes_on_from_an_earlier_line(talk: Talk) -> None:
+    chat = talk("one", "two", "other")
+    said(chat, "First.")
+    at = chat.lines[-1].seq
+    said(chat, "Second.")
+    chat.branch(at)
+    said(chat, "Instead.")
+    assert standing(chat)[1:] == ["Nora: First.", "Captain: one", "Nora: Instead.", "Captain: other"]
+
+
+def test_a_branch_that_was_left_can_be_gone_back_to(talk: Talk, memory: Memory) -> None:
+    chat = talk("one", "two", "other")
+    said(chat, "First.")
+    at = chat.lines[-1].seq
+    said(chat, "Second.")
+    left = chat.lines[-1].seq
+    chat.branch(at)
+    said(chat, "Instead.")
+    chat.branch(left)
+    assert standing(chat)[1:] == ["Nora: First.", "Captain: one", "Nora: Second.", "Captain: two"]
+    assert recorded(memory) == standing(chat)
+    texts = [line.text for line in memory.lines()]
+    assert len(texts) == len(set(texts))
+
+
+def test_a_branch_of_nowhere_changes_nothing(talk: Talk) -> None:
+    chat = talk()
+    said(chat, "First.")
+    before = standing(chat)
+    with pytest.raises(NotFound, match="no line 99"):
+        chat.branch(99)
+    assert standing(chat) == before
+
+
+def test_there_is_nothing_to_answer_before_anything_was_said(talk: Talk) -> None:
+    chat = talk()
+    with pytest.raises(BadQuery, match="nothing was said yet"):
+        chat.answer()
+    with pytest.raises(BadQuery, match="no reply yet"):
+        chat.regenerate()
+
+
+# ----------------------------------------------------------------------- sessions
+
+
+def test_a_conversation_is_resumed_within_the_hour(talk: Talk, clock: Clock) -> None:
+    chat = talk("Aye.")
+    said(chat, "Remember the map.")
+    chat.close()
+    clock.pass_by(minutes=20)
+    again = talk("I do.")
+    assert again.session == chat.session
+    assert standing(again)[1:] == ["Nora: Remember the map.", "Captain: Aye."]
+    said(again, "Do you?")
+    assert "Nora: Remember the map." in asked(again)
+
+
+def test_after_an_hour_another_begins_and_the_old_one_is_summarised(talk: Talk, clock: Clock, memory: Memory) -> None:
+    chat = talk("Aye.")
+    said(chat, "My sister Mia moved to Lisbon in May.")
+    chat.close()
+    clock.pass_by(hours=5)
+    later = talk("Aye.")
+    later.settle(30)
+    assert later.session != chat.session
+    assert later.lines == []
+    (summary,) = memory.units("summary")
+    assert "Mia moved to Lisbon" in summary.text
+    assert "20 November 2026" in summary.text
+    assert "Mia moved to Lisbon" in later.notes
+
+
+def test_a_session_of_a_given_name_is_resumed_however_old(talk: Talk, clock: Clock) -> None:
+    said(talk("Aye.", session="voyage"), "Ahoy.")
+    clock.pass_by(days=90)
+    assert standing(talk(session="voyage"))[-1] == "Captain: Aye."
+
+
+def test_a_line_whose_reply_never_came_is_there_when_the_session_resumes(talk: Talk, memory: Memory) -> None:
+    chat = talk()
+    chat.reply("Is anybody there?")  # and the process ends
+    again = talk("I am.")
+    assert again.unanswered
+    assert "".join(again.answer()) == "I am."
+
+
+def test_ending_asks_and_changes_nothing_until_it_is_answered(talk: Talk, memory: Memory) -> None:
+    chat = talk()
+    said(chat, "I work at the harbour.")
+    ending = chat.end()
+    assert (ending.remembered, ending.question) == (None, QUESTION)
+    assert standing(chat)[-1] == "Captain: Aye."
+    assert memory.sessions()[0].ended_at is None
+
+
+def test_a_conversation_that_is_to_be_remembered_is_summarised(talk: Talk, memory: Memory) -> None:
+    chat = talk()
+    said(chat, "I work at the harbour.")
+    session = chat.session
+    ending = chat.end(remember=True)
+    chat.settle(30)
+    assert ending.remembered
+    assert memory.sessions()[0].ended_at is not None
+    assert [unit.metadata["session"] for unit in memory.units("summary")] == [session]
+    assert chat.session != session
+    assert chat.lines == []
+
+
+def test_a_conversation_that_is_not_to_be_remembered_is_gone_to_the_last_byte(
+    talk: Talk, memory: Memory, tmp_path: Path
+) -> None:
+    chat = talk(*["Noted, a purple elephant, as you say, and I will think of it every day that we are at sea."] * 3)
+    said(chat, "I love a purple elephant.")
+    ending = chat.end(remember=False)
+    assert ending.receipt is not None
+    assert ending.receipt.lines == 3
+    assert recorded(memory, retracted=True) == []
+    assert not any(b"elephant" in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+
+
+def test_an_end_without_a_conversation_does_nothing(talk: Talk, memory: Memory) -> None:
+    assert talk().end(remember=True).remembered is False
+    assert memory.sessions() == []
+
+
+# ---------------------------------------------------------------------- incognito
+
+
+def test_in_private_nothing_is_written_at_all(talk: Talk, memory: Memory, tmp_path: Path) -> None:
+    said(chat := talk("Aye."), "Hello.")
+    chat.close()
+    chat.settle(30)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    private = talk("I shall tell nobody about the gold in the cave, and nobody will hear of it from me, I promise you.", "Aye.")
+    private.incognito = True
+    said(private, "There is gold in the cave.")
+    said(private, "Much gold.")
+    assert "There is gold in the cave." in asked(private)
+    assert private.end(remember=True).remembered is False
+    after = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    assert {path for path in after if after[path] != before.get(path)} == set()
+
+
+def test_what_was_said_in_private_is_gone_from_the_conversation_afterwards(talk: Talk, memory: Memory) -> None:
+    chat = talk("one", "two", "three")
+    said(chat, "Hello.")
+    chat.incognito = True
+    said(chat, "A secret.")
+    assert standing(chat)[-1] == "Captain: two"
+    chat.incognito = False
+    said(chat, "Back again.")
+    assert "A secret" not in asked(chat)
+    assert recorded(memory)[1:] == ["Nora: Hello.", "Captain: one", "Nora: Back again.", "Captain: three"]
+
+
+def test_in_private_lines_can_be_edited_and_taken_back_as_well(talk: Talk, memory: Memory) -> None:
+    chat = talk("one", "two", "three", "four", character=Character("Captain", person="Nora"), incognito=True)
+    said(chat, "First.")
+    said(chat, "Second.")
+    chat.undo()
+    list(chat.edit(chat.lines[0].seq, "Other.") or ())
+    "".join(chat.regenerate())
+    assert standing(chat) == ["Nora: Other.", "Captain: four"]
+    assert recorded(memory, retracted=True) == []
+
+
+def test_ending_in_private_leaves_what_was_said_in_public(talk: Talk, memory: Memory) -> None:
+    chat = talk()
+    said(chat, "Hello.")
+    chat.incognito = True
+    said(chat, "A secret.")
+    assert chat.end(remember=True).remembered
+    assert "Nora: Hello." in recorded(memory)
+
+
+# -------------------------------------------------------------- three tiers, echo
+
+
+def long_talk(chat: Chat, turns: int, first: int = 0) -> None:
+    for turn in range(first, first + turns):
+        said(chat, f"On day {turn} my sister Mia sailed to island number {turn} with her yellow boat and two dogs.")
+        chat.settle(30)
+
+
+def test_what_leaves_the_window_is_in_the_notes_and_each_older_note_stays_a_unit(talk: Talk, memory: Memory) -> None:
+    chat = talk(*["Aye, that is a long way to sail for anyone at all."] * 60, context=2600)
+    long_talk(chat, 60)
+    notes = memory.units("note")
+    assert len(notes) > 1
+    assert [unit.valid_to is None for unit in notes] == [False] * (len(notes) - 1) + [True]
+    assert chat.notes == notes[-1].text
+    assert "sailed to island" in chat.notes
+    assert chat.notes.split("\n")[0] in asked(chat)
+    window = [line for line in chat.lines if line.seq > notes[-1].last_seq]
+    assert f"{window[0].speaker}: {window[0].text}" in asked(chat)
+    assert chat.last is not None
+    assert chat.last.prompt is not None
+    assert chat.last.prompt.cut == ()
+
+
+def test_the_window_is_cut_in_blocks_so_that_the_prefix_holds(talk: Talk) -> None:
+    chat = talk(*["Aye, that is a long way to sail for anyone at all."] * 60, context=4000)
+    shares = []
+    for turn in range(60):
+        before = chat.last.prompt if chat.last else None
+        said(chat, f"On day {turn} we sailed to island number {turn} with her yellow boat and two dogs.")
+        chat.settle(30)
+        assert chat.last is not None
+        if before is not None and chat.last.prompt is not None:
+            shares.append(shared(before, chat.last.prompt))
+    assert sum(share < 0.5 for share in shares[10:]) <= 3
+    assert sum(shares[10:]) / len(shares[10:]) > 0.75
+
+
+def test_a_line_that_is_forgotten_takes_the_notes_of_it_along(talk: Talk, memory: Memory, tmp_path: Path) -> None:
+    chat = talk(*["Aye, that is a long way to sail for anyone at all."] * 60, context=2600)
+    said(chat, "My brother Zebulon keeps a purple elephant in his yellow garden.")
+    long_talk(chat, 30)
+    assert memory.units("note")
+    (seq,) = (line.seq for line in memory.lines() if "Zebulon" in line.text)
+    chat.forget(seq)
+    assert not any("Zebulon" in unit.text for unit in memory.units())
+    long_talk(chat, 20, first=30)
+    assert "Zebulon" not in asked(chat)
+    assert not any(b"Zebulon" in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+
+
+def test_a_line_forgotten_by_somebody_else_leaves_the_window_at_once(talk: Talk, memory: Memory) -> None:
+    chat = talk()
+    said(chat, "My PIN is in the drawer.")
+    memory.forget(seq=chat.lines[-2].seq)
+    said(chat, "What did I say?")
+    assert "drawer" not in asked(chat)
+
+
+def test_a_reply_that_repeats_a_memory_is_kept_but_not_found_for_it(talk: Talk, memory: Memory) -> None:
+    told = "My sister Mia moved to Lisbon with her two dogs in May."
+    memory.observe(told, speaker="Nora", said_at=NOON - timedelta(days=200), session="old")
+    chat = talk(f"Well, {told} So you said, Nora, and I remember it well.", character=Character("Captain", person="Nora"))
+    reply = chat.reply("My sister Mia moved to Lisbon with her dogs, did she not?")
+    assert told in "".join(reply)
+    line = list(memory.lines())[-1]
+    ((start, end),) = line.metadata[ECHO]  # type: ignore[misc,union-attr]
+    assert told.rstrip(".") in line.text[start:end]  # type: ignore[misc]
+    found = memory.recall("Who moved to Lisbon with two dogs in May?", where=Where(speaker="Captain"))
+    assert found[0].signals["share"] == 0
+
+
+def test_a_scribe_that_fails_loses_nothing_and_its_work_is_seen(memory: Memory, clock: Clock) -> None:
+    from everthread.models.scribe import LLMScribe
+
+    broken = LLMScribe(ScriptedLLM([LLMUnavailable("down")] * 9))
+    with Chat(memory, CAPTAIN, ScriptedLLM(["Aye."] * 9), scribe=broken, clock=clock) as chat:
+        said(chat, "I work at the harbour.")
+        chat.end(remember=True)
+        assert chat.settle(30)
+    assert memory.stats().queued == 2
+    assert {work.error for work in memory.queued()} == {"LLMUnavailable"}
+    assert "Nora: I work at the harbour." in recorded(memory)
+    with Chat(memory, CAPTAIN, ScriptedLLM(["Aye."] * 9), scribe=ExtractiveScribe(), clock=clock) as again:
+        assert again.settle(30)
+    assert memory.stats().queued == 0
+    assert "I work at the harbour." in memory.units("summary")[0].text
+
+
+# --------------------------------------------------------------------- characters
+
+
+def test_the_bank_keeps_its_character_and_its_changes(talk: Talk, memory: Memory) -> None:
+    chat = talk()
+    chat.change(location="the crow's nest", person="Nora the Brave")
+    said(chat, "Hello.")
+    assert "at: the crow's nest" in asked(chat)
+    assert asked(chat).endswith("Nora the Brave: Hello.")
+    again = talk(character=None)
+    assert again.character.location == "the crow's nest"
+    assert again.character.name == "Captain"
+
+
+def test_without_a_character_the_default_one_talks(talk: Talk) -> None:
+    assert talk(character=None).character == DEFAULT
+
+
+def test_a_character_has_no_unknown_field(talk: Talk) -> None:
+    with pytest.raises(BadInput, match="no 'hat'"):
+        talk().change(hat="blue")
+
+
+def test_the_first_reply_of_some_length_becomes_the_sample_of_style(talk: Talk, clock: Clock) -> None:
+    long = "Arr, the wind be howling and the mast be creaking, so hold fast to the rope and keep thy hat on, lass, I say."
+    chat = talk("Aye.", long, *["Aye, aye."] * 9)
+    said(chat, "Hello.")
+    assert chat.sample == ""
+    said(chat, "How is it?")
+    assert chat.sample == long
+    clock.pass_by(days=2)
+    later = talk("Aye.")
+    said(later, "Hello again.")
+    assert long in prompts(later)[-1][0].content
+    later.change(sample="Short and dry.")
+    assert later.sample == "Short and dry."
+
+
+def test_a_sample_that_is_forgotten_is_a_sample_no_more(talk: Talk, memory: Memory) -> None:
+    long = "Arr, the wind be howling and the mast be creaking, so hold fast to the rope and keep thy hat on, lass, I say."
+    chat = talk(long, "Aye.")
+    said(chat, "How is it?")
+    chat.forget(chat.lines[-1].seq)
+    assert chat.sample == ""
+    said(chat, "And now?")
+    assert "creaking" not in asked(chat)
+
+
+# -------------------------------------------------------------------- proactively
+
+
+def test_what_was_announced_is_offered_once_when_the_next_conversation_begins(talk: Talk, clock: Clock) -> None:
+    chat = talk()
+    said(chat, "My job interview is tomorrow.")
+    chat.close()
+    clock.pass_by(days=2)
+    later = talk()
+    assert "interview" in later.offer
+    reply = later.reply("Good morning.")
+    assert "".join(reply)
+    assert "My job interview is tomorrow." in reply.offer
+    assert "yesterday" in reply.offer
+    assert reply.offer in asked(later)
+    again = later.reply("Well.")
+    assert "".join(again)
+    assert again.offer == ""
+    clock.pass_by(days=1)
+    assert talk().offer == ""
+
+
+# -------------------------------------------------------------------- no model
+
+
+def test_without_a_model_it_recalls_says_so_and_keeps_only_what_was_said(memory: Memory, clock: Clock) -> None:
+    memory.observe("My sister Mia moved to Lisbon.", speaker="Nora", said_at=NOON - timedelta(days=9), session="old")
+    with Chat(memory, CAPTAIN, None, clock=clock) as chat:
+        first = said(chat, "My sister Mia moved to Lisbon, did she not?")
+        assert first.startswith(LABEL)
+        assert "Nora: My sister Mia moved to Lisbon." in first
+        assert said(chat, "zzz qqq xxx").startswith(f"{LABEL} I remember nothing that bears on this")
+        chat.end(remember=True)
+        chat.settle(30)
+    assert [line.speaker for line in memory.lines()] == ["Nora"] * 3
+    assert len(memory.units("summary")) == 1
+
+
+def test_it_opens_by_name_with_what_is_configured(tmp_path: Path) -> None:
+    with Chat.open("nora", store=tmp_path, embedder=HashEmbedder()) as chat:
+        assert chat.llm is None
+        assert said(chat, "Hello.").startswith(LABEL)
+    with Chat.open("nora", store=tmp_path, embedder=HashEmbedder(), llm=ScriptedLLM(["Aye."])) as chat:
+        assert said(chat, "Hello again.") == "Aye."
