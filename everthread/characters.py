@@ -290,8 +290,7 @@ def remove_(name: str, yes: bool, as_json: bool) -> None:
 
 
 def _given(texts: dict[str, str | None]) -> dict[str, Any]:
-    """The options that were given; a shell hands over text that is not UTF-8 in halves of surrogate pairs, which a
-    character refuses."""
+    """The options that were given."""
     return {name: text for name, text in texts.items() if text is not None}
 
 
