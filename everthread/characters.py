@@ -264,9 +264,11 @@ def edit(name: str, picture: Path | None, as_json: bool, **texts: str | None) ->
     changes = _given(texts)
     if not changes and picture is None:
         raise BadInput(f"nothing is given to be changed; give --{', --'.join((*OPTIONS, 'picture'))}")
-    if _file(name) is None:
+    if (file := _file(name)) is None:
         raise _none(name)
     character = load(name).edited(**changes)
+    if character.name != name:  # by hand
+        raise BadInput(f"{file} holds {character.name!r} by now; import it as that, and remove {name!r}")
     save(character, picture=picture, force=True)
     _show(character, as_json)
 

@@ -269,6 +269,13 @@ def test_a_picture_is_given_to_a_character(tmp_path: Path) -> None:
     assert characters.load("Nora") == NORA
 
 
+def test_a_file_renamed_inside_by_hand_replaces_no_other_character() -> None:
+    characters.save(NORA)
+    card.write(Character("Nora", "another"), characters.save(Character("Ada")), force=True)
+    assert "holds 'Nora' by now; import it as that, and remove 'Ada'" in error("edit", "Ada", "--location", "x")
+    assert characters.load("Nora") == NORA
+
+
 def test_a_character_is_removed_when_that_is_confirmed() -> None:
     characters.save(NORA)
     assert run("remove", "Nora", stdin="n\n").exit_code == 1
