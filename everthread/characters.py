@@ -264,9 +264,11 @@ def edit(name: str, picture: Path | None, as_json: bool, **texts: str | None) ->
     changes = _given(texts)
     if not changes and picture is None:
         raise BadInput(f"nothing is given to be changed; give --{', --'.join((*OPTIONS, 'picture'))}")
-    if _file(name) is None:
+    if (file := _file(name)) is None:
         raise _none(name)
     character = load(name).edited(**changes)
+    if character.name != name:  # by hand
+        raise BadInput(f"{file} holds {character.name!r} by now; import it as that, and remove {name!r}")
     save(character, picture=picture, force=True)
     _show(character, as_json)
 
@@ -290,8 +292,7 @@ def remove_(name: str, yes: bool, as_json: bool) -> None:
 
 
 def _given(texts: dict[str, str | None]) -> dict[str, Any]:
-    """The options that were given; a shell hands over text that is not UTF-8 in halves of surrogate pairs, which a
-    character refuses."""
+    """The options that were given."""
     return {name: text for name, text in texts.items() if text is not None}
 
 

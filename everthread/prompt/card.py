@@ -84,9 +84,7 @@ def _character(data: dict[str, Any], outside: dict[str, Any]) -> Character:
     """The character of what stands under "data", which is used up, and of what stands outside of it."""
     if data.get("name") is None:
         raise BadInput('it has no "name"; a card of a character names it')
-    for name, kind in KINDS.items():
-        if data.get(name) is not None:
-            _kind(data[name], kind, name)
+    _check_kinds(data)
     texts = {ours: _text(data, theirs) for theirs, ours in FIELDS.items()}
     description, personality = _text(data, "description"), _text(data, "personality")
     extensions = dict(data.pop("extensions", None) or {})
@@ -105,12 +103,13 @@ def to_card(character: Character, version: int = 3) -> dict[str, Any]:
         raise BadInput(f"there are cards of version 2 and 3 to be written, not {version!r}")
     outside = {**character.card}
     kept: dict[str, Any] = {**_kind(outside.pop("data", {}), dict, "data")}
+    _check_kinds(kept)
     description, personality = _split(character.description, _text(kept, "personality"))
-    extensions = {**_kind(kept.pop("extensions", {}), dict, "extensions")}
+    extensions = {**(kept.pop("extensions", None) or {})}
     own = {**_kind(extensions.pop(OWN, {}), dict, f"extensions.{OWN}")}
     own |= {name: getattr(character, name) for name, empty in OURS.items() if getattr(character, name) != empty}
-    data = {theirs: getattr(character, ours) for theirs, ours in FIELDS.items()}
-    data |= {"description": description, "personality": personality}
+    data: dict[str, Any] = {"name": character.name, "description": description, "personality": personality}
+    data |= {theirs: getattr(character, ours) for theirs, ours in FIELDS.items()}
     if not character.nickname:
         del data["nickname"]
     needed = {name: each for name, each in DEFAULTS.items() if version == 3 or name not in SINCE_V3}
@@ -118,6 +117,12 @@ def to_card(character: Character, version: int = 3) -> dict[str, Any]:
     data["extensions"] = {**extensions, OWN: own} if own else extensions
     spec, number = SPECS[version]
     return {**outside, "spec": spec, "spec_version": number, "data": data}
+
+
+def _check_kinds(data: Mapping[str, Any]) -> None:
+    for name, kind in KINDS.items():
+        if data.get(name) is not None:
+            _kind(data[name], kind, name)
 
 
 def _joined(description: str, personality: str) -> str:
@@ -142,7 +147,7 @@ def _text(record: dict[str, Any], name: str) -> str:
 def _kind(value: Any, kind: type, name: str) -> Any:
     if not isinstance(value, kind):
         raise BadInput(f'"{name}" is {shown(value)}; it must be {CALLED[kind]}')
-    if kind is list and name != "assets" and not all(isinstance(each, str) for each in value):
+    if isinstance(value, list) and name != "assets" and not all(isinstance(each, str) for each in value):
         raise BadInput(f'"{name}" is {shown(value)}; it must be a list of texts')
     return value
 
@@ -157,7 +162,7 @@ def read(path: str | Path) -> Character:
     if pictures.recognised(text):
         text, where = _of_picture(text, path)
     elif path.suffix.lower() == PNG:
-        raise bad(path, "", "this is no PNG picture", "give the card as it was downloaded, and not converted")
+        raise pictures.none(path)
     try:
         return from_card(parse(text.decode("utf-8-sig"), path))
     except UnicodeDecodeError:

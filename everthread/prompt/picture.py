@@ -12,6 +12,7 @@ from pathlib import Path
 
 import png
 
+from everthread.errors import BadFile
 from everthread.transfer.files import bad
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
@@ -24,6 +25,11 @@ Chunk = tuple[bytes, bytes]  # its type, and what is in it
 def recognised(raw: bytes) -> bool:
     """Whether it begins as a PNG does."""
     return raw.startswith(SIGNATURE)
+
+
+def none(path: Path) -> BadFile:
+    """The complaint about a file that is something else."""
+    return bad(path, "", "this is no PNG picture", "give one as it was downloaded, and not renamed or converted")
 
 
 def texts(raw: bytes, path: Path) -> dict[str, bytes]:
@@ -59,9 +65,12 @@ def _keyword(data: bytes) -> str:
 
 def _chunks(raw: bytes, path: Path) -> tuple[list[Chunk], bytes]:
     """The chunks up to the end of the picture, and what stands behind it."""
+    if not recognised(raw):
+        raise none(path)
     file = BytesIO(raw)
     try:
         chunks: list[Chunk] = list(png.Reader(file=file).chunks())
     except png.Error as error:  # a wrong signature, a checksum, an end too soon
-        raise bad(path, "", f"a damaged PNG ({error})", "take another copy of the picture") from None
+        why = " ".join(map(str, error.args)).rstrip(".")
+        raise bad(path, "", f"a damaged PNG ({why})", "take another copy of the picture") from None
     return chunks, file.read()
