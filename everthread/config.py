@@ -8,6 +8,7 @@ unset), then arguments. Variables that begin with EVERTHREAD_TEST_ are the tests
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -33,6 +34,12 @@ class Config:
     embedder_key: str = field(default="", repr=False)  # the API key of a remote embedder; sent nowhere else
     recipe: str = "default"
     threads: int = 0  # processor threads for embedding many lines; 0 means as many as there are
+    llm_url: str = ""  # of an OpenAI-compatible server, such as http://localhost:11434/v1
+    llm_model: str = ""  # its name there; none means that no model shall write
+    llm_key: str = field(default="", repr=False)  # sent to that server and nowhere else
+    llm_context: int = 8192  # tokens of prompt and reply together
+    llm_timeout: int = 60  # seconds that the server may be silent between two pieces of a reply
+    llm_prices: str = ""  # of a million tokens read and written: 0.15/0.60; without them nothing is said of cost
 
 
 def load(path: Path | None = None, environ: Mapping[str, str] = os.environ) -> Config:
@@ -75,12 +82,21 @@ def _set(config: Config, values: Mapping[str, object], file: str | None = None) 
         if name not in known:
             raise ConfigError(f"{file} sets {name!r}, which is unknown; known are {', '.join(known)}")
         try:
-            said: Any = _text(value) if known[name] is str else _number(value)
+            said: Any = _text(value) if known[name] is str else _number(value, *NUMBERS[name])
+            if name == "llm_prices":
+                prices(said)
             config = replace(config, **{name: said})
         except ValueError as error:
             called = f"{file} sets {name} to" if file else f"{PREFIX}{name.upper()} is"
             raise ConfigError(f"{called} {value!r}; it must be {error}") from None
     return config
+
+
+NUMBERS = {  # the least that each may be, and what it is called
+    "threads": (0, "a whole number from 1, or 0 for as many as there are"),
+    "llm_context": (512, "a whole number of tokens, from 512"),
+    "llm_timeout": (1, "a whole number of seconds, from 1"),
+}
 
 
 def _text(value: object) -> str:
@@ -89,12 +105,24 @@ def _text(value: object) -> str:
     return value
 
 
-def _number(value: object) -> int:
-    """A number of processor threads, as a file or the environment writes it."""
+def _number(value: object, least: int, called: str) -> int:
+    """A number as a file or the environment writes it."""
     try:
         number = int(value) if isinstance(value, str) else value
     except ValueError:
         number = None
-    if type(number) is not int or number < 0:
-        raise ValueError("a whole number from 1, or 0 for as many as there are")
+    if type(number) is not int or number < least:
+        raise ValueError(called)
     return number
+
+
+PRICES = re.compile(r"\s*(\d+(?:\.\d+)?)\s*/\s*(\d+(?:\.\d+)?)\s*", re.ASCII)
+
+
+def prices(said: str) -> tuple[float, float] | None:
+    """What a million tokens cost, read and written. ValueError for what can't be understood."""
+    if not said.strip():
+        return None
+    if not (found := PRICES.fullmatch(said)):
+        raise ValueError("two prices, of a million tokens read and written: 0.15/0.60")
+    return float(found[1]), float(found[2])

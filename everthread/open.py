@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
 from datetime import tzinfo
 from functools import partial
 from pathlib import Path
 
 from everthread import config
+from everthread.config import Config
 from everthread.errors import ConfigError, NotFound
+from everthread.models import servers
 from everthread.models.embed import Embedder, OnnxEmbedder, RemoteEmbedder, SentenceTransformerEmbedder
 from everthread.models.fakes import HashEmbedder
+from everthread.models.llm import LLM, OpenAICompatible, shown
 from everthread.prompt.character import DEFAULT as DEFAULT_CHARACTER
 from everthread.prompt.character import Character
 from everthread.recipes.base import Recipe
@@ -79,6 +85,67 @@ def embedder(given: Embedder | str | None = None) -> Embedder:
         f"embedder {name!r} is unknown; use minilm, hash, a folder with model.onnx, sentence-transformers:NAME, "
         "or https://host/v1#model"
     )
+
+
+OPENAI = "https://api.openai.com/v1"
+THEIRS = re.compile(r"(gpt-(?!oss)|chatgpt-|o\d|ft:)")  # models that OpenAI alone has; gpt-oss runs anywhere
+
+
+def llm(given: LLM | str | None = None) -> LLM | None:
+    """A language model as it is, or by name (`llama3.2`, `gpt-4o-mini`), or `https://host/v1#model`; `none` is None.
+
+    Without a URL, also in the configuration, an Ollama that runs is taken (with its first model where none is named),
+    else OpenAI, if OPENAI_API_KEY is set and the name is that of a model of theirs. Without a name, a server's only
+    model is taken. None where nothing is said and nothing found. ConfigError for a model that isn't found.
+    """
+    if not isinstance(given, str | None):
+        return given
+    settings = config.load()
+    name = given or settings.llm_model
+    if name == "none":
+        return None
+    if name.startswith(("http://", "https://")):
+        address, _, name = name.partition("#")
+        return _llm_at(replace(settings, llm_url=address), name)
+    if settings.llm_url:
+        return _llm_at(settings, name)
+    host, found = servers.ollama(name)
+    if found:
+        return _llm_at(replace(settings, llm_url=f"{host}/v1"), found)
+    if not name:
+        return None
+    if os.environ.get("OPENAI_API_KEY") and THEIRS.match(name):
+        return _llm_at(replace(settings, llm_url=OPENAI), name)
+    raise ConfigError(
+        f"there is no language model {name!r}: no Ollama with it answers at {shown(host)}, and "
+        + ("OPENAI_API_KEY is not set" if THEIRS.match(name) else "no model of OpenAI is called so")
+        + f"; start Ollama and run `ollama pull {name}`, or set EVERTHREAD_LLM_URL to the server that has it"
+    )
+
+
+def _llm_at(settings: Config, name: str) -> LLM:
+    """The model of that name on the configured server, or its only one."""
+    address, key = settings.llm_url, settings.llm_key
+    if not key and shown(address).startswith(("https://api.openai.com/", "https://eu.api.openai.com/")):
+        key = os.environ.get("OPENAI_API_KEY", "")  # which is no other server's business
+    return OpenAICompatible(
+        address,
+        name or _only_model(address, key),
+        key or None,
+        context=settings.llm_context,
+        timeout=settings.llm_timeout,
+        prices=config.prices(settings.llm_prices),
+    )
+
+
+def _only_model(address: str, key: str) -> str:
+    remedy = "name one with EVERTHREAD_LLM_MODEL, or behind the URL: #model"
+    if (names := servers.models(address, key)) is None:
+        raise ConfigError(f"no model of {shown(address)} is named, and it doesn't tell which it has; {remedy}")
+    if len(names) != 1:
+        some = ", ".join(names[:20]) + (" …" if len(names) > 20 else "") if names else "none"
+        raise ConfigError(f"no model of {shown(address)} is named, and it has {some}; {remedy}")
+    return names[0]
 
 
 def recipe(given: Recipe | str | None = None) -> Recipe:

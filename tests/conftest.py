@@ -5,16 +5,27 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hardship import postgres
+from hardship import llm, postgres
 
 from everthread import Memory
 from everthread.models.fakes import HashEmbedder
 
 
+@pytest.fixture(scope="session")
+def no_ollama() -> Iterator[str]:
+    """An address at which nobody answers, and nobody will."""
+    with llm.closed_port() as port:
+        yield f"127.0.0.1:{port}"
+
+
 @pytest.fixture(autouse=True)
-def _nothing_of_the_user(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+def _nothing_of_the_user(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory, no_ollama: str
+) -> None:
     for name in [name for name in os.environ if name.startswith("EVERTHREAD_")]:
         monkeypatch.delenv(name)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.setenv("OLLAMA_HOST", no_ollama)  # no model of the user's is asked, either
     home = str(tmp_path_factory.getbasetemp() / "home")
     for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME"):
         monkeypatch.setenv(name, home)

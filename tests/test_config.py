@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from everthread.config import Config, load
+from everthread.config import Config, load, prices
 from everthread.errors import ConfigError
 
 
@@ -115,5 +115,30 @@ def test_a_folder_is_no_configuration_file(tmp_path: Path) -> None:
         load(tmp_path, {})
 
 
-def test_the_key_of_an_embedder_is_never_printed() -> None:
-    assert "sk-secret" not in repr(load(environ={"EVERTHREAD_EMBEDDER_KEY": "sk-secret"}))
+@pytest.mark.parametrize("name", ["EVERTHREAD_EMBEDDER_KEY", "EVERTHREAD_LLM_KEY"])
+def test_keys_are_never_printed(name: str) -> None:
+    assert "sk-secret" not in repr(load(environ={name: "sk-secret"}))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "must"),
+    [
+        ("context", "511", "a whole number of tokens, from 512"),
+        ("context", "8k", "a whole number of tokens, from 512"),
+        ("timeout", "0", "a whole number of seconds, from 1"),
+        ("prices", "0.15", "two prices, of a million tokens read and written: 0.15/0.60"),
+        ("prices", "-1/2", "two prices"),
+        ("prices", "nan/inf", "two prices"),
+    ],
+)
+def test_a_setting_of_the_language_model_that_makes_no_sense_is_refused(name: str, value: str, must: str) -> None:
+    with pytest.raises(ConfigError, match=f"^EVERTHREAD_LLM_{name.upper()} is '{value}'; it must be {must}"):
+        load(environ={f"EVERTHREAD_LLM_{name.upper()}": value})
+
+
+def test_settings_of_the_language_model_are_read(tmp_path: Path) -> None:
+    file = written(tmp_path, 'llm_model = "llama3.2"\nllm_context = 4096\nllm_prices = "0.15/0.60"')
+    config = load(file, {"EVERTHREAD_LLM_TIMEOUT": "90"})
+    assert (config.llm_model, config.llm_context, config.llm_timeout) == ("llama3.2", 4096, 90)
+    assert prices(config.llm_prices) == (0.15, 0.60)
+    assert prices("") is None

@@ -1,15 +1,19 @@
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from hardship.llm import llm_server
 
 from everthread import Memory
 from everthread import open as opening
 from everthread.errors import ConfigError, NotFound
 from everthread.models.embed import OnnxEmbedder, RemoteEmbedder, SentenceTransformerEmbedder
-from everthread.models.fakes import HashEmbedder
+from everthread.models.fakes import HashEmbedder, ScriptedLLM
+from everthread.models.llm import OpenAICompatible
 from everthread.recipes.default import DEFAULT
 from everthread.stores.sqlite import SQLiteStore
+from everthread.types import Message
 
 
 def test_objects_are_taken_as_they_are(tmp_path: Path) -> None:
@@ -121,3 +125,123 @@ def test_an_option_that_means_nothing_to_a_format_is_refused(tmp_path: Path) -> 
 def test_an_unknown_format_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="format 'yaml' is unknown; known are jsonl, messages, transcript, whatsapp"):
         opening.reader(tmp_path / "x.yaml", "yaml")
+
+
+# ---------------------------------------------------------------------------------------------- language models
+
+
+def address(llm: object) -> tuple[str, str]:
+    assert isinstance(llm, OpenAICompatible)
+    return llm.url, llm.name
+
+
+def key_sent(llm: object) -> str:
+    """The key that a language model sends."""
+    assert isinstance(llm, OpenAICompatible)
+    return llm._key
+
+
+def test_a_language_model_is_taken_as_it_is() -> None:
+    given = ScriptedLLM([])
+    assert opening.llm(given) is given
+
+
+def test_with_nothing_said_and_nothing_found_there_is_no_language_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert opening.llm() is None
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-lies-about")
+    assert opening.llm() is None
+
+
+def test_none_is_none_whatever_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    with llm_server(models=["llama3.2:latest"]) as server:
+        monkeypatch.setenv("OLLAMA_HOST", server.host)
+        assert opening.llm("none") is None
+        monkeypatch.setenv("EVERTHREAD_LLM_MODEL", "none")
+        assert opening.llm() is None
+        assert not server.requests
+
+
+def test_a_url_names_server_and_model() -> None:
+    assert address(opening.llm("http://localhost:8000/v1#qwen/qwen3:8b")) == (
+        "http://localhost:8000/v1",
+        "qwen/qwen3:8b",
+    )
+
+
+def test_a_configured_model_speaks_with_what_is_configured(monkeypatch: pytest.MonkeyPatch) -> None:
+    with llm_server("Aye.") as server:
+        settings = {"URL": server.url, "MODEL": "m", "KEY": "sk-ours", "CONTEXT": "4096", "PRICES": "1000000/0"}
+        for name, value in settings.items():
+            monkeypatch.setenv(f"EVERTHREAD_LLM_{name}", value)
+        llm = opening.llm()
+        assert llm is not None
+        assert (llm.complete([Message("user", "Hi")]), llm.context, llm.usage.cost) == ("Aye.", 4096, 11)
+        assert address(opening.llm("other")) == (server.url, "other")
+    assert server.asked[0].headers["authorization"] == "Bearer sk-ours"
+
+
+def test_a_server_with_one_model_needs_no_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    with llm_server(models=["only"]) as server:
+        assert address(opening.llm(server.url)) == (server.url, "only")
+        monkeypatch.setenv("EVERTHREAD_LLM_URL", server.url + "/")
+        monkeypatch.setenv("EVERTHREAD_LLM_KEY", "sk-ours")
+        assert address(opening.llm()) == (server.url, "only")
+        assert server.requests[-1].headers["authorization"] == "Bearer sk-ours"
+
+
+@pytest.mark.parametrize(("models", "some"), [(["a", "b"], "it has a, b;"), ([], "it has none;")])
+def test_a_server_with_more_or_fewer_lists_them(models: Sequence[str], some: str) -> None:
+    with (
+        llm_server(models=models) as server,
+        pytest.raises(ConfigError, match=f"{some} name one with EVERTHREAD_LLM_M"),
+    ):
+        opening.llm(server.url)
+
+
+def test_a_server_that_lists_nothing_needs_a_name() -> None:
+    with llm_server() as server, pytest.raises(ConfigError, match="doesn't tell which it has; name one"):
+        opening.llm(server.host)
+
+
+def test_an_ollama_that_runs_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    with llm_server(models=["nomic-embed-text:latest", "llama3.2:latest", "qwen3:8b"]) as server:
+        monkeypatch.setenv("OLLAMA_HOST", server.host.removeprefix("http://"))
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-theirs")
+        assert address(opening.llm()) == (server.url, "llama3.2:latest")
+        assert address(opening.llm("llama3.2")) == (server.url, "llama3.2:latest")
+        assert address(opening.llm("qwen3:8b")) == (server.url, "qwen3:8b")
+        assert key_sent(opening.llm()) == "none"
+        with pytest.raises(ConfigError, match="no language model 'gemma3'"):
+            opening.llm("gemma3")
+
+
+def test_a_model_of_openai_is_asked_there_only_when_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-theirs")
+    llm = opening.llm("gpt-4o-mini")
+    assert address(llm) == ("https://api.openai.com/v1", "gpt-4o-mini")
+    assert key_sent(llm) == "sk-theirs"
+
+
+@pytest.mark.parametrize("name", ["llama3.2", "gpt-oss:20b"])
+def test_a_model_that_openai_does_not_have_is_not_asked_for_there(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-theirs")
+    with pytest.raises(
+        ConfigError, match=f"no language model '{name}': .* run `ollama pull {name}`, or set EVERTHREAD_L"
+    ):
+        opening.llm(name)
+
+
+def test_the_key_of_openai_goes_nowhere_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-theirs")
+    assert key_sent(opening.llm("https://openrouter.ai/api/v1#some/model")) == "none"
+    assert key_sent(opening.llm("https://api.openai.com.evil.example/v1#gpt-4o")) == "none"
+    assert key_sent(opening.llm("http://api.openai.com/v1#gpt-4o")) == "none"
+    monkeypatch.setenv("EVERTHREAD_LLM_KEY", "sk-ours")
+    assert key_sent(opening.llm("https://api.openai.com/v1#gpt-4o")) == "sk-ours"
+
+
+def test_a_model_without_anyone_to_ask_is_told_with_what_was_looked_for() -> None:
+    with pytest.raises(
+        ConfigError, match=r"no Ollama with it answers at http://127\.0\.0\.1:\d+, and OPENAI_API_KEY is not"
+    ):
+        opening.llm("gpt-4o-mini")

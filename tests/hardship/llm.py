@@ -85,16 +85,18 @@ class Status:
     message: str = "no, because of {prompt}"
     kind: str | None = None
     code: str | None = None
+    param: str | None = None
     retry_after: float | str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """These very bytes as the body."""
+    """These very bytes as the body; unfinished, it is silent behind them until the client hangs up."""
 
     body: bytes
     kind: str = "text/event-stream"
     status: int = 200
+    unfinished: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,11 +169,12 @@ def llm_server(*behaviours: Told, models: Sequence[str] = ("m",)) -> Iterator[Se
         listening.hang_up()
 
 
-def closed_port() -> int:
-    """The number of a port on which nobody listens."""
+@contextmanager
+def closed_port() -> Iterator[int]:
+    """The number of a port that refuses everyone, and that nobody else can take meanwhile."""
     with socket.socket() as each:
         each.bind(("127.0.0.1", 0))
-        return int(each.getsockname()[1])
+        yield int(each.getsockname()[1])
 
 
 class Listening(http.server.ThreadingHTTPServer):
@@ -238,13 +241,17 @@ class Handler(http.server.BaseHTTPRequestHandler):
         match behaviour:
             case Picky(parameter, then, status):
                 if parameter in body:
-                    self._json(_error(f"unknown parameter {parameter}", "invalid_request_error", None), status)
+                    self._json(_error(f"unknown parameter {parameter}", "invalid_request_error"), status)
                 else:
                     self._behave(Reply(then) if isinstance(then, str) else then, request)
-            case Status(status, message, kind, code, retry_after):
+            case Status(status, message, kind, code, param, retry_after):
                 told = message.replace("{prompt}", str(body.get("messages")))
                 extra = {} if retry_after is None else {"Retry-After": str(retry_after)}
-                self._json(_error(told, kind, code), status, extra)
+                self._json(_error(told, kind, code, param), status, extra)
+            case Raw(data, kind, _, True):
+                self._open_stream(kind)
+                self._part(data)
+                self._wait()
             case Raw(data, kind, status):
                 self._whole(data, kind, status)
             case Mute():
@@ -306,9 +313,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
                     break
         self.close_connection = True
 
-    def _open_stream(self) -> None:
+    def _open_stream(self, kind: str = "text/event-stream") -> None:
         self.send_response(200)
-        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Content-Type", kind)
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
 
@@ -359,5 +366,5 @@ def _usage(counted: tuple[int, int]) -> dict[str, int]:
     return {"prompt_tokens": counted[0], "completion_tokens": counted[1], "total_tokens": sum(counted)}
 
 
-def _error(message: str, kind: str | None, code: str | None) -> dict[str, Any]:
-    return {"error": {"message": message, "type": kind, "code": code, "param": None}}
+def _error(message: str, kind: str | None = None, code: str | None = None, param: str | None = None) -> dict[str, Any]:
+    return {"error": {"message": message, "type": kind, "code": code, "param": param}}
