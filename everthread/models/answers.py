@@ -16,7 +16,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, Wi
 from everthread.models.scribe import CATEGORIES
 
 _THOUGHT = re.compile(r"(?s)^.*</think(?:ing)?>")  # what reasoning models put before their answer
-_BARE_LIST = re.compile(r"(?:```\w*\s*)?\[")
+_BARE_LIST = re.compile(r"(?s)(?:```\w*\s*)?\[(?:.*\][\s`]*|[^\]]*)")
 _NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?")
 _WORD = re.compile(r"[a-z]+")
 # Words for yes and no that pydantic does not take for them.
@@ -150,7 +150,7 @@ def _values(text: str, wanted: type[Answer]) -> Iterator[object]:
     found = _repaired(text)
     yield found
     yield from (each for each in (found.values() if isinstance(found, dict) else ()) if isinstance(each, dict))
-    if isinstance(found, list) and get_origin(field.annotation) is list and _BARE_LIST.match(text):
+    if isinstance(found, list) and get_origin(field.annotation) is list and _BARE_LIST.fullmatch(text):
         yield {name: found}
 
 

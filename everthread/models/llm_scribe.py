@@ -52,8 +52,8 @@ BEARS = 0.1  # share of the old notes' words that new notes hold at least; fewer
 class LLMScribe:
     """A scribe that asks a language model. Safe from many threads if the model is.
 
-    What the model raises is passed on. ScribeFailed is raised where its answer was of no use twice; the message says what
-    was asked and what was wrong, and holds no word of the conversation or the answer.
+    What the model raises is passed on. ScribeFailed is raised where its answer was of no use twice; the message says
+    what was asked and what was wrong, and holds no word of the conversation or the answer.
     """
 
     def __init__(self, llm: LLM) -> None:
@@ -77,8 +77,8 @@ class LLMScribe:
         return whole("\n".join(rows), limit)
 
     def note(self, old: str, recalled: Sequence[Line], leaving: Sequence[Line], limit: int = NOTES) -> str:
-        """The notes, a row each. An answer without notes, or with nothing of the old ones in it, is ScribeFailed, so that
-        the old ones stay. Rows that copy a recalled text are dropped."""
+        """The notes, a row each. An answer without notes, or with nothing of the old ones in it, is ScribeFailed, so
+        that the old ones stay. Rows that copy a recalled text are dropped."""
         checked(limit)
         room = self._room(limit)
         background = newest(recalled, room // 4)
@@ -200,7 +200,8 @@ class LLMScribe:
         told = data
         for _ in range(TRIES):
             messages = [Message("system", f"{asked}\n\n{asking.MATERIAL}"), Message("user", told)]
-            answer = self.llm.complete(messages, wanted.model_json_schema(), Sampling(max_tokens=self._answer(limit)))
+            sampling = Sampling(temperature=0.0, max_tokens=self._answer(limit))
+            answer = self.llm.complete(messages, wanted.model_json_schema(), sampling)
             try:
                 return use(read(answer, wanted))
             except Unusable as error:

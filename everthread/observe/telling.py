@@ -88,7 +88,7 @@ _CATEGORIES = {
         """mother father parent mom dad sister brother sibling son daughter child baby grandmother grandfather grandma
         grandpa aunt uncle cousin niece nephew wife husband spouse marriage married wedding divorce divorced family
         twins pregnant stepfather stepmother""",
-        "妈妈 爸爸 母亲 父亲 父母 姐姐 妹妹 哥哥 弟弟 儿子 女儿 孩子 奶奶 爷爷 外婆 妻子 老婆 丈夫 老公 结婚 离婚 家人 怀孕",
+        "妈妈 爸爸 母亲 父亲 父母 姐姐 妹妹 哥哥 弟弟 儿子 女儿 孩子 奶奶 爷爷 外婆 妻子 老婆 丈夫 老公 结婚 离婚 家人",
     ),
     "friends": (
         "friend friendship buddy mate roommate flatmate girlfriend boyfriend dating neighbour neighbor classmate",
