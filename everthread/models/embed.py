@@ -289,7 +289,7 @@ class RemoteEmbedder:
                 fault = f"answered {status} {self._hide(body[:200].decode(errors='replace'))}"
                 if status != 429 and status < 500:
                     break
-                wait = max(wait, _retry_after(headers.get("retry-after", "")))
+                wait = max(wait, retry_after(headers.get("retry-after", "")))
             if attempt == self._retries or time.monotonic() + wait > end:
                 break
             self._sleep(wait)
@@ -333,7 +333,7 @@ PER_TEXT = 1.0  # seconds: what a slow processor takes for a long text
 FIRST_WAIT = 0.5  # seconds before the second try, doubled for each further one
 
 
-def _retry_after(header: str) -> float:
+def retry_after(header: str) -> float:
     """Seconds, or a date; nonsense counts as nothing."""
     try:
         return float(header) if header.strip().replace(".", "", 1).isdigit() else _seconds_until(header)
