@@ -48,7 +48,10 @@ _SHAPES = re.compile(
 )
 
 _OF = r"(?:\s+(?:for|to|of|on|at|in|with)\s+[^.!?。！？\n:=]{1,60}?)?"
-_IS = rf"{_OF}(?:\s*(?:\s(?:is|was|are|will\s+be|used\s+to\s+be|has\s+been|now\s+is|should\s+be)\s|['’]s\s|[:=：＝])\s*(?:still\s+|now\s+|just\s+)?)"
+_IS = (
+    rf"{_OF}\s*(?:\s(?:is|was|are|will\s+be|used\s+to\s+be|has\s+been|now\s+is|should\s+be)\s|['’]s\s|[:=：＝])"
+    r"\s*(?:still\s+|now\s+|just\s+)?"
+)
 _WORDS = r"(?:password|passphrase|pass\s?phrase|passcode|pass\s?code|passwd|pwd)s?"
 _CODES = (
     r"(?:(?:security|verification|confirmation|access|login|log-in|door|gate|alarm|unlock|safe|sms|2fa|one-time)\s+code"

@@ -6,6 +6,7 @@ Sentences are pieces of the text, word for word: whatever is made of them can be
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from everthread.prompt.passages import GAP
 from everthread.prompt.tokens import estimate
@@ -83,15 +84,26 @@ def _at_word(text: str, end: int) -> int:
 def whole(text: str, limit: int) -> str:
     """The first rows of a text that are at most limit tokens; of a first row that is too long its first sentences, else
     its beginning."""
-    kept = _first(text.splitlines(), limit, "\n")
-    return kept or _first(sentences(text), limit, " ") or shortened(" ".join(text.split()), limit)
+    text = text.strip()
+    end = fitting(text, limit)
+    if end == len(text):
+        return text
+    if "\n" in text[: end + 1]:
+        return text[: text.rindex("\n", 0, end + 1)].rstrip()
+    *before, last = _of_row(text[:end]) or [""]
+    return text[: text.rindex(last, 0, end)].rstrip() if before else shortened(text.split("\n", 1)[0], limit)
 
 
-def _first(parts: list[str], limit: int, between: str) -> str:
-    kept = ""
-    for part in parts:
-        longer = kept + between + part if kept else part
-        if estimate(longer) > limit:
-            break
-        kept = longer
-    return kept.strip()
+def pieces(text: str, room: int) -> Iterator[str]:
+    """The whole text in pieces of at most room tokens, cut behind a row, a sentence or a word where there is one."""
+    while text:
+        end = max(fitting(text, room), 1)
+        if end < len(text):
+            places = (
+                text.rfind(mark, end // 2, end) + len(mark) for mark in ("\n", ". ", "! ", "? ", "。", "！", "？")
+            )
+            cut = max(places)
+            space = text.rfind(" ", end // 2, end) + 1
+            end = cut if cut > end // 2 else space if space > end // 2 else end
+        yield text[:end]
+        text = text[end:]

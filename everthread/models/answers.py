@@ -1,0 +1,183 @@
+"""What a model is to answer a scribe, as pydantic models, and how an answer is read, however it is wrapped or broken.
+
+Needs pydantic and json_repair; nothing that `import everthread` loads imports this module.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Annotated, Any, TypeVar, get_origin
+
+import json_repair
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, WithJsonSchema
+
+from everthread.models.scribe import CATEGORIES
+
+_THOUGHT = re.compile(r"(?s)^.*</think(?:ing)?>")  # what reasoning models put before their answer
+_BARE_LIST = re.compile(r"(?s)(?:```\w*\s*)?\[(?:.*\][\s`]*|[^\]]*)")
+_NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?")
+_WORD = re.compile(r"[a-z]+")
+# Words for yes and no that pydantic does not take for them.
+_SAID = {"relevant": True, "irrelevant": False, "not relevant": False, "是": True, "否": False, "不": False}
+
+
+class Unusable(Exception):
+    """An answer that can't be used. It says why, without a word of the answer: that is written from a conversation."""
+
+
+class Answer(BaseModel):
+    """The base of all answers. Numbers are taken for text where text is wanted; keys that nobody asked for are left."""
+
+    model_config = ConfigDict(
+        extra="ignore", coerce_numbers_to_str=True, json_schema_extra={"additionalProperties": False}
+    )
+
+
+def _row(value: object) -> object:
+    """A row that came as an object: its texts."""
+    if isinstance(value, dict):
+        return ": ".join(str(each) for each in value.values() if isinstance(each, str | int | float))
+    return value
+
+
+def _rows(value: object) -> object:
+    """Rows that came as one text, or as nothing."""
+    if isinstance(value, str):
+        return value.splitlines()
+    return [] if value is None else value
+
+
+def _point(value: object) -> object:
+    """A point that came as bare text, or without its date."""
+    if isinstance(value, dict):
+        return {**value, "date": value.get("date") or ""}
+    return {"date": "", "point": value} if isinstance(value, str) else value
+
+
+def _rating(value: object) -> object:
+    """The number in "8/10" or "about 8", between 1 and 10."""
+    if isinstance(value, str) and (found := _NUMBER.search(value)):
+        value = float(found[0].replace(",", "."))
+    if isinstance(value, bool):
+        return None  # which pydantic takes for no number
+    if isinstance(value, int | float) and value == value:
+        return int(max(1.0, min(10.0, float(value))) + 0.5)
+    return value
+
+
+def _category(value: object) -> object:
+    """The first of CATEGORIES that is named; "other" where there is none."""
+    if not isinstance(value, str):
+        return value
+    named = [word for word in _WORD.findall(value.lower()) if word in CATEGORIES]
+    return named[0] if named else "other"
+
+
+def _verdict(value: object) -> object:
+    return _SAID.get(value.strip(" .!。").lower(), value.strip(" .!")) if isinstance(value, str) else value
+
+
+Row = Annotated[str, BeforeValidator(_row)]
+
+
+class Point(Answer):
+    date: str
+    point: str
+
+
+class Points(Answer):
+    points: Annotated[list[Annotated[Point, BeforeValidator(_point)]], BeforeValidator(_rows)]
+
+
+class Notes(Answer):
+    notes: Annotated[list[Row], BeforeValidator(_rows)]
+
+
+class Kept(Answer):
+    keep: Annotated[list[Row], BeforeValidator(_rows)]
+
+
+class Category(Answer):
+    category: Annotated[str, BeforeValidator(_category), WithJsonSchema({"type": "string", "enum": list(CATEGORIES)})]
+
+
+class Verdict(Answer):
+    relevant: Annotated[bool, BeforeValidator(_verdict)]
+
+
+class Importance(Answer):
+    importance: Annotated[
+        int, BeforeValidator(_rating), WithJsonSchema({"type": "integer", "minimum": 1, "maximum": 10})
+    ]
+
+
+class Rewritten(Answer):
+    text: str
+
+
+Wanted = TypeVar("Wanted", bound=Answer)
+
+
+def read(answer: str, wanted: type[Wanted]) -> Wanted:
+    """An answer as what was wanted: JSON, if need be repaired and taken out of what stands around it. Raises Unusable.
+
+    Where it was cut in its middle, the last row is left out, unless it is the only one.
+    """
+    text = _THOUGHT.sub("", answer).strip()
+    if not text:
+        raise Unusable("it was empty")
+    if not re.search(r"[{\[]", text):
+        raise Unusable("it held no JSON")
+    problem = "it held no JSON object"
+    for value in _values(text, wanted):
+        try:
+            found = wanted.model_validate(value)
+        except ValidationError as error:
+            problem = _problem(error)
+            continue
+        return _without_rest(found) if _was_cut(text) else found
+    raise Unusable(problem)
+
+
+def _values(text: str, wanted: type[Answer]) -> Iterator[object]:
+    """What may be the object, the likeliest first: what begins with its field, the whole, what lies in it, or a bare
+    list as its field."""
+    name, field = next(iter(wanted.model_fields.items()))
+    if begins := re.search(rf"\{{\s*[\"'“]?{name}\b", text):
+        yield _repaired(text[begins.start() :])
+    found = _repaired(text)
+    yield found
+    yield from (each for each in (found.values() if isinstance(found, dict) else ()) if isinstance(each, dict))
+    if isinstance(found, list) and get_origin(field.annotation) is list and _BARE_LIST.fullmatch(text):
+        yield {name: found}
+
+
+def _repaired(text: str) -> Any:
+    try:
+        return json_repair.loads(text)
+    except RecursionError as error:
+        raise Unusable("it was nested too deeply") from error
+
+
+def _was_cut(text: str) -> bool:
+    try:
+        json.JSONDecoder().raw_decode(text, text.index("{"))
+    except (ValueError, RecursionError):
+        return text.count("{") > text.count("}") or text.count("[") > text.count("]")
+    return False
+
+
+def _without_rest(found: Wanted) -> Wanted:
+    name = next(iter(type(found).model_fields))
+    rows = getattr(found, name)
+    return found.model_copy(update={name: rows[:-1]}) if isinstance(rows, list) and len(rows) > 1 else found
+
+
+def _problem(error: ValidationError) -> str:
+    """What is wrong with which field; never its value."""
+    first = error.errors(include_input=False, include_url=False, include_context=False)[0]
+    place = ".".join(str(part) for part in first["loc"])
+    kind = first["type"].replace("_", " ")
+    return f'"{place}" was wrong ({kind})' if place else f"it was wrong ({kind})"
