@@ -25,7 +25,8 @@ from everthread.memory import Memory
 from everthread.models.embed import Embedder
 from everthread.models.extract import ExtractiveScribe
 from everthread.models.llm import LLM
-from everthread.models.scribe import LLMScribe, Scribe
+from everthread.models.llm_scribe import LLMScribe
+from everthread.models.scribe import Scribe
 from everthread.observe.speech import Speech
 from everthread.prompt.character import Character
 from everthread.prompt.layout import ENVELOPE, Prompt, Turn, cost, lay_out, leaving, prefix
@@ -98,10 +99,9 @@ class Chat:
         self.last: Reply | None = None
         settings = memory.settings()
         self._character = opening.character(character, settings)
-        self._offers = Offers.from_json(settings.get("offers"))
-        self._begin(session)
-        self.incognito = incognito
-        self._desk.wake()  # what an earlier conversation left to be written
+        offers = settings.get("offers")
+        self._offers = Offers.from_json(offers) if offers else Offers()
+        self._begin(session, incognito)
 
     @classmethod
     def open(
@@ -207,7 +207,7 @@ class Chat:
             remember = False
         if remember is not None:
             receipt = self._over(remember)
-            self._begin(None)
+            self._begin(None, private)
         self.incognito = private
         return Ending(session, None, QUESTION) if remember is None else Ending(session, remember, receipt=receipt)
 
@@ -237,8 +237,8 @@ class Chat:
 
     @property
     def greeting(self) -> str:
-        """What the character says first, if this is the first time; else nothing."""
-        if self.lines or not self._character.greeting.strip():
+        """What the character says first, if this is the first time; else nothing, and where no model speaks for it."""
+        if self.llm is None or self.lines or not self._character.greeting.strip():
             return ""
         met = any(speaker.role == "assistant" for speaker in self.memory.store.corpus(self.memory.bank).speakers)
         return "" if met else self._character.filled(self._character.greeting.strip())
@@ -310,19 +310,25 @@ class Chat:
 
     # ---------------------------------------------------------------- beginning
 
-    def _begin(self, session: str | None) -> None:
-        """Resume the session, or begin one; an older one that was left open is ended."""
+    def _begin(self, session: str | None, private: bool) -> None:
+        """Resume the session, or begin one. An older one that was left open is ended then, and what an earlier
+        conversation left to be written is written; but not in private, when nothing is."""
         sessions = self.memory.sessions()
         last = max(sessions, key=lambda each: each.last_at, default=None)
         if session is None and last and last.ended_at is None and self._now() - last.last_at <= SESSION_GAP:
             session = last.id
         elif session is None:
             session = session_name(micros(self._now()), lambda name: {each.id for each in sessions})
-        if last and last.id != session and last.ended_at is None and self._now() - last.last_at > SESSION_GAP:
+        left_open = last and last.id != session and last.ended_at is None
+        if last and left_open and not private and self._now() - last.last_at > SESSION_GAP:
             self._close_session(last.id)
         self._conversation = Conversation(self.memory, session)
+        self._conversation.private = private
         self._since = last.last_at if last else None  # when the two spoke last
         self._first_reply = self._style()
+        self._offers = self._offers.begun()
+        if not private:
+            self._desk.wake()
 
     def _close_session(self, session: str) -> None:
         """End a session, and have it summarised, and noted as far as it isn't."""
@@ -425,7 +431,9 @@ class Chat:
         notes = self._desk.notes()
         window = [line for line in self._window(self.lines, notes) if line.seq > 0]
         gone = leaving([cost(line, self._count) for line in window], self._room())
-        if gone and not self.incognito:
+        if self.incognito:
+            return
+        if gone and not any(waiting.kind == "notes" for waiting in self.memory.queued()):
             self._desk.put(work("notes", window[:gone]))
         else:
             self._desk.wake()
@@ -459,6 +467,8 @@ class Chat:
 
     def _event(self) -> tuple[int, str] | None:
         """What the person announced, and has happened since the two spoke last, or is about to."""
+        if self._since is None:
+            return None
         corpus = self.memory.store.corpus(self.memory.bank)
         recent = self.memory.lines(Where(role="user"), after=max(0, corpus.last_seq - LOOKED_BACK))
         events = [event for line in recent if (event := upcoming(line)) is not None]

@@ -17,7 +17,7 @@ from dataclasses import replace
 from everthread.errors import EverthreadError, NotFound
 from everthread.memory import Memory
 from everthread.models.scribe import Scribe
-from everthread.observe.echo import Recalled, without
+from everthread.observe.echo import Recalled
 from everthread.stores.text import own
 from everthread.types import Line, NewUnit, Unit, Where, Work, now
 
@@ -152,9 +152,9 @@ class Desk:
     def _noted(self, work: Work, lines: Sequence[Line], old: Unit | None) -> NewUnit | None:
         if not lines or (old is not None and old.last_seq >= lines[-1].seq):
             return None
-        text = self.scribe.note(old.text if old else "", self.background, lines)
-        text = without(text, self.echoes.spans(text)).strip()
-        kept = self.scribe.strip(text) if text else None
+        written = self.scribe.note(old.text if old else "", self.background, lines)
+        text = self._news(written, [line.text for line in lines] + ([old.text] if old else []))
+        kept = self.scribe.strip(text) if text.strip() else None
         if kept is None:
             return None
         return NewUnit(
@@ -162,6 +162,13 @@ class Desk:
             metadata={"scribe": self.scribe.name},
             sources=tuple(line.seq for line in lines),
         )
+
+    def _news(self, written: str, sources: Sequence[str]) -> str:
+        """The rows that repeat nothing recalled, but for what was said again in the lines that they are about."""
+        said = Recalled()
+        said.add(sources)
+        rows = written.splitlines()
+        return "\n".join(row for row in rows if not self.echoes.spans(row) or said.spans(row))
 
 
 def work(kind: str, lines: Sequence[Line]) -> Work:

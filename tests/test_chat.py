@@ -114,7 +114,14 @@ def test_the_model_reads_the_conversation_and_the_newest_line_last(talk: Talk) -
     chat = talk("Aye.", "Aye again.")
     said(chat, "First thing.")
     said(chat, "Second thing.")
-    assert [message.role for message in prompts(chat)[-1]] == ["system", "user", "assistant", "user", "assistant", "user"]
+    assert [message.role for message in prompts(chat)[-1]] == [
+        "system",
+        "user",
+        "assistant",
+        "user",
+        "assistant",
+        "user",
+    ]
     assert asked(chat).endswith("Nora: Second thing.")
     assert asked(chat).index("Nora: First thing.") < asked(chat).index("Captain: Aye.")
 
@@ -423,13 +430,16 @@ def test_an_end_without_a_conversation_does_nothing(talk: Talk, memory: Memory) 
 # ---------------------------------------------------------------------- incognito
 
 
-def test_in_private_nothing_is_written_at_all(talk: Talk, memory: Memory, tmp_path: Path) -> None:
+def test_in_private_nothing_is_written_at_all(talk: Talk, clock: Clock, tmp_path: Path) -> None:
     said(chat := talk("Aye."), "Hello.")
     chat.close()
-    chat.settle(30)
+    clock.pass_by(days=1)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    private = talk("I shall tell nobody about the gold in the cave, and nobody will hear of it from me, I promise you.", "Aye.")
-    private.incognito = True
+    private = talk(
+        "Of the gold in the cave nobody will hear from me, I promise you that by the " + "sea " * 9,
+        "Aye.",
+        incognito=True,
+    )
     said(private, "There is gold in the cave.")
     said(private, "Much gold.")
     assert "There is gold in the cave." in asked(private)
@@ -533,7 +543,9 @@ def test_a_line_forgotten_by_somebody_else_leaves_the_window_at_once(talk: Talk,
 def test_a_reply_that_repeats_a_memory_is_kept_but_not_found_for_it(talk: Talk, memory: Memory) -> None:
     told = "My sister Mia moved to Lisbon with her two dogs in May."
     memory.observe(told, speaker="Nora", said_at=NOON - timedelta(days=200), session="old")
-    chat = talk(f"Well, {told} So you said, Nora, and I remember it well.", character=Character("Captain", person="Nora"))
+    chat = talk(
+        f"Well, {told} So you said, Nora, and I remember it well.", character=Character("Captain", person="Nora")
+    )
     reply = chat.reply("My sister Mia moved to Lisbon with her dogs, did she not?")
     assert told in "".join(reply)
     line = list(memory.lines())[-1]
@@ -544,7 +556,7 @@ def test_a_reply_that_repeats_a_memory_is_kept_but_not_found_for_it(talk: Talk, 
 
 
 def test_a_scribe_that_fails_loses_nothing_and_its_work_is_seen(memory: Memory, clock: Clock) -> None:
-    from everthread.models.scribe import LLMScribe
+    from everthread.models.llm_scribe import LLMScribe
 
     broken = LLMScribe(ScriptedLLM([LLMUnavailable("down")] * 9))
     with Chat(memory, CAPTAIN, ScriptedLLM(["Aye."] * 9), scribe=broken, clock=clock) as chat:
@@ -584,7 +596,9 @@ def test_a_character_has_no_unknown_field(talk: Talk) -> None:
 
 
 def test_the_first_reply_of_some_length_becomes_the_sample_of_style(talk: Talk, clock: Clock) -> None:
-    long = "Arr, the wind be howling and the mast be creaking, so hold fast to the rope and keep thy hat on, lass, I say."
+    long = (
+        "Arr, the wind be howling and the mast be creaking, so hold fast to the rope and keep thy hat on, lass, I say."
+    )
     chat = talk("Aye.", long, *["Aye, aye."] * 9)
     said(chat, "Hello.")
     assert chat.sample == ""
@@ -599,7 +613,9 @@ def test_the_first_reply_of_some_length_becomes_the_sample_of_style(talk: Talk, 
 
 
 def test_a_sample_that_is_forgotten_is_a_sample_no_more(talk: Talk, memory: Memory) -> None:
-    long = "Arr, the wind be howling and the mast be creaking, so hold fast to the rope and keep thy hat on, lass, I say."
+    long = (
+        "Arr, the wind be howling and the mast be creaking, so hold fast to the rope and keep thy hat on, lass, I say."
+    )
     chat = talk(long, "Aye.")
     said(chat, "How is it?")
     chat.forget(chat.lines[-1].seq)
@@ -640,7 +656,7 @@ def test_without_a_model_it_recalls_says_so_and_keeps_only_what_was_said(memory:
         assert first.startswith(LABEL)
         assert "Nora: My sister Mia moved to Lisbon." in first
         assert said(chat, "zzz qqq xxx").startswith(f"{LABEL} I remember nothing that bears on this")
-        chat.end(remember=True)
+        session = chat.end(remember=True).session
         chat.settle(30)
     assert [line.speaker for line in memory.lines()] == ["Nora"] * 3
     assert len(memory.units("summary")) == 1

@@ -27,6 +27,7 @@ from everthread.bench.speed import BANK, BulkEmbedder, Timing
 from everthread.chat import Chat
 from everthread.errors import BadInput
 from everthread.memory import Memory
+from everthread.models.extract import ExtractiveScribe
 from everthread.models.fakes import ScriptedLLM
 from everthread.models.llm import OpenAICompatible
 from everthread.prompt.character import Character
@@ -111,7 +112,7 @@ def _talk(memory: Memory, behind: int, turns: int) -> tuple[list[float], list[Pr
     model = ScriptedLLM(answered, context=CONTEXT)
     times: list[float] = []
     prompts: list[Prompt] = []
-    with Chat(memory, CHARACTER, model, session="bench") as talk:
+    with Chat(memory, CHARACTER, model, scribe=ExtractiveScribe(), session="bench") as talk:
         for number, text in enumerate(said):
             begun = time.perf_counter()
             reply = talk.reply(text)
@@ -141,7 +142,7 @@ CHARACTER = Character(
 def _streamed(memory: Memory, behind: int) -> list[float]:
     """The milliseconds from a server's sending a first word to a caller's having it."""
     waits = []
-    with _server() as url, Chat(memory, CHARACTER, OpenAICompatible(url, "clock"), session="streamed") as talk:
+    with _server() as url, Chat(memory, CHARACTER, OpenAICompatible(url, "clock"), scribe=ExtractiveScribe()) as talk:
         for line in synthetic.lines(STREAMED, behind=behind + 10_000):
             reply = talk.reply(line.text)
             first = next(reply)
@@ -161,8 +162,9 @@ class _Clock(BaseHTTPRequestHandler):
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Connection", "close")
         self.end_headers()
-        for text, finish in ((lambda: str(time.monotonic_ns()), None), (lambda: " o'clock", "stop")):
-            delta = {"index": 0, "delta": {"content": text()}, "finish_reason": finish}
+        for finish in (None, "stop"):
+            text = " o'clock" if finish else str(time.monotonic_ns())
+            delta = {"index": 0, "delta": {"content": text}, "finish_reason": finish}
             row = {"id": "1", "object": "chat.completion.chunk", "created": 0, "model": "clock", "choices": [delta]}
             self.wfile.write(f"data: {json.dumps(row)}\n\n".encode())
             self.wfile.flush()
