@@ -30,7 +30,7 @@ from everthread.observe import offered
 from everthread.observe.clean import LONGEST_NAME, clean
 from everthread.observe.units import TELLS_NOTHING, marks, pieces
 from everthread.prompt.tokens import Counter, estimate
-from everthread.recall import buffer, expand, fuse, gate, overview, rewrite, search
+from everthread.recall import buffer, derived, expand, fuse, gate, overview, rewrite, search
 from everthread.recall.budget import fit
 from everthread.recipes.base import Recipe
 from everthread.stores.base import Entry, Scope, Store
@@ -234,6 +234,9 @@ class Memory:
         without are lines that are in the prompt already: they are no hits, stand in no passage, and nothing is found
         for their sake.
         Every hit carries a calibrated relevance: to inject nothing when nothing is relevant, use `context` or test it.
+        where.kind names the units to be found instead of lines ("note", "summary", "fact"), of those that no later one
+        has superseded: each comes as a line of its own, with its id in the metadata as "unit", and its relevance is
+        only its cosine to the query, no calibrated chance.
         A blank query recalls nothing. Raises BadQuery.
         """
         _positive(k, "k")
@@ -250,8 +253,7 @@ class Memory:
     ) -> tuple[search.Found, fuse.Signals]:
         """The candidates for a query, at least k of them, and the raw signals of each: what `recall` weighs, and
         weights are fitted on."""
-        if not isinstance(query, str):
-            raise BadQuery(f"query must be a str, got {type(query).__name__}")
+        _text(query)
         past = None if as_of is None else self.store.allowed(self.bank, Where(), as_of)
         corpus = self.store.corpus(self.bank, past)
         clock = as_of or now().astimezone()  # the asker's, as far as it is known
@@ -276,6 +278,8 @@ class Memory:
     def _recall(
         self, query: str, k: int, where: Where | None, as_of: datetime | None, without: Collection[int]
     ) -> _Recalled:
+        if kinds := derived.kinds(where, as_of):
+            return self._recall_units(query, k, kinds, where or Where(), as_of)
         if isinstance(query, str) and not query.strip():  # nothing is asked, so no embedder is
             allowed = self.store.allowed(self.bank, where or Where(), as_of)
             return _Recalled((), [], 0.0, False, allowed)
@@ -305,6 +309,25 @@ class Memory:
             if seq in around  # it may have been forgotten meanwhile
         ]
         return _Recalled(found.query.terms, hits, whole, whole >= head.threshold, found.allowed)
+
+    def _recall_units(
+        self, query: str, k: int, kinds: tuple[str, ...], where: Where, as_of: datetime | None
+    ) -> _Recalled:
+        _text(query)
+        names = self.store.corpus(self.bank).names
+        asked = rewrite.rewrite(query, names, as_of or now().astimezone())
+        vector = self._embed_query(asked.dense) if query.strip() else None
+        units = derived.eligible(self.store.units(self.bank, kinds), where, as_of) if query.strip() else []
+        told = [] if vector is None else self.store.unit_cosines(self.bank, self.embedder.name, vector, kinds)
+        values = np.array([cosine for *_, cosine in told], np.float32)
+        values = values if self._scale is None else self._scale.shipped(values)
+        cosines = {(kind, number): value for (kind, number, _), value in zip(told, values.tolist(), strict=True)}
+        hits = derived.rank(asked, units, cosines, k)
+        sessions = {line.seq: line.session for line in self.store.get(self.bank, [hit.line.seq for hit in hits])}
+        hits = [derived.placed(hit, sessions) for hit in hits]
+        whole = max((hit.relevance for hit in hits), default=0.0)
+        passes = not asked.small_talk and any(hit.score >= derived.PASSES for hit in hits)
+        return _Recalled(asked.terms, hits, whole, passes, None)
 
     def _warn(self, found: search.Found, vector: Vector | None) -> None:
         """Say once that a bank has no vectors of this model: it would answer, only worse, and nobody would know why."""
@@ -357,8 +380,9 @@ class Memory:
         found = self._recall(query, self.recipe.hits, where, as_of, gone)
         least = self.recipe.floor if floor is None else floor
         hits = [hit for hit in found.hits if hit.relevance >= least] if found.passes or not gated else []
-        held = self._held(session, hits, found.allowed) if session is not None else []
-        held = [line for line in held if line.seq not in gone]
+        held: list[Line] = []
+        if session is not None and not derived.kinds(where, as_of):
+            held = [line for line in self._held(session, hits, found.allowed) if line.seq not in gone]
         return fit(hits, held, budget, count, found.relevance, found.terms)
 
     def _shown(self, seqs: Sequence[int], allowed: Seqs | None) -> list[Line]:
@@ -534,6 +558,11 @@ def _seqs(without: Collection[int]) -> frozenset[int]:
     if not isinstance(without, Collection) or not all(isinstance(seq, int | np.integer) for seq in without):
         raise BadQuery(f"without must be the seqs of lines, got {shortly(without)}")
     return frozenset(int(seq) for seq in without if 1 <= seq <= LARGEST_SEQ)
+
+
+def _text(query: str) -> None:
+    if not isinstance(query, str):
+        raise BadQuery(f"query must be a str, got {type(query).__name__}")
 
 
 def _positive(number: int, name: str) -> None:

@@ -9,7 +9,7 @@ The result is laid out in the order in which lines were said.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import replace
 
 from everthread.prompt.passages import GAP, heading, layout, sentence
@@ -32,27 +32,32 @@ def fit(
 
     wanted are the terms of the question, by which an excerpt is chosen.
     """
-    chosen: dict[int, Line] = {}
+    chosen: dict[Hashable, Line] = {}
     spent = 0
     days: set[tuple[str, str]] = set()
     for line in _wanted([_shortened(hit, wanted, budget, count) for hit in hits], held):
-        if line.seq in chosen:
+        if _id(line) in chosen:
             continue
         cost = _cost(line, days, count)
         if spent + cost <= budget:
             spent += cost
-            chosen[line.seq] = line
+            chosen[_id(line)] = line
             days.add(_day(line))
-    if hits and hits[0].line.seq not in chosen:
+    if hits and _id(hits[0].line) not in chosen:
         chosen.clear()
     text = layout(list(chosen.values()))
     while chosen and count(text) > budget:  # headings repeat where conversations were said at the same time
         chosen.popitem()
         text = layout(list(chosen.values()))
     lines = tuple(sorted(chosen.values(), key=lambda line: (line.said_at, line.seq)))
-    kept = tuple(hit for hit in hits if hit.line.seq in chosen)
-    cut = tuple(hit for hit in hits if hit.line.seq not in chosen)
+    kept = tuple(hit for hit in hits if _id(hit.line) in chosen)
+    cut = tuple(hit for hit in hits if _id(hit.line) not in chosen)
     return Context(text, count(text) if text else 0, lines, kept, cut, relevance)
+
+
+def _id(line: Line) -> Hashable:
+    """What tells one line from another. A unit comes as a line of the number of its last one, and has a key."""
+    return line.seq, line.key
 
 
 def _shortened(hit: Hit, wanted: Collection[str], budget: int, count: Counter) -> Hit:

@@ -22,12 +22,15 @@ import numpy.typing as npt
 from pgvector import HalfVector
 
 from everthread.errors import EverthreadError, NotFound
-from everthread.stores import vectors
+from everthread.stores import units, vectors
 from everthread.stores.arrays import member
 from everthread.stores.base import LINE, POSTING, Corpus, Entry, Postings, Rows, Scope
 from everthread.stores.erase import ranges
+from everthread.stores.filters import as_json
 from everthread.stores.ids import UNKEEPABLE, checked
+from everthread.stores.lines import session as session_of
 from everthread.stores.pg import nearest, records, removing, schema
+from everthread.stores.pg import units as written_of
 from everthread.stores.pg.filters import array, clause, only
 from everthread.stores.pg.once import Once
 from everthread.stores.pg.records import Model
@@ -35,8 +38,22 @@ from everthread.stores.pg.server import CONNECTIONS, PATIENCE, Connection, Serve
 from everthread.stores.pg.vacuum import Vacuum
 from everthread.stores.pg.writing import Batch, written
 from everthread.stores.text import ANALYSER
-from everthread.stores.times import micros, moment
-from everthread.types import Line, Receipt, Seqs, Session, Stats, Vector, Vectors, Where, now
+from everthread.stores.times import micros
+from everthread.types import (
+    JSONValue,
+    Line,
+    NewUnit,
+    Receipt,
+    Seqs,
+    Session,
+    Stats,
+    Unit,
+    Vector,
+    Vectors,
+    Where,
+    Work,
+    now,
+)
 
 log = logging.getLogger("everthread")
 Result = TypeVar("Result")
@@ -260,6 +277,97 @@ class PostgresStore:
 
         self._write(bank, write)
 
+    def end_session(self, bank: str, session: str, at: datetime) -> None:
+        def write(db: Connection) -> None:
+            records.lock(db, bank, micros(now()))
+            if not db.execute(
+                "UPDATE everthread.session SET ended_at = %s WHERE bank_id = %s AND session_id = %s",
+                (micros(at, "at"), bank, session),
+            ).rowcount:
+                raise NotFound(f"bank {bank!r} has no session {session!r} that could be ended")
+
+        self._write(bank, write)
+
+    def set_setting(self, bank: str, name: str, value: JSONValue | None) -> None:
+        def write(db: Connection) -> None:
+            records.lock(db, bank, micros(now()))
+            if value is None:
+                db.execute("DELETE FROM everthread.setting WHERE bank_id = %s AND name = %s", (bank, name))
+            else:
+                db.execute(
+                    """INSERT INTO everthread.setting (bank_id, name, value) VALUES (%s, %s, %s)
+                       ON CONFLICT (bank_id, name) DO UPDATE SET value = excluded.value""",
+                    (bank, name, as_json(value)),
+                )
+
+        self._write(bank, write)
+
+    def put_unit(
+        self,
+        bank: str,
+        unit: NewUnit,
+        vectors: Vectors | None,
+        model: str,
+        at: datetime,
+        *,
+        supersedes: int | None = None,
+        done: Work | None = None,
+    ) -> Unit:
+        def write(db: Connection) -> Unit:
+            last, _, _, models = records.lock(db, bank, micros(now()))
+            made = written_of.put(db, bank, unit, micros(at), supersedes, last)
+            by_unit = {} if vectors is None else {(made.kind, made.id): vectors}
+            written_of.put_vectors(db, bank, model, by_unit, models)
+            if done is not None:
+                db.execute(_DONE, (bank, *units.work_key(done)))
+            return made
+
+        def kept(db: Connection, made: Unit) -> bool:
+            records.lock(db, bank, micros(now()))  # wait for the end of the attempt that was not heard
+            return written_of.has(db, bank, made)
+
+        return self._write(bank, write, kept)
+
+    def restore_unit(self, bank: str, unit: Unit, vectors: Vectors | None, model: str) -> None:
+        def write(db: Connection) -> None:
+            *_, models = records.lock(db, bank, micros(now()))
+            written_of.restore(db, bank, unit)
+            by_unit = {} if vectors is None else {(unit.kind, unit.id): vectors}
+            written_of.put_vectors(db, bank, model, by_unit, models)
+
+        self._write(bank, write)
+
+    def put_unit_vectors(self, bank: str, model: str, vectors: Mapping[tuple[str, int], Vectors]) -> None:
+        def write(db: Connection) -> None:
+            *_, models = records.lock(db, bank, micros(now()))
+            there = {link.key for link in written_of.links(db, bank) if link.live}
+            by_unit = {key: data for key, data in vectors.items() if key in there}
+            written_of.put_vectors(db, bank, model, by_unit, models)
+
+        self._write(bank, write)
+
+    def queue(self, bank: str, work: Work) -> None:
+        def write(db: Connection) -> None:
+            records.lock(db, bank, micros(now()))
+            query = "SELECT 1 FROM everthread.session WHERE bank_id = %s AND session_id = %s"
+            if not db.execute(query, (bank, work.session)).fetchone():
+                raise NotFound(f"bank {bank!r} has no session {work.session!r} of which {work.kind} could be written")
+            db.execute(
+                f"""INSERT INTO everthread.work (bank_id, {units.WORK}) VALUES (%s, %s, %s, %s, %s, %s, %s, %s)
+                    ON CONFLICT (bank_id, kind, session_id, first_seq) DO UPDATE SET
+                    last_seq = excluded.last_seq, tries = excluded.tries, error = excluded.error""",
+                (bank, *units.work_row(work)),
+            )
+
+        self._write(bank, write)
+
+    def dequeue(self, bank: str, work: Work) -> None:
+        def write(db: Connection) -> None:
+            records.lock(db, bank, micros(now()))
+            db.execute(_DONE, (bank, *units.work_key(work)))
+
+        self._write(bank, write)
+
     # ------------------------------------------------------------------ reading
 
     def lines(
@@ -299,14 +407,12 @@ class PostgresStore:
         rows = self._read(
             bank,
             lambda db: db.execute(
-                """SELECT session_id, started_at, last_at, first_seq, last_seq, lines FROM everthread.session
+                """SELECT session_id, started_at, last_at, first_seq, last_seq, lines, ended_at FROM everthread.session
                    WHERE bank_id = %s ORDER BY started_at, number""",
                 (bank,),
             ).fetchall(),
         )
-        return [
-            Session(name, moment(start), moment(last), first, final, n) for name, start, last, first, final, n in rows
-        ]
+        return list(map(session_of, rows))
 
     def allowed(self, bank: str, where: Where, as_of: datetime | None) -> Seqs | None:
         condition, values = clause(where, as_of)
@@ -410,6 +516,34 @@ class PostgresStore:
         )
         return [(int(first), int(last)) for first, last in json.loads(row[0])] if row else []
 
+    def settings(self, bank: str) -> dict[str, JSONValue]:
+        query = "SELECT name, value FROM everthread.setting WHERE bank_id = %s ORDER BY name"
+        rows = self._read(bank, lambda db: db.execute(query, (bank,)).fetchall())
+        return {name: json.loads(value) for name, value in rows}
+
+    def units(
+        self, bank: str, kinds: Sequence[str] = (), *, current: bool = False, retracted: bool = False
+    ) -> list[Unit]:
+        condition = "(%s OR kind = ANY(%s::text[]))"
+        condition += " AND valid_to IS NULL" if current else ""
+        condition += "" if retracted else " AND retracted_at IS NULL"
+        return self._read(bank, lambda db: written_of.read(db, bank, condition, (not kinds, list(kinds))))
+
+    def unit_cosines(self, bank: str, model: str, query: Vector, kinds: Sequence[str]) -> list[tuple[str, int, float]]:
+        return self._read(bank, lambda db: written_of.cosines(db, bank, model, query, kinds))
+
+    def pending_units(self, bank: str, model: str, dim: int, limit: int) -> list[Unit]:
+        condition = f"""retracted_at IS NULL AND NOT EXISTS (SELECT 1 FROM everthread.unit_vector AS has
+            WHERE has.bank_id = unit.bank_id AND has.model = {_MODEL} AND has.kind = unit.kind
+            AND has.unit_id = unit.unit_id)"""
+        values = (bank, model, dim)
+        return self._read(bank, lambda db: written_of.read(db, bank, condition, values, f"LIMIT {limit:d}"))
+
+    def queued(self, bank: str) -> list[Work]:
+        query = f"""SELECT {units.WORK} FROM everthread.work WHERE bank_id = %s
+            ORDER BY queued_at, kind, session_id, first_seq"""
+        return self._read(bank, lambda db: [units.work(row) for row in db.execute(query, (bank,))])
+
     def stats(self, bank: str, model: str) -> Stats:
         return self._read(bank, lambda db: records.stats(db, bank, model))
 
@@ -421,6 +555,7 @@ class PostgresStore:
         self.server.close()
 
 
+_DONE = "DELETE FROM everthread.work WHERE bank_id = %s AND kind = %s AND session_id = %s AND first_seq = %s"
 _MODEL = "(SELECT number FROM everthread.model WHERE bank_id = %s AND name = %s AND dim = %s)"
 
 

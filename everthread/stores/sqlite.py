@@ -266,9 +266,7 @@ class SQLiteStore:
     def queue(self, bank: str, work: Work) -> None:
         with self._bank(bank).file.writing() as db:
             if not db.execute("SELECT 1 FROM session WHERE session_id = ?", (work.session,)).fetchone():
-                raise NotFound(
-                    f"bank {bank!r} has no session {work.session!r}, of which a {work.kind} is to be written"
-                )
+                raise NotFound(f"bank {bank!r} has no session {work.session!r} of which {work.kind} could be written")
             db.execute(
                 """INSERT INTO work VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
                    last_seq = excluded.last_seq, tries = excluded.tries, error = excluded.error""",
@@ -415,7 +413,9 @@ class SQLiteStore:
 
     def queued(self, bank: str) -> list[Work]:
         with self._bank(bank).file.reading() as db:
-            rows = db.execute("SELECT * FROM work ORDER BY queued_at, kind, session_id, first_seq").fetchall()
+            rows = db.execute(
+                f"SELECT {units.WORK} FROM work ORDER BY queued_at, kind, session_id, first_seq"
+            ).fetchall()
         return list(map(units.work, rows))
 
     def stats(self, bank: str, model: str) -> Stats:

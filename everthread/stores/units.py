@@ -25,6 +25,7 @@ Key = tuple[str, int]  # kind and id
 
 COLUMNS = """unit_id, kind, text, first_seq, last_seq, said_at, said_offset, valid_from, valid_to, importance, category,
     metadata, retracted_at, supersedes"""
+WORK = "kind, session_id, first_seq, last_seq, queued_at, tries, error"
 LINK = "kind, unit_id, first_seq, last_seq, supersedes, retracted_at IS NULL"
 
 
@@ -157,7 +158,8 @@ def read(db: sqlite3.Connection, condition: str, values: Sequence[object] = ()) 
 
 def links(db: sqlite3.Connection) -> list[Link]:
     """All units, in short."""
-    return [Link(*row[:5], bool(row[5])) for row in db.execute(f"SELECT {LINK} FROM unit")]
+    rows = db.execute(f"SELECT {LINK} FROM unit")
+    return [Link(kind, number, first, last, before, bool(live)) for kind, number, first, last, before, live in rows]
 
 
 def retract(db: sqlite3.Connection, seq: int, at: int) -> None:
@@ -222,7 +224,7 @@ def best(keys: Sequence[Key], values: npt.NDArray[np.float32]) -> list[tuple[str
 
 
 def work(row: tuple[Any, ...]) -> Work:
-    """A row: kind, session, first and last seq, when it was queued, how often it was tried, what went wrong."""
+    """A row of WORK."""
     kind, session, first, last, queued_at, tries, error = row
     return Work(kind, session, first, last, moment(queued_at), tries, error)
 

@@ -1,4 +1,5 @@
-"""Copying a bank from one store to another: every line under its number, with its times, retracted ones as such.
+"""Copying a bank from one store to another: every line under its number, with its times, retracted ones as such; and
+what is kept beside lines: units, settings, ended sessions, queued work.
 
 What is forgotten stays forgotten. Vectors are made anew, for they belong to the embedder and not to the record.
 """
@@ -8,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from hashlib import sha256
-from itertools import islice, takewhile
+from itertools import islice, takewhile, zip_longest
 
 from everthread.errors import StoreError
 from everthread.memory import BATCH, Memory
 from everthread.stores.base import Scope
-from everthread.types import Line, now
+from everthread.types import Line, Unit, now
 
 
 def move(source: Memory, target: Memory, progress: Callable[[int], None] | None = None) -> tuple[int, str]:
@@ -33,6 +34,7 @@ def move(source: Memory, target: Memory, progress: Callable[[int], None] | None 
             progress(len(batch))
     _retract(source, target)
     target.store.reserve(target.bank, last)
+    _beside(source, target)
     return _compared(source, target, last)
 
 
@@ -81,10 +83,13 @@ def _same(bank: str, line: Line | None, other: Line | None) -> None:
     """See that two lines are one, down to the offset of its time."""
     if repr(line) != repr(other):
         seq = min(each.seq for each in (line, other) if each is not None)
-        raise StoreError(
-            f"bank {bank!r} differs at line {seq}: the target holds something else. Move it to another store, or "
-            "forget the bank there and move it again"
-        )
+        raise StoreError(_DIFFERS.format(bank, f"line {seq}"))
+
+
+_DIFFERS = (
+    "bank {!r} differs at {}: the target holds something else. Move it to another store, or forget the bank there and "
+    "move it again"
+)
 
 
 def _retract(source: Memory, target: Memory) -> None:
@@ -94,6 +99,47 @@ def _retract(source: Memory, target: Memory) -> None:
             target.store.retract(target.bank, line.seq, line.retracted_at)
 
 
+def _beside(source: Memory, target: Memory) -> None:
+    """Copy what is kept beside the lines, and let go of what the source has no more of."""
+    _units(source, target)
+    over = {session.id: session.ended_at for session in target.sessions()}
+    for session in source.sessions():
+        if session.ended_at is not None and session.id in over and session.ended_at != over[session.id]:
+            target.store.end_session(target.bank, session.id, session.ended_at)
+    ours, theirs = source.settings(), target.settings()
+    for name in ours.keys() | theirs.keys():
+        if ours.get(name) != theirs.get(name):
+            target.store.set_setting(target.bank, name, ours.get(name))
+    work = source.queued()
+    for each in target.queued():
+        if each not in work:
+            target.store.dequeue(target.bank, each)
+    for each in work:
+        if each.session in over:
+            target.store.queue(target.bank, each)
+
+
+def _units(source: Memory, target: Memory) -> None:
+    """Copy the units. What becomes of one later (that it is superseded, or retracted) is brought along."""
+    ours, theirs = ({(unit.kind, unit.id): unit for unit in _every(memory)} for memory in (source, target))
+    for key, unit in theirs.items():
+        if key not in ours or _written(ours[key]) != _written(unit):
+            raise StoreError(_DIFFERS.format(source.bank, f"{unit.kind} {unit.id}"))
+    last = _last(target)
+    for key, unit in ours.items():
+        if unit != theirs.get(key) and unit.last_seq <= last:
+            target.restore_unit(unit)
+
+
+def _every(memory: Memory) -> list[Unit]:
+    return memory.store.units(memory.bank, retracted=True)
+
+
+def _written(unit: Unit) -> str:
+    """What of a unit never changes."""
+    return repr(replace(unit, valid_to=None, supersedes=None, retracted_at=None))
+
+
 def _compared(source: Memory, target: Memory, last: int) -> tuple[int, str]:
     """See that the lines are the same, and that the next one gets a new number in the target, too."""
     count, digest = 0, sha256()
@@ -101,6 +147,9 @@ def _compared(source: Memory, target: Memory, last: int) -> tuple[int, str]:
         _same(source.bank, line, other)
         count += 1
         digest.update(repr(line).encode())
+    for unit, copy in zip_longest((each for each in _every(source) if each.last_seq <= last), _every(target)):
+        if repr(unit) != repr(copy):
+            raise StoreError(_DIFFERS.format(source.bank, f"{(unit or copy).kind} {(unit or copy).id}"))
     if _last(target) < last:
         raise StoreError(f"bank {source.bank!r}: the target would give numbers up to {last} a second time; move again")
     return count, digest.hexdigest()

@@ -101,8 +101,9 @@ def test_a_server_without_pgvector_is_told_what_to_install(url: str) -> None:
 def test_tables_of_an_older_version_want_to_be_migrated(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with opened(url) as memory:
         memory.observe("Written before.")
+    colour = "ALTER TABLE everthread.bank ADD COLUMN colour text"
     with monkeypatch.context() as later:
-        later.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, "ALTER TABLE everthread.bank ADD COLUMN colour text"))
+        later.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, (colour,)))
         later.setattr(schema, "VERSION", schema.VERSION + 1)
         refused(url, StoreUnavailable, r"older Everthread .*; bring them up to date with: everthread db migrate URL")
         assert schema.init(Server(url)) == 1

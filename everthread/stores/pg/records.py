@@ -15,7 +15,7 @@ from everthread.stores.pg import nearest
 from everthread.stores.pg.server import Connection
 from everthread.stores.postings import by_term, estimate
 from everthread.stores.schema import too_new
-from everthread.stores.text import ANALYSER, words
+from everthread.stores.text import ANALYSER, own_of, words
 from everthread.stores.times import moment
 from everthread.types import Line, Seqs, Stats, Vectors
 
@@ -331,9 +331,16 @@ def stats(db: Connection, bank: str, model: str) -> Stats:
     taken = size[0] * (lines + retracted) + terms * POSTING.itemsize + sum(2 * dim * n for _, n, dim in models)
     embedded = {name: count for name, count, _ in models}.get(model, 0)
     by_model = {name: sum(n for each, n, _ in models if each == name) for name, n, _ in models if n}
+    units = db.execute(
+        """SELECT kind, count(*) FROM everthread.unit WHERE bank_id = %s AND retracted_at IS NULL
+           GROUP BY kind ORDER BY kind""",
+        (bank,),
+    ).fetchall()
+    queued = db.execute("SELECT count(*) FROM everthread.work WHERE bank_id = %s", (bank,)).fetchone()
+    assert queued is not None
     return Stats(
         *(bank, lines, retracted, spans[0], speakers, first, last, by_model, lines - embedded),
-        *(round(taken), "", model),
+        *(round(taken), "", model, dict(units), queued[0]),
     )
 
 
@@ -345,10 +352,10 @@ def contradictions(db: Connection, bank: str) -> list[str]:
     if counted is None:
         return []
     live = dead = total = records = highest = 0
-    for seq, text, here in _texts(db, bank):
+    for seq, text, metadata, here in _texts(db, bank):
         highest = seq
         if here:
-            found = words(text)
+            found = words(own_of(text, metadata))
             live, total, records = live + 1, total + found.length, records + len(found.terms)
         else:
             dead += 1
@@ -386,11 +393,11 @@ def contradictions(db: Connection, bank: str) -> list[str]:
     return wrong + ([f"the last seq is {last}, but line {highest} is there"] if highest > last else [])
 
 
-def _texts(db: Connection, bank: str) -> Iterator[tuple[int, str, bool]]:
-    """The seq and the text of every line by seq, and whether it is not retracted; read in pages."""
+def _texts(db: Connection, bank: str) -> Iterator[tuple[int, str, str, bool]]:
+    """The seq, the text and the metadata of every line by seq, and whether it is not retracted; read in pages."""
     after = 0
     while rows := db.execute(
-        """SELECT seq, text, retracted_at IS NULL FROM everthread.line
+        """SELECT seq, text, metadata, retracted_at IS NULL FROM everthread.line
            WHERE bank_id = %s AND seq > %s ORDER BY seq LIMIT %s""",
         (bank, after, PAGE),
     ).fetchall():
@@ -421,12 +428,12 @@ def _reanalyse(db: Connection, bank: str) -> None:
     db.execute("DELETE FROM everthread.posting WHERE bank_id = %s", (bank,))
     last = terms = head_terms = 0
     while rows := db.execute(
-        """SELECT seq, text, gist FROM everthread.line
+        """SELECT seq, text, metadata, gist FROM everthread.line
            WHERE bank_id = %s AND seq > %s AND retracted_at IS NULL ORDER BY seq LIMIT 1000""",
         (bank, last),
     ).fetchall():
         last = int(rows[-1][0])
-        found = [words(text) for _, text, _ in rows]
+        found = [words(own_of(text, metadata)) for _, text, metadata, _ in rows]
         _put_lengths(db, bank, rows, found)
         new = by_term((seq, each) for (seq, *_), each in zip(rows, found, strict=True))
         put_words(db, bank, new, last_blocks(db, bank, list(new)))

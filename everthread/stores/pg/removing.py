@@ -9,10 +9,10 @@ from uuid import UUID
 
 from everthread.errors import NotFound
 from everthread.stores.base import Scope
-from everthread.stores.pg import nearest, records
+from everthread.stores.pg import nearest, records, units
 from everthread.stores.pg.schema import TABLES
 from everthread.stores.pg.server import Connection, Cursor
-from everthread.stores.text import words
+from everthread.stores.text import own_of, words
 from everthread.stores.times import micros
 from everthread.types import Receipt
 
@@ -27,15 +27,11 @@ _OF = {
 def retract(db: Connection, bank: str, seq: int, at: int) -> None:
     """Take a line out of the index for good; its text stays."""
     unindex(db, bank, [seq])
+    units.retract(db, bank, seq, at)
     with db.pipeline():
         db.execute("UPDATE everthread.bank SET retracted = retracted + 1 WHERE bank_id = %s", (bank,))
         db.execute(
             "UPDATE everthread.line SET retracted_at = %s, gist = NULL WHERE bank_id = %s AND seq = %s", (at, bank, seq)
-        )
-        db.execute(
-            """UPDATE everthread.unit SET retracted_at = %s
-               WHERE bank_id = %s AND retracted_at IS NULL AND %s BETWEEN first_seq AND last_seq""",
-            (at, bank, seq),
         )
 
 
@@ -56,6 +52,7 @@ def forget(db: Connection, bank: str, scope: Scope, name: str | int | None) -> t
     if not seqs:
         raise NotFound(f"bank {bank!r} has no line of {scope} {name!r}; nothing was forgotten")
     unindex(db, bank, seqs)
+    derived = units.forget(db, bank, seqs)
     with db.pipeline():
         db.execute(
             """UPDATE everthread.bank SET retracted = retracted - (SELECT count(retracted_at) FROM everthread.line
@@ -63,21 +60,17 @@ def forget(db: Connection, bank: str, scope: Scope, name: str | int | None) -> t
             (bank, seqs, bank),
         )
         db.execute("DELETE FROM everthread.line WHERE bank_id = %s AND seq = ANY(%s)", (bank, seqs))
-        units = db.execute(
-            """DELETE FROM everthread.unit WHERE bank_id = %s
-               AND EXISTS (SELECT 1 FROM unnest(%s::bigint[]) AS gone WHERE gone BETWEEN first_seq AND last_seq)""",
-            (bank, seqs),
-        )
         sessions = _emptied(db, bank, "session", "session_id", {session for _, session, _ in rows})
         speakers = _emptied(db, bank, "speaker", "name", {speaker for _, _, speaker in rows})
-    buffers = db.execute(
-        "DELETE FROM everthread.buffer WHERE bank_id = %s AND session_id = ANY(%s)",
-        (bank, [session for (session,) in sessions]),
+    names = [session for (session,) in sessions]
+    buffers, queued = (
+        db.execute(f"DELETE FROM everthread.{table} WHERE bank_id = %s AND session_id = ANY(%s)", (bank, names))
+        for table in ("buffer", "work")
     )
     _shrink(db, bank, sorted({session for _, session, _ in rows}))
-    more = {"unit": units, "session": sessions, "speaker": speakers, "buffer": buffers}
-    codes = nearest.names(db, bank)
-    return seqs, ["line", "posting", "vector", *codes, *(table for table, gone in more.items() if gone.rowcount)]
+    more = {"session": sessions, "speaker": speakers, "buffer": buffers, "work": queued}
+    derived += [table for table, gone in more.items() if gone.rowcount]
+    return seqs, ["line", "posting", "vector", *nearest.names(db, bank), *derived]
 
 
 def _emptied(db: Connection, bank: str, table: str, name: str, numbers: set[int]) -> Cursor:
@@ -136,12 +129,12 @@ def unindex(db: Connection, bank: str, seqs: Sequence[int]) -> None:
     by_session: defaultdict[int, list[int]] = defaultdict(list)  # number -> terms of each line
     head_terms = 0
     rows = db.execute(
-        """SELECT seq, session, text FROM everthread.line
+        """SELECT seq, session, text, metadata FROM everthread.line
            WHERE bank_id = %s AND seq = ANY(%s) AND retracted_at IS NULL ORDER BY seq""",
         (bank, list(seqs)),
     )
-    for seq, session, text in rows:
-        found = words(text)
+    for seq, session, text, metadata in rows:
+        found = words(own_of(text, metadata))
         by_session[session].append(found.length)
         head_terms += found.head_length
         for term in found.terms:

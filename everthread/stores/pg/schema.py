@@ -54,7 +54,7 @@ CREATE INDEX line_by_session ON everthread.line (bank_id, session, seq);
 CREATE INDEX line_by_speaker ON everthread.line (bank_id, speaker);
 CREATE INDEX line_by_time ON everthread.line (bank_id, said_at);
 
--- What will be searched beside the lines: summaries, notes, facts. None is written yet.
+-- What was written about lines: summaries, notes, facts.
 CREATE TABLE everthread.unit (
     bank_id text COLLATE "C" NOT NULL REFERENCES everthread.bank ON DELETE CASCADE, kind text COLLATE "C" NOT NULL,
     unit_id bigint NOT NULL, text text NOT NULL, first_seq bigint NOT NULL, last_seq bigint NOT NULL,
@@ -99,10 +99,51 @@ ALTER TABLE everthread.vector ALTER COLUMN data SET STATISTICS 0;
 ALTER TABLE everthread.posting ALTER COLUMN term SET STATISTICS 0, ALTER COLUMN data SET STATISTICS 0;
 """
 
-MIGRATIONS = (_FIRST,)
+_SECOND = """
+ALTER TABLE everthread.session ADD COLUMN ended_at bigint;
+ALTER TABLE everthread.unit ADD COLUMN said_offset int NOT NULL DEFAULT 0, ADD COLUMN supersedes bigint,
+    ALTER COLUMN importance TYPE double precision;
+
+-- A row a piece. Units are few, and their vectors are compared one by one.
+CREATE TABLE everthread.unit_vector (
+    bank_id text COLLATE "C" NOT NULL, model int NOT NULL, kind text COLLATE "C" NOT NULL, unit_id bigint NOT NULL,
+    ordinal int NOT NULL, data halfvec NOT NULL, PRIMARY KEY (bank_id, model, kind, unit_id, ordinal));
+CREATE INDEX unit_vector_by_unit ON everthread.unit_vector (bank_id, kind, unit_id);
+ALTER TABLE everthread.unit_vector ALTER COLUMN data SET STORAGE EXTERNAL;
+
+CREATE TABLE everthread.setting (
+    bank_id text COLLATE "C" NOT NULL, name text COLLATE "C" NOT NULL, value text NOT NULL,
+    PRIMARY KEY (bank_id, name));
+
+-- What a scribe is still to write.
+CREATE TABLE everthread.work (
+    bank_id text COLLATE "C" NOT NULL, kind text COLLATE "C" NOT NULL, session_id text COLLATE "C" NOT NULL,
+    first_seq bigint NOT NULL, last_seq bigint NOT NULL, queued_at bigint NOT NULL, tries bigint NOT NULL, error text,
+    PRIMARY KEY (bank_id, kind, session_id, first_seq));
+
+ALTER TABLE everthread.unit_vector ALTER COLUMN kind SET STATISTICS 0, ALTER COLUMN data SET STATISTICS 0;
+ALTER TABLE everthread.setting ALTER COLUMN name SET STATISTICS 0, ALTER COLUMN value SET STATISTICS 0;
+ALTER TABLE everthread.work ALTER COLUMN kind SET STATISTICS 0, ALTER COLUMN session_id SET STATISTICS 0,
+    ALTER COLUMN error SET STATISTICS 0;
+"""
+
+# For themselves: Citus allows no key from a table that is not yet spread to one that is.
+_SECOND_KEYS = """
+ALTER TABLE everthread.unit_vector
+    ADD FOREIGN KEY (bank_id, model) REFERENCES everthread.model ON DELETE CASCADE,
+    ADD FOREIGN KEY (bank_id, kind, unit_id) REFERENCES everthread.unit ON DELETE CASCADE;
+ALTER TABLE everthread.setting ADD FOREIGN KEY (bank_id) REFERENCES everthread.bank ON DELETE CASCADE;
+ALTER TABLE everthread.work ADD FOREIGN KEY (bank_id) REFERENCES everthread.bank ON DELETE CASCADE;
+"""
+
+# Each in steps, after every one of which the new tables are spread where the others are.
+MIGRATIONS: tuple[tuple[str, ...], ...] = ((_FIRST,), (_SECOND, _SECOND_KEYS))
 VERSION = len(MIGRATIONS)
 PGVECTOR = (0, 8)  # the first that goes on where a filter leaves too few of the nearest
-TABLES = ("bank", "session", "buffer", "speaker", "line", "unit", "model", "vector", "posting", "receipt")
+TABLES = (
+    *("bank", "session", "buffer", "speaker", "line", "unit", "model", "vector", "posting", "receipt"),
+    *("unit_vector", "setting", "work"),
+)
 
 # Citus: the shards of one bank's rows of every table lie together (docs/scale.md).
 DISTRIBUTED = (
@@ -188,8 +229,11 @@ def init(server: Server) -> int:
         _not_later(server, have)
         if 0 < have < VERSION:  # whoever writes as the tables are now ends first, and who begins later sees the number
             db.execute("LOCK TABLE everthread.migration")
-        for number, statements in enumerate(MIGRATIONS[have:], have + 1):
-            db.execute(statements)
+        for number, steps in enumerate(MIGRATIONS[have:], have + 1):
+            for statements in steps:
+                db.execute(statements)
+                if _distributed(db):
+                    _spread(db)
             db.execute("INSERT INTO everthread.migration VALUES (%s, now())", (number,))
         if have < VERSION:
             _secure_again(db)
@@ -310,10 +354,17 @@ def distribute(server: Server) -> list[str]:
             raise StoreUnavailable(f"{server.shown} has no Citus; make it there with: CREATE EXTENSION citus")
         if _one(db, "SELECT relrowsecurity FROM pg_class WHERE oid = 'everthread.bank'::regclass"):
             raise ConfigError(APART.format(server.shown))
-        there = _distributed(db)
-        due = [statement for table, statement in zip(TABLES, DISTRIBUTED, strict=True) if table not in there]
-        for statement in due:
-            db.execute(statement)
+        return _spread(db)
+
+
+def _spread(db: Connection) -> list[str]:
+    """Spread those of the tables that are there and not spread yet; the statements that did it."""
+    spread = _distributed(db)
+    made = {name for (name,) in db.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'everthread'")}
+    tables = zip(TABLES, DISTRIBUTED, strict=True)
+    due = [statement for table, statement in tables if table in made and table not in spread]
+    for statement in due:
+        db.execute(statement)
     return due
 
 

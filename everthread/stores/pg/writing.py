@@ -108,7 +108,11 @@ class Batch:
     def _session(self, name: str | None, at: int, first: int) -> _Session:
         """The session of this name, or the one that a line said now joins; a new one begins with the line `first`."""
         if name is None:
-            if self.latest and abs(at - self.latest.last_at) <= SESSION_GAP // timedelta(microseconds=1):
+            if (
+                self.latest
+                and self.latest.ended_at is None
+                and abs(at - self.latest.last_at) <= SESSION_GAP // timedelta(microseconds=1)
+            ):
                 return self.latest
             name = session_name(at, self._like)
         if name not in self.sessions:
@@ -201,7 +205,7 @@ class Batch:
         )
 
 
-_SESSION = "session_id, number, started_at, last_at, first_seq, last_seq"
+_SESSION = "session_id, number, started_at, last_at, first_seq, last_seq, ended_at"
 
 # Columns and their types, in the order of the rows.
 _SPEAKERS = {"number": "int", "name": "text", "role": "text"}
@@ -248,6 +252,7 @@ class _Session:
     last_at: int
     first_seq: int
     last_seq: int
+    ended_at: int | None = None
     lines: int = 0
     terms: int = 0
 

@@ -73,7 +73,7 @@ def test_migrate_brings_the_tables_up_to_date(url: str, monkeypatch: pytest.Monk
     assert db("init", url).exit_code == 0
     assert told(db("migrate", url, "--json"))["migrations"] == 0
     monkeypatch.setattr(
-        schema, "MIGRATIONS", (*schema.MIGRATIONS, "ALTER TABLE everthread.bank ADD COLUMN colour text")
+        schema, "MIGRATIONS", (*schema.MIGRATIONS, ("ALTER TABLE everthread.bank ADD COLUMN colour text",))
     )
     monkeypatch.setattr(schema, "VERSION", schema.VERSION + 1)
     assert "bring them up to date with: everthread db migrate URL" in db("check", url).stderr

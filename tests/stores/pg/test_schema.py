@@ -107,7 +107,7 @@ def test_a_pgvector_that_is_too_old_is_told_how_to_be_renewed(url: str) -> None:
 def later(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the tables of a later version have one table more."""
     more = 'CREATE TABLE everthread.more (bank_id text COLLATE "C" PRIMARY KEY)'
-    monkeypatch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, more))
+    monkeypatch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, (more,)))
     monkeypatch.setattr(schema, "VERSION", schema.VERSION + 1)
     monkeypatch.setattr(schema, "TABLES", (*schema.TABLES, "more"))
 

@@ -1,0 +1,102 @@
+"""Units found for a question: summaries, notes, facts, by meaning and by words. Pure.
+
+There are few of them and each is a text of its own, so none of the signals of conversation applies: a unit's score is
+the cosine of its nearest piece and the share of the question's words that stand in it. The relevance of a hit is its
+cosine, clipped: no curve was fitted for units, so it is no calibrated chance as that of a line is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+import numpy as np
+
+from everthread.errors import BadQuery
+from everthread.recall.bm25 import idf
+from everthread.recall.fuse import UNKNOWN_COSINE
+from everthread.recall.rewrite import Query
+from everthread.stores.filters import any_of, as_json, checked
+from everthread.stores.text import terms
+from everthread.types import Hit, Line, Unit, Where
+
+PASSES = (
+    0.5  # the best score from which a context holds any unit; by hand: what shares neither words nor meaning has less
+)
+
+Key = tuple[str, int]  # kind and id
+
+
+def kinds(where: Where | None, as_of: datetime | None = None) -> tuple[str, ...]:
+    """The kinds of units that a filter asks for; none where it asks for lines. BadQuery where it asks for both, or for
+    what a unit doesn't have."""
+    if where is None or where.kind is None:
+        return ()
+    wanted = tuple(dict.fromkeys(any_of(checked(where, as_of).kind, "kind")))
+    if "line" not in wanted:
+        for name in ("session", "speaker", "role"):
+            if wanted and getattr(where, name) is not None:
+                raise BadQuery(
+                    f"where.{name} is of lines, and no {wanted[0]} has one; filter by since, until, metadata"
+                )
+        return wanted
+    if len(wanted) > 1:
+        raise BadQuery(
+            f"where.kind asks for lines and for units ({', '.join(wanted)}), whose scores can't be compared; ask for "
+            "one after the other"
+        )
+    return ()
+
+
+def eligible(units: Sequence[Unit], where: Where, as_of: datetime | None) -> list[Unit]:
+    """Those that the filter allows, and that were current then: none of them is superseded by another of that time."""
+    known = [unit for unit in units if as_of is None or unit.said_at <= as_of]
+    over = {(unit.kind, unit.supersedes) for unit in known}
+    return [unit for unit in known if (unit.kind, unit.id) not in over and _fits(unit, where)]
+
+
+def _fits(unit: Unit, where: Where) -> bool:
+    if where.since is not None and unit.said_at < where.since:
+        return False
+    if where.until is not None and unit.said_at >= where.until:
+        return False
+    return all(
+        key in unit.metadata and as_json(unit.metadata[key]) == as_json(wanted)
+        for key, wanted in where.metadata.items()
+    )
+
+
+def shares(query: Query, units: Sequence[Unit]) -> list[float]:
+    """Of the rarity of all the question's words among these units, the share whose words stand in each."""
+    texts = [set(terms(unit.text)) for unit in units]
+    weights = {term: idf(sum(term in text for text in texts), len(texts)) for term in query.terms}
+    mass = sum(weights.values())
+    return [sum(weights[term] for term in weights.keys() & text) / mass if mass else 0.0 for text in texts]
+
+
+def rank(query: Query, units: Sequence[Unit], cosines: Mapping[Key, float], k: int) -> list[Hit]:
+    """The k best units, the later one first where two are as good."""
+    found: list[Hit] = []
+    for unit, share in zip(units, shares(query, units), strict=True):
+        cosine = cosines.get((unit.kind, unit.id), UNKNOWN_COSINE)
+        view = line(unit)
+        signals = {"cosine": cosine, "share": share}
+        relevance = 0.0 if query.small_talk else float(np.clip(cosine, 0, 1))
+        found.append(Hit(view, cosine + share, relevance, signals, (view,), unit.kind))
+    return sorted(found, key=lambda hit: (-hit.score, -hit.line.seq))[:k]
+
+
+def line(unit: Unit) -> Line:
+    """A unit as a line, said last of those that it was written of, by its kind. Its key tells it from them."""
+    return Line(
+        *(unit.last_seq, "", "system", unit.kind, unit.text, unit.said_at),
+        metadata={"unit": unit.id, **unit.metadata},
+        key=f"{unit.kind}:{unit.id}",
+    )
+
+
+def placed(hit: Hit, sessions: Mapping[int, str]) -> Hit:
+    """The hit in the session of the last line that its unit was written of, where that line is there."""
+    view = replace(hit.line, session=sessions.get(hit.line.seq, ""))
+    return replace(hit, line=view, passage=(view,))

@@ -1,0 +1,126 @@
+"""Units on Postgres: what was written about lines of one bank, its vectors, and a scribe's work. What every store makes
+of them is in `stores.units`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pgvector import HalfVector
+
+from everthread.stores import units
+from everthread.stores.pg import records
+from everthread.stores.pg.server import Connection
+from everthread.stores.times import micros
+from everthread.stores.units import Key, Link
+from everthread.types import NewUnit, Unit, Vector, Vectors
+
+_OF = "bank_id = %s AND kind = %s AND unit_id = %s"
+
+
+def put(db: Connection, bank: str, new: NewUnit, at: int, supersedes: int | None, last: int) -> Unit:
+    """Write a unit that is new, in the place of the one that it supersedes; the bank is locked, and its last seq is
+    `last`."""
+    there = db.execute(
+        "SELECT seq FROM everthread.line WHERE bank_id = %s AND seq = ANY(%s::bigint[]) AND retracted_at IS NULL",
+        (bank, list(new.sources)),
+    ).fetchall()
+    replaced = db.execute(
+        f"UPDATE everthread.unit SET valid_to = %s WHERE {_OF} AND valid_to IS NULL AND retracted_at IS NULL",
+        (at, bank, new.kind, supersedes),
+    ).rowcount
+    units.see(bank, new, last, {seq for (seq,) in there}, supersedes, bool(replaced))
+    row = db.execute(
+        "SELECT coalesce(max(unit_id), 0) + 1 FROM everthread.unit WHERE bank_id = %s AND kind = %s", (bank, new.kind)
+    ).fetchone()
+    assert row is not None
+    made = units.numbered(new, row[0], at, supersedes)
+    restore(db, bank, made)
+    return read(db, bank, "kind = %s AND unit_id = %s", (made.kind, made.id))[0]
+
+
+def restore(db: Connection, bank: str, made: Unit) -> None:
+    """Write a unit as it is, in place of one of its kind and number."""
+    values = units.row_of(made)
+    db.execute(f"DELETE FROM everthread.unit WHERE {_OF}", (bank, made.kind, made.id))
+    db.execute(
+        f"INSERT INTO everthread.unit (bank_id, {units.COLUMNS}) VALUES (%s, {', '.join(['%s'] * len(values))})",
+        (bank, *values),
+    )
+
+
+def has(db: Connection, bank: str, made: Unit) -> bool:
+    """Whether this very unit was written."""
+    found = db.execute(
+        f"SELECT 1 FROM everthread.unit WHERE {_OF} AND valid_from = %s AND text = %s",
+        (bank, made.kind, made.id, micros(made.valid_from), made.text),
+    )
+    return found.fetchone() is not None
+
+
+def read(db: Connection, bank: str, condition: str, values: Sequence[object] = (), end: str = "") -> list[Unit]:
+    """The units for which a condition holds, by kind and id."""
+    query = (
+        f"SELECT {units.COLUMNS} FROM everthread.unit WHERE bank_id = %s AND {condition} ORDER BY kind, unit_id {end}"
+    )
+    return [units.unit(row) for row in db.execute(query, (bank, *values))]
+
+
+def links(db: Connection, bank: str) -> list[Link]:
+    """All units, in short."""
+    return [Link(*row) for row in db.execute(f"SELECT {units.LINK} FROM everthread.unit WHERE bank_id = %s", (bank,))]
+
+
+def retract(db: Connection, bank: str, seq: int, at: int) -> None:
+    """Retract what derives from a line."""
+    every = links(db, bank)
+    gone = units.touched([link for link in every if link.live], [seq])
+    _unlink(db, bank, every, gone)
+    for link in gone:
+        db.execute(f"DELETE FROM everthread.unit_vector WHERE {_OF}", (bank, *link.key))
+        db.execute(
+            f"UPDATE everthread.unit SET retracted_at = %s, supersedes = NULL WHERE {_OF}", (at, bank, *link.key)
+        )
+
+
+def forget(db: Connection, bank: str, seqs: Sequence[int]) -> list[str]:
+    """Remove what derives from any of these lines (ascending); the tables in which something was."""
+    every = links(db, bank)
+    gone = units.touched(every, seqs)
+    _unlink(db, bank, every, gone)
+    with db.pipeline():
+        for link in gone:
+            db.execute(f"DELETE FROM everthread.unit WHERE {_OF}", (bank, *link.key))
+    return ["unit", "unit_vector"] if gone else []
+
+
+def _unlink(db: Connection, bank: str, every: Sequence[Link], gone: Sequence[Link]) -> None:
+    moved, freed = units.unlinked(every, gone)
+    with db.pipeline():
+        for key, to in moved.items():
+            db.execute(f"UPDATE everthread.unit SET supersedes = %s WHERE {_OF}", (to, bank, *key))
+        for key in freed:
+            db.execute(f"UPDATE everthread.unit SET valid_to = NULL WHERE {_OF}", (bank, *key))
+
+
+def put_vectors(db: Connection, bank: str, name: str, by_unit: Mapping[Key, Vectors], models: int) -> None:
+    """Keep the vectors of units, in place of those the model has for them; `models` have been numbered."""
+    if not by_unit:
+        return
+    of = records.model(db, bank, name, {0: next(iter(by_unit.values()))}, models).number
+    for key in by_unit:
+        db.execute(f"DELETE FROM everthread.unit_vector WHERE {_OF} AND model = %s", (bank, *key, of))
+    rows = [(of, *key, at, HalfVector(row)) for key, data in by_unit.items() for at, row in enumerate(data)]
+    into = "unit_vector (bank_id, model, kind, unit_id, ordinal, data)"
+    records.insert(db, bank, into, ("int", "text", "bigint", "int", "halfvec"), rows)
+
+
+def cosines(db: Connection, bank: str, model: str, query: Vector, kinds: Sequence[str]) -> list[tuple[str, int, float]]:
+    """The cosine of each unit's nearest piece to the query."""
+    rows = db.execute(
+        """SELECT kind, unit_id, max(-(data <#> %s))::float8 FROM everthread.unit_vector
+           WHERE bank_id = %s AND model = (SELECT number FROM everthread.model
+               WHERE bank_id = %s AND name = %s AND dim = %s)
+           AND (%s OR kind = ANY(%s::text[])) GROUP BY kind, unit_id ORDER BY kind, unit_id""",
+        (HalfVector(query), bank, bank, model, len(query), not kinds, list(kinds)),
+    )
+    return [(kind, number, cosine) for kind, number, cosine in rows]
