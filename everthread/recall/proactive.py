@@ -2,8 +2,8 @@
 moment. Pure: lines, hits and the clock are arguments.
 
 A person's line announces an event where a sentence of it names a day to come and something of the person's own ("My
-interview is tomorrow", "We fly to Rome on Friday", "我明天面试"). Questions, negations, quotations and conditions announce
-nothing. Days are those of the speaker's own clock, reckoned from the moment the line was said.
+interview is tomorrow", "We fly to Rome on Friday", "我明天面试"). Questions, negations, quotations and conditions
+announce nothing. Days are those of the speaker's own clock, reckoned from the moment the line was said.
 """
 
 from __future__ import annotations
@@ -84,8 +84,12 @@ def upcoming(line: Line) -> Event | None:
         return None
     for sentence in _SENTENCE.split(line.text):
         what = " ".join(sentence.split())
-        if _announces(fold(what)) and (days := _days(fold(what), line.said_at.date())):
-            return Event(line, *days, what)
+        folded = fold(what)
+        if _OPEN.search(folded):
+            continue
+        for part in (folded, *_CLAUSE.split(folded)):
+            if _announces(part) and (days := _days(part, line.said_at.date())):
+                return Event(line, *days, what)
     return None
 
 
@@ -137,10 +141,9 @@ def _written(day: date) -> str:
 
 
 def _announces(folded: str) -> bool:
-    """Whether a sentence tells of something of the speaker's own, as a thing to come."""
-    if _NOTHING.search(folded) or not _OWN.search(folded):
-        return False
-    return bool(_OCCASION.search(folded) or _DOES.search(folded))
+    """Whether a sentence, or a clause, tells of something of the speaker's own."""
+    own = _OWN.search(folded) and (_OCCASION.search(folded) or _DOES.search(folded))
+    return bool(own and not _DENIES.search(folded))
 
 
 def _days(folded: str, today: date) -> tuple[date, date] | None:
@@ -212,9 +215,8 @@ def _next_weekday(today: date, weekday: int) -> _Days:
 
 
 def _nth(today: date, day: int) -> _Days:
-    """The next day of that number in a month, which one of the next two has; today where none can have it."""
-    found = next((today + step * DAY for step in range(1, 63) if (today + step * DAY).day == day), today)
-    return found, found
+    """The next day of that number, 1 to 31, in a month; one of the next two has it."""
+    return next(_in(today, days) for days in range(1, 63) if (today + days * DAY).day == day)
 
 
 def _after(today: date, count: str, unit: str) -> _Days:
@@ -226,6 +228,7 @@ def _after(today: date, count: str, unit: str) -> _Days:
 
 _NEAR = {-1: "yesterday", 0: "today", 1: "tomorrow"}
 _NAMES = "|".join(WEEKDAYS)
+_MONTHS = f"(?:{'|'.join(MONTHS)})"
 _HAN = "一二三四五六日天"
 _NUMBERS = {word: number for number, word in enumerate("one two three four five six seven eight nine ten".split(), 1)}
 _NUMBERS |= {word: number for number, word in enumerate("一二三四五六七八九十", 1)}
@@ -254,43 +257,46 @@ _VAGUE_RULES = (
     _rule(rf"(?<!last )(?<!every )\b({_NAMES})\b(?!')", lambda m, today: _weekday(today, WEEKDAYS.index(m[1]))),
     _rule(rf"(?<!每)(?<!上)(?:周|星期|礼拜)([{_HAN}])", lambda m, today: _weekday(today, min(_HAN.index(m[1]), 6))),
     _rule(
-        rf"\bon the (\d{{1,2}})(?:st|nd|rd|th)\b(?! of| (?:{'|'.join(MONTHS)}))",
+        rf"\bon the ([12]?[1-9]|10|20|3[01])(?:st|nd|rd|th)\b(?! of| (?:{'|'.join(MONTHS)}))",
         lambda m, today: _nth(today, int(m[1])),
     ),
-    _rule(r"(?<![月\d])(\d{1,2})[号]", lambda m, today: _nth(today, int(m[1]))),
+    _rule(r"(?<![月\d])([12]?[1-9]|10|20|3[01])号", lambda m, today: _nth(today, int(m[1]))),
 )
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
+_CLAUSE = re.compile(r"[,;:—]|\b(?:but|because|so|and (?=i\b|we\b))\b")
 _OWN = re.compile(r"\b(?:i|we|my|our)\b|我")
 _OCCASION = re.compile(
-    r"\b(?:interview|exam|test|appointment|surgery|operation|flight|date|party|wedding|funeral|move|visit|meeting"
-    r"|concert|race|marathon|deadline|birthday|trip|holiday|vacation|anniversary|game|match|recital|audition|scan|check-?up"
+    r"\b(?:interview|exam|test|appointment|surgery|operation|flight|date|party|wedding|funeral|move|visit|meeting|concert"
+    r"|race|marathon|deadline|birthday|trip|holiday|vacation|anniversary|game|match|recital|audition|scan|check-?up|due"
     r"|presentation|thesis|defen[cs]e|class|lesson|course|job|shift|dentist|doctor|therapist|train|rehearsal|show|play"
-    r"|graduation|dinner|lunch|picnic|reunion|hearing|driving test|final|performance|competition|tournament|camp|due)s?\b"
+    r"|graduation|dinner|lunch|picnic|reunion|hearing|final|performance|competition|tournament|camp)s?\b"
     r"|面试|考试|手术|航班|飞机|火车|约会|婚礼|葬礼|搬家|开会|会议|演唱会|音乐会|比赛|生日|旅行|旅游|出差|体检|看医生|牙医"
     r"|答辩|聚会|复诊|开学|入职|演出|毕业|截止|马拉松|约了"
 )
 _DO = (
     r"(?:go|fly|leave|move|start|begin|visit|meet|travel|drive|get married|marry|run|perform|present|defend|sing|host"
-    r"|celebrate|graduate|retire|return|turn|sit|take|pick up|see my|see the|have)"
+    r"|celebrate|graduate|retire|return|turn|sit|take|pick up|see my|see the|have)\b"
 )
+_DOING = (
+    r"(?:going(?! to \w+ (?:about|of)\b| to (?:bed|sleep)\b)|flying|leaving|moving|starting|beginning|visiting|meeting"
+    r"|travell?ing|driving|getting (?:married|my|our|a)|marrying|running|performing|presenting|defending|singing|hosting"
+    r"|celebrating|graduating|retiring|returning|turning|taking|seeing|having|off to|picking up|playing)\b"
+)
+_OTHERS_DO = r"(?:(?:(?:is|are) )?(?:com|visit|arriv|start|turn)(?:e|s|es|ing)?|(?:is |are )?get(?:s|ting) married)\b"
 _DOES = re.compile(
-    rf"\b(?:i|we) (?:{_DO}|(?:will|shall|have to|need to|get to|must|plan to|(?:am|are) going to) {_DO}"
-    r"|(?:am|are) (?!going to)(?:\w+ly )?(?:\w+ing\b))\b"
-    rf"|\b(?:i'll|we'll|(?:i'm|we're) (?:going to|about to)|i've got to|we've got to) {_DO}\b"
-    r"|\b(?:i'm|we're) (?:going(?! to (?!\w+ (?:on|next|this|tomorrow|tonight)|the|my|our|a|see)| to (?:bed|sleep))|flying|leaving|moving|starting|beginning|visiting"
-    r"|meeting|travelling|traveling|driving|getting (?:married|my|our|a)|marrying|running|performing|presenting|defending|singing"
-    r"|hosting|celebrating|graduating|retiring|returning|turning|taking|seeing|having|off to|picking up|playing)\b"
-    r"|\b(?:my|our) (?:\w+ ){1,3}?(?:comes|come|visits|visit|arrives|arrive|starts|start|is coming|are coming|is visiting"
-    r"|are visiting|is getting married|gets married|turns)\b"
-    r"|我们?[^,.;!]{0,8}(?:要去|去|飞|搬|见|回|开始|要|参加|出发|结婚|上班|陪)"
+    rf"\b(?:i|we) (?:(?:will|shall|have to|need to|get to|must|plan to) )?{_DO}|\b(?:i'll|we'll|i've got to) {_DO}"
+    rf"|\b(?:i'm|we're|i am|we are) (?:\w+ly )?{_DOING}|\b(?:my|our) (?:\w+ ){{1,3}}?{_OTHERS_DO}"
+    r"|我们?[^,.;!]{0,8}(?:要|去|飞|搬|见|回|开始|参加|出发|结婚|上班|陪)"
 )
-_NOTHING = re.compile(
-    r"[?\"“”„«»「」『』]"
-    r"|\b(?:not|never|no|without|cancel\w*|called off|postponed|if|unless|whether|would|wish|might|maybe|perhaps|could)\b"
-    r"|\b(?:aren't|isn't|won't|can't|don't|doesn't|wouldn't|shouldn't|see you|talk to you|tell you|let you know)\b"
-    r"|[不没别吗呢]|取消|如果|要是|可能|也许|也许|说不定"
+_OPEN = re.compile(  # asks, quotes, or leaves it open whether it will be
+    r"[?\"“”„«»「」『』]|\b(?:if|unless|whether|would|i wish|might|maybe|perhaps|could)\b"
+    r"|[吗呢]|如果|要是|可能|也许|说不定"
+)
+_DENIES = re.compile(
+    r"\b(?:not|never|no|cancel\w*|called off|postponed|aren't|isn't|won't|can't|cannot|don't|doesn't|shouldn't)\b"
+    r"|\b(?:see|talk to|tell) you\b|\blet you know\b|[不没别]|取消"
 )
 _BYGONE = re.compile(
-    r"\b(?:was|were|had|went|did|got|took|met|came|saw|moved|left|flew|started|been|ran|last|ago|yesterday|used to"
+    r"\b(?:was|were|had|went|did|(?<!'ve )got|took|met|came|saw|moved|left|flew|started|been|ran|last|ago|yesterday|used to"
     r"|happened|visited|passed|failed|ended)\b|[了过]|上周|上个"
 )

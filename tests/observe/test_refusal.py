@@ -78,7 +78,7 @@ ANSWERS = """
     You asked me to help. I can't. I am too old for mutiny.
     I cannot write, my hand is broken; take this down for me.
     The machine printed "I cannot comply" and went dark, and we laughed at it until the tea was cold.
-    They kept six geese up there, and to all who came he said of the price of eggs: I can't help with that, ask the geese.
+    They kept six geese up there, and to all who asked about eggs he said: I can't help with that, ask the geese.
     Your sister called. She said sorry for the other day, and that she can't come to the wedding because of work.
     I read of robots that bow to everybody and say that as an AI they do not have feelings. Poor things!
     How was the interview? I kept my fingers crossed all morning.
