@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -43,6 +44,7 @@ from everthread.types import Context, JSONValue, Line, Metadata, NewLine, Receip
 RECALLED = 500  # tokens of what is remembered: on LoCoMo 84% of what answers a question stands in so many
 NOTED = 250  # tokens of notes and of what could be brought up, with their headings
 REPLY = 512  # tokens kept free for a reply
+COUNTED = 2048  # texts whose tokens are kept in mind
 NOMINAL = 8192  # tokens of context, where no model tells
 SHOWN = 150  # tokens shown where there is no model: half a dozen lines, what a person reads at a glance
 FLOOR = 0.02  # relevance of a line below which it is not worth a person's time
@@ -92,7 +94,7 @@ class Chat:
         self.memory, self.llm = memory, llm
         self.scribe = scribe or (LLMScribe(llm) if llm else ExtractiveScribe())
         self.sampling = sampling or Sampling()
-        self._count = count
+        self._count = lru_cache(COUNTED)(count)  # a window's lines are counted again at every turn
         self._clock = clock
         self._owns_memory = False
         self._desk = Desk(memory, self.scribe)
