@@ -30,7 +30,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from everthread.errors import ConfigError, LLMDenied, LLMRejected, LLMUnavailable, ModelError, ModelNotFound
-from everthread.models.llm import LIMIT, LLM, OpenAICompatible, estimated, shown
+from everthread.models.faults import shown
+from everthread.models.llm import LLM, OpenAICompatible
+from everthread.models.replies import LIMIT, estimated
 from everthread.types import JSONValue, Message, Sampling, Usage
 
 CANARY = "zqxcanary"
