@@ -149,6 +149,20 @@ def test_a_server_that_has_told_all_is_not_waited_for() -> None:
         assert ("".join(stream), stream.usage) == ("Aye.", Usage(3, 2))
 
 
+def test_what_breaks_off_behind_the_end_cuts_nothing() -> None:
+    body = event({"content": "Aye."}) + b'data: {"choices": [{"delta": {}, "finish_reason": "length"}]}\n\ndata: {"us'
+    with llm_server(Raw(body), Raw(body, unfinished=True)) as server:
+        for _ in range(2):
+            stream = model(server.url, timeout=0.2).stream(ASKED)
+            assert ("".join(stream), stream.finish, stream.usage.estimated) == ("Aye.", "length", True)
+
+
+def test_comments_and_other_line_ends_are_part_of_a_stream() -> None:
+    body = b": still thinking\r\n\r\nevent: message\r\n" + event({"content": "Aye."}).replace(b"\n", b"\r\n")
+    with llm_server(Raw(body + b"data:[DONE]")) as server:
+        assert said(model(server.url)) == "Aye."
+
+
 def test_a_smile_that_was_sent_in_halves_arrives_whole() -> None:
     body = event({"content": "Hi \ud83d"}) + event({"content": "\ude00 there \ud83d"}) + b"data: [DONE]\n\n"
     with llm_server(Raw(body)) as server:
