@@ -17,7 +17,8 @@ from everthread.errors import ConfigError, NotFound
 from everthread.models import servers
 from everthread.models.embed import Embedder, OnnxEmbedder, RemoteEmbedder, SentenceTransformerEmbedder
 from everthread.models.fakes import HashEmbedder
-from everthread.models.llm import LLM, OpenAICompatible, shown
+from everthread.models.faults import shown
+from everthread.models.llm import LLM, OpenAICompatible, installed
 from everthread.prompt.character import DEFAULT as DEFAULT_CHARACTER
 from everthread.prompt.character import Character
 from everthread.recipes.base import Recipe
@@ -109,6 +110,8 @@ def llm(given: LLM | str | None = None) -> LLM | None:
         return _llm_at(replace(settings, llm_url=address), name)
     if settings.llm_url:
         return _llm_at(settings, name)
+    if not name and not installed():
+        return None  # whoever asked for nothing gets no error for an Ollama that happens to run
     host, found = servers.ollama(name)
     if found:
         return _llm_at(replace(settings, llm_url=f"{host}/v1"), found)

@@ -1,4 +1,5 @@
 import json
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -245,3 +246,12 @@ def test_a_model_without_anyone_to_ask_is_told_with_what_was_looked_for() -> Non
         ConfigError, match=r"no Ollama with it answers at http://127\.0\.0\.1:\d+, and OPENAI_API_KEY is not"
     ):
         opening.llm("gpt-4o-mini")
+
+
+def test_without_the_sdk_an_ollama_that_happens_to_run_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "openai", None)
+    with llm_server(models=["llama3.2"]) as server:
+        monkeypatch.setenv("OLLAMA_HOST", server.host)
+        assert opening.llm() is None
+        with pytest.raises(ConfigError, match=r"pip install 'everthread\[llm\]'"):
+            opening.llm("llama3.2")

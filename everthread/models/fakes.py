@@ -15,7 +15,7 @@ from hashlib import blake2b
 import numpy as np
 
 from everthread.errors import ConfigError, ModelError
-from everthread.models.llm import estimated
+from everthread.models.replies import estimated
 from everthread.types import JSONValue, Message, Sampling, Usage, Vector, Vectors
 
 WORD = re.compile(r"\w+")

@@ -9,28 +9,23 @@ from __future__ import annotations
 import itertools
 import json
 import random
-import re
-import socket
 import threading
 import time
 import weakref
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Any, Protocol
 
-from everthread.errors import ConfigError, LLMDenied, LLMRejected, LLMUnavailable, ModelError, ModelNotFound
-from everthread.models.embed import clean, retry_after
-from everthread.prompt.tokens import estimate
+from everthread.errors import ConfigError
+from everthread.models.embed import clean
+from everthread.models.faults import CONNECT, Faults, asked_wait, passing, shown, too_long
+from everthread.models.replies import Reply, at, counted_by, estimated, text_at, whole
 from everthread.types import JSONValue, Message, Sampling, Usage
 
 if TYPE_CHECKING:
     import httpx2
     import openai
-
-Kind = TypeVar("Kind", bound=ModelError)
 
 
 class Stream(Protocol):
@@ -79,14 +74,11 @@ class LLM(Protocol):
         """The whole reply at once; with a JSON schema, as far as the server can, JSON of it. Raises as `stream`."""
 
 
-CONNECT = 5.0  # seconds to reach the server: it is there, or it is not
 WHOLE = 5  # times as long as between two pieces a server may be silent over a reply that it sends whole
 FIRST_WAIT = 0.5  # seconds before the second try, doubled for each further one
 PATIENCE = 20.0  # seconds of waiting between all tries together: someone sits before an empty line
-AGAIN = {408, 409, 429}  # besides 5xx: what may go better the next time
-LIMIT = 4_000_000  # bytes of a whole reply, and of one line of a stream: many times what any model writes
-OVERHEAD = 4  # tokens that chat templates put around a message: about what the common ones do
-FINISHES = {"stop", "length", "content_filter"}
+
+
 SENT = {  # the headers that go out. The SDK would add what it finds in the environment, and tell of this machine
     *("host", "accept", "accept-encoding", "authorization", "connection", "content-length", "content-type"),
     *("user-agent", "x-stainless-raw-response"),  # by the last it knows that the body is left to us
@@ -116,14 +108,15 @@ class OpenAICompatible:
         prices: tuple[float, float] | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        if find_spec("openai") is None:
+        if not installed():
             raise ConfigError("language models need an extra: pip install 'everthread[llm]'")
         self.name = model
         self.context = context
         self.url = shown(base_url)
+        self._faults = Faults(model, base_url, context)
         self._base_url = base_url
         self._key = _checked(api_key or "none")  # local servers need no key, and the SDK wants one
-        self.timeout = timeout
+        self._timeout = timeout
         self._retries = retries
         self._prices = prices
         self._sleep = sleep
@@ -140,7 +133,8 @@ class OpenAICompatible:
     def stream(self, messages: Sequence[Message], sampling: Sampling | None = None) -> Stream:
         options: dict[str, JSONValue] = {"stream_options": {"include_usage": True}}
         response = self._ask(messages, sampling, options, stream=True)
-        return _Stream(self, response, messages, counted="stream_options" not in self._refused)
+        counted = "stream_options" not in self._refused
+        return Reply(response, messages, self._faults, self._used, timeout=self._timeout, counted=counted)
 
     def complete(
         self,
@@ -150,18 +144,18 @@ class OpenAICompatible:
     ) -> str:
         response = self._ask(messages, sampling, _format(schema) if schema else {}, stream=False)
         try:
-            with self.understood(WHOLE * self.timeout):
-                reply = json.loads(_whole(response))
-                self.check(reply)
-                if not isinstance(message := _at(reply, "choices", 0, "message"), dict):
+            with self._faults.understood(self._silence(False)):
+                reply = json.loads(whole(response))
+                self._faults.check(reply)
+                if not isinstance(message := at(reply, "choices", 0, "message"), dict):
                     raise ValueError("no message")
         finally:
             response.close()
-        text = clean(_text(message, "content") or _text(message, "refusal"))
-        self.used(_counted(reply) or estimated(messages, text))
+        text = clean(text_at(message, "content") or text_at(message, "refusal"))
+        self._used(counted_by(reply) or estimated(messages, text))
         return text
 
-    def used(self, usage: Usage) -> Usage:
+    def _used(self, usage: Usage) -> Usage:
         """Adds to what was used; returns it with what it cost."""
         if self._prices is not None:
             read, written = self._prices
@@ -176,10 +170,8 @@ class OpenAICompatible:
         """The answer, of which the head has been read. What the server doesn't know is left out, one by one."""
         import openai
 
-        given = {
-            **{name: value for name, value in asdict(sampling or Sampling()).items() if value is not None},
-            **options,
-        }
+        chosen = {name: value for name, value in asdict(sampling or Sampling()).items() if value is not None}
+        given = {**chosen, **options}
         refused = self._refused
         while True:
             sent = _without(given, refused)
@@ -187,10 +179,10 @@ class OpenAICompatible:
                 response = self._try(messages, sent, stream=stream)
             except openai.APIStatusError as error:
                 if (blamed := _blamed(error, sent)) is None:
-                    raise self._status(error) from None  # its text may hold the prompt
+                    raise self._faults.status(error) from None  # its text may hold the prompt
                 refused |= {blamed}
             except openai.APIConnectionError as error:
-                raise self._unreached(error, self.timeout if stream else WHOLE * self.timeout) from error.__cause__
+                raise self._faults.unreached(error, self._silence(stream)) from error.__cause__
             else:
                 with self._lock:
                     self._refused |= refused
@@ -206,8 +198,8 @@ class OpenAICompatible:
                 return self._post(messages, sent, stream=stream)
             except openai.APIError as error:
                 # By chance a little shorter, so that not all who wait come again at once.
-                wait = _asked_wait(error) or FIRST_WAIT * 2.0**attempt * random.uniform(0.75, 1.0)
-                if not _passing(error) or attempt >= self._retries or waited + wait > PATIENCE:
+                wait = asked_wait(error) or FIRST_WAIT * 2.0**attempt * random.uniform(0.75, 1.0)
+                if not passing(error) or attempt >= self._retries or waited + wait > PATIENCE:
                     raise
             self._sleep(wait)
             waited += wait
@@ -224,10 +216,14 @@ class OpenAICompatible:
             extra_body=sent,
             # A stream has its connection for itself, so that `close` may cut it at any moment.
             extra_headers={"Connection": "close"} if stream else {},
-            timeout=openai.Timeout(self.timeout if stream else WHOLE * self.timeout, connect=CONNECT),
+            timeout=openai.Timeout(self._silence(stream), connect=CONNECT),
         )
         response: httpx2.Response = answer.__enter__().http_response
         return response
+
+    def _silence(self, stream: bool) -> float:
+        """The seconds that the server may be silent."""
+        return self._timeout if stream else WHOLE * self._timeout
 
     def _client(self) -> openai.OpenAI:
         import openai
@@ -249,192 +245,10 @@ class OpenAICompatible:
                 weakref.finalize(self, http.close)
             return self._opened
 
-    # ------------------------------------------------------------------------------------------ what went wrong
 
-    @contextmanager
-    def understood(self, timeout: float) -> Iterator[None]:
-        """What goes wrong while a body is read."""
-        import httpx2
-
-        try:
-            yield
-        except httpx2.TimeoutException:
-            raise self._silent(timeout) from None
-        except httpx2.HTTPError as error:
-            raise self.broken(type(error).__name__) from None
-        except (ValueError, RecursionError):  # whose text may be that of the reply
-            remedy = "check that the URL is that of an OpenAI-compatible server; it mostly ends in /v1"
-            raise self._fault(LLMUnavailable, "answers nonsense", remedy) from None
-
-    def check(self, event: object) -> None:
-        """Raises LLMUnavailable for an error that comes in the place of a reply."""
-        if not isinstance(event, dict):
-            raise ValueError("no object")
-        if (error := event.get("error")) or event.get("object") == "error":
-            told = error if isinstance(error, dict) else event
-            failed = f"failed while it replied{_codes(told.get('code'), told.get('type'))}"
-            raise self._fault(LLMUnavailable, failed, "try again, or look into the log of its server")
-
-    def broken(self, why: str = "") -> LLMUnavailable:
-        return self._fault(LLMUnavailable, f"broke off in the middle of its reply{_codes(why)}", "try again")
-
-    def _silent(self, timeout: float) -> LLMUnavailable:
-        remedy = "try again, or give it longer with EVERTHREAD_LLM_TIMEOUT"
-        return self._fault(LLMUnavailable, f"said nothing for {timeout:g} seconds", remedy)
-
-    def _unreached(self, error: openai.APIConnectionError, timeout: float) -> LLMUnavailable:
-        import httpx2
-
-        cause = error.__cause__
-        if isinstance(cause, httpx2.TimeoutException) and not isinstance(cause, httpx2.ConnectTimeout):
-            return self._silent(timeout)
-        why = f"no connection within {CONNECT:g} seconds"
-        if not isinstance(cause, httpx2.ConnectTimeout):
-            why = " ".join(str(cause).split()) or type(cause).__name__
-        return self._fault(LLMUnavailable, f"can't be reached ({why})", "check that its server runs, and its URL")
-
-    def _status(self, error: openai.APIStatusError) -> ModelError:
-        """A status in our words: of the server's only type and code are told, since its text may echo the prompt."""
-        status = error.status_code
-        codes = _codes(status, error.type, error.code)
-        if status in (401, 403):
-            return self._fault(LLMDenied, f"wants a key, or another one{codes}", "set EVERTHREAD_LLM_KEY")
-        if status == 404:
-            remedy = "check the model's name, and the URL: it mostly ends in /v1"
-            return self._fault(ModelNotFound, f"isn't there{codes}", remedy)
-        if status in AGAIN or status >= 500:
-            return self._overloaded(error, codes)
-        if _too_long(error):
-            remedy = f"lower EVERTHREAD_LLM_CONTEXT (it is {self.context}), or have its server take more"
-            return self._fault(LLMRejected, f"finds the prompt too long{codes}", remedy)
-        if status < 400:
-            return self._fault(LLMRejected, f"has moved{codes}", "set the URL to where it is now")
-        named = f", because of {error.param}" if error.param and NAME.fullmatch(str(error.param)) else ""
-        return self._fault(LLMRejected, f"doesn't take the request{codes}{named}", "check the model and its settings")
-
-    def _overloaded(self, error: openai.APIStatusError, codes: str) -> LLMUnavailable:
-        wait = _asked_wait(error)
-        again = f"try again in {wait:.0f} seconds" if wait >= 1 else "try again in a while"
-        if error.status_code == 429:
-            return self._fault(LLMUnavailable, f"has more to do than it can, or than it may for you{codes}", again)
-        return self._fault(LLMUnavailable, f"failed{codes}", f"{again}, or look into the log of its server")
-
-    def _fault(self, kind: type[Kind], what: str, remedy: str) -> Kind:
-        return kind(f"language model {self.name!r} at {self.url} {what}; {remedy}")
-
-
-class _Stream:
-    """A reply of OpenAICompatible on its way."""
-
-    def __init__(
-        self, llm: OpenAICompatible, response: httpx2.Response, messages: Sequence[Message], *, counted: bool
-    ) -> None:
-        self._llm = llm
-        self._response = response
-        self._messages = tuple(messages)
-        self._counted = counted  # whether the server was asked to count
-        self._usage: Usage | None = None
-        self._finish: str | None = None
-        self._refusal = False
-        self._written: list[str] = []  # what the model wrote, also of what it only thought
-        self._half = ""  # the first half of a surrogate pair, whose other half comes with the next piece
-        self._closed = self._ended = False
-        self._reading = threading.RLock()
-        self._pieces = self._read()
-        weakref.finalize(self, response.close)
-
-    @property
-    def usage(self) -> Usage:
-        return self._usage or estimated(self._messages, "".join(self._written))
-
-    @property
-    def finish(self) -> str | None:
-        return "refusal" if self._refusal else self._finish
-
-    def __iter__(self) -> Iterator[str]:
-        return self
-
-    def __next__(self) -> str:
-        with self._reading:
-            return next(self._pieces)
-
-    def close(self) -> None:
-        self._closed = True
-        if (stream := self._response.extensions.get("network_stream")) is not None:
-            # Closing a socket wakes nobody who waits for it; shutting it down does. Not by its own method: that of TLS
-            # takes away under the reader what it reads from.
-            with suppress(OSError):
-                socket.socket.shutdown(stream.get_extra_info("socket"), socket.SHUT_RDWR)
-        with self._reading, suppress(ValueError):  # where a handler of signals closes what its own thread is reading
-            self._pieces.close()
-            self._end()
-
-    def _read(self) -> Generator[str]:
-        try:
-            with self._llm.understood(self._llm.timeout):
-                yield from self._heard()
-        except ModelError:
-            if not self._closed:
-                raise
-        finally:
-            self._end()
-
-    def _heard(self) -> Iterator[str]:
-        for event in _events(self._response):
-            if event is None:
-                break
-            self._llm.check(event)
-            if piece := self._taken(event):
-                yield piece
-            if self._finish and (self._usage or not self._counted):
-                break  # some servers say no more, and don't hang up
-        else:
-            if self._finish is None:
-                raise self._llm.broken()
-        if self._half:
-            yield "\ufffd"
-
-    def _taken(self, event: Mapping[str, Any]) -> str:
-        """The piece of text in an event, if any; what else it tells is noted."""
-        self._usage = _counted(event) or self._usage
-        delta = _at(event, "choices", 0, "delta")
-        refusal, thought = _text(delta, "refusal"), _text(delta, "reasoning_content") or _text(delta, "reasoning")
-        text = _text(delta, "content") + refusal
-        self._refusal = self._refusal or bool(refusal)
-        self._written += [thought, text]
-        if isinstance(finish := _at(event, "choices", 0, "finish_reason"), str):
-            if finish in ("error", "abort"):
-                raise self._llm.broken(finish)
-            self._finish = finish if finish in FINISHES else "stop"
-        text = self._half + text
-        self._half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
-        return clean(text[: len(text) - len(self._half)])
-
-    def _end(self) -> None:
-        self._response.close()
-        if not self._ended:
-            self._ended = True
-            self._usage = self._llm.used(self.usage)
-
-
-def estimated(messages: Sequence[Message], reply: str) -> Usage:
-    """What was used for a reply, where the server didn't count."""
-    read = sum(estimate(each.content) + OVERHEAD for each in messages)
-    return Usage(read, estimate(reply), estimated=True)
-
-
-def shown(url: str) -> str:
-    """A server's address without what may be secret in it. ConfigError if it is none."""
-    try:
-        parts = urlsplit(url)
-        host, port = parts.hostname, parts.port
-    except ValueError:
-        host = None
-    if not host or parts.scheme not in ("http", "https"):
-        where = re.sub(r"//[^/@]*@", "//", url)
-        raise ConfigError(f"{where!r} is no address of a language model; it looks like http://localhost:11434/v1")
-    host = f"[{host}]" if ":" in host else host
-    return f"{parts.scheme}://{host}{f':{port}' if port else ''}{parts.path.rstrip('/')}"
+def installed() -> bool:
+    """Whether the SDK is there, in a version that will do."""
+    return all(find_spec(name) for name in ("openai", "httpx2"))
 
 
 def _checked(key: str) -> str:
@@ -459,46 +273,10 @@ def _without(given: Mapping[str, JSONValue], refused: frozenset[str]) -> dict[st
 
 def _blamed(error: openai.APIStatusError, sent: Mapping[str, JSONValue]) -> str | None:
     """The parameter to leave out: the one that the server names, or else one that not all servers know."""
-    if error.status_code not in (400, 422) or _too_long(error):
+    if error.status_code not in (400, 422) or too_long(error):
         return None
     named = str(error.param).partition(".")[0]
     return next((name for name in (named, "response_format", "stream_options") if name in sent), None)
-
-
-TOO_LONG = re.compile(
-    r"context.?(length|size|window)|maximum context|too many tokens|prompt is too long", re.IGNORECASE
-)
-
-
-def _too_long(error: openai.APIStatusError) -> bool:
-    """Whether the prompt is; servers say it in many ways."""
-    return error.status_code == 413 or bool(TOO_LONG.search(f"{error.code} {error.type} {error.message}"))
-
-
-def _passing(error: openai.APIError) -> bool:
-    """Whether it may go better the next time. A server that was silent may still be at work."""
-    import openai
-
-    if isinstance(error, openai.APIStatusError):
-        return error.status_code in AGAIN or error.status_code >= 500
-    return not isinstance(error, openai.APITimeoutError)
-
-
-def _asked_wait(error: openai.APIError) -> float:
-    """The seconds that a server asks to wait, or 0."""
-    import openai
-
-    said = error.response.headers.get("retry-after", "") if isinstance(error, openai.APIStatusError) else ""
-    return max(retry_after(said), 0.0)
-
-
-NAME = re.compile(r"[\w.-]{1,60}", re.ASCII)
-
-
-def _codes(*said: object) -> str:
-    """Codes and types of errors in brackets, as far as they are such: a server may put any text there."""
-    told = [str(each) for each in said if each is not None and NAME.fullmatch(str(each))]
-    return f" ({' '.join(dict.fromkeys(told))})" if told else ""
 
 
 def _format(schema: Mapping[str, JSONValue]) -> dict[str, JSONValue]:
@@ -519,58 +297,3 @@ def _strict(schema: object) -> bool:
         return False
     below = [*fields.values(), *schema.get("$defs", {}).values(), *schema.get("anyOf", ()), schema.get("items")]
     return all(_strict(each) for each in below)
-
-
-def _whole(response: httpx2.Response) -> bytes:
-    body = bytearray()
-    for part in response.iter_bytes():
-        body += part
-        if len(body) > LIMIT:
-            raise ValueError("too long")
-    return bytes(body)
-
-
-def _events(response: httpx2.Response) -> Iterator[dict[str, Any] | None]:
-    """What a stream tells, and None where it says that this is all. ValueError for what is no such stream."""
-    kind = response.headers.get("content-type", "")
-    if kind.startswith(("text/html", "application/json")):
-        raise ValueError("no stream")
-    for line in _lines(response.iter_bytes()):
-        name, _, value = line.partition(b":")
-        if name == b"data" and (value := value.strip()):
-            yield None if value == b"[DONE]" else json.loads(value)
-
-
-def _lines(parts: Iterable[bytes]) -> Iterator[bytes]:
-    rest = bytearray()
-    for part in parts:
-        rest += part
-        if b"\n" in part:
-            *whole, rest = rest.split(b"\n")
-            yield from map(bytes, whole)
-        if len(rest) > LIMIT:
-            raise ValueError("a line without end")
-    yield bytes(rest)
-
-
-def _at(value: Any, *path: str | int) -> Any:
-    """What stands there in JSON, or None."""
-    for step in path:
-        if isinstance(step, int):
-            value = value[step] if isinstance(value, list) and len(value) > step else None
-        else:
-            value = value.get(step) if isinstance(value, dict) else None
-    return value
-
-
-def _text(value: Any, name: str) -> str:
-    text = _at(value, name)
-    return text if isinstance(text, str) else ""
-
-
-def _counted(reply: object) -> Usage | None:
-    """What the server says that was used; a server that says nothing was read doesn't count."""
-    read, written = _at(reply, "usage", "prompt_tokens"), _at(reply, "usage", "completion_tokens")
-    if type(read) is int and read > 0 and (written is None or type(written) is int):
-        return Usage(read, written or 0)
-    return None

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from everthread.errors import ConfigError, LLMUnavailable, ModelError
 from everthread.models.embed import Embedder
 from everthread.models.fakes import Cut, HashEmbedder, ScriptedLLM, words
-from everthread.models.llm import LLM, estimated
+from everthread.models.llm import LLM
+from everthread.models.replies import estimated
 from everthread.types import Message, Usage
 
 ASKED = [Message("system", "You are Nemo."), Message("user", "Where are we?")]

@@ -30,7 +30,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from everthread.errors import ConfigError, LLMDenied, LLMRejected, LLMUnavailable, ModelError, ModelNotFound
-from everthread.models.llm import LIMIT, LLM, OpenAICompatible, estimated, shown
+from everthread.models.faults import shown
+from everthread.models.llm import LLM, OpenAICompatible
+from everthread.models.replies import LIMIT, estimated
 from everthread.types import JSONValue, Message, Sampling, Usage
 
 CANARY = "zqxcanary"
@@ -145,6 +147,20 @@ def test_a_server_that_has_told_all_is_not_waited_for() -> None:
     with llm_server(stalling) as server:
         stream = model(server.url).stream(ASKED)
         assert ("".join(stream), stream.usage) == ("Aye.", Usage(3, 2))
+
+
+def test_what_breaks_off_behind_the_end_cuts_nothing() -> None:
+    body = event({"content": "Aye."}) + b'data: {"choices": [{"delta": {}, "finish_reason": "length"}]}\n\ndata: {"us'
+    with llm_server(Raw(body), Raw(body, unfinished=True)) as server:
+        for _ in range(2):
+            stream = model(server.url, timeout=0.2).stream(ASKED)
+            assert ("".join(stream), stream.finish, stream.usage.estimated) == ("Aye.", "length", True)
+
+
+def test_comments_and_other_line_ends_are_part_of_a_stream() -> None:
+    body = b": still thinking\r\n\r\nevent: message\r\n" + event({"content": "Aye."}).replace(b"\n", b"\r\n")
+    with llm_server(Raw(body + b"data:[DONE]")) as server:
+        assert said(model(server.url)) == "Aye."
 
 
 def test_a_smile_that_was_sent_in_halves_arrives_whole() -> None:

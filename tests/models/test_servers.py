@@ -1,4 +1,5 @@
 import http.server
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -84,3 +85,9 @@ def test_who_is_not_there_or_says_no_has_none() -> None:
     with answering(b'{"data": [{"id": "m"}]}', 401) as host:
         assert models(host) is None
     assert models("http://[broken") is None
+
+
+def test_nobody_waits_for_an_ollama_that_says_nothing() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        host = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        assert ollama("", {"OLLAMA_HOST": host}) == (host, "")

@@ -1,0 +1,192 @@
+"""Replies of a language model's server, read as they come: streams of server-sent events, or whole.
+
+It knows no prompt and no SDK beyond the response; a reply that isn't what it should be is a fault. Pieces are valid
+Unicode, none is empty, and nothing is kept waiting.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import weakref
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from everthread.errors import ModelError
+from everthread.models.embed import clean
+from everthread.models.faults import Faults
+from everthread.prompt.tokens import estimate
+from everthread.types import Message, Usage
+
+if TYPE_CHECKING:
+    import httpx2
+
+LIMIT = 4_000_000  # bytes of a whole reply, and of one line of a stream: many times what any model writes
+OVERHEAD = 4  # tokens that chat templates put around a message: about what the common ones do
+FINISHES = {"stop", "length", "content_filter"}
+
+
+class Reply:
+    """A reply on its way: the Stream of OpenAICompatible. used is told what it took, and returns it with its price."""
+
+    def __init__(
+        self,
+        response: httpx2.Response,
+        messages: Sequence[Message],
+        faults: Faults,
+        used: Callable[[Usage], Usage],
+        *,
+        timeout: float,
+        counted: bool,
+    ) -> None:
+        self._faults = faults
+        self._used = used
+        self._timeout = timeout
+        self._response = response
+        self._messages = tuple(messages)
+        self._counted = counted  # whether the server was asked to count
+        self._usage: Usage | None = None
+        self._finish: str | None = None
+        self._refusal = False
+        self._written: list[str] = []  # what the model wrote, also of what it only thought
+        self._half = ""  # the first half of a surrogate pair, whose other half comes with the next piece
+        self._closed = self._ended = False
+        self._reading = threading.RLock()
+        self._pieces = self._read()
+        weakref.finalize(self, response.close)
+
+    @property
+    def usage(self) -> Usage:
+        return self._usage or estimated(self._messages, "".join(self._written))
+
+    @property
+    def finish(self) -> str | None:
+        return "refusal" if self._refusal else self._finish
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        with self._reading:
+            return next(self._pieces)
+
+    def close(self) -> None:
+        self._closed = True
+        if (stream := self._response.extensions.get("network_stream")) is not None:
+            # Closing a socket wakes nobody who waits for it; shutting it down does. Not by its own method: that of TLS
+            # takes away under the reader what it reads from.
+            with suppress(OSError):
+                socket.socket.shutdown(stream.get_extra_info("socket"), socket.SHUT_RDWR)
+        with self._reading, suppress(ValueError):  # where a handler of signals closes what its own thread is reading
+            self._pieces.close()
+            self._end()
+
+    def _read(self) -> Generator[str]:
+        try:
+            with self._faults.understood(self._timeout):
+                yield from self._heard()
+        except ModelError:
+            if not self._closed and self._finish is None:  # what breaks off behind the end cuts nothing
+                raise
+        finally:
+            self._end()
+
+    def _heard(self) -> Iterator[str]:
+        for event in events(self._response):
+            if event is None:
+                break
+            self._faults.check(event)
+            if piece := self._taken(event):
+                yield piece
+            if self._finish and (self._usage or not self._counted):
+                break  # some servers say no more, and don't hang up
+        else:
+            if self._finish is None:
+                raise self._faults.broken()
+        if self._half:
+            yield "\ufffd"
+
+    def _taken(self, event: Mapping[str, Any]) -> str:
+        """The piece of text in an event, if any; what else it tells is noted."""
+        self._usage = counted_by(event) or self._usage
+        delta = at(event, "choices", 0, "delta")
+        refusal, thought = text_at(delta, "refusal"), text_at(delta, "reasoning_content") or text_at(delta, "reasoning")
+        text = text_at(delta, "content") + refusal
+        self._refusal = self._refusal or bool(refusal)
+        self._written += [thought, text]
+        if isinstance(finish := at(event, "choices", 0, "finish_reason"), str):
+            if finish in ("error", "abort"):
+                raise self._faults.broken(finish)
+            self._finish = finish if finish in FINISHES else "stop"
+        text = self._half + text
+        self._half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
+        return clean(text[: len(text) - len(self._half)])
+
+    def _end(self) -> None:
+        self._response.close()
+        if not self._ended:
+            self._ended = True
+            self._usage = self._used(self.usage)
+
+
+def estimated(messages: Sequence[Message], reply: str) -> Usage:
+    """What was used for a reply, where the server didn't count."""
+    read = sum(estimate(each.content) + OVERHEAD for each in messages)
+    return Usage(read, estimate(reply), estimated=True)
+
+
+def whole(response: httpx2.Response) -> bytes:
+    body = bytearray()
+    for part in response.iter_bytes():
+        body += part
+        if len(body) > LIMIT:
+            raise ValueError("too long")
+    return bytes(body)
+
+
+def events(response: httpx2.Response) -> Iterator[dict[str, Any] | None]:
+    """What a stream tells, and None where it says that this is all. ValueError for what is no such stream."""
+    kind = response.headers.get("content-type", "")
+    if kind.startswith(("text/html", "application/json")):
+        raise ValueError("no stream")
+    for line in _lines(response.iter_bytes()):
+        name, _, value = line.partition(b":")
+        if name == b"data" and (value := value.strip()):
+            yield None if value == b"[DONE]" else json.loads(value)
+
+
+def _lines(parts: Iterable[bytes]) -> Iterator[bytes]:
+    rest = bytearray()
+    for part in parts:
+        rest += part
+        if b"\n" in part:
+            *whole, rest = rest.split(b"\n")
+            yield from map(bytes, whole)
+        if len(rest) > LIMIT:
+            raise ValueError("a line without end")
+    yield bytes(rest)
+
+
+def at(value: Any, *path: str | int) -> Any:
+    """What stands there in JSON, or None."""
+    for step in path:
+        if isinstance(step, int):
+            value = value[step] if isinstance(value, list) and len(value) > step else None
+        else:
+            value = value.get(step) if isinstance(value, dict) else None
+    return value
+
+
+def text_at(value: Any, name: str) -> str:
+    text = at(value, name)
+    return text if isinstance(text, str) else ""
+
+
+def counted_by(reply: object) -> Usage | None:
+    """What the server says that was used; a server that says nothing was read doesn't count."""
+    read, written = at(reply, "usage", "prompt_tokens"), at(reply, "usage", "completion_tokens")
+    if type(read) is int and read > 0 and (written is None or type(written) is int):
+        return Usage(read, written or 0)
+    return None
