@@ -263,40 +263,42 @@ _VAGUE_RULES = (
     _rule(r"(?<![月\d])([12]?[1-9]|10|20|3[01])号", lambda m, today: _nth(today, int(m[1]))),
 )
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
-_CLAUSE = re.compile(r"[,;:—]|\b(?:but|because|so|and (?=i\b|we\b))\b")
+_CLAUSE = re.compile(r"[,;:—]|\b(?:but|because|and (?=i\b|we\b))\b")
 _OWN = re.compile(r"\b(?:i|we|my|our)\b|我")
 _OCCASION = re.compile(
     r"\b(?:interview|exam|test|appointment|surgery|operation|flight|date|party|wedding|funeral|move|visit|meeting|concert"
     r"|race|marathon|deadline|birthday|trip|holiday|vacation|anniversary|game|match|recital|audition|scan|check-?up|due"
     r"|presentation|thesis|defen[cs]e|class|lesson|course|job|shift|dentist|doctor|therapist|train|rehearsal|show|play"
     r"|graduation|dinner|lunch|picnic|reunion|hearing|final|performance|competition|tournament|camp)s?\b"
-    r"|面试|考试|手术|航班|飞机|火车|约会|婚礼|葬礼|搬家|开会|会议|演唱会|音乐会|比赛|生日|旅行|旅游|出差|体检|看医生|牙医"
+    r"|\b(?:tickets?|opera|theatre|first day)\b"
+    r"|面试|考试|手术|航班|飞机|火车|约会|婚礼|葬礼|搬家|开会|会议|演唱会|音乐会|比赛|生日|论文|旅行|旅游|出差|体检|看医生|牙医"
     r"|答辩|聚会|复诊|开学|入职|演出|毕业|截止|马拉松|约了"
 )
 _DO = (
     r"(?:go|fly|leave|move|start|begin|visit|meet|travel|drive|get married|marry|run|perform|present|defend|sing|host"
-    r"|celebrate|graduate|retire|return|turn|sit|take|pick up|see my|see the|have)\b"
+    r"|celebrate|graduate|retire|return|turn|sit|sign|take|be (?:in|at|on)|pick up|see my|see the|have)\b"
 )
 _DOING = (
     r"(?:going(?! to \w+ (?:about|of)\b| to (?:bed|sleep)\b)|flying|leaving|moving|starting|beginning|visiting|meeting"
-    r"|travell?ing|driving|getting (?:married|my|our|a)|marrying|running|performing|presenting|defending|singing|hosting"
-    r"|celebrating|graduating|retiring|returning|turning|taking|seeing|having|off to|picking up|playing)\b"
+    r"|travell?ing|driving|getting (?:married|my|our|a)|running|performing|presenting|defending|singing|hosting"
+    r"|celebrating|graduating|retiring|returning|turning|signing|taking|seeing|having|off to|picking up|playing)\b"
 )
-_OTHERS_DO = r"(?:(?:(?:is|are) )?(?:com|visit|arriv|start|turn)(?:e|s|es|ing)?|(?:is |are )?get(?:s|ting) married)\b"
+_OTHERS_DO = r"(?:(?:is|are) )?(?:(?:com|visit|arriv|start|turn)(?:e|s|es|ing)?|get(?:s|ting) married)\b"
 _DOES = re.compile(
-    rf"\b(?:i|we) (?:(?:will|shall|have to|need to|get to|must|plan to) )?{_DO}|\b(?:i'll|we'll|i've got to) {_DO}"
+    rf"\b(?:i|we) (?:(?:will|shall|have to|need to|must|plan to) )?{_DO}|\b(?:i'll|we'll|i've got to) {_DO}"
     rf"|\b(?:i'm|we're|i am|we are) (?:\w+ly )?{_DOING}|\b(?:my|our) (?:\w+ ){{1,3}}?{_OTHERS_DO}"
     r"|我们?[^,.;!]{0,8}(?:要|去|飞|搬|见|回|开始|参加|出发|结婚|上班|陪)"
 )
 _OPEN = re.compile(  # asks, quotes, or leaves it open whether it will be
-    r"[?\"“”„«»「」『』]|\b(?:if|unless|whether|would|i wish|might|maybe|perhaps|could)\b"
+    r"[?\"“”„«»「」『』]|\b(?:if|unless|whether|would|i wish|might|maybe|perhaps|could|dreamt|dreamed)\b"
     r"|[吗呢]|如果|要是|可能|也许|说不定"
 )
 _DENIES = re.compile(
-    r"\b(?:not|never|no|cancel\w*|called off|postponed|aren't|isn't|won't|can't|cannot|don't|doesn't|shouldn't)\b"
+    r"\b(?:not|never|no|cancel\w*|called off|aren't|isn't|won't|can't|cannot|don't|doesn't)\b"
     r"|\b(?:see|talk to|tell) you\b|\blet you know\b|[不没别]|取消"
 )
-_BYGONE = re.compile(
-    r"\b(?:was|were|had|went|did|(?<!'ve )got|took|met|came|saw|moved|left|flew|started|been|ran|last|ago|yesterday|used to"
-    r"|happened|visited|passed|failed|ended)\b|[了过]|上周|上个"
+_BYGONE = re.compile(  # "I was", "we finished"; but "I'm excited", "it is scheduled", "they moved it to Friday"
+    r"\b(?:was|were|had|went|did|(?<!'ve )got|took|met|came|saw|left|flew|been|ran|won|lost|last|ago|yesterday)\b"
+    r"|\b(?!(?:moved|postponed) (?:\w+ ){1,3}to\b|(?:excited|scared|worried|terrified|stressed|scheduled|booked|planned"
+    r"|invited|need|wed|bed|red|supposed|married|engaged|called|named|hundred|indeed|speed)\b)\w{2,}ed\b|[了过]|上周|上个"
 )

@@ -61,6 +61,15 @@ ANNOUNCING = """
     11-20 | 周五我去看医生。
     11-19 | My exam is tomorrow, and I can't sleep.
     11-20 | I had a bad night, because my surgery is on Friday.
+    11-21 | We've got tickets for the opera on Saturday night.
+    11-19 | Tomorrow is my first day at the new school!
+    11-23 11-29 | I'll be in Paris next week.
+    11-19 | I need to be at the airport at 5 tomorrow.
+    11-25 | We sign the contract for the house on the 25th.
+    11-20 | My therapist moved our appointment to Friday.
+    11-19 | Exam tomorrow, I'm dying.
+    12-03 | I've booked a flight to Oslo for 3 December.
+    11-19 | 明天我要交论文。
 """
 
 NOTHING = """
@@ -114,6 +123,13 @@ NOTHING = """
     我喜欢周末。
     明天见！
     On Friday, I had my exam.
+    I dreamt that my wedding was tomorrow.
+    We won the match on Sunday.
+    I was so tired after my party on Saturday.
+    I finished the course on 3 March.
+    You have an interview tomorrow, don't you?
+    I'm going to sleep early tonight.
+    My mother says it will snow next week.
     Tomorrow, I'm not going to the party.
 """
 
