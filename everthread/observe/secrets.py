@@ -14,8 +14,8 @@ from everthread.stores.text import STOP, tokens
 
 REMOVED = "[removed]"
 
-# Payment cards: ISO/IEC 7812. How each issuer's numbers begin and how long they are: American Express, Diners, JCB, Visa,
-# Mastercard and Mir, UnionPay with Discover, Maestro. No row of years ("2019 2020 2021 2022") can be one.
+# Payment cards: ISO/IEC 7812. How each issuer's numbers begin and how long they are: American Express, Diners, JCB,
+# Visa, Mastercard, Mir, UnionPay and Discover, Maestro. No row of years ("2019 2020 2021 2022") can be one.
 _CARD = re.compile(
     r"3[47]\d{13}|3[0689]\d{12}|35\d{14}|4\d{12}(?:\d{3}){0,2}|5[1-5]\d{14}|2[2-7]\d{14}|6\d{15,18}|5[0678]\d{11,17}"
 )

@@ -106,7 +106,8 @@ def test_what_only_looks_like_a_secret_stays_as_it_is(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["My PIN is 1234.", "password: hunter2", "4111 1111 1111 1111", "- 6 May 2024: my password is abc def", " \n"]
+    "text",
+    ["My PIN is 1234.", "password: hunter2", "4111 1111 1111 1111", "- 6 May 2024: my password is abc def", " \n"],
 )
 def test_of_a_text_that_was_nothing_but_a_secret_nothing_is_left(text: str) -> None:
     assert strip(text) is None
