@@ -20,8 +20,6 @@ from everthread.observe.telling import category, importance, only_asks, small_ta
         "How are you?",
         "What is my dog called",
         "好的。",
-    ]
-    + [
         "你好！",
         "你好吗？",
         "谢谢你",
@@ -45,8 +43,6 @@ def test_greetings_thanks_and_mere_questions_tell_nothing(sentence: str) -> None
         "It was 3 euros.",
         "我昨天搬家了。",
         "我有一只猫",
-    ]
-    + [
         "I adopted a dog, isn't that great?",
         "The bakery beside the old harbour burns.",
         "We live in Rome.",
