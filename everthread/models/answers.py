@@ -69,9 +69,9 @@ def _rating(value: object) -> object:
 
 def _category(value: object) -> object:
     """The first of CATEGORIES that is named; "other" where there is none."""
-    if not isinstance(value, str):
+    if not isinstance(value, str | int | float):
         return value
-    named = [word for word in _WORD.findall(value.lower()) if word in CATEGORIES]
+    named = [word for word in _WORD.findall(str(value).lower()) if word in CATEGORIES]
     return named[0] if named else "other"
 
 

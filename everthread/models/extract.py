@@ -67,10 +67,11 @@ class ExtractiveScribe:
         """The old rows, the newest of them first where there is not room for all, and the most telling sentences of the
         leaving lines behind them, a row each with its speaker. New rows take at most SHARE of the room from old ones,
         and replace those that they repeat; what repeats a recalled text is not noted."""
+        limit = checked(limit)
         rows = [row.rstrip() for row in old.splitlines() if row.strip()]
         known = [_terms(sentence) for line in recalled for sentence in sentences(line.text)]
         said = [each for each in _chosen_from(leaving) if not _repeated(frozenset(each.terms), known)]
-        room = max(int(checked(limit) * SHARE), limit - estimate("\n".join(rows)) - 1) if rows else limit
+        room = max(int(limit * SHARE), limit - estimate("\n".join(rows)) - 1) if rows else limit
         new = _fill(said, [f"{' '.join(each.line.speaker.split())}: " for each in said], room, LONGEST_NOTE)
         fresh = [_terms(row) for row in new]
         return "\n".join([*_newest([row for row in rows if not _repeated(_terms(row), fresh)], new, limit), *new])

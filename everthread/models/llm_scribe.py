@@ -73,7 +73,7 @@ class LLMScribe:
         for part in parts:
             rows += self._points(asking.SUMMARIZE, quoted(CONVERSATION=layout(part)), person, days, limit)
         if len(parts) > 1:
-            rows = self._merged(rows, person, days, limit)
+            rows = self._merged(_unique(rows), person, days, limit)
         return whole("\n".join(rows), limit)
 
     def note(self, old: str, recalled: Sequence[Line], leaving: Sequence[Line], limit: int = NOTES) -> str:
@@ -127,7 +127,7 @@ class LLMScribe:
         asked = asked.format(person=one_row(person)[:LONGEST_NAME], words=_words(limit), day=day(days[0]))
         points = self._ask("a summary", asked, data, Points, lambda answer: answer.points, limit)
         rows = [dated(day_of(point.date, days), text) for point in points if (text := one_row(point.point))]
-        return list(dict.fromkeys(rows))
+        return _unique(rows)
 
     def _merged(self, rows: list[str], person: str, days: Sequence[date], limit: int) -> list[str]:
         """The rows of all parts as rows of at most limit tokens, group by group as the model's context has room."""
@@ -136,6 +136,7 @@ class LLMScribe:
             fewer: list[str] = []
             for group in groups:
                 fewer += self._points(asking.MERGE, quoted(FACTS="\n".join(group)), person, days, limit)
+            fewer = _unique(fewer)
             if len(groups) == 1 or estimate("\n".join(fewer)) >= estimate("\n".join(rows)):
                 return fewer or rows
             rows = fewer
@@ -215,6 +216,10 @@ class LLMScribe:
 
 def _words(limit: int) -> int:
     return max(int(limit * WORDS), 1)
+
+
+def _unique(rows: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys(rows))
 
 
 def _rows_of(texts: Sequence[str]) -> list[frozenset[str]]:

@@ -14,9 +14,11 @@ from everthread.stores.text import STOP, tokens
 
 REMOVED = "[removed]"
 
-# Payment cards: ISO/IEC 7812. The first digits are those of Visa, Mastercard, Amex, Diners, JCB, Maestro, UnionPay,
-# Discover and Mir, so that no row of years ("2019 2020 2021 2022") can be one.
-_CARD = re.compile(r"3[0-9]|4|5|6|22|23|24|25|26|27")
+# Payment cards: ISO/IEC 7812. How each issuer's numbers begin and how long they are: American Express, Diners, JCB,
+# Visa, Mastercard, Mir, UnionPay and Discover, Maestro. No row of years ("2019 2020 2021 2022") can be one.
+_CARD = re.compile(
+    r"3[47]\d{13}|3[0689]\d{12}|35\d{14}|4\d{12}(?:\d{3}){0,2}|5[1-5]\d{14}|2[2-7]\d{14}|6\d{15,18}|5[0678]\d{11,17}"
+)
 _BETWEEN = r"(?:[ \t\u00a0\u2009\u202f]?[-–.·][ \t]?|[ \t\u00a0\u2009\u202f]{1,2})"
 _GROUPS = re.compile(rf"(?<![\d+])\d{{1,19}}(?:{_BETWEEN}\d{{1,19}})*(?!\d)")
 _GROUP = re.compile(r"\d+")
@@ -172,7 +174,7 @@ def _card_from(text: str, groups: list[tuple[int, int]], first: int) -> int | No
         digits += group
         if len(digits) > CARD_DIGITS[-1]:
             return None
-        if len(digits) in CARD_DIGITS and _CARD.match(digits) and luhn(digits):
+        if len(digits) in CARD_DIGITS and _CARD.fullmatch(digits) and luhn(digits):
             return place
         if len(group) < GROUP:
             return None
