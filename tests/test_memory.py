@@ -478,7 +478,6 @@ def test_values_that_no_bank_can_hold_are_refused(zoo: Memory) -> None:
         (Where(role="assistant"), {2, 4}),
         (Where(role=("user", "tool")), {1, 3, 5, 6}),
         (Where(kind="line"), {1, 2, 3, 4, 5, 6}),
-        (Where(kind=("fact", "line")), {1, 2, 3, 4, 5, 6}),
         (Where(kind="fact"), set()),
         (Where(since=after(2)), {3, 4, 5, 6}),
         (Where(until=after(2)), {1, 2}),

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everthread import Memory, NewLine
+from everthread import Memory, NewLine, Where
 from everthread.errors import BadInput, BadQuery, ModelError, NotFound
 from everthread.models.fakes import HashEmbedder
 from everthread.stores.text import ECHO
@@ -451,6 +451,92 @@ def test_without_holds_for_a_question_of_a_time_alone(memory: Memory) -> None:
     filled(memory)
     hits = memory.recall("What did we talk about yesterday?", as_of=NOON + timedelta(days=1), without=(2, 3))
     assert {hit.line.seq for hit in hits} == {1, 4, 5, 6}
+
+
+# ------------------------------------------------------------------- units are found
+
+
+def noted(memory: Memory) -> None:
+    """Six lines of a session; two summaries, a note and a fact that a later one has superseded."""
+    filled(memory)
+    memory.write(note(2, "They talked of the lighthouse and its keeper.", kind="summary"))
+    memory.write(note(5, "They talked of the ferry to Lisbon.", 3, kind="summary"))
+    memory.write(replace(note(5, "Ann is afraid of ferries."), metadata={"mood": "grave"}))
+    memory.write(note(3, "Ann lives in Lisbon.", 3, kind="fact"))
+    memory.write(note(6, "Ann lives in Porto.", 6, kind="fact"), supersedes=1)
+
+
+def test_units_of_a_kind_are_found_instead_of_lines(memory: Memory) -> None:
+    noted(memory)
+    first, second = memory.recall("Who was the keeper of the lighthouse?", where=Where(kind="summary"))
+    assert (first.line.text, first.kind) == ("They talked of the lighthouse and its keeper.", "summary")
+    assert (first.line.seq, first.line.session, first.line.role) == (2, "s", "system")
+    assert (first.line.speaker, first.line.metadata) == ("summary", {"unit": 1})
+    assert first.line.said_at == NOON + timedelta(minutes=2)
+    assert first.passage == (first.line,)
+    assert first.signals.keys() == {"cosine", "share"}
+    assert first.score == pytest.approx(sum(first.signals.values()))
+    assert first.relevance == pytest.approx(first.signals["cosine"], abs=1e-6)
+    assert first.score > second.score
+    assert len(memory.recall("keeper of the lighthouse", 1, where=Where(kind=("summary", "note")))) == 1
+    kinds = {hit.kind for hit in memory.recall("ferry", where=Where(kind=("summary", "note")))}
+    assert kinds == {"summary", "note"}
+    assert memory.recall("ferry", where=Where(kind="song")) == []
+    assert memory.recall(" ", where=Where(kind="summary")) == []
+
+
+def test_of_units_those_are_found_that_are_current_then(memory: Memory) -> None:
+    noted(memory)
+    facts = Where(kind="fact")
+    assert [hit.line.text for hit in memory.recall("Where does Ann live?", where=facts)] == ["Ann lives in Porto."]
+    then = memory.recall("Where does Ann live?", where=facts, as_of=NOON + timedelta(minutes=4))
+    assert [hit.line.text for hit in then] == ["Ann lives in Lisbon."]
+    assert memory.recall("Where does Ann live?", where=facts, as_of=NOON) == []
+    memory.retract(6)
+    assert [hit.line.text for hit in memory.recall("Where?", where=facts)] == ["Ann lives in Lisbon."]
+
+
+def test_units_are_filtered_by_time_and_metadata_and_by_nothing_else(memory: Memory) -> None:
+    noted(memory)
+
+    def found(**where: Any) -> list[str]:
+        return [hit.line.text[-7:] for hit in memory.recall("ferry", where=Where(kind=("summary", "note"), **where))]
+
+    assert sorted(found()) == ["Lisbon.", "erries.", "keeper."]
+    assert found(until=NOON + timedelta(minutes=5)) == ["keeper."]
+    assert sorted(found(since=NOON + timedelta(minutes=5))) == ["Lisbon.", "erries."]
+    assert found(metadata={"mood": "grave"}) == ["erries."]
+    for field in ("session", "speaker", "role"):
+        with pytest.raises(BadQuery, match=rf"where\.{field} is of lines, and no summary has one; filter by since"):
+            found(**{field: "user"})
+    with pytest.raises(BadQuery, match=r"asks for lines and for units .*; ask for one after the other"):
+        memory.recall("ferry", where=Where(kind=("line", "note")))
+    assert {hit.kind for hit in memory.recall("topic4", where=Where(kind=("line",)))} == {"line"}
+
+
+def test_a_context_of_units_holds_all_that_are_near_also_two_of_one_line(memory: Memory) -> None:
+    noted(memory)
+    where = Where(kind=("summary", "note"))
+    context = memory.context("Is Ann afraid of the ferry to Lisbon?", where=where, session="t", floor=0)
+    assert len(context.lines) == len(context.hits) == 3
+    assert "summary: They talked of the ferry to Lisbon." in context.text
+    assert "note: Ann is afraid of ferries." in context.text
+    assert memory.store.buffer("alice", "t") == []
+    small = memory.context("Is Ann afraid of the ferry to Lisbon?", 40, where=where, floor=0)
+    assert small.cut
+    assert len(small.hits) + len(small.cut) == 3
+    assert not memory.context("Quantum chromodynamics?", where=where)
+    assert not memory.context("Thanks!", where=where)
+
+
+def test_units_are_found_by_their_words_while_the_embedder_is_down(tmp_path: Path) -> None:
+    embedder = Down(512)
+    with Memory.open("alice", store=tmp_path, embedder=embedder) as memory:
+        embedder.down = True
+        noted(memory)
+        hits = memory.recall("the keeper of the lighthouse", where=Where(kind="summary"))
+        assert [hit.signals["share"] for hit in hits] == [1, 0]
+        assert "keeper" in memory.context("the keeper of the lighthouse", where=Where(kind="summary")).text
 
 
 # ---------------------------------------------------------------------------- echoes

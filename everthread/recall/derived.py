@@ -31,9 +31,9 @@ Key = tuple[str, int]  # kind and id
 def kinds(where: Where | None, as_of: datetime | None = None) -> tuple[str, ...]:
     """The kinds of units that a filter asks for; none where it asks for lines. BadQuery where it asks for both, or for
     what a unit doesn't have."""
-    if where is None or where.kind is None:
+    if where is None or checked(where, as_of).kind is None:
         return ()
-    wanted = tuple(dict.fromkeys(any_of(checked(where, as_of).kind, "kind")))
+    wanted = tuple(dict.fromkeys(any_of(where.kind, "kind")))
     if "line" not in wanted:
         for name in ("session", "speaker", "role"):
             if wanted and getattr(where, name) is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from hashlib import sha256
-from itertools import islice, takewhile, zip_longest
+from itertools import islice, takewhile
 
 from everthread.errors import StoreError
 from everthread.memory import BATCH, Memory
@@ -147,9 +147,11 @@ def _compared(source: Memory, target: Memory, last: int) -> tuple[int, str]:
         _same(source.bank, line, other)
         count += 1
         digest.update(repr(line).encode())
-    for unit, copy in zip_longest((each for each in _every(source) if each.last_seq <= last), _every(target)):
-        if repr(unit) != repr(copy):
-            raise StoreError(_DIFFERS.format(source.bank, f"{(unit or copy).kind} {(unit or copy).id}"))
+    ours, theirs = ({repr(unit): unit for unit in _every(memory)} for memory in (source, target))
+    for written in sorted(ours.keys() ^ theirs.keys()):
+        unit = ours.get(written) or theirs[written]
+        if unit.last_seq <= last:
+            raise StoreError(_DIFFERS.format(source.bank, f"{unit.kind} {unit.id}"))
     if _last(target) < last:
         raise StoreError(f"bank {source.bank!r}: the target would give numbers up to {last} a second time; move again")
     return count, digest.hexdigest()

@@ -22,8 +22,9 @@ from everthread.errors import BadLine, BadQuery, EverthreadError, NotFound
 from everthread.models.fakes import HashEmbedder
 from everthread.stores.postgres import PostgresStore
 from everthread.stores.sqlite import SQLiteStore
+from everthread.stores.text import ECHO
 from everthread.stores.text import words as analysed
-from everthread.types import Seqs
+from everthread.types import NewUnit, Seqs, Work
 
 BEGUN = datetime(2024, 5, 6, 20, tzinfo=timezone(timedelta(hours=2)))
 WORDS = "fern garden the lighthouse ferry yesterday we 蕨类植物 May kite? running Ann's bread-knife".split()
@@ -135,6 +136,99 @@ def test_whatever_is_done_to_both_they_say_the_same(
         texts = [memory.context(query, 60, where=where, as_of=as_of, session="a").tokens for memory in (one, other)]
         assert texts[0] == texts[1]
         file.close()
+
+
+BESIDE = st.one_of(
+    STEPS,
+    st.tuples(st.just("write"), st.tuples(st.sampled_from(["note", "fact"]), st.integers(1, 9), st.integers(1, 9))),
+    st.tuples(st.just("supersede"), st.tuples(st.sampled_from(["note", "fact"]), st.integers(1, 9), st.integers(1, 4))),
+    st.tuples(st.just("end"), st.sampled_from(["a", "b"])),
+    st.tuples(st.sampled_from(["queue", "dequeue"]), st.tuples(st.sampled_from("ab"), st.integers(1, 3))),
+    st.tuples(st.just("set"), st.tuples(st.sampled_from("xy"), st.sampled_from([None, 0, [1.0, {"ü": "\\"}]]))),
+)
+
+
+def kept(memory: Memory, what: str, value: Any) -> object:
+    """What came of a step beside the lines, or the words of the error."""
+    calls: dict[str, Callable[[], object]] = {
+        "write": lambda: memory.write(written(*value)).id,
+        "supersede": lambda: memory.write(written(value[0], value[1], value[1]), supersedes=value[2]).id,
+        "end": lambda: memory.end(value),
+        "queue": lambda: memory.queue(Work("notes", value[0], value[1], 9, BEGUN, value[1])),
+        "dequeue": lambda: memory.dequeue(Work("notes", value[0], value[1], 9, BEGUN)),
+        "set": lambda: memory.set_setting(*value),
+    }
+    if what not in calls:
+        return done(memory, what, value)
+    try:
+        return calls[what]()
+    except NotFound as error:
+        return str(error)
+
+
+def written(kind: str, first: int, last: int) -> NewUnit:
+    first, last = sorted((first, last))
+    text = f"The garden of {WORDS[first % 7]} and {WORDS[last % 7]}."
+    return NewUnit(kind, text, first, last, BEGUN + timedelta(minutes=last), last / 7, sources=(first,))
+
+
+def furnished(memory: Memory) -> object:
+    """All that a bank says of what is kept beside its lines, whether something was and not when."""
+    units = [
+        replace(
+            unit,
+            valid_from=BEGUN,
+            valid_to=unit.valid_to and BEGUN,
+            retracted_at=unit.retracted_at and BEGUN,
+        )
+        for unit in memory.store.units(memory.bank, retracted=True)
+    ]
+    sessions = [replace(session, ended_at=session.ended_at and BEGUN) for session in memory.sessions()]
+    current = [(unit.kind, unit.id) for unit in memory.store.units(memory.bank, ("note",), current=True)]
+    stats = memory.stats()
+    assert stats.queued == len(memory.queued())
+    return units, current, sessions, memory.settings(), memory.queued(), stats.units, memory.store.check(memory.bank)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps=st.lists(BESIDE, min_size=1, max_size=12))
+def test_what_is_kept_beside_the_lines_is_the_same(store: PostgresStore, steps: list[tuple[str, Any]]) -> None:
+    bank, embedder = f"beside {next(NAMES)}", HashEmbedder()
+    with tempfile.TemporaryDirectory() as folder:
+        file = SQLiteStore(folder)
+        one, other = (Memory.open(bank, store=each, embedder=embedder, recipe="default") for each in (file, store))
+        for what, value in [("observe", [NewLine(f"Line {n}.", session="a", said_at=BEGUN) for n in range(4)]), *steps]:
+            assert kept(one, what, value) == kept(other, what, value)
+        assert furnished(one) == furnished(other)
+        query = embedder.embed_query("fern garden")
+        for kinds in ((), ("note",)):
+            wanted, found = (each.store.unit_cosines(bank, embedder.name, query, kinds) for each in (one, other))
+            assert [each[:2] for each in found] == [each[:2] for each in wanted]
+            assert [each[2] for each in found] == pytest.approx([each[2] for each in wanted], abs=2e-3)
+        hits = [memory.recall("fern garden", where=Where(kind=("note", "fact"))) for memory in (one, other)]
+        assert {hit.line.key for hit in hits[0]} == {hit.line.key for hit in hits[1]}
+        pending = [
+            [(unit.kind, unit.id) for unit in each.store.pending_units(bank, "another", 8, 9)] for each in (one, other)
+        ]
+        assert pending[0] == pending[1] == [(unit.kind, unit.id) for unit in one.units()][:9]
+        file.close()
+
+
+def test_an_echo_has_no_words_and_no_vector_in_either(store: PostgresStore, tmp_path: Path) -> None:
+    file, bank = SQLiteStore(tmp_path), f"echo {next(NAMES)}"
+    text = "You said: 'The fern has a new leaf.' I like owls."
+    found = []
+    for each in (file, store):
+        memory = Memory.open(bank, store=each, embedder=HashEmbedder(512), recipe="default")
+        memory.observe("The fern has a new leaf.", session="a", said_at=BEGUN)
+        memory.observe(text, session="b", said_at=BEGUN, metadata={ECHO: [[11, 35]]})
+        found.append(shown(memory.recall("fern leaf owls")))
+        assert memory.store.postings(bank, ["fern"], 9, 99)["fern"].records["seq"].tolist() == [1]
+        assert memory.store.check(bank) == []
+        memory.retract(2)
+        assert memory.store.check(bank) == []
+    assert found[0] == found[1]
+    file.close()
 
 
 @pytest.mark.parametrize("amount", [300, 1500])

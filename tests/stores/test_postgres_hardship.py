@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import psycopg
@@ -24,6 +25,7 @@ from everthread.models.fakes import HashEmbedder
 from everthread.stores.pg import removing
 from everthread.stores.pg.server import Server
 from everthread.stores.postgres import PostgresStore
+from everthread.types import NewUnit, Work
 
 PROCESSES, THREADS, LINES = 8, 4, 6
 
@@ -175,6 +177,20 @@ def test_so_is_a_batch_into_a_new_bank(proxy: Proxy, behind: PostgresStore, hear
     assert [line.seq for line in lines] == [*range(1, 21), *range(1, 11)]
     assert list(memory.lines()) == lines[:20]
     assert behind.check("bob") == []
+
+
+@pytest.mark.parametrize("heard", [True, False])
+def test_so_is_a_unit_that_supersedes_another(proxy: Proxy, behind: PostgresStore, heard: bool) -> None:
+    memory = opened(behind)
+    line = next(memory.lines())
+    first = memory.write(NewUnit("note", "Somebody came.", 1, 1, line.said_at))
+    work = Work("notes", line.session, 1, 1, line.said_at)
+    memory.queue(work)
+    proxy.set(lambda: heard)
+    second = memory.write(NewUnit("note", "Somebody said hello.", 1, 1, line.said_at), supersedes=1, done=work)
+    assert proxy.fault is None
+    assert memory.units() == [replace(first, valid_to=second.valid_from), second]
+    assert memory.queued() == []
 
 
 @pytest.mark.parametrize("heard", [True, False])

@@ -13,13 +13,14 @@ import pytest
 from click.testing import CliRunner, Result
 from hardship import postgres
 
-from everthread import Memory, NewLine
+from everthread import Memory, NewLine, Where
 from everthread import open as opening
 from everthread.cli import main
 from everthread.errors import StoreError
 from everthread.memory import BATCH
 from everthread.models.fakes import HashEmbedder
 from everthread.transfer.move import move
+from everthread.types import NewUnit, Work
 
 EAST, WEST = timezone(timedelta(hours=9)), timezone(timedelta(hours=-3, minutes=-30))
 
@@ -197,6 +198,74 @@ def test_a_target_that_holds_something_else_is_left_alone(tmp_path: Path, url: s
         ):
             move(old, there)
         assert known(there) == before
+
+
+# ---------------------------------------------------------------------- beside the lines
+
+
+def furnished(memory: Memory) -> None:
+    """With units of which one is superseded and one retracted, settings, work, and a session that is over."""
+    filled(memory)
+    east = datetime(2024, 5, 1, 12, tzinfo=EAST)
+    memory.write(NewUnit("note", "The lighthouse.", 1, 6, east, 3.25, "place", {"n": [1]}))
+    memory.write(NewUnit("note", "The lighthouse and the sea.", 1, 8, east), supersedes=1)
+    memory.write(NewUnit("fact", "Bob has a boat.", 11, 11, east))
+    memory.write(NewUnit("summary", "They met.", 1, 3, east))
+    memory.retract(11)
+    memory.set_setting("character", {"voice": "dry"})
+    memory.queue(Work("notes", "session 1", 6, 8, east, 2, "LLMUnavailable"))
+    memory.end("session 1")
+
+
+def beside(memory: Memory) -> list[str]:
+    return [
+        *map(repr, memory.store.units(memory.bank, retracted=True)),
+        *map(repr, (memory.settings(), memory.queued(), memory.sessions(), memory.stats().units)),
+        *map(repr, memory.store.check(memory.bank)),
+    ]
+
+
+@pytest.mark.parametrize("back", [False, True])
+def test_what_is_kept_beside_lines_comes_along_and_nothing_twice(tmp_path: Path, url: str, back: bool) -> None:
+    places = (url, tmp_path) if back else (tmp_path, url)
+    with opened(places[0]) as old, opened(places[1]) as there:
+        furnished(old)
+        before = beside(old)
+        for _ in range(2):
+            move(old, there)
+            assert beside(there) == beside(old) == before
+        asked = Where(kind=("note", "summary"))
+        wanted, found = (memory.recall("the lighthouse", where=asked) for memory in (old, there))
+        assert [hit.line for hit in found] == [hit.line for hit in wanted] != []
+
+
+def test_what_became_of_it_since_comes_along_too(tmp_path: Path, url: str) -> None:
+    with opened(tmp_path) as old, opened(url) as there:
+        furnished(old)
+        move(old, there)
+        old.write(NewUnit("note", "More of the sea.", 1, 12, datetime(2024, 5, 2, tzinfo=EAST)), supersedes=2)
+        old.retract(2)
+        old.forget(seq=7)
+        old.write(NewUnit("note", "All anew.", 1, 12, datetime(2024, 5, 2, tzinfo=EAST), sources=(1, 3)))
+        old.set_setting("character", None)
+        old.set_setting("voice", "wet")
+        old.dequeue(old.queued()[0])
+        old.queue(Work("summary", "session 0", 1, 4, datetime(2024, 5, 2, tzinfo=EAST)))
+        old.end("session 0")
+        move(old, there)
+        assert beside(there) == beside(old)
+
+
+def test_a_unit_that_only_the_target_has_is_something_else(tmp_path: Path, url: str) -> None:
+    with opened(tmp_path) as old, opened(url) as there:
+        furnished(old)
+        move(old, there)
+        there.write(NewUnit("fact", "Only there.", 1, 2, datetime(2024, 5, 2, tzinfo=EAST)))
+        with pytest.raises(StoreError, match="bank 'alice' differs at fact 2: the target holds something else"):
+            move(old, there)
+        old.write(NewUnit("fact", "Only here.", 1, 2, datetime(2024, 5, 2, tzinfo=EAST)))
+        with pytest.raises(StoreError, match="bank 'alice' differs at fact 2: the target holds something else"):
+            move(old, there)
 
 
 # ------------------------------------------------------------------------ the command

@@ -20,6 +20,7 @@ from everthread.stores.pg import schema
 from everthread.stores.pg.server import Server
 from everthread.stores.postgres import PostgresStore
 from everthread.stores.text import ANALYSER
+from everthread.types import NewUnit, Work
 
 SECRET = "zqxsecret"
 
@@ -156,6 +157,42 @@ def test_a_secured_role_has_the_same_right_to_tables_that_come_later(
         store.close()
 
 
+def first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the tables be those of the first version."""
+    monkeypatch.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:1])
+    monkeypatch.setattr(schema, "VERSION", 1)
+
+
+def test_the_tables_of_the_first_version_are_brought_up_to_date_with_what_is_in_them(
+    postgres_server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with postgres.role(postgres_server) as role, postgres.database(postgres_server) as url:
+        with monkeypatch.context() as changed:
+            first(changed)
+            changed.setattr(schema, "TABLES", schema.TABLES[:10])
+            schema.init(Server(url))
+            schema.secure(Server(url), role)
+        run(
+            url,
+            f"INSERT INTO everthread.bank (bank_id, created_at, analyser) VALUES ('alice', 7, {ANALYSER})",
+            "INSERT INTO everthread.buffer VALUES ('alice', 'before', '[[1,2]]')",
+        )
+        with pytest.raises(StoreUnavailable, match=r"schema 1, this one wants 2.*everthread db migrate URL"):
+            opened(url)
+        assert schema.init(Server(url)) == 1
+        assert schema.init(Server(url)) == 0
+        for each in (url, postgres.url(url, user=role, password=SECRET)):
+            with opened(each) as memory:
+                assert memory.store.buffer("alice", "before") == [(1, 2)]
+                line = memory.observe("The kettle sings.", session="s")
+                memory.end("s")
+                memory.set_setting("voice", "dry")
+                memory.queue(Work("notes", "s", line.seq, line.seq, line.said_at))
+                assert memory.write(NewUnit("note", "A kettle.", line.seq, line.seq, line.said_at)).text == "A kettle."
+                assert memory.forget(session="s").lines == 1
+                assert (memory.units(), memory.queued(), memory.store.check("alice")) == ([], [], [])
+
+
 # -------------------------------------------------------------------- words of two analysers
 
 
@@ -270,6 +307,29 @@ def test_distributing_goes_on_where_it_was_stopped(spread: str) -> None:
     done = schema.TABLES.index("speaker")
     assert schema.distribute(Server(spread)) == list(schema.DISTRIBUTED[done:])
     assert schema.distribute(Server(spread)) == []
+
+
+def test_tables_that_come_later_are_spread_before_keys_lead_from_them(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as changed:
+        first(changed)
+        schema.init(Server(url))
+        run(url, CITUS, "ALTER TABLE pg_dist_partition ADD keys int")
+        run(
+            url,
+            """CREATE OR REPLACE FUNCTION public.create_distributed_table(what regclass, by text,
+               colocate_with text DEFAULT 'default') RETURNS void LANGUAGE sql AS 'INSERT INTO
+               public.pg_dist_partition SELECT what, count(*) FROM pg_constraint
+               WHERE contype = ''f'' AND conrelid = what'""",
+        )
+        assert len(schema.distribute(Server(url))) == 10
+    assert schema.init(Server(url)) == 1
+    with psycopg.connect(url) as db:
+        rows = db.execute("SELECT logicalrelid::text, keys FROM pg_dist_partition").fetchall()
+    spread = {name.partition(".")[2]: keys for name, keys in rows}
+    assert spread.keys() == set(schema.TABLES)
+    assert [spread[table] for table in schema.TABLES[10:]] == [0, 0, 0]
 
 
 @pytest.mark.parametrize("first", ["secure", "distribute"])
