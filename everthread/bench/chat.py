@@ -38,7 +38,7 @@ LINES = 10_000
 TURNS = 200  # that are measured, once the window is full
 FILLING = 100  # turns before them, in which it fills
 STREAMED = 50  # replies of the streaming server
-WORDS = 90  # of a reply: the 50 to 120 that a character is asked for
+WORDS = 65  # of a reply: to a tokenizer as many tokens (120) as 90 English words, for made-up words have more of them
 CONTEXT = 8192  # tokens, the default of EVERTHREAD_LLM_CONTEXT
 
 Progress = Callable[[str], None]
