@@ -26,11 +26,10 @@ from everthread.memory import Memory
 from everthread.models.embed import Embedder
 from everthread.models.extract import ExtractiveScribe
 from everthread.models.llm import LLM
-from everthread.models.llm_scribe import LLMScribe
 from everthread.models.scribe import Scribe
 from everthread.observe.speech import Speech
 from everthread.prompt.character import Character
-from everthread.prompt.layout import ENVELOPE, Prompt, Turn, cost, lay_out, leaving, prefix
+from everthread.prompt.layout import Turn, cost, lay_out, leaving, prefix
 from everthread.prompt.tokens import Counter, estimate
 from everthread.recall.proactive import Offers, due, phrase, strong, upcoming
 from everthread.recipes.base import Recipe
@@ -56,7 +55,7 @@ LABEL = "(no language model configured)"
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a conversation ended. remembered is None where `question` is still to be answered, and nothing has changed."""
+    """How a conversation ended. remembered is None where nothing has changed, for `question` is to be answered first."""
 
     session: str
     remembered: bool | None
@@ -92,7 +91,7 @@ class Chat:
         than an hour ago. clock tells the time (this machine's), count the tokens of a text. Raises as `Memory`.
         """
         self.memory, self.llm = memory, llm
-        self.scribe = scribe or (LLMScribe(llm) if llm else ExtractiveScribe())
+        self.scribe = scribe or _scribe(llm)
         self.sampling = sampling or Sampling()
         self._count = lru_cache(COUNTED)(count)  # a window's lines are counted again at every turn
         self._clock = clock
@@ -170,8 +169,8 @@ class Chat:
         return self._add(text, speaker, "assistant" if of_character else "user")
 
     def edit(self, seq: int, text: str) -> Reply | None:
-        """Put a text in place of a line's. What came after it is discarded, and a line of the person's is answered anew;
-        for one of the character's there is nothing to answer. Raises BadLine and NotFound, with nothing changed."""
+        """Put a text in place of a line's. What came after it is discarded, and a line of the person's is answered
+        anew; to one of the character's there is no answer. Raises BadLine and NotFound, with nothing changed."""
         self._settle_reply()
         line = self._conversation.edited(self._conversation.at(seq), text, self._now())
         return None if self._spoke(line) else self._answer(replaces=None)
@@ -288,7 +287,8 @@ class Chat:
 
     @property
     def sample(self) -> str:
-        """The sample of the character's style: what its card or its owner gives, else its first reply of some length."""
+        """The sample of the character's style: what its card or its owner gives, else its first reply that was long
+        enough."""
         return self._character.sample or self._first_reply
 
     def settle(self, timeout: float | None = None) -> bool:
@@ -516,6 +516,15 @@ def told(context: Context, first: bool) -> str:
         return f"{LABEL} I remember nothing that bears on this. I will remember that you said it."
     shown = "\n".join(f"  {row}" for row in context.text.splitlines())
     return f"{LABEL} This is what I remember that bears on it:\n{shown}"
+
+
+def _scribe(llm: LLM | None) -> Scribe:
+    """Whoever writes about the conversation where nobody is named."""
+    if llm is None:
+        return ExtractiveScribe()
+    from everthread.models.llm_scribe import LLMScribe  # with it comes what only those need who have a model
+
+    return LLMScribe(llm)
 
 
 def _unkept(text: str, *, partial: bool, refused: bool) -> None:

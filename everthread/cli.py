@@ -15,13 +15,12 @@ import click
 
 from everthread import __version__, doctor
 from everthread import open as opening
-from everthread.errors import BadFile, BadInput, ConfigError, EverthreadError, NotFound
+from everthread.errors import BadFile, BadInput, ConfigError, NotFound
 from everthread.memory import BATCH, Memory
 from everthread.shell import (
     Group,
     bank_option,
     decoded,
-    json_of,
     json_option,
     moment,
     plain,
@@ -38,7 +37,7 @@ from everthread.transfer import jsonl
 from everthread.transfer import move as moving
 from everthread.transfer.files import lasting
 from everthread.transfer.into import check, keep
-from everthread.types import Context, NewLine, Role, Where
+from everthread.types import NewLine, Role, Where
 
 SHOWN_BANKS = 20  # that a message lists: enough to find a mistyped name
 

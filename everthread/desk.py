@@ -59,7 +59,7 @@ class Desk:
             return self._done.wait_for(lambda: not self._working, timeout)
 
     def close(self, timeout: float) -> None:
-        """Write nothing more, once what is being written is done, or so many seconds are over. The rest stays queued."""
+        """Write nothing more, once what is being written is done or so many seconds are over. The rest stays queued."""
         self.settle(timeout)
         with self._done:
             self._closed = True

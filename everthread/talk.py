@@ -124,7 +124,8 @@ class Talk:
             kept = " What had come is kept." if reply.line else ""
             self.say(f"\n({error}.{kept} What you said is kept; /again asks for a reply)")
             return
-        self.say(remark(reply) or "\n")
+        self.write("\n")
+        self.say(remark(reply))
 
     # ------------------------------------------------------------------ commands
 
@@ -306,9 +307,9 @@ def greeting(chat: Chat) -> str:
 def remark(reply: Reply) -> str:
     """What is to be said of a reply that is no ordinary one."""
     if reply.refused:
-        return "\n(the model would not answer that. This is not remembered; /again asks for another reply)"
+        return "(the model would not answer that. This is not remembered; /again asks for another reply)"
     if reply.partial:
-        return "\n(the reply was cut short; what had come is kept)"
+        return "(the reply was cut short; what had come is kept)"
     return ""
 
 

@@ -819,7 +819,15 @@ def test_a_chat_in_json_answers_each_line_and_keeps_no_command(cli: Cli) -> None
     first, stats, why, second = map(json.loads, said.stdout.splitlines())
     assert (stats["command"], stats["answer"][:19]) == ("/stats", "1 line in 1 session")
     assert (why["command"], why["answer"][:13]) == ("/why", "relevance of ")
-    assert set(first) == set(second) == {"text", "tokens", "lines", "hits", "cut", "relevance"}
+    assert (
+        set(first)
+        == set(second)
+        == {
+            *("text", "tokens", "lines", "hits", "cut", "relevance"),
+            *("reply", "partial", "refused"),
+        }
+    )
+    assert first["reply"] is None
     assert [line["text"] for line in out(cli("lines", "-b", "alice", "--json"))] == ["My sister Mia moved.", "Mia?"]
 
 

@@ -7,32 +7,53 @@ import signal
 import subprocess
 import sys
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from everthread.chat import LABEL, Chat
+from everthread.errors import LLMUnavailable
 from everthread.memory import Memory
-from everthread.talk import LEGEND, talk
+from everthread.models.extract import ExtractiveScribe
+from everthread.models.fakes import Cut, ScriptedLLM
+from everthread.models.llm import LLM
+from everthread.prompt.character import Character
+from everthread.scene import Scene
+from everthread.talk import LEGEND, SceneTalk, Talk
 from everthread.types import NewLine
 
 Screen = list[str]
-LABEL = "(no language model configured)"
+ALICE = Character("Captain", person="Alice", greeting="Ahoy!")
 
 
-def converse(memory: Memory, *said: str, ending: type[BaseException] = EOFError) -> Screen:
-    """What is on the screen after a conversation, one entry a turn: the greeting first, the goodbye last."""
+def converse(
+    memory: Memory, *said: str, ending: type[BaseException] = EOFError, llm: LLM | None = None, incognito: bool = False
+) -> Screen:
+    """What is on the screen after a conversation, one entry a turn: the greeting first, the goodbye last.
+
+    What is said to a question, in a turn's midst, stands in that turn's entry.
+    """
     waiting = iter(said)
-    screen: Screen = []
+    screen: Screen = [""]
 
     def read(prompt: str) -> str:
-        assert prompt == "Alice> "
+        if not prompt.endswith("(yes or no) "):
+            assert prompt == "Alice> "
+            screen.append("")
+        else:
+            screen[-1] += prompt
         try:
             return next(waiting)
         except StopIteration:
             raise ending from None
 
-    talk(memory, "Alice", read, screen.append)
+    def write(text: str) -> None:
+        screen[-1] += text
+
+    with Chat(memory, ALICE, llm, scribe=ExtractiveScribe(), incognito=incognito) as chat:
+        Talk(chat, read, write).run()
+        chat.settle(30)
     return screen
 
 
@@ -104,11 +125,11 @@ def test_recalled_text_is_never_kept_again(memory: Memory) -> None:
 def test_why_shows_the_relevance_and_the_signals_of_the_last_answer(memory: Memory) -> None:
     remember(memory)
     screen = converse(memory, "/why", "My sister Mia moved to Lisbon", "/why")
-    assert screen[1] == "Nothing has been recalled in this conversation yet."
+    assert screen[1] == "Nothing has been recalled in this conversation yet.\n"
     assert screen[3].startswith("relevance of the whole ")
     assert "#1 Alice: My sister Mia moved to Lisbon." in screen[3]
     assert "share 1.00" in screen[3]
-    assert screen[3].endswith(LEGEND)
+    assert screen[3].endswith(f"{LEGEND}\n")
 
 
 def test_stats_count_lines_sessions_and_speakers(memory: Memory) -> None:
@@ -125,7 +146,7 @@ def test_help_comes_when_asked_for_and_to_whoever_mistypes(memory: Memory, comma
 
 
 def test_an_empty_message_is_passed_over(memory: Memory) -> None:
-    assert len(converse(memory, "", "   ", "\t")) == 2
+    assert converse(memory, "", "   ", "\t")[1:4] == ["", "", ""]
     assert memory.stats().lines == 0
 
 
@@ -154,6 +175,157 @@ def test_what_can_not_be_kept_is_told_and_the_talk_goes_on(memory: Memory) -> No
     assert [line.text for line in memory.lines()] == ["Hello."]
 
 
+# --------------------------------------------------------------------- with a model
+
+
+def texts(memory: Memory) -> list[str]:
+    return [line.text for line in memory.lines()]
+
+
+def test_a_character_greets_and_answers_in_its_name(memory: Memory) -> None:
+    screen = converse(memory, "Hello.", llm=ScriptedLLM(["Fair winds."]))
+    assert "You talk with Captain (scripted)." in screen[0]
+    assert screen[0].endswith("\n\nCaptain: Ahoy!\n")
+    assert screen[1] == "Captain: Fair winds.\n"
+    assert texts(memory) == ["Ahoy!", "Hello.", "Fair winds."]
+
+
+def test_again_edit_and_undo_follow_the_conversation(memory: Memory) -> None:
+    model = ScriptedLLM(["one", "two", "three"])
+    screen = converse(memory, "First.", "/again", "/edit Other.", "/lines", "/undo", "/undo", llm=model)
+    assert screen[2:4] == ["Captain: two\n", "Captain: three\n"]
+    assert "Alice: Other." in screen[4]
+    assert screen[5].startswith("taken back:\n")
+    assert screen[6] == "There is nothing to take back.\n"
+    assert texts(memory) == ["Ahoy!"]
+
+
+def test_a_line_is_edited_and_branched_from_by_its_number(memory: Memory) -> None:
+    model = ScriptedLLM(["one", "two", "three"])
+    screen = converse(memory, "First.", "Second.", "/edit 2 Begin.", "/branch 2", "/branch x", "/edit 99 x", llm=model)
+    assert screen[3] == "Captain: three\n"
+    assert "no line 2 " in screen[4] or "we go on from line 2" in screen[4]
+    assert "'x' is no number of a line" in screen[5]
+    assert "no line 99" in screen[6]
+
+
+def test_forgetting_is_asked_first_and_asked_again_until_it_is_clear(memory: Memory) -> None:
+    said = ["I hid gold.", "/forget 2", "not now", "no", "/forget #2", "yes", "/forget 2"]
+    screen = converse(memory, *said, llm=ScriptedLLM(["Aye."]))
+    assert screen[2].count("(yes or no)") == 2
+    assert screen[2].endswith("nothing was forgotten\n")
+    assert "Alice: I hid gold.\nForget this, for good?" in screen[3]
+    assert screen[3].endswith("forgotten: 1 line\n")
+    assert "there is no line '2' to forget" in screen[4]
+    assert texts(memory) == ["Ahoy!", "Aye."]
+
+
+def test_the_last_exchange_and_the_whole_conversation_can_be_forgotten(memory: Memory) -> None:
+    model = ScriptedLLM(["one", "two"])
+    screen = converse(memory, "First.", "Second.", "/forget last", "y", "/forget session", "y", llm=model)
+    assert screen[3].endswith("forgotten: 2 lines\n")
+    assert screen[4].endswith("forgotten; we begin anew\n")
+    assert texts(memory) == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "kept"), [("Yes, please!", True), ("ja", True), ("No thanks", False), ("不要", False)]
+)
+def test_the_end_asks_whether_to_remember(memory: Memory, answer: str, kept: bool) -> None:
+    screen = converse(memory, "I work at the harbour.", "/end", "not now", answer, llm=ScriptedLLM(["Aye."]))
+    assert screen[2].count("Shall I remember this conversation? (yes or no) ") == 2
+    assert screen[2].endswith("Remembered. Until next time.\n" if kept else "Nothing of it is left. Until next time.\n")
+    assert ("I work at the harbour." in texts(memory)) == kept
+
+
+def test_an_end_that_nobody_answers_changes_nothing(memory: Memory) -> None:
+    screen = converse(memory, "Hello.", "/end", llm=ScriptedLLM(["Aye."]))
+    assert "there was no answer; nothing was changed" in screen[2]
+    assert "Hello." in texts(memory)
+
+
+def test_what_is_set_holds_from_then_on(memory: Memory) -> None:
+    model = ScriptedLLM(["Aye."])
+    screen = converse(memory, "/set", "/set location the crow's nest", "Where are we?", "/set hat blue", llm=model)
+    assert "location  -" in screen[1]
+    assert screen[2] == "location: the crow's nest, from now on\n"
+    assert "at: the crow's nest" in model.prompts[0][-1].content
+    assert "no 'hat'; it has name," in screen[4]
+
+
+def test_in_private_nothing_is_kept_and_the_talk_says_so(memory: Memory) -> None:
+    screen = converse(memory, "A secret.", "/incognito", "Hello.", llm=ScriptedLLM(["one", "two"]), incognito=True)
+    assert "Incognito: nothing you say is written." in screen[0]
+    assert "What was said in private is gone." in screen[2]
+    assert texts(memory) == ["Ahoy!", "Hello.", "two"]
+    screen = converse(memory, "/incognito", "Another secret.", llm=ScriptedLLM(["one"]))
+    assert "nothing that was said in private is kept" in screen[-1]
+
+
+def test_the_notes_and_what_was_spent_are_shown(memory: Memory) -> None:
+    screen = converse(memory, "/notes", "Hello.", "/stats", llm=ScriptedLLM(["Aye."]))
+    assert screen[1] == "There are no notes yet.\n"
+    assert "scripted: about " in screen[3]
+
+
+@pytest.mark.parametrize(
+    ("reply", "told"),
+    [
+        (LLMUnavailable("it is down"), "(it is down. What you said is kept; /again asks for a reply)"),
+        (Cut("I saw", LLMUnavailable("it went away")), "(it went away. What had come is kept."),
+        ("", "(the model gave an empty reply; ask again."),
+        ("I'm sorry, but I can't help with that.", "(the model would not answer that. This is not remembered;"),
+    ],
+)
+def test_what_goes_wrong_is_told_in_one_line_and_the_talk_goes_on(memory: Memory, reply: object, told: str) -> None:
+    screen = converse(memory, "Hello.", "And now?", llm=ScriptedLLM([reply, "Aye."]))  # type: ignore[list-item]
+    assert told in screen[1]
+    assert screen[2] == "Captain: Aye.\n"
+    assert "Hello." in texts(memory)
+
+
+def test_an_interrupt_stops_a_reply_and_keeps_what_had_come(memory: Memory) -> None:
+    screen = [""]
+
+    def write(text: str) -> None:
+        screen[-1] += text
+        if text == " two":
+            raise KeyboardInterrupt  # as Ctrl-C does, wherever it comes
+
+    waiting = iter(["Count.", "/quit"])
+    with Chat(memory, ALICE, ScriptedLLM(["one two three four"]), scribe=ExtractiveScribe()) as chat:
+        Talk(chat, lambda _: next(waiting), write).run()
+    assert "(stopped; what had come is kept. /again asks for another)" in screen[0]
+    assert (texts(memory)[-1], list(memory.lines())[-1].metadata["partial"]) == ("one two", True)
+
+
+def test_what_was_announced_is_brought_up_without_a_model_too(memory: Memory) -> None:
+    then = datetime.now().astimezone() - timedelta(days=2)
+    memory.observe("My job interview is tomorrow.", speaker="Alice", said_at=then, session="old")
+    assert 'said: "My job interview is tomorrow."' in converse(memory)[0]
+
+
+def test_in_a_scene_whoever_is_called_answers_and_who_has_left_hears_nothing(memory: Memory, tmp_path: Path) -> None:
+    with Memory.open("cook", store=tmp_path / "other", embedder=memory.embedder) as other:
+        chats = [
+            Chat(bank, Character(name, person="Alice"), ScriptedLLM([f"{name} here."] * 9), scribe=ExtractiveScribe())
+            for bank, name in ((memory, "Captain"), (other, "Cook"))
+        ]
+        waiting = iter(
+            ["Cook, is dinner ready?", "/leave Cook", "A secret.", "/enter Cook", "/next Cook", "/who", "quit"]
+        )
+        screen: Screen = []
+        SceneTalk(Scene(chats), lambda _: next(waiting), screen.append).run()
+        shown = "".join(screen)
+        assert shown.startswith("You talk with Captain and Cook.")
+        assert (
+            "Cook: Cook here.\nCook goes, and hears nothing more.\nCaptain: Captain here.\nCook is back.\nCook: "
+            in shown
+        )
+        assert "A secret." in texts(memory)
+        assert "A secret." not in texts(other)
+
+
 # ------------------------------------------------------------------ a real terminal
 
 
@@ -171,11 +343,20 @@ class Terminal:
         os.close(slave)
         self.seen = ""
 
-    def wait_for(self, text: str) -> str:
-        """What has appeared up to this text; the rest waits for the next call."""
+    def wait_for(self, text: str, interrupting: bool = False) -> str:
+        """What has appeared up to this text; the rest waits for the next call.
+
+        Interrupting it, as Ctrl-C does, may have to be done again: one that comes between readline's writing of the
+        prompt and its waiting for a key is only heard at the next.
+        """
         end = time.monotonic() + 30
         while text not in self.seen:
-            ready, _, _ = select.select([self.master], [], [], max(0.0, end - time.monotonic()))
+            if interrupting:
+                self.process.send_signal(signal.SIGINT)
+            wait = min(2.0, end - time.monotonic()) if interrupting else end - time.monotonic()
+            ready, _, _ = select.select([self.master], [], [], max(0.0, wait))
+            if not ready and interrupting and time.monotonic() < end:
+                continue
             assert ready, f"{text!r} did not come; seen was {self.seen!r}"
             try:
                 self.seen += os.read(self.master, 4096).decode(errors="replace").replace("\r\n", "\n")
@@ -212,6 +393,5 @@ def test_a_chat_in_a_terminal_remembers_across_two_evenings(tmp_path: Path) -> N
     second.wait_for("Alice> ")
     second.type(b"My sister Mia moved to Lisbon?\n")
     assert "  Alice: My sister Mia moved to Lisbon, 猫." in second.wait_for("Alice> ")
-    second.process.send_signal(signal.SIGINT)  # as Ctrl-C does
-    second.wait_for("it is all kept")
+    second.wait_for("it is all kept", interrupting=True)
     assert second.close() == 0

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -66,17 +66,17 @@ def chat(lines: int = LINES, turns: int = TURNS, embedder: str | None = None, te
     tell = tell or (lambda _: None)
     real = opening.embedder(embedder)
     bulk = BulkEmbedder(real)
-    with tempfile.TemporaryDirectory(prefix="everthread-chat-") as folder:
-        with Memory.open(BANK, store=Path(folder), embedder=bulk) as memory:
-            tell(f"{lines:,} lines: building")
-            said = synthetic.lines(lines)
-            while batch := list(islice(said, 10_000)):
-                memory.observe_many(batch)
-            tell("talking")
-            times, prompts = _talk(memory, lines, turns)
-            tell("streaming")
-            waits = _streamed(memory, lines)
-    shares = [shared(before, after) for before, after in zip(prompts, prompts[1:], strict=False)]
+    place = tempfile.TemporaryDirectory(prefix="everthread-chat-")
+    with place as folder, Memory.open(BANK, store=Path(folder), embedder=bulk) as memory:
+        tell(f"{lines:,} lines: building")
+        said = synthetic.lines(lines)
+        while batch := list(islice(said, 10_000)):
+            memory.observe_many(batch)
+        tell("talking")
+        times, prompts = _talk(memory, lines, turns)
+        tell("streaming")
+        waits = _streamed(memory, lines)
+    shares = [shared(before, after) for before, after in pairwise(prompts)]
     tokens = [prompt.tokens for prompt in prompts]
     return Costs(
         *(lines, _timing(times), _timing(waits), sum(shares) / len(shares), min(shares)),

@@ -10,12 +10,12 @@ import re
 
 _YES = """
     y yes yep yeah yup sure ok okay absolutely certainly definitely do please remember agreed fine of course go ahead
-    ja jawohl klar gerne natürlich oui bien sûr d'accord sí si claro sim certo да конечно hai はい うん 是 是的 好 好的 可以 行
-    当然 记住 记住吧 네 예
+    ja jawohl klar gerne natürlich oui bien sûr d'accord sí si claro sim certo да конечно hai はい うん 是 是的 好
+    好的 可以 行 当然 记住 记住吧 네 예
     """
 _NO = """
-    n no nope nah never don't dont not please forget it nein nee nicht non ne pas não nao нет いいえ 不 不要 不用 不行 别 不可以 忘了吧
-    忘掉 아니요 아니
+    n no nope nah never don't dont not please forget it nein nee nicht non ne pas não nao нет いいえ 不 不要 不用
+    不行 别 不可以 忘了吧 忘掉 아니요 아니
     """
 # Words that go with either, and decide nothing.
 _EITHER = frozenset("thanks thank you please that this it the conversation all everything danke merci gracias".split())

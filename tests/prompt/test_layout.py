@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -197,12 +198,13 @@ def test_a_line_longer_than_the_budget_loses_its_middle() -> None:
 
 
 def test_a_character_larger_than_the_budget_is_refused_with_the_remedy() -> None:
-    with pytest.raises(BadQuery, match="Captain's description and instructions take .* shorten them"):
+    with pytest.raises(BadQuery, match=r"Captain's description and instructions take .* shorten them"):
         lay_out(replace(CAPTAIN, description="word " * 5000), FULL, 1000)
 
 
 @given(
-    st.integers(0, 30), st.integers(1, 400), st.integers(0, 6), st.integers(700, 3000), st.booleans(), st.text(max_size=80)
+    *(st.integers(0, 30), st.integers(1, 400), st.integers(0, 6), st.integers(700, 3000)),
+    *(st.booleans(), st.text(max_size=80)),
 )  # fmt: skip
 def test_a_prompt_is_never_larger_than_its_budget_and_always_ends_in_the_newest_line(
     lines: int, words: int, hits: int, budget: int, notes: bool, text: str
@@ -214,7 +216,7 @@ def test_a_prompt_is_never_larger_than_its_budget_and_always_ends_in_the_newest_
     assert prompt.messages[0].content.startswith("You are Captain")
     assert prompt.messages[-1].content.endswith("x")
     roles = [message.role for message in prompt.messages]
-    assert all(one != other for one, other in zip(roles, roles[1:], strict=False))
+    assert all(one != other for one, other in pairwise(roles))
 
 
 # ------------------------------------------------------------------------ window
