@@ -527,7 +527,8 @@ class Memory:
             done, last = done + len(lines), lines[-1].seq
             if progress is not None:
                 progress(done)
-        while units := self.store.pending_units(self.bank, self.embedder.name, dim, BATCH):
+        wanting = iter(self.store.pending_units(self.bank, self.embedder.name, dim))
+        while units := list(islice(wanting, BATCH)):
             vectors = self._vectors([unit.text for unit in units])
             by_unit = {(unit.kind, unit.id): each for unit, each in zip(units, vectors, strict=True)}
             self.store.put_unit_vectors(self.bank, self.embedder.name, by_unit)

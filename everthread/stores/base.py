@@ -268,7 +268,7 @@ class Store(Protocol):
         """Kind, id and cosine of the nearest piece of every unit of these kinds (all, where none is named) that is not
         retracted and has a vector of this model; by kind and id."""
 
-    def pending_units(self, bank: str, model: str, dim: int, limit: int) -> list[Unit]:
+    def pending_units(self, bank: str, model: str, dim: int) -> list[Unit]:
         """Units that are not retracted and have no vector of this model and dimension, by kind and id."""
 
     def put_unit_vectors(self, bank: str, model: str, vectors: Mapping[tuple[str, int], Vectors]) -> None:

@@ -532,12 +532,12 @@ class PostgresStore:
     def unit_cosines(self, bank: str, model: str, query: Vector, kinds: Sequence[str]) -> list[tuple[str, int, float]]:
         return self._read(bank, lambda db: written_of.cosines(db, bank, model, query, kinds))
 
-    def pending_units(self, bank: str, model: str, dim: int, limit: int) -> list[Unit]:
+    def pending_units(self, bank: str, model: str, dim: int) -> list[Unit]:
         condition = f"""retracted_at IS NULL AND NOT EXISTS (SELECT 1 FROM everthread.unit_vector AS has
             WHERE has.bank_id = unit.bank_id AND has.model = {_MODEL} AND has.kind = unit.kind
             AND has.unit_id = unit.unit_id)"""
         values = (bank, model, dim)
-        return self._read(bank, lambda db: written_of.read(db, bank, condition, values, f"LIMIT {limit:d}"))
+        return self._read(bank, lambda db: written_of.read(db, bank, condition, values))
 
     def queued(self, bank: str) -> list[Work]:
         query = f"""SELECT {units.WORK} FROM everthread.work WHERE bank_id = %s

@@ -405,11 +405,11 @@ class SQLiteStore:
         with self._bank(bank).file.reading() as db:
             return units.cosines(db, model, query, kinds)
 
-    def pending_units(self, bank: str, model: str, dim: int, limit: int) -> list[Unit]:
+    def pending_units(self, bank: str, model: str, dim: int) -> list[Unit]:
         with self._bank(bank).file.reading() as db:
             condition = """retracted_at IS NULL AND NOT EXISTS (SELECT 1 FROM unit_vector AS has
                 WHERE has.model = ? AND has.kind = unit.kind AND has.unit_id = unit.unit_id)"""
-            return units.read(db, condition, (records.model(db, model, dim),))[:limit]
+            return units.read(db, condition, (records.model(db, model, dim),))
 
     def queued(self, bank: str) -> list[Work]:
         with self._bank(bank).file.reading() as db:

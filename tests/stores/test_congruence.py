@@ -208,9 +208,9 @@ def test_what_is_kept_beside_the_lines_is_the_same(store: PostgresStore, steps: 
         hits = [memory.recall("fern garden", where=Where(kind=("note", "fact"))) for memory in (one, other)]
         assert {hit.line.key for hit in hits[0]} == {hit.line.key for hit in hits[1]}
         pending = [
-            [(unit.kind, unit.id) for unit in each.store.pending_units(bank, "another", 8, 9)] for each in (one, other)
+            [(unit.kind, unit.id) for unit in each.store.pending_units(bank, "another", 8)] for each in (one, other)
         ]
-        assert pending[0] == pending[1] == [(unit.kind, unit.id) for unit in one.units()][:9]
+        assert pending[0] == pending[1] == [(unit.kind, unit.id) for unit in one.units()]
         file.close()
 
 

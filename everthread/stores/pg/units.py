@@ -57,11 +57,9 @@ def has(db: Connection, bank: str, made: Unit) -> bool:
     return found.fetchone() is not None
 
 
-def read(db: Connection, bank: str, condition: str, values: Sequence[object] = (), end: str = "") -> list[Unit]:
+def read(db: Connection, bank: str, condition: str, values: Sequence[object] = ()) -> list[Unit]:
     """The units for which a condition holds, by kind and id."""
-    query = (
-        f"SELECT {units.COLUMNS} FROM everthread.unit WHERE bank_id = %s AND {condition} ORDER BY kind, unit_id {end}"
-    )
+    query = f"SELECT {units.COLUMNS} FROM everthread.unit WHERE bank_id = %s AND {condition} ORDER BY kind, unit_id"
     return [units.unit(row) for row in db.execute(query, (bank, *values))]
 
 
