@@ -15,6 +15,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, Wi
 
 from everthread.models.scribe import CATEGORIES
 
+LONGEST = 100_000  # characters of an answer; repairing takes the square of its length where it is nothing but braces
+
 _THOUGHT = re.compile(r"(?s)^.*</think(?:ing)?>")  # what reasoning models put before their answer
 _BARE_LIST = re.compile(r"(?s)(?:```\w*\s*)?\[(?:.*\][\s`]*|[^\]]*)")
 _NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?")
@@ -128,6 +130,8 @@ def read(answer: str, wanted: type[Wanted]) -> Wanted:
     text = _THOUGHT.sub("", answer).strip()
     if not text:
         raise Unusable("it was empty")
+    if len(text) > LONGEST:
+        raise Unusable(f"it was longer than {LONGEST:,} characters")
     if not re.search(r"[{\[]", text):
         raise Unusable("it held no JSON")
     problem = "it held no JSON object"
@@ -157,8 +161,8 @@ def _values(text: str, wanted: type[Answer]) -> Iterator[object]:
 def _repaired(text: str) -> Any:
     try:
         return json_repair.loads(text)
-    except RecursionError as error:
-        raise Unusable("it was nested too deeply") from error
+    except (ValueError, RecursionError):
+        raise Unusable("it was nested too deeply") from None
 
 
 def _was_cut(text: str) -> bool:

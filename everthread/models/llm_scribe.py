@@ -44,6 +44,7 @@ PROMPT = 500  # tokens of our own words in a prompt, and of the marks
 LEAST_ROOM = 200  # tokens of the conversation that are sent to a model with however small a context
 WORDS = 0.6  # of a limit in tokens, as words asked for; models write more than they are asked for
 LONGER = 60  # tokens by which a text may grow when it is rewritten
+COPIED = 1_500  # tokens that a model is asked to copy at once; of more, small ones lose some
 LONGEST_NAME = 60  # characters of the person's name in a prompt
 FEW_WORDS = 10  # of notes; so few may change all at once
 BEARS = 0.1  # share of the old notes' words that new notes hold at least; fewer, and the model has lost them
@@ -99,7 +100,7 @@ class LLMScribe:
         text = secrets.strip(text) or ""
         spans: list[Span] = []
         start = 0
-        for piece in pieces(text, self._room(0) // 2):
+        for piece in pieces(text, min(self._room(0) // 2, COPIED)):
             if piece.strip():
                 spans += [(start + first, start + end) for first, end in self._kept(piece)]
             start += len(piece)

@@ -72,7 +72,8 @@ _CHANGED_PASSWORD = re.compile(
 )
 _SHOWN_PASSWORD = re.compile(rf"\b{_WORDS}\s+(?P<secret>(?=\S*\d)\S{{4,}})", re.I)
 _IS_MY_PASSWORD = re.compile(
-    rf"(?P<secret>\S+)\s+is\s+(?:my|our|the|his|her|their)\s+(?:[\w’'-]+\s+){{0,3}}?(?:{_WORDS}|{_CODES})\b", re.I
+    rf"(?<!\S)(?P<secret>\S+)\s+is\s+(?:my|our|the|his|her|their)\s+(?:[\w’'-]+\s+){{0,3}}?(?:{_WORDS}|{_CODES})\b",
+    re.I,
 )
 _TOLD_CODE = re.compile(rf"\b{_CODES}(?:{_IS}|\s+)[\"“'‘`]?(?P<secret>\d(?:[ -]?\d){{2,11}})(?![\d.,:/]\d)", re.I)
 _TOLD_KEY = re.compile(

@@ -12,7 +12,7 @@ from everthread.prompt.passages import GAP
 from everthread.prompt.tokens import estimate
 from everthread.stores.text import UNSPACED
 
-_END = re.compile(r"""(?P<spaced>[.!?…]+["'”’)\]»]*)(?=\s)|[。！？]+…*["'”’」』）]*|……["'”’」』）]*""")
+_END = re.compile(r"""(?P<spaced>(?<![.!?…])[.!?…]+["'”’)\]»]*)(?=\s)|[。！？]+…*["'”’」』）]*|……["'”’」』）]*""")
 _BULLET = re.compile(r"^\s*(?:[-*•–]\s+)+")
 _LAST_WORD = re.compile(r"[^\W_]+(?:\.[^\W_]+)*$")
 LOOK_BACK = 16  # characters before a full stop that are looked at for its word

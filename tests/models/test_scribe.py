@@ -125,7 +125,7 @@ def test_an_answer_is_understood_however_it_is_wrapped_or_broken(answer: str) ->
             '{"points": [{"date": "6 May 2024", "point": ["zanzibar"]}]}',
             "null",
         ),
-        *("{{{{", '{"zanzibar": "zanzibar"}', "<think>hm"),
+        *("{{{{", '{"points":' * 9999, "{" * 9999, "{" * 999_999, '{"zanzibar": "zanzibar"}', "<think>hm"),
     ],
 )
 def test_a_wrong_answer_is_asked_for_once_more(answer: str) -> None:
@@ -452,11 +452,12 @@ def test_whatever_a_model_answers_limits_hold_and_nothing_but_scribe_failed_is_r
     answer: str, cut: int, limit: int
 ) -> None:
     made = LLMScribe(Answering(lambda _: answer[:cut]))
-    for write in (
+    writers: tuple[Callable[[], str], ...] = (
         lambda: made.summarize(SESSION, "Nora", limit),
         lambda: made.note("They sit here.", SESSION, SESSION, limit),
         lambda: made.note("", [], SESSION, limit),
-    ):
+    )
+    for write in writers:
         with suppress(ScribeFailed):
             assert estimate(write()) <= limit
 
