@@ -55,7 +55,7 @@ LABEL = "(no language model configured)"
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a conversation ended. remembered is None where nothing has changed, for `question` is to be answered first."""
+    """How a conversation ended. remembered is None where nothing has changed: `question` is to be answered first."""
 
     session: str
     remembered: bool | None

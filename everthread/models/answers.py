@@ -176,6 +176,8 @@ def _was_cut(text: str) -> bool:
 def _without_rest(found: Wanted) -> Wanted:
     name = next(iter(type(found).model_fields))
     rows = getattr(found, name)
+    if rows == []:
+        raise Unusable("it was cut before its first row")
     return found.model_copy(update={name: rows[:-1]}) if isinstance(rows, list) and len(rows) > 1 else found
 
 

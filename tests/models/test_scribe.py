@@ -415,6 +415,12 @@ def test_without_lines_nothing_is_rewritten_and_no_model_is_asked() -> None:
     assert llm.asked == []
 
 
+@pytest.mark.parametrize("cut", ['{"points": [', '{"points":', '{"points": [{"da'])
+def test_a_summary_cut_before_its_first_point_is_not_taken_for_an_empty_one(cut: str) -> None:
+    with pytest.raises(ScribeFailed):
+        LLMScribe(Answering(lambda _: cut)).summarize(SESSION, "Nora")
+
+
 def test_an_empty_rewriting_fails_and_a_long_one_is_cut() -> None:
     with scribe('{"text": " "}') as (llm, _), pytest.raises(ScribeFailed, match="its text was empty"):
         llm.rewrite_query("And when?", SESSION)
