@@ -105,7 +105,7 @@ class Desk:
             changed = isinstance(error, NotFound) and work.tries < CHANGES
             self._not_before[_key(work)] = time.monotonic() + (0 if changed else min(AGAIN * 2**work.tries, LATEST))
             self.memory.queue(replace(work, tries=work.tries + 1, error=type(error).__name__))
-            log.warning("a scribe's %s is tried again later: %s", work.kind, error)
+            log.info("a scribe's %s is tried again later: %s", work.kind, error)  # who talks sees it in the stats
 
     def _do(self, work: Work) -> None:
         lines = self._lines(work)

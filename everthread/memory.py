@@ -234,8 +234,8 @@ class Memory:
         without are lines that are in the prompt already: they are no hits, stand in no passage, and nothing is found
         for their sake.
         Every hit carries a calibrated relevance: to inject nothing when nothing is relevant, use `context` or test it.
-        where.kind names the units to be found instead of lines ("note", "summary", "fact"), of those that no later one
-        has superseded: each comes as a line of its own, with its id in the metadata as "unit", and its relevance is
+        where.kind names the units to be found instead of lines ("note", "summary", "fact"), but for facts that a later
+        one has superseded: each comes as a line of its own, with its id in the metadata as "unit", and its relevance is
         only its cosine to the query, no calibrated chance.
         A blank query recalls nothing. Raises BadQuery.
         """
@@ -270,7 +270,7 @@ class Memory:
             without=np.array(sorted(gone), np.int64) if gone else None,
             k=k,
         )
-        self._warn(found, vector)
+        self._warn(found, vector, gone)
         if vector is not None and self._scale is not None:
             found = replace(found, cosine=self._scale.shipped(found.cosine))
         return found, fuse.signals(asked, found)
@@ -329,9 +329,12 @@ class Memory:
         passes = not asked.small_talk and any(hit.score >= derived.PASSES for hit in hits)
         return _Recalled(asked.terms, hits, whole, passes, None)
 
-    def _warn(self, found: search.Found, vector: Vector | None) -> None:
+    def _warn(self, found: search.Found, vector: Vector | None, without: Collection[int]) -> None:
         """Say once that a bank has no vectors of this model: it would answer, only worse, and nobody would know why."""
-        if vector is not None and len(found.cosine) and np.isnan(found.cosine).all() and not self._warned:
+        if vector is None or self._warned:
+            return
+        missing = np.isnan(found.cosine)
+        if len(missing) and missing.all() and not np.isin(found.rows.seq, list(without)).all():
             self._warned = True
             log.warning(
                 "bank %r has no vectors of %s: lines are found by their words alone; run reindex, or name the embedder "

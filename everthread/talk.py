@@ -205,7 +205,8 @@ class Talk:
         ending = self.chat.end(remember=consent(argument))
         if ending.remembered is None:
             ending = self.chat.end(remember=self.yes(ending.question))
-        return "Remembered. Until next time." if ending.remembered else "Nothing of it is left. Until next time."
+        done = "It is remembered." if ending.remembered else "Nothing of it is left."
+        return f"{done} What you say now begins another conversation; /quit leaves."
 
     def yes(self, question: str) -> bool:
         """Whether the person says yes; asked again until it is clear. Nobody there to answer: BadQuery."""
@@ -317,7 +318,8 @@ def why(last: Context | None) -> str:
     """What was behind the last answer."""
     if last is None:
         return "Nothing has been recalled in this conversation yet."
-    rows = [f"relevance of the whole {last.relevance:.0%}"]
+    nothing = "" if last.hits else "; nothing bore on it"
+    rows = [f"relevance of the whole {last.relevance:.0%}{nothing}"]
     for hit in last.hits:
         signals = "  ".join(f"{name} {value:.2f}" for name, value in hit.signals.items() if value)
         said = f"{hit.line.speaker}: {hit.line.text[:WIDTH]}"

@@ -668,3 +668,20 @@ def test_it_opens_by_name_with_what_is_configured(tmp_path: Path) -> None:
         assert said(chat, "Hello.").startswith(LABEL)
     with Chat.open("nora", store=tmp_path, embedder=HashEmbedder(), llm=ScriptedLLM(["Aye."])) as chat:
         assert said(chat, "Hello again.") == "Aye."
+
+
+def test_a_bank_whose_lines_are_all_in_the_prompt_is_not_said_to_lack_vectors(
+    talk: Talk, caplog: pytest.LogCaptureFixture
+) -> None:
+    said(talk(), "Hello.")
+    assert "has no vectors" not in caplog.text
+
+
+def test_a_note_that_a_later_one_superseded_can_still_be_found(talk: Talk, memory: Memory) -> None:
+    chat = talk(*["Aye, that is a long way to sail for anyone at all."] * 60, context=2600)
+    said(chat, "My brother Zebulon keeps a purple elephant in his garden.")
+    long_talk(chat, 40)
+    first, *_, last = memory.units("note")
+    assert "Zebulon" not in last.text
+    found = memory.recall("Where does Zebulon keep his purple elephant?", where=Where(kind="note"))
+    assert (found[0].kind, found[0].line.metadata["unit"]) == ("note", first.id)

@@ -45,7 +45,7 @@ def texts(memory: Memory) -> list[str]:
     return [line.text for line in memory.lines()]
 
 
-FAULTS = [
+FAULTS: list[tuple[Told, type[ModelError]]] = [
     (Status(401), LLMDenied),
     (Status(403), LLMDenied),
     (Status(404), ModelNotFound),
@@ -187,7 +187,7 @@ def test_a_scribe_with_a_broken_model_leaves_its_work_queued_and_the_talk_alone(
 
 
 def test_a_chat_in_the_terminal_lives_through_all_of_it(memory: Memory) -> None:
-    behaviours: list[Told] = [fault for fault, _ in FAULTS] + [Cut("I saw", "reset"), "Fair winds."]
+    behaviours: list[Told] = [*[fault for fault, _ in FAULTS], Cut("I saw", "reset"), "Fair winds."]
     waiting = iter([f"Line {n}." for n in range(len(behaviours))] + ["/quit"])
     screen: list[str] = []
     with talking(memory, *behaviours) as (chat, _):

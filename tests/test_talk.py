@@ -24,6 +24,8 @@ from everthread.talk import LEGEND, SceneTalk, Talk
 from everthread.types import NewLine
 
 Screen = list[str]
+KEPT = "It is remembered. What you say now begins another conversation; /quit leaves.\n"
+LEFT = "Nothing of it is left. What you say now begins another conversation; /quit leaves.\n"
 ALICE = Character("Captain", person="Alice", greeting="Ahoy!")
 
 
@@ -234,7 +236,7 @@ def test_the_last_exchange_and_the_whole_conversation_can_be_forgotten(memory: M
 def test_the_end_asks_whether_to_remember(memory: Memory, answer: str, kept: bool) -> None:
     screen = converse(memory, "I work at the harbour.", "/end", "not now", answer, llm=ScriptedLLM(["Aye."]))
     assert screen[2].count("Shall I remember this conversation? (yes or no) ") == 2
-    assert screen[2].endswith("Remembered. Until next time.\n" if kept else "Nothing of it is left. Until next time.\n")
+    assert screen[2].endswith(KEPT if kept else LEFT)
     assert ("I work at the harbour." in texts(memory)) == kept
 
 

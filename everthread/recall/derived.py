@@ -50,9 +50,10 @@ def kinds(where: Where | None, as_of: datetime | None = None) -> tuple[str, ...]
 
 
 def eligible(units: Sequence[Unit], where: Where, as_of: datetime | None) -> list[Unit]:
-    """Those that the filter allows, and that were current then: none of them is superseded by another of that time."""
+    """Those that the filter allows, and that held then. What is superseded holds no more, but for notes: they tell of
+    their time, and the later one has left out what no longer mattered then."""
     known = [unit for unit in units if as_of is None or unit.said_at <= as_of]
-    over = {(unit.kind, unit.supersedes) for unit in known}
+    over = {(unit.kind, unit.supersedes) for unit in known if unit.kind != "note"}
     return [unit for unit in known if (unit.kind, unit.id) not in over and _fits(unit, where)]
 
 
