@@ -139,12 +139,24 @@ def test_stats_count_lines_sessions_and_speakers(memory: Memory) -> None:
     assert converse(memory, "/stats")[1].startswith("3 lines in 1 session by Alice, Bob")
 
 
-@pytest.mark.parametrize("command", ["/help", "/nonsense now", "/", "/Why"])
-def test_help_comes_when_asked_for_and_to_whoever_mistypes(memory: Memory, command: str) -> None:
+@pytest.mark.parametrize("command", ["/help", "/HELP", "/Help me"])
+def test_help_comes_when_asked_for_in_any_letters(memory: Memory, command: str) -> None:
     shown = converse(memory, command)[1]
     assert all(name in shown for name in ("/why", "/stats", "/help", "/quit"))
-    assert ("is no command" in shown) == (command != "/help")
     assert memory.stats().lines == 0
+
+
+@pytest.mark.parametrize("command", ["/nonsense now", "/", "/whyever", "/me waves", "/" + "x" * 100_000])
+def test_who_mistypes_a_command_is_told_in_one_line_where_they_stand(memory: Memory, command: str) -> None:
+    shown = converse(memory, command)[1]
+    assert "is no command; /help lists them, and what begins with // is said" in shown
+    assert (shown.count("\n"), len(shown) < 200) == (1, True)
+    assert memory.stats().lines == 0
+
+
+def test_what_begins_with_two_slashes_is_said_with_one(memory: Memory) -> None:
+    converse(memory, "//me waves", "///", "and/or")
+    assert texts(memory) == ["/me waves", "//", "and/or"]
 
 
 def test_an_empty_message_is_passed_over(memory: Memory) -> None:
@@ -204,11 +216,15 @@ def test_again_edit_and_undo_follow_the_conversation(memory: Memory) -> None:
 
 def test_a_line_is_edited_and_branched_from_by_its_number(memory: Memory) -> None:
     model = ScriptedLLM(["one", "two", "three"])
-    screen = converse(memory, "First.", "Second.", "/edit 2 Begin.", "/branch 2", "/branch x", "/edit 99 x", llm=model)
+    screen = converse(
+        memory, "First.", "Second.", "/edit 2 Begin.", "/branch 2", "/branch 8", "/branch x", "/edit 99 x", llm=model
+    )
     assert screen[3] == "Captain: three\n"
-    assert "no line 2 " in screen[4] or "we go on from line 2" in screen[4]
-    assert "'x' is no number of a line" in screen[5]
-    assert "no line 99" in screen[6]
+    assert screen[4].startswith("we go on from:\n     8  Alice: First.\ndiscarded:\n     6  Alice: Begin.\n     7  ")
+    assert screen[4].endswith("(what you said last got no reply; /again asks for one)\n")
+    assert screen[5] == "nothing changed\n"
+    assert "'x' is no number of a line" in screen[6]
+    assert "no line 99" in screen[7]
 
 
 def test_forgetting_is_asked_first_and_asked_again_until_it_is_clear(memory: Memory) -> None:
