@@ -11,9 +11,11 @@ and the sample of style; in the end the middle of the newest line. Who the chara
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import groupby
 from typing import Literal
 
 from everthread.errors import BadQuery
@@ -128,31 +130,27 @@ def labelled(line: Line) -> str:
 
 
 def _messages(character: Character, turn: Turn) -> list[Message]:
-    said = [Message("system", prefix(character, turn.sample))]
-    first = turn.window[0] if turn.window else None
-    if first is not None and _role(first, character) == "assistant":
-        said.append(Message("user", OPENING))
-    for line in turn.window:
-        _say(said, Message(_role(line, character), labelled(line)))
-    return _say(said, Message("user", tail(character, turn)))
+    """All of it. Lines of one side that follow one another are one message, for many models want the sides to take
+    turns, the person first and last."""
+    own = [turn.newest] if turn.newest and _role(turn.newest, character) == "assistant" else []
+    said = (
+        [("user", OPENING)] if any(_role(each, character) == "assistant" for each in [*turn.window, *own][:1]) else []
+    )
+    said += [(_role(line, character), labelled(line)) for line in (*turn.window, *own)]
+    said.append(("user", tail(character, turn)))
+    sides = [
+        Message(role, "\n\n".join(text for _, text in texts)) for role, texts in groupby(said, key=lambda each: each[0])
+    ]
+    return [Message("system", prefix(character, turn.sample)), *sides]
 
 
 def _role(line: Line, character: Character) -> Literal["user", "assistant"]:
     return "assistant" if line.role == "assistant" and line.speaker == character.name else "user"
 
 
-def _say(said: list[Message], message: Message) -> list[Message]:
-    """Put a message behind the others; two of one side become one, for many models want the sides to take turns."""
-    if said[-1].role == message.role:
-        said[-1] = replace(message, content=f"{said[-1].content}\n\n{message.content}")
-    else:
-        said.append(message)
-    return said
-
-
 def prefix(character: Character, sample: str = "") -> str:
     """What the prompt begins with, turn after turn the same."""
-    name, rules = character.name, character.instructions or RULES
+    name, rules = character.name, character.instructions.strip() or RULES
     return _joined(
         character.filled(rules.replace("{{original}}", RULES)),
         _part(f"About {name}", character.filled(character.description)),
@@ -172,8 +170,17 @@ def tail(character: Character, turn: Turn) -> str:
         _part(f"What {name} could bring up, if the moment is right", turn.offer),
         f"(It is {at:%A}, {at.day} {at:%B} {at.year:04d}, {at:%H:%M}{place}.)",
         character.filled(character.reminder),
-        labelled(turn.newest) if turn.newest else "(Nobody has said anything yet: begin the conversation.)",
+        _newest(character, turn.newest),
     )
+
+
+def _newest(character: Character, line: Line | None) -> str:
+    """The newest line; its own a character has said in a message of its own."""
+    if line is None:
+        return "(Nobody has said anything yet: begin the conversation.)"
+    if _role(line, character) == "assistant":
+        return "(Nobody has answered yet: go on.)"
+    return labelled(line)
 
 
 def remembered(turn: Turn) -> str:
@@ -229,8 +236,12 @@ def _forgetting(context: Context, over: int, count: Counter) -> Context:
 
 
 def _shorter(line: Line, over: int, count: Counter) -> Line:
-    """The line without its middle."""
-    tokens = count(line.text)
-    share = max(0.0, 1 - (over + count(GAP) + 1) / tokens) if tokens else 0.0
-    half = min(int(len(line.text) * share), len(line.text) - len(GAP) - 1) // 2
-    return replace(line, text=line.text[:half] + GAP + line.text[len(line.text) - half :])
+    """The line without so much of its middle that about `over` tokens are saved, and always shorter."""
+    text, room = line.text, count(line.text) - over
+
+    def around(half: int) -> str:
+        return text[:half] + GAP + text[len(text) - half :]
+
+    longest = (len(text) - len(GAP) - 1) // 2
+    half = bisect_right(range(longest + 1), room, key=lambda half: count(around(half))) - 1
+    return replace(line, text=around(max(half, 0)))
