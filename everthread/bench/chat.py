@@ -60,7 +60,7 @@ class Costs:
 
 
 def chat(lines: int = LINES, turns: int = TURNS, embedder: str | None = None, tell: Progress | None = None) -> Costs:
-    """Measure. BadInput for less than one turn or line."""
+    """Measure. BadInput for less than one line or two turns, for a prompt is compared with the one before."""
     if lines < 1 or turns < 2:
         raise BadInput(f"{lines} lines and {turns} turns are too few; give at least 1 and 2")
     tell = tell or (lambda _: None)
@@ -130,7 +130,8 @@ def _sides(lines: Iterator[NewLine]) -> tuple[list[str], list[str]]:
     """What the person says, and what the character answers: as many, and these of WORDS words."""
     texts = [line.text for line in lines]
     words = " ".join(texts[1::2]).split()
-    answers = [" ".join(words[at * 20 % len(words) :][:WORDS]) for at in range(len(texts) // 2)]
+    starts = [at * 20 % len(words) for at in range(len(texts) // 2)]
+    answers = [" ".join((words + words)[start : start + WORDS]) for start in starts]
     return texts[::2], answers
 
 
