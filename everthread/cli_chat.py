@@ -116,7 +116,7 @@ def _there(store: str | Path | None, bank: str, character: str | None) -> bool:
     with suppress(LookupError), closing(opening.store(store, make=False)) as found:
         there = found.has(bank)
     if character is not None and not there:
-        characters.load(character)
+        opening.character(character, {})
     return there
 
 
