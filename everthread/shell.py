@@ -17,6 +17,7 @@ import click
 
 from everthread.errors import BadInput, ConfigError, EverthreadError
 from everthread.prompt.passages import heading, sentence
+from everthread.terminal import harmless
 from everthread.types import Hit, Line, Role, Where
 
 Command = TypeVar("Command", bound=Callable[..., None])
@@ -114,7 +115,7 @@ def show_error(words: str, as_json: bool) -> None:
 
 def complain(ctx: click.Context, words: str, status: int) -> NoReturn:
     show_error(words, ctx.meta[AS_JSON])
-    click.echo(f"everthread: {words}", err=True)
+    click.echo(f"everthread: {harmless(words)}", err=True)
     ctx.exit(status)
 
 
@@ -191,7 +192,7 @@ def show_json(value: Any) -> None:
 
 
 def show_line(line: Line) -> str:
-    return f"{line.seq:>6}  {line.said_at:%Y-%m-%d %H:%M}  {sentence(line)}"
+    return harmless(f"{line.seq:>6}  {line.said_at:%Y-%m-%d %H:%M}  {sentence(line)}")
 
 
 def show_hit(hit: Hit, signals: bool) -> str:
@@ -200,4 +201,4 @@ def show_hit(hit: Hit, signals: bool) -> str:
     text += "\n".join(f"    {row}".replace("\n", "\n    ") for row in rows)
     if signals:
         text += "\n      " + "  ".join(f"{name} {value:.2f}" for name, value in hit.signals.items() if value)
-    return text
+    return harmless(text)
