@@ -105,6 +105,8 @@ class Talk:
                 self.stream(self.chat.reply(spoken(said)))
         except EverthreadError as error:
             self.say(f"That could not be done: {error}")
+        except KeyboardInterrupt:
+            self.say("\n(stopped)")
 
     def command(self, said: str) -> str:
         """The answer to a slash command; what it streams is written before."""
@@ -264,6 +266,8 @@ class SceneTalk:
                 self.heed(said)
             except EverthreadError as error:
                 self.write(f"That could not be done: {error}\n")
+            except KeyboardInterrupt:
+                self.write("\n(stopped)\n")
 
     def heed(self, said: str) -> None:
         """Do what was typed."""

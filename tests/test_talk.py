@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import codecs
 import io
 import os
 import pty
@@ -538,6 +539,7 @@ class Terminal:
         )  # fmt: skip
         os.close(slave)
         self.seen = ""
+        self.decoded = codecs.getincrementaldecoder("utf-8")("replace").decode  # a read may end inside a character
 
     def wait_for(self, text: str, interrupting: bool = False) -> str:
         """What has appeared up to this text; the rest waits for the next call.
@@ -557,7 +559,7 @@ class Terminal:
                 continue
             assert ready, f"{text!r} did not come; seen was {self.seen!r}"
             try:
-                self.seen += os.read(self.master, 4096).decode(errors="replace").replace("\r\n", "\n")
+                self.seen += self.decoded(os.read(self.master, 4096)).replace("\r\n", "\n")
             except OSError:  # the other side is closed
                 assert text in self.seen, f"{text!r} did not come; seen was {self.seen!r}"
         before, self.seen = self.seen.split(text, 1)
@@ -658,8 +660,23 @@ def test_an_interrupt_at_a_question_changes_nothing_and_at_the_prompt_ends_the_t
     terminal.wait_for("Alice> ")
     terminal.type(b"/forget session\n")
     terminal.wait_for("(yes or no) ")
-    assert "nothing was changed" in terminal.wait_for("Alice> ", interrupting=True)
+    terminal.wait_for("there was no answer; nothing was changed", interrupting=True)
+    terminal.wait_for("Alice> ")
     terminal.wait_for("it is all kept", interrupting=True)
     assert terminal.close() == 0
     with Memory.open("alice", store=tmp_path, embedder="hash") as memory:
         assert texts(memory) == ["I hid gold."]
+
+
+def test_an_interrupt_before_a_reply_begins_stops_what_is_done_and_the_talk_goes_on(memory: Memory) -> None:
+    def interrupted(text: str) -> int:
+        raise KeyboardInterrupt  # as Ctrl-C does while the prompt is laid out
+
+    screen: Screen = []
+    waiting = iter(["Hello.", "/lines", "/quit"])
+    with Chat(memory, ALICE, ScriptedLLM(["Aye."]), scribe=ExtractiveScribe(), count=interrupted) as chat:
+        Talk(chat, lambda _: next(waiting), screen.append).run()
+    shown = "".join(screen)
+    assert "\n(stopped)\n" in shown
+    assert "Alice: Hello.\n" in shown
+    assert texts(memory) == ["Ahoy!", "Hello."]
