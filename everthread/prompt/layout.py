@@ -27,6 +27,7 @@ ENVELOPE = 5  # tokens that a chat API spends on a message beside its text
 SPOKEN = 6  # lines of the window that stay longer than what is remembered: without them nobody knows what is talked of
 KEPT = 0.5  # of a full window that is left by a cut: a cut costs the cache, so it is a seldom and a large one
 OPENING = "(The conversation begins.)"  # some models want the person to speak first
+HEARD = "everthread.heard"  # in the metadata of a line that another character said
 GAP = "\n[…]\n"  # where the middle of a line is left out
 
 RULES = """\
@@ -130,15 +131,20 @@ def labelled(line: Line) -> str:
 def _messages(character: Character, turn: Turn) -> list[Message]:
     said = [Message("system", prefix(character, turn.sample))]
     first = turn.window[0] if turn.window else None
-    if first is not None and _role(first, character) == "assistant":
+    if first is not None and own(first):
         said.append(Message("user", OPENING))
     for line in turn.window:
-        _say(said, Message(_role(line, character), labelled(line)))
+        _say(said, Message(_role(line), labelled(line)))
     return _say(said, Message("user", tail(character, turn)))
 
 
-def _role(line: Line, character: Character) -> Literal["user", "assistant"]:
-    return "assistant" if line.role == "assistant" and line.speaker == character.name else "user"
+def own(line: Line) -> bool:
+    """Whether a line is the character's own, whatever it was called when it said it."""
+    return line.role == "assistant" and not line.metadata.get(HEARD)
+
+
+def _role(line: Line) -> Literal["user", "assistant"]:
+    return "assistant" if own(line) else "user"
 
 
 def _say(said: list[Message], message: Message) -> list[Message]:
