@@ -174,7 +174,8 @@ def _sides(lines: Iterator[NewLine], length: int) -> tuple[list[str], list[str]]
     """What the person says, and what the character answers: as many, and these so many words long."""
     texts = [line.text for line in lines]
     words = " ".join(texts[1::2]).split()
-    answers = [" ".join(words[at * 20 % len(words) :][:length]) for at in range(len(texts) // 2)]
+    starts = [at * 20 % len(words) for at in range(len(texts) // 2)]
+    answers = [" ".join((words + words)[start : start + length]) for start in starts]
     return texts[::2], answers
 
 
