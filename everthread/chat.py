@@ -10,8 +10,9 @@ it; the bank, every line ever said. Each superseded note stays in the bank as we
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
@@ -19,26 +20,29 @@ from types import TracebackType
 from typing import Self
 
 from everthread import open as opening
-from everthread.conversation import Conversation
+from everthread.conversation import Conversation, repeats
 from everthread.desk import GREETING, Desk, work
-from everthread.errors import BadQuery
+from everthread.errors import BadInput, BadQuery, StoreUnavailable
 from everthread.memory import Memory
 from everthread.models.embed import Embedder
 from everthread.models.extract import ExtractiveScribe
 from everthread.models.llm import LLM
 from everthread.models.scribe import Scribe
+from everthread.observe.clean import clean
 from everthread.observe.speech import Speech
+from everthread.offering import OFFERED, Offering
 from everthread.prompt.character import Character
-from everthread.prompt.layout import Turn, cost, lay_out, leaving, prefix
+from everthread.prompt.layout import HEARD, Turn, cost, lay_out, leaving, own, prefix
 from everthread.prompt.tokens import Counter, estimate
-from everthread.recall.proactive import Offers, due, phrase, strong, upcoming
 from everthread.recipes.base import Recipe
 from everthread.reply import LONGEST, Reply, Spoken
 from everthread.stores.base import Store
 from everthread.stores.lines import SESSION_GAP, session_name
-from everthread.stores.text import ECHO
+from everthread.stores.text import ECHO, unspaced
 from everthread.stores.times import micros
 from everthread.types import Context, JSONValue, Line, Metadata, NewLine, Receipt, Role, Sampling, Unit, Where, now
+
+log = logging.getLogger("everthread")
 
 RECALLED = 500  # tokens of what is remembered: on LoCoMo 84% of what answers a question stands in so many
 NOTED = 250  # tokens of notes and of what could be brought up, with their headings
@@ -47,8 +51,9 @@ COUNTED = 2048  # texts whose tokens are kept in mind
 NOMINAL = 8192  # tokens of context, where no model tells
 SHOWN = 150  # tokens shown where there is no model: half a dozen lines, what a person reads at a glance
 FLOOR = 0.02  # relevance of a line below which it is not worth a person's time
-LOOKED_BACK = 400  # latest lines of the person in which a session's beginning looks for what they announced
 SAMPLE = 20  # words at least of a reply that shows a style
+LONGEST_SAMPLE = 2_000  # characters of it: some 300 words, which stand in every prompt
+LEAST = 20  # characters of what the person says, for which there is room at least
 QUESTION = "Shall I remember this conversation?"
 LABEL = "(no language model configured)"
 
@@ -98,10 +103,11 @@ class Chat:
         self._owns_memory = False
         self._desk = Desk(memory, self.scribe)
         self.last: Reply | None = None
+        self._noted_in: tuple[str, int, datetime] | None = None
+        self._noted_last = 0
         settings = memory.settings()
         self._character = opening.character(character, settings)
-        offers = settings.get("offers")
-        self._offers = Offers.from_json(offers) if offers else Offers()
+        self._offering = Offering(memory)
         self._begin(session, incognito)
 
     @classmethod
@@ -140,84 +146,96 @@ class Chat:
 
     def reply(self, text: str) -> Reply:
         """Keep what the person says, and answer it. The line is on the disk when this returns; the answer is asked for
-        as it is iterated. Raises BadLine and StoreUnavailable, and then nothing was kept."""
-        self._settle_reply()
+        as it is iterated. Raises BadLine, StoreUnavailable, and BadQuery where the character alone is too long for the
+        model; and then nothing was kept."""
+        self._look()
+        self._see_room()
+        said = self._line(text, self._character.person, "user")
+        clean(said, self._now())  # before a greeting is kept
         self._greet()
-        self._add(text, self._character.person, "user")
-        return self.answer()
+        self._conversation.add(said)
+        return self._answer(replaces=None)
 
     def answer(self) -> Reply:
         """The character's reply to the conversation as it stands: to what was said last, or again where that got none.
-        BadQuery where nothing was said."""
-        self._settle_reply()
+        BadQuery where nothing was said, and where the character alone is too long for the model."""
+        self._look()
         if not self._conversation.lines:
             raise BadQuery("nothing was said yet that could be answered; say something first")
         return self._answer(replaces=None)
 
     def regenerate(self) -> Reply:
-        """Another reply in place of the last one, which is discarded as soon as the new one is kept. BadQuery where
-        there is none."""
-        self._settle_reply()
+        """Another reply in place of the last one, which is discarded when the new one is kept, all at once. BadQuery
+        where there is none, and as `answer`."""
+        self._look()
         last = self.lines[-1] if self.lines else None
-        if last is None or (len(self.lines) == 1 and self._spoke(last)):
+        if last is None or (len(self.lines) == 1 and own(last)):
             raise BadQuery("there is no reply yet that could be given again; say something first")
-        return self._answer(replaces=last if self._spoke(last) else None)
+        return self._answer(replaces=last if own(last) else None)
 
     def hear(self, text: str, speaker: str, *, of_character: bool = False) -> Line:
         """Keep a line that is not to be answered: by somebody else who is present, another character for instance."""
-        self._settle_reply()
-        return self._add(text, speaker, "assistant" if of_character else "user")
+        self._look()
+        role: Role = "assistant" if of_character else "user"
+        return self._conversation.add(self._line(text, speaker, role, {HEARD: True} if of_character else {}))
 
     def edit(self, seq: int, text: str) -> Reply | None:
         """Put a text in place of a line's. What came after it is discarded, and a line of the person's is answered
-        anew; to one of the character's there is no answer. Raises BadLine and NotFound, with nothing changed."""
-        self._settle_reply()
-        line = self._conversation.edited(self._conversation.at(seq), text, self._now())
-        return None if self._spoke(line) else self._answer(replaces=None)
+        anew; to one of the character's there is no answer. Raises BadLine and NotFound, and BadQuery as `reply`, with
+        nothing changed."""
+        self._look()
+        place = self._conversation.at(seq)
+        old, gone = self.lines[place], self.lines[place:]
+        if old.role == "user":
+            self._see_room()
+        metadata: dict[str, JSONValue] = {HEARD: True} if old.metadata.get(HEARD) else {}
+        if own(old) and (spans := self._desk.echoes.spans(text)):
+            metadata[ECHO] = [list(span) for span in spans]
+        self._conversation.edited(place, text, self._now(), metadata)
+        self._gone(gone)
+        return self._answer(replaces=None) if old.role == "user" else None
 
     def undo(self) -> list[Line]:
         """Take back the person's last line and all that came after it; the lines that are discarded."""
-        self._settle_reply()
-        said = [place for place, line in enumerate(self.lines) if not self._spoke(line)]
-        return self._conversation.cut(said[-1]) if said else []
+        self._look()
+        said = [place for place, line in enumerate(self.lines) if line.role == "user"]
+        return self._gone(self._conversation.cut(said[-1])) if said else []
 
     def branch(self, seq: int) -> list[Line]:
         """Go on from a line: what came after it is discarded. A line that was discarded itself comes back, with those
         that led to it. The lines that are discarded now. Raises NotFound and BadQuery."""
-        self._settle_reply()
-        return self._conversation.branch(seq)
+        self._look()
+        return self._gone(self._conversation.branch(seq))
 
     def forget(self, seq: int) -> Receipt | None:
-        """Remove a line for good, of this conversation or of an earlier one; None for one that was said in private, of
-        which nothing was written. What was noted of it goes as well. Raises as `Memory.forget`."""
-        self._settle_reply()
-        receipt = None
-        if seq > 0:
-            receipt = self.memory.forget(seq=seq)
-            self._first_reply = self._style()
-        self._conversation.drop(seq)
-        return receipt
+        """Remove a line for good, of this conversation or of an earlier one, under every number that it has where
+        branches were gone back to; None for one that was said in private, of which nothing was written. What was noted
+        of it goes as well. Raises as `Memory.forget`."""
+        self._look()
+        receipts = [self.memory.forget(seq=each) for each in repeats(self.memory, seq)] if seq > 0 else []
+        self._conversation.forget(seq)
+        self._conversation.refresh()
+        if not receipts:
+            return None
+        ranges = tuple(each for receipt in receipts for each in receipt.seqs)
+        return replace(receipts[-1], seqs=ranges, lines=sum(receipt.lines for receipt in receipts))
 
     def end(self, remember: bool | None = None) -> Ending:
         """End the conversation: it is summarised and remembered, or forgotten to the last byte. None asks: nothing is
         changed then, and `question` of what comes back is to be put to the person. The next reply begins another."""
-        self._settle_reply()
-        session = self.session
-        private, self.incognito = self.incognito, False  # what was said in private is gone
-        if not self.lines:
-            remember = False
-        if remember is not None:
-            receipt = self._over(remember)
-            self._begin(None, private)
-        self.incognito = private
-        return Ending(session, None, QUESTION) if remember is None else Ending(session, remember, receipt=receipt)
-
-    def _over(self, remember: bool) -> Receipt | None:
-        if remember:
-            self._close_session(self.session)
-        elif self.lines:
-            return self.memory.forget(session=self.session)
-        return None
+        self._look()
+        session, private = self.session, self.incognito
+        stands = next(self.memory.lines(Where(session=session), limit=1), None) is not None
+        if remember is None and stands:
+            return Ending(session, None, QUESTION)
+        receipt = None
+        if next(self.memory.lines(Where(session=session), limit=1, retracted=True), None) is not None:
+            if remember is False:
+                receipt = self.memory.forget(session=session)
+            else:
+                self._close_session(session)
+        self._begin(None, private, resume=False)  # what was said in private is gone
+        return Ending(session, bool(remember) and stands, receipt=receipt)
 
     # ----------------------------------------------------------- what is known
 
@@ -234,7 +252,7 @@ class Chat:
     @property
     def unanswered(self) -> bool:
         """Whether the person's last line has got no reply, because the model failed or the process ended."""
-        return bool(self.lines) and not self._spoke(self.lines[-1])
+        return bool(self.lines) and self.lines[-1].role == "user"
 
     @property
     def greeting(self) -> str:
@@ -253,7 +271,7 @@ class Chat:
     @property
     def offer(self) -> str:
         """One thing that could be brought up now that the conversation begins; nothing, later on."""
-        found = None if self.lines else self._event()
+        found = None if self.lines else self._offering.event(self._since, self._now())
         return found[1] if found else ""
 
     @property
@@ -289,7 +307,7 @@ class Chat:
     def sample(self) -> str:
         """The sample of the character's style: what its card or its owner gives, else its first reply that was long
         enough."""
-        return self._character.sample or self._first_reply
+        return self._character.sample or self._style()
 
     def settle(self, timeout: float | None = None) -> bool:
         """Wait until what is being written about the conversation is done; False where that takes longer."""
@@ -297,10 +315,12 @@ class Chat:
 
     def close(self) -> None:
         """Keep what has arrived of a reply, and let go of the bank. The conversation can be resumed."""
-        self._settle_reply()
-        self._desk.close(timeout=2.0)
-        if self._owns_memory:
-            self.memory.close()
+        try:
+            self._settle_reply()
+        finally:
+            self._desk.close(timeout=2.0)
+            if self._owns_memory:
+                self.memory.close()
 
     def __enter__(self) -> Self:
         return self
@@ -312,47 +332,44 @@ class Chat:
 
     # ---------------------------------------------------------------- beginning
 
-    def _begin(self, session: str | None, private: bool) -> None:
+    def _begin(self, session: str | None, private: bool, resume: bool = True) -> None:
         """Resume the session, or begin one. An older one that was left open is ended then, and what an earlier
         conversation left to be written is written; but not in private, when nothing is."""
-        sessions = self.memory.sessions()
-        last = max(sessions, key=lambda each: each.last_at, default=None)
-        if session is None and last and last.ended_at is None and self._now() - last.last_at <= SESSION_GAP:
+        at, sessions = self._now(), self.memory.sessions()
+        past = [each for each in sessions if each.last_at - at <= SESSION_GAP]  # a clock that was wrong may have been
+        last = max(past, key=lambda each: each.last_at, default=None)
+        open_ = last is not None and (last.ended_at is None or last.ended_at < last.last_at)
+        if session is None and resume and last and open_ and at - last.last_at <= SESSION_GAP:
             session = last.id
         elif session is None:
-            session = session_name(micros(self._now()), lambda name: {each.id for each in sessions})
-        left_open = last and last.id != session and last.ended_at is None
-        if last and left_open and not private and self._now() - last.last_at > SESSION_GAP:
+            session = session_name(micros(at), lambda name: {each.id for each in sessions})
+        if last and open_ and last.id != session and not private and at - last.last_at > SESSION_GAP:
             self._close_session(last.id)
         self._conversation = Conversation(self.memory, session)
         self._conversation.private = private
         self._since = last.last_at if last else None  # when the two spoke last
-        self._first_reply = self._style()
-        self._offers = self._offers.begun()
         if not private:
             self._desk.wake()
 
     def _close_session(self, session: str) -> None:
-        """End a session, and have it summarised, and noted as far as it isn't."""
-        self.memory.end(session)
-        lines = list(self.memory.lines(Where(session=session)))
-        if not lines:
-            return
-        self._desk.put(work("summary", lines))
-        notes = self._desk.notes()
-        if rest := [line for line in lines if notes is None or line.seq > notes.last_seq]:
-            self._desk.put(work("notes", rest))
+        """Have a session summarised, and noted as far as it isn't, and end it; in this order, for the process may."""
+        if lines := list(self.memory.lines(Where(session=session))):
+            self._desk.put(work("summary", lines))
+            noted = self._desk.noted(lines)
+            if rest := [line for line in lines if line.seq > noted]:
+                self._desk.put(work("notes", rest))
+        self.memory.end(session, self._now())
 
-    def _style(self) -> str:
+    def _style(self, replaces: Line | None = None) -> str:
+        """The first reply that was long enough, if it still stands, and is not the one that is to be replaced."""
         seq = self.memory.settings().get("sample")
         found = self.memory.store.get(self.memory.bank, [seq]) if isinstance(seq, int) else []
-        return found[0].text if found else ""
+        return found[0].text if found and not (replaces and replaces.seq == seq) else ""
 
     # ---------------------------------------------------------------- answering
 
     def _answer(self, replaces: Line | None) -> Reply:
         notes = self._desk.notes()
-        self._conversation.refresh(notes.last_seq if notes else 0)
         standing = [line for line in self.lines if replaces is None or line.seq != replaces.seq]
         newest = standing.pop() if standing else None
         if self.llm is None:
@@ -363,12 +380,19 @@ class Chat:
 
     def _window(self, lines: list[Line], notes: Unit | None) -> list[Line]:
         """The lines that are not in the notes yet; of very many the last."""
-        noted, left = notes.last_seq if notes else 0, self._context
+        noted, left = self._noted(notes), self._context
         first = len(lines)
         while first and not 0 < lines[first - 1].seq <= noted and left > 0:
             first -= 1
             left -= cost(lines[first], self._count)
         return lines[first:]
+
+    def _noted(self, notes: Unit | None) -> int:
+        """The last line of the conversation that is in the notes. Looked up where others became current."""
+        current = None if notes is None else (self.session, notes.id, notes.valid_from)
+        if current != self._noted_in:
+            self._noted_in, self._noted_last = current, self._desk.noted(self.lines) if notes else 0
+        return self._noted_last
 
     @property
     def _context(self) -> int:
@@ -377,9 +401,10 @@ class Chat:
     def _asked(
         self, llm: LLM, newest: Line | None, window: list[Line], notes: Unit | None, replaces: Line | None
     ) -> Reply:
-        context = self._recall(newest, window, RECALLED)
-        offer = self._offered(context)
-        turn = Turn(window, newest, self._now(), notes.text if notes else "", context, offer, self.sample)
+        context = self._recall(newest, [*window, *([replaces] if replaces else [])], RECALLED)
+        sample = self._character.sample or self._style(replaces)
+        seq, offer = self._offered(context, replaces)
+        turn = Turn(window, newest, self._now(), notes.text if notes else "", context, offer, sample)
         prompt = lay_out(self._character, turn, llm.context - self._reply_room, self._count)
         others = {line.speaker for line in self.lines} - {self._character.name} | {self._character.person}
         reply = Reply(
@@ -387,7 +412,7 @@ class Chat:
             prompt,
             lambda: llm.stream(prompt.messages, self.sampling),
             Speech(self._character.name, others, LONGEST),
-            lambda text, partial, refused: self._keep(text, replaces, partial, refused),
+            lambda text, partial, refused: self._keep(text, replaces, partial, refused, seq),
         )
         reply.offer = offer
         return reply
@@ -403,15 +428,16 @@ class Chat:
 
     def _recall(self, newest: Line | None, window: list[Line], budget: int, floor: float | None = None) -> Context:
         said = newest.text if newest else ""
-        shown = [line.seq for line in (*window, *([newest] if newest else [])) if line.seq > 0]
+        shown = {line.seq for line in (*window, *([newest] if newest else [])) if line.seq > 0}
+        shown |= self._conversation.hidden
         moment = self._now() if self._clock else None
         context = self.memory.context(said, budget, floor=floor, without=shown, as_of=moment, count=self._count)
         self._desk.background = context.lines
         self._desk.echoes.add(line.text for line in context.lines)
         return context
 
-    def _keep(self, text: str, replaces: Line | None, partial: bool, refused: bool) -> Line:
-        """Keep a reply, and discard the one that it replaces."""
+    def _keep(self, text: str, replaces: Line | None, partial: bool, refused: bool, offered: int | None) -> Line:
+        """Keep a reply, and discard the one that it replaces. offered is the line that it could bring up."""
         metadata: dict[str, JSONValue] = {"model": self.llm.name if self.llm else ""}
         if partial:
             metadata["partial"] = True
@@ -419,14 +445,37 @@ class Chat:
             metadata[ECHO] = [list(span) for span in spans]
         if refused:
             metadata["refused"] = True
-        line = self._add(text, self._character.name, "assistant", metadata, refused, replaces)
-        if replaces is not None and not refused:
-            self._conversation.discard(replaces)
-        if not (partial or refused or self.incognito or self._first_reply) and len(text.split()) >= SAMPLE:
-            self._first_reply = text
-            self.memory.set_setting("sample", line.seq)
-        self._leave()
+        if offered is not None:
+            metadata[OFFERED] = offered
+        gone = [replaces] if replaces else []
+        said = self._line(text, self._character.name, "assistant", metadata)
+        line = self._conversation.add(said, refused=refused, instead=gone)
+        self._afterwards(line, gone if not refused else [])
         return line
+
+    def _afterwards(self, line: Line, gone: list[Line]) -> None:
+        """What is done behind the back of whoever talks. The line is kept: where this fails, a later turn does it."""
+        try:
+            if not self.incognito:
+                self._offering.keep([] if line.retracted_at else [line], gone)
+                if _shows_style(line) and not self._style():
+                    self.memory.set_setting("sample", line.seq)
+            self._leave()
+        except StoreUnavailable as error:
+            log.warning("a reply is kept, and the notes wait: %s", error)
+
+    def _offered(self, context: Context, replaces: Line | None) -> tuple[int | None, str]:
+        """The one thing that could be brought up at this moment, with its line's number."""
+        if self.incognito:
+            return None, ""
+        lines = [line for line in self.lines if line != replaces]
+        return self._offering.found(lines, context, self._since, self._now(), replaces) or (None, "")
+
+    def _gone(self, lines: list[Line]) -> list[Line]:
+        """What discarded lines had brought up, they have not; but those have that were gone back to."""
+        if lines and not self.incognito:
+            self._offering.keep(self.lines, lines)
+        return lines
 
     def _leave(self) -> None:
         """Have what no longer has room in the window noted. It leaves when that is done, and not before."""
@@ -450,62 +499,44 @@ class Chat:
     def _reply_room(self) -> int:
         return self.sampling.max_tokens or REPLY
 
-    # ----------------------------------------------------------------- bringing up
-
-    def _offered(self, context: Context) -> str:
-        """The one thing that could be brought up at this moment; nothing most of the time."""
-        self._offers = self._offers.turned()
-        if self.incognito:
-            return ""
-        if not any(self._spoke(line) for line in self.lines) and (event := self._event()) is not None:
-            seq, text = event
-        elif (hit := strong(context.hits, self._now())) is not None and self._offers.allowed(hit.line.seq):
-            seq, text = hit.line.seq, phrase(hit, self._now())
-        else:
-            return ""
-        self._offers = self._offers.offered(seq)
-        self.memory.set_setting("offers", self._offers.to_json())
-        return text
-
-    def _event(self) -> tuple[int, str] | None:
-        """What the person announced, and has happened since the two spoke last, or is about to."""
-        if self._since is None:
-            return None
-        corpus = self.memory.store.corpus(self.memory.bank)
-        recent = self.memory.lines(Where(role="user"), after=max(0, corpus.last_seq - LOOKED_BACK))
-        events = [event for line in recent if (event := upcoming(line)) is not None]
-        fresh = [event for event in due(events, self._now(), self._since) if self._offers.allowed(event.line.seq)]
-        return (fresh[0].line.seq, phrase(fresh[0], self._now())) if fresh else None
-
     # --------------------------------------------------------------------- lines
 
     def _now(self) -> datetime:
-        return self._clock() if self._clock else now().astimezone()
-
-    def _spoke(self, line: Line) -> bool:
-        """Whether a line is the character's."""
-        return line.role == "assistant" and line.speaker == self._character.name
+        at = self._clock() if self._clock else now().astimezone()
+        if at.utcoffset() is None:
+            raise BadInput(f"the clock gave {at!r}, which may be anywhere on earth; let it give datetime.now(UTC)")
+        return at
 
     def _greet(self) -> None:
         if text := self.greeting:
-            self._add(text, self._character.name, "assistant", {GREETING: True})
+            self._conversation.add(self._line(text, self._character.name, "assistant", {GREETING: True}))
 
-    def _add(
-        self,
-        text: str,
-        speaker: str,
-        role: Role,
-        metadata: Metadata | None = None,
-        refused: bool = False,
-        replaces: Line | None = None,
-    ) -> Line:
-        new = NewLine(text, speaker, role, self._now(), metadata=metadata or {})
-        return self._conversation.add(new, refused=refused, replaces=replaces)
+    def _line(self, text: str, speaker: str, role: Role, metadata: Metadata | None = None) -> NewLine:
+        return NewLine(text, speaker, role, self._now(), metadata=metadata or {})
+
+    def _look(self) -> None:
+        """See the conversation as it stands now, whoever else talks in it."""
+        self._settle_reply()
+        self._conversation.refresh()
+
+    def _see_room(self) -> None:
+        """BadQuery where the character alone is too long for the model."""
+        if self.llm is not None:
+            least = Line(0, self.session, "user", self._character.person, "…" * LEAST, self._now())
+            lay_out(self._character, Turn((), least, self._now()), self.llm.context - self._reply_room, self._count)
 
     def _settle_reply(self) -> None:
         """A reply that was not read to its end is kept as far as it came."""
         if self.last is not None:
             self.last.stop()
+
+
+def _shows_style(line: Line) -> bool:
+    """Whether a reply is one to keep to: whole, no refusal, and of a length that shows a style and leaves room."""
+    if line.metadata.get("partial") or line.metadata.get("refused"):
+        return False
+    words = len(line.text) // 2 if unspaced(line.text) else len(line.text.split())
+    return words >= SAMPLE and len(line.text) <= LONGEST_SAMPLE
 
 
 def told(context: Context, first: bool) -> str:

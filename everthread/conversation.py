@@ -1,18 +1,21 @@
 """A conversation: the lines of one session that stand. Edited, regenerated and undone ones are retracted in the bank,
 so that what stands is always one path through the tree of messages, in the order of the lines' numbers.
 
-In private its lines are nowhere but in this object, under numbers below zero, and go when it ends.
+In private nothing is written: its lines are nowhere but in this object, under numbers below zero, and what is discarded
+meanwhile is only hidden. When it ends, what stood before stands again.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
 from everthread.errors import BadQuery, NotFound
 from everthread.memory import Memory
 from everthread.observe.clean import clean
-from everthread.types import Line, NewLine, Where, now
+from everthread.types import Line, Metadata, NewLine, Where, now
 
 AGAIN = "everthread.again"  # in a line's metadata: the number of the retracted line that it repeats
 
@@ -24,16 +27,21 @@ class Conversation:
         """The session as the bank has it; one without lines begins with the first that is added."""
         self.session = session
         self.private = False
+        self.hidden: set[int] = set()  # the numbers of lines that were discarded in private
         self._memory = memory
         self.lines: list[Line] = list(memory.lines(Where(session=session)))
 
-    def add(self, new: NewLine, *, refused: bool = False, replaces: Line | None = None) -> Line:
-        """Keep a line behind the others, or behind the one before that which it replaces. A refused one is kept as
-        retracted, and does not stand. Raises as observe."""
-        standing = [line.seq for line in self.lines if line.seq > 0 and line != replaces]
-        gone = new.said_at if refused else None
-        new = replace(new, session=self.session, parent=standing[-1] if standing else None, retracted_at=gone)
-        line = self._unwritten(new) if self.private else self._memory.observe_many([new])[0]
+    # ------------------------------------------------------------------ keeping
+
+    def add(self, new: NewLine, *, refused: bool = False, instead: Sequence[Line] = ()) -> Line:
+        """Keep a line behind the others, or instead of some of them, which are discarded: all at once or not at all.
+        A refused one is kept as retracted; it does not stand, and nothing is discarded for it. Raises as observe."""
+        gone = {line.seq for line in instead}
+        before = next((line.seq for line in reversed(self.lines) if line.seq > 0 and line.seq not in gone), None)
+        new = replace(new, session=self.session, parent=before, retracted_at=new.said_at if refused else None)
+        discarded = () if refused else gone
+        line = self._unwritten(new) if self.private else self._memory.replace(discarded, [new])[0]
+        self._drop(discarded)
         if not refused:
             self.lines.append(line)
         return line
@@ -44,11 +52,52 @@ class Conversation:
         seq = min([0, *(line.seq for line in self.lines)]) - 1
         return Line(seq, self.session, kept.role, kept.speaker, kept.text, at, None, kept.metadata)
 
-    def refresh(self, after: int) -> None:
-        """Leave out what has been retracted or forgotten meanwhile, by whomever, behind the line `after`."""
-        shown = [line.seq for line in self.lines if line.seq > after]
-        there = {line.seq for line in self._memory.store.get(self._memory.bank, shown)}
-        self.lines = [line for line in self.lines if line.seq <= after or line.seq in there]
+    def edited(self, place: int, text: str, said_at: datetime, metadata: Metadata) -> Line:
+        """Put a text in place of a line's; what came after it is discarded. The line that now stands there. Raises
+        BadLine, with nothing changed."""
+        old = self.lines[place]
+        return self.add(NewLine(text, old.speaker, old.role, said_at, metadata=metadata), instead=self.lines[place:])
+
+    # --------------------------------------------------------------- discarding
+
+    def cut(self, place: int) -> list[Line]:
+        """Discard the lines from this place on, all at once or not at all."""
+        gone = self.lines[place:]
+        if gone and not self.private:
+            self._memory.replace([line.seq for line in gone])
+        self._drop({line.seq for line in gone})
+        return gone
+
+    def _drop(self, gone: Collection[int]) -> None:
+        if gone:
+            self.lines = [line for line in self.lines if line.seq not in gone]
+        if self.private:
+            self.hidden.update(seq for seq in gone if seq > 0)
+
+    def forget(self, seq: int) -> None:
+        """Leave out a line that stands nowhere else any more."""
+        self.lines = [line for line in self.lines if line.seq != seq]
+
+    def go_public(self) -> None:
+        """End what was private: its lines go, and those that it hid are there again."""
+        self.private = False
+        self.hidden.clear()
+        self.lines = list(self._memory.lines(Where(session=self.session)))
+
+    # ------------------------------------------------------------------ looking
+
+    def refresh(self) -> None:
+        """See what has been retracted, forgotten or, but in private, said meanwhile, by whomever."""
+        found = self._memory.store.allowed(self._memory.bank, Where(session=self.session), None)
+        there = [] if found is None else found.tolist()
+        known = [line.seq for line in self.lines]
+        if there == known:
+            return
+        standing = set(there)
+        self.lines = [line for line in self.lines if line.seq < 0 or line.seq in standing]
+        if not self.private and (new := sorted(standing.difference(known))):
+            said = self._memory.store.get(self._memory.bank, new)
+            self.lines = sorted([*self.lines, *said], key=lambda line: line.seq)
 
     def at(self, seq: int) -> int:
         """Where the line stands among the lines. NotFound if it is none of them."""
@@ -57,59 +106,60 @@ class Conversation:
                 return place
         raise NotFound(f"no line {seq!r} stands in this conversation; see /lines, or `lines` of the conversation")
 
-    def cut(self, place: int) -> list[Line]:
-        """Discard the lines from this place on, the last first, so that what is left is whole at any moment."""
-        gone = self.lines[place:]
-        for line in reversed(gone):
-            self.discard(line)
-        return gone
-
-    def discard(self, line: Line) -> None:
-        """Retract one line."""
-        if line.seq > 0:
-            self._memory.retract(line.seq)
-        self.drop(line.seq)
-
-    def drop(self, seq: int) -> None:
-        """Leave out a line that stands nowhere else any more."""
-        self.lines = [line for line in self.lines if line.seq != seq]
+    # ---------------------------------------------------------------- branching
 
     def branch(self, seq: int) -> list[Line]:
         """Go on from this line: what came after it is discarded. The line may be a discarded one itself; it and those
-        that led to it are then said again, as they were. What was discarded. Raises NotFound."""
+        that led to it are then said again, as they were. What was discarded. Raises NotFound and BadQuery."""
         if any(line.seq == seq for line in self.lines):
             return self.cut(self.at(seq) + 1)
         if self.private:
             raise NotFound(f"no line {seq!r} stands in this conversation, and in private nothing else is kept")
-        chain = self._chain(seq)
-        gone = self.cut(self.at(chain[0].parent) + 1 if chain[0].parent else 0)
+        chain, place = self._chain(seq)
+        gone = self.cut(place)
         for line in chain:
             again = {**line.metadata, AGAIN: line.seq}
             self.add(NewLine(line.text, line.speaker, line.role, line.said_at, metadata=again))
         return gone
 
-    def _chain(self, seq: int) -> list[Line]:
-        """The discarded lines that lead to a discarded one, itself the last, from where they left what stands."""
+    def _chain(self, seq: int) -> tuple[list[Line], int]:
+        """The discarded lines that lead to a discarded one, itself the last, and the place where they leave what
+        stands."""
         record = {line.seq: line for line in self._memory.lines(Where(session=self.session), retracted=True)}
-        standing = {line.seq for line in self.lines}
         if seq not in record:
             raise NotFound(f"there is no line {seq!r} in the session {self.session!r}")
+        places = {line.seq: place for place, line in enumerate(self.lines)}
+        roots = [line.seq for line in record.values() if line.seq in places or line.parent is None]  # ascending
         chain = [record[seq]]
-        while (before := chain[0].parent) is not None and before not in standing:
+        while (before := self._before(chain[-1], roots)) is not None and before not in places:
             if before not in record:
                 raise BadQuery(f"line {seq} can't be gone back to: line {before}, which led to it, is forgotten")
-            chain.insert(0, record[before])
-        return chain
+            chain.append(record[before])
+        return chain[::-1], 0 if before is None else places[before] + 1
 
-    def go_public(self) -> None:
-        """End what was private: its lines go."""
-        self.private = False
-        self.lines = [line for line in self.lines if line.seq > 0]
+    def _before(self, line: Line, roots: Sequence[int]) -> int | None:
+        """The line that led to a discarded one. Imported ones often don't tell; they came one after the other. A first
+        line does not tell, either, but when it was said, none of those before it stood any more."""
+        if line.parent is not None or not self.lines or self.lines[0].seq > line.seq:
+            return line.parent
+        return roots[bisect_left(roots, line.seq) - 1]
 
-    def edited(self, place: int, text: str, said_at: datetime) -> Line:
-        """Put a text in place of a line's; what came after it is discarded. The line that now stands there."""
-        old = self.lines[place]
-        new = NewLine(text, old.speaker, old.role, said_at)
-        clean(new, said_at)  # before anything is discarded
-        self.cut(place)
-        return self.add(new)
+
+def repeats(memory: Memory, seq: int) -> list[int]:
+    """The numbers under which a line stands in the record: its own, and those of the lines that it repeats or that
+    repeat it, as they do where a discarded one was gone back to. NotFound and BadQuery if it is not there."""
+    line = next(memory.lines(after=seq - 1, limit=1, retracted=True), None)
+    if line is None or line.seq != seq:
+        raise NotFound(f"bank {memory.bank!r} has no line {seq}")
+    record = {each.seq: each for each in memory.lines(Where(session=line.session), retracted=True)}
+    return [each.seq for each in record.values() if _first(each, record) == _first(line, record)]
+
+
+def _first(line: Line, record: Mapping[int, Line]) -> int:
+    """The number of the line that this one repeats in the end. Lines of another record may name what is none here."""
+    while isinstance(seq := line.metadata.get(AGAIN), int) and seq < line.seq:
+        before = record.get(seq)
+        if before is None or before.text != line.text:
+            break
+        line = before
+    return line.seq

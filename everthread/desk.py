@@ -12,6 +12,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from everthread.errors import EverthreadError, NotFound
@@ -26,6 +27,7 @@ log = logging.getLogger("everthread")
 AGAIN = 30.0  # seconds until failed work is tried again, doubled each time
 LATEST = 3600.0  # seconds, the longest of these waits
 CHANGES = 3  # times that it is tried again at once, where a line was taken back while it was written about
+NOTED = "everthread.noted"  # in the metadata of notes: the last line that went into them
 GREETING = "everthread.greeting"  # in the metadata of a line that stands on a character's card
 
 
@@ -37,6 +39,7 @@ class Desk:
         self.background: Sequence[Line] = ()  # what was recalled lately: for the notes to be understood by
         self.echoes = Recalled()
         self._done = threading.Condition()
+        self._writing = threading.Lock()  # held while what was written is kept
         self._working = self._closed = False
         self._not_before: dict[tuple[str, str, int], float] = {}  # by time.monotonic()
 
@@ -61,8 +64,9 @@ class Desk:
     def close(self, timeout: float) -> None:
         """Write nothing more, once what is being written is done or so many seconds are over. The rest stays queued."""
         self.settle(timeout)
-        with self._done:
-            self._closed = True
+        self._closed = True
+        if self._writing.acquire(timeout=timeout):  # something may be on its way to the bank just now
+            self._writing.release()
 
     def notes(self) -> Unit | None:
         """The notes as they stand."""
@@ -83,6 +87,9 @@ class Desk:
         except EverthreadError as error:  # of the store: whoever talks hears of it as well
             log.warning("what a scribe is to write waits: %s", error)
             self._rest()
+        except BaseException:  # a scribe of somebody else's may raise anything; the next thread may try again
+            self._rest()
+            raise
 
     def _take(self) -> Work | None:
         """The next piece of work; where there is none, the thread's end is told in the same breath, so that none that
@@ -99,27 +106,53 @@ class Desk:
             self._done.notify_all()
 
     def _try(self, work: Work) -> None:
+        self._not_before[_key(work)] = time.monotonic() + AGAIN  # should the thread itself end of it
         try:
             self._do(work)
         except EverthreadError as error:
-            changed = isinstance(error, NotFound) and work.tries < CHANGES
-            self._not_before[_key(work)] = time.monotonic() + (0 if changed else min(AGAIN * 2**work.tries, LATEST))
-            self.memory.queue(replace(work, tries=work.tries + 1, error=type(error).__name__))
-            log.info("a scribe's %s is tried again later: %s", work.kind, error)  # who talks sees it in the stats
+            self._failed(work, error)
+        else:
+            self._not_before.pop(_key(work), None)
+
+    def _failed(self, work: Work, error: EverthreadError) -> None:
+        """Keep that it failed, if it is still to be done."""
+        changed = isinstance(error, NotFound) and work.tries < CHANGES
+        self._not_before[_key(work)] = time.monotonic() + (0 if changed else min(AGAIN * 2**work.tries, LATEST))
+        with self._writing, suppress(NotFound):  # the session is forgotten, and its work with it
+            if not self._closed and (waiting := self._waiting(work)):
+                self.memory.queue(replace(waiting, tries=work.tries + 1, error=type(error).__name__))
+        log.info("a scribe's %s is tried again later: %s", work.kind, error)  # who talks sees it in the stats
+
+    def _waiting(self, work: Work) -> Work | None:
+        """The work as it is queued now: another process may have done it, or more lines may have come to it."""
+        return next((each for each in self.memory.queued() if _key(each) == _key(work)), None)
 
     def _do(self, work: Work) -> None:
+        background = self._standing(self.background)
         lines = self._lines(work)
         if work.kind == "summary":
-            unit, old = self._summary(work, lines), None
+            old = self._summarized(work.session)
+            unit = self._summary(work, lines, old)
         else:
             old = self.notes()
-            unit = self._noted(work, lines, old)
-        if self._closed:
-            return
-        if unit is None:
-            self.memory.dequeue(work)
-            return
-        self.memory.write(unit, supersedes=old.id if old else None, done=work)
+            unit = self._noted(work, lines, old, background)
+        with self._writing:
+            if self._closed:
+                return
+            if len(self._standing(background)) < len(background):
+                raise NotFound("a recalled line is gone since; what was written may tell of it")
+            if (waiting := self._waiting(work)) is None:
+                return  # another process was quicker
+            done = work if waiting.last_seq == work.last_seq else None
+            if unit is not None:
+                self.memory.write(unit, supersedes=old.id if old else None, done=done)
+            elif done is not None:
+                self.memory.dequeue(done)
+
+    def _standing(self, lines: Sequence[Line]) -> list[Line]:
+        """Those of the lines that were neither retracted nor forgotten."""
+        there = {line.seq for line in self.memory.store.get(self.memory.bank, [line.seq for line in lines])}
+        return [line for line in lines if line.seq in there]
 
     def _lines(self, work: Work) -> list[Line]:
         """The lines that it is about, as far as they stand, without what they repeat of memories, and without what a
@@ -133,9 +166,14 @@ class Desk:
                 found.append(replace(line, text=text))
         return found
 
-    def _summary(self, work: Work, lines: Sequence[Line]) -> NewUnit | None:
+    def _summarized(self, session: str) -> Unit | None:
+        """The summary of a session, if there is one."""
+        found = [unit for unit in self.memory.units("summary", current=True) if unit.metadata.get("session") == session]
+        return found[-1] if found else None
+
+    def _summary(self, work: Work, lines: Sequence[Line], old: Unit | None) -> NewUnit | None:
         people = Counter(line.speaker for line in lines if line.role == "user")
-        if not people:
+        if not people or (old is not None and old.last_seq >= lines[-1].seq):
             return None
         text = self.scribe.summarize(lines, people.most_common(1)[0][0])
         kept = self.scribe.strip(text) if text.strip() else None
@@ -149,19 +187,30 @@ class Desk:
             sources=tuple(line.seq for line in lines),
         )
 
-    def _noted(self, work: Work, lines: Sequence[Line], old: Unit | None) -> NewUnit | None:
-        if not lines or (old is not None and old.last_seq >= lines[-1].seq):
+    def _noted(self, work: Work, lines: Sequence[Line], old: Unit | None, background: Sequence[Line]) -> NewUnit | None:
+        """The notes with these lines in them. Where nothing of them is worth a note, the old ones stand for them."""
+        if not lines or self.noted(list(self.memory.lines(Where(session=work.session)))) >= lines[-1].seq:
             return None
-        written = self.scribe.note(old.text if old else "", self.background, lines)
+        written = self.scribe.note(old.text if old else "", background, lines)
         text = self._news(written, [line.text for line in lines] + ([old.text] if old else []))
         kept = self.scribe.strip(text) if text.strip() else None
-        if kept is None:
+        if kept is None and old is None:
             return None
+        last = lines[-1]
+        spans = [(lines[0].seq, last.seq, last.said_at)] + ([(old.first_seq, old.last_seq, old.said_at)] if old else [])
+        first_seqs, last_seqs, said = zip(*spans, strict=True)
         return NewUnit(
-            *("note", kept, old.first_seq if old else lines[0].seq, lines[-1].seq, lines[-1].said_at),
-            metadata={"scribe": self.scribe.name},
+            *("note", kept or (old.text if old else ""), min(first_seqs), max(last_seqs), max(said)),
+            metadata={"scribe": self.scribe.name, NOTED: last.seq},
             sources=tuple(line.seq for line in lines),
         )
+
+    def noted(self, lines: Sequence[Line]) -> int:
+        """Up to which of these lines, all those of one session, the notes go; 0 where none is noted. The notes are of
+        all sessions, which may alternate."""
+        seqs = {line.seq for line in lines}
+        noted = [unit.metadata.get(NOTED, unit.last_seq) for unit in self.memory.units("note")]
+        return max((seq for seq in noted if isinstance(seq, int) and seq in seqs), default=0)
 
     def _news(self, written: str, sources: Sequence[str]) -> str:
         """The rows that repeat nothing recalled, but for what was said again in the lines that they are about."""

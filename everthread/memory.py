@@ -167,12 +167,20 @@ class Memory:
                 progress(len(kept))
         return kept
 
-    def _keep(self, lines: Sequence[NewLine]) -> list[Line]:
+    def replace(self, seqs: Collection[int], lines: Iterable[NewLine] = ()) -> list[Line]:
+        """Retract lines, and keep others in their place, if any are given: all at once or not at all. Lines that are
+        retracted or forgotten already are passed over. Raises BadQuery, BadLine and StoreUnavailable."""
+        present = now().astimezone()
+        return self._keep([clean(line, present) for line in lines], sorted(_seqs(seqs, "seqs")))
+
+    def _keep(self, lines: Sequence[NewLine], instead: Sequence[int] = ()) -> list[Line]:
         """Write one batch. Lines known by their key are not embedded again; the store itself sees to it that none is
         written twice, whoever else is writing."""
         known = self.store.known(self.bank, [line.key for line in lines if line.key])
         fresh = [line for line in lines if line.key not in known]
-        written = iter(self.store.append(self.bank, self._entries(fresh), self.embedder.name) if fresh else [])
+        entries = self._entries(fresh) if fresh else []
+        put = self.store.append(self.bank, entries, self.embedder.name, instead=instead) if fresh or instead else []
+        written = iter(put)
         return [known[line.key] if line.key in known else next(written) for line in lines]
 
     def _entries(self, lines: Sequence[NewLine]) -> list[Entry]:
@@ -422,10 +430,10 @@ class Memory:
         """The conversations, in the order they began."""
         return self.store.sessions(self.bank)
 
-    def end(self, session: str) -> None:
-        """Say that a session is over: a line that names no session begins a new one then. Raises BadQuery and
-        NotFound."""
-        self.store.end_session(self.bank, _name(session, "session"), now())
+    def end(self, session: str, at: datetime | None = None) -> None:
+        """Say that a session is over, now or at a moment given: a line that names no session begins a new one then.
+        Raises BadQuery and NotFound."""
+        self.store.end_session(self.bank, _name(session, "session"), at or now())
 
     def stats(self) -> Stats:
         """What the bank holds."""
@@ -557,10 +565,10 @@ def _marks(text: str) -> int:
     return marks(text) if text.strip() else TELLS_NOTHING
 
 
-def _seqs(without: Collection[int]) -> frozenset[int]:
+def _seqs(without: Collection[int], name: str = "without") -> frozenset[int]:
     """The numbers of lines that are to be left out, as far as any line could have them."""
     if not isinstance(without, Collection) or not all(isinstance(seq, int | np.integer) for seq in without):
-        raise BadQuery(f"without must be the seqs of lines, got {shortly(without)}")
+        raise BadQuery(f"{name} must be the seqs of lines, got {shortly(without)}")
     return frozenset(int(seq) for seq in without if 1 <= seq <= LARGEST_SEQ)
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
-from contextlib import suppress
+import threading
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
-from everthread.errors import LLMUnavailable
+from everthread.errors import LLMUnavailable, ModelError
 from everthread.models.llm import Stream
 from everthread.observe.refusal import refuses
 from everthread.observe.speech import Speech
@@ -27,11 +27,14 @@ class Keep(Protocol):
 class Reply(Iterator[str]):
     """An iterator over the pieces of a reply.
 
-    Read to its end, it has been kept, and `line` is the line. Where the stream is cut, or it is stopped or thrown away
-    before, what has arrived is kept and marked as partial. A refusal is kept as retracted: nobody will be reminded of
-    it. While it is iterated it raises LLMUnavailable, LLMDenied, LLMRejected, ModelNotFound, and StoreUnavailable where
-    it can't be kept.
+    Read to its end, it has been kept, and `line` is the line. Where the stream is cut, or it is stopped, or the
+    conversation goes on or is closed before, what has arrived is kept and marked as partial. A refusal is kept as
+    retracted: nobody will be reminded of it. While it is iterated it raises LLMUnavailable, LLMDenied, LLMRejected,
+    ModelNotFound, and StoreUnavailable where it can't be kept; `text` is what has arrived then, too.
     """
+
+    # No generator: the interpreter ends one that nobody reads on whenever it likes, in any thread, even in the middle
+    # of another write to the same bank; and what ends a generator is to be kept.
 
     def __init__(
         self, context: Context, prompt: Prompt | None, start: Callable[[], Stream], speech: Speech, keep: Keep
@@ -45,50 +48,71 @@ class Reply(Iterator[str]):
         self.usage = Usage()
         self._start, self._speech, self._keep = start, speech, keep
         self._stream: Stream | None = None
-        self._stopped = False
-        self._pieces = self._run()
+        self._ended = self._stopped = False  # the stream
+        self._over = False  # the reply, and it is kept
+        self._lock = threading.RLock()  # held while a piece is read or the reply is kept, and not while one is awaited
 
     def __next__(self) -> str:
-        return next(self._pieces)
+        while not self._over:
+            if self._ended:
+                if self._finish() and not self.text.strip():
+                    raise LLMUnavailable("the model gave an empty reply; ask again")
+                break
+            try:
+                piece = self._awaited()
+            except BaseException as error:
+                self._finish(whole=False)
+                if not (self._stopped and isinstance(error, ModelError)):
+                    raise
+                break  # its stream was closed in another thread
+            if shown := self._read(piece):
+                return shown
+        raise StopIteration
 
     def stop(self) -> None:
-        """Stop it, from any thread: what has arrived is kept."""
-        self._stopped = True
+        """Stop it, from any thread: when this returns, what has arrived is kept."""
+        self._stopped = not self._ended
         if (stream := self._stream) is not None:
             stream.close()
-        with suppress(ValueError):  # another thread is waiting in it, and finishes what is to be done
-            self._pieces.close()
+        self._finish()
 
-    def _run(self) -> Generator[str]:
-        whole = False
-        try:
-            self._stream = self._start()
-            for piece in self._stream:
-                if shown := self._speech.feed(piece):
-                    self.text += shown
-                    yield shown
-                if self._speech.over or self._stopped:
-                    break
-            if shown := self._speech.end():
-                self.text += shown
-                yield shown
-            whole = not self._stopped
-        finally:
+    def _awaited(self) -> str | None:
+        """The next piece from the model; None where there is none."""
+        if self._stream is None:
+            stream = self._start()
+            with self._lock:
+                self._stream = stream
+                if self._over:  # stopped while the model was asked
+                    stream.close()
+        return next(self._stream, None)
+
+    def _read(self, piece: str | None) -> str:
+        """What of a piece is shown."""
+        with self._lock:
+            if self._over:
+                return ""
+            shown = self._speech.end() if piece is None else self._speech.feed(piece)
+            self._ended = piece is None or self._speech.over
+            self.text += shown
+            return shown
+
+    def _finish(self, whole: bool = True) -> bool:
+        """Keep what there is, once; whether it was not done before. It is whole unless it failed or was stopped."""
+        with self._lock:
+            if self._over:
+                return False
+            self._over = True
+            whole = whole and not self._stopped
+            finish = None
             if self._stream is not None:
                 self._stream.close()
-                self.usage = self._stream.usage
-            self._finish(whole)
-        if not self.text and not self._stopped:
-            raise LLMUnavailable("the model gave an empty reply; ask again")
-
-    def _finish(self, whole: bool) -> None:
-        """Keep what there is."""
-        finish = self._stream.finish if self._stream is not None else None
-        said = self.text.strip()
-        self.partial = not whole or finish in CUT_SHORT or self._speech.why == "long"
-        self.refused = finish in REFUSED or (whole and bool(said) and refuses(said))
-        if said:
-            self.line = self._keep(said, partial=self.partial, refused=self.refused)
+                self.usage, finish = self._stream.usage, self._stream.finish
+            said = self.text.strip()
+            self.partial = not whole or finish in CUT_SHORT or self._speech.why == "long"
+            self.refused = finish in REFUSED or (whole and bool(said) and refuses(said))
+            if said:
+                self.line = self._keep(said, partial=self.partial, refused=self.refused)
+            return True
 
 
 class Spoken:

@@ -29,6 +29,7 @@ ENVELOPE = 5  # tokens that a chat API spends on a message beside its text
 SPOKEN = 6  # lines of the window that stay longer than what is remembered: without them nobody knows what is talked of
 KEPT = 0.5  # of a full window that is left by a cut: a cut costs the cache, so it is a seldom and a large one
 OPENING = "(The conversation begins.)"  # some models want the person to speak first
+HEARD = "everthread.heard"  # in the metadata of a line that another character said
 GAP = "\n[…]\n"  # where the middle of a line is left out
 
 RULES = """\
@@ -132,20 +133,23 @@ def labelled(line: Line) -> str:
 def _messages(character: Character, turn: Turn) -> list[Message]:
     """All of it. Lines of one side that follow one another are one message, for many models want the sides to take
     turns, the person first and last."""
-    own = [turn.newest] if turn.newest and _role(turn.newest, character) == "assistant" else []
-    said = (
-        [("user", OPENING)] if any(_role(each, character) == "assistant" for each in [*turn.window, *own][:1]) else []
-    )
-    said += [(_role(line, character), labelled(line)) for line in (*turn.window, *own)]
+    lines = [*turn.window, *([turn.newest] if turn.newest and own(turn.newest) else [])]
+    said = [("user", OPENING)] if lines and own(lines[0]) else []
+    said += [(_role(line), labelled(line)) for line in lines]
     said.append(("user", tail(character, turn)))
     sides = [
-        Message(role, "\n\n".join(text for _, text in texts)) for role, texts in groupby(said, key=lambda each: each[0])
+        Message(role, "\n\n".join(text for _, text in texts)) for role, texts in groupby(said, lambda each: each[0])
     ]
     return [Message("system", prefix(character, turn.sample)), *sides]
 
 
-def _role(line: Line, character: Character) -> Literal["user", "assistant"]:
-    return "assistant" if line.role == "assistant" and line.speaker == character.name else "user"
+def own(line: Line) -> bool:
+    """Whether a line is the character's own, whatever it was called when it said it."""
+    return line.role == "assistant" and not line.metadata.get(HEARD)
+
+
+def _role(line: Line) -> Literal["user", "assistant"]:
+    return "assistant" if own(line) else "user"
 
 
 def prefix(character: Character, sample: str = "") -> str:
@@ -178,7 +182,7 @@ def _newest(character: Character, line: Line | None) -> str:
     """The newest line; its own a character has said in a message of its own."""
     if line is None:
         return "(Nobody has said anything yet: begin the conversation.)"
-    if _role(line, character) == "assistant":
+    if own(line):
         return "(Nobody has answered yet: go on.)"
     return labelled(line)
 

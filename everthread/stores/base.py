@@ -158,9 +158,10 @@ class Store(Protocol):
     def has(self, bank: str) -> bool:
         """Whether there is such a bank; it is not made."""
 
-    def append(self, bank: str, entries: Sequence[Entry], model: str) -> list[Line]:
+    def append(self, bank: str, entries: Sequence[Entry], model: str, *, instead: Sequence[int] = ()) -> list[Line]:
         """Number and keep the lines, in one transaction, those retracted as such. An entry whose key is known already
-        returns that line."""
+        returns that line. The lines `instead` of which they stand are retracted in the same transaction, now; those
+        that are not there any more are passed over."""
 
     def reserve(self, bank: str, last: int) -> None:
         """Give no number up to this one to a line any more: they were given in the store from which the bank comes."""

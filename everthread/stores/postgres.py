@@ -154,13 +154,17 @@ class PostgresStore:
 
     # ------------------------------------------------------------------ writing
 
-    def append(self, bank: str, entries: Sequence[Entry], model: str) -> list[Line]:
+    def append(self, bank: str, entries: Sequence[Entry], model: str, *, instead: Sequence[int] = ()) -> list[Line]:
         number = secrets.randbits(63)
 
         def write(db: Connection) -> tuple[list[Line], Model | None, Line | None]:
             batch = Batch(db, bank, entries, micros(now()), number)
             lines = [batch.add(entry) for entry in entries]
-            return lines, batch.send(model), batch.first
+            grown = batch.send(model)
+            for line in records.lines(db, bank, "line.seq = ANY(%s)", (list(instead),)) if instead else ():
+                if line.retracted_at is None:
+                    removing.retract(db, bank, line.seq, micros(now()))
+            return lines, grown, batch.first
 
         def kept(db: Connection, result: tuple[list[Line], Model | None, Line | None]) -> bool:
             records.lock(db, bank, micros(now()))  # wait for the end of the attempt that was not heard

@@ -106,7 +106,7 @@ class SQLiteStore:
 
     # ------------------------------------------------------------------ writing
 
-    def append(self, bank: str, entries: Sequence[Entry], model: str) -> list[Line]:
+    def append(self, bank: str, entries: Sequence[Entry], model: str, *, instead: Sequence[int] = ()) -> list[Line]:
         with self._bank(bank).file.writing() as db:
             known: dict[str, Line | int] = {**_by_key(db, [entry.new.key for entry in entries if entry.new.key])}
             last = int(db.execute("SELECT last_seq FROM bank").fetchone()[0])
@@ -128,6 +128,8 @@ class SQLiteStore:
                 blocks.put(db, blocks.LINES, np.array(packed, LINE))
                 self._index(db, written, model)
             gone = {seq: micros(at) for seq, entry in written if (at := entry.new.retracted_at) is not None}
+            if instead:
+                gone |= {line.seq: micros(now()) for line in self._get(db, instead)}
             if gone:
                 erase.retract(db, gone)
             lines = {line.seq: line for line in self._get(db, [seq for seq, _ in written], retracted=True)}
