@@ -40,7 +40,20 @@ from everthread.stores.base import Store
 from everthread.stores.lines import SESSION_GAP, session_name
 from everthread.stores.text import ECHO, unspaced
 from everthread.stores.times import micros
-from everthread.types import Context, JSONValue, Line, Metadata, NewLine, Receipt, Role, Sampling, Unit, Where, now
+from everthread.types import (
+    Context,
+    JSONValue,
+    Line,
+    Metadata,
+    NewLine,
+    Receipt,
+    Role,
+    Sampling,
+    Session,
+    Unit,
+    Where,
+    now,
+)
 
 log = logging.getLogger("everthread")
 
@@ -336,8 +349,7 @@ class Chat:
         """Resume the session, or begin one. An older one that was left open is ended then, and what an earlier
         conversation left to be written is written; but not in private, when nothing is."""
         at, sessions = self._now(), self.memory.sessions()
-        past = [each for each in sessions if each.last_at - at <= SESSION_GAP]  # a clock that was wrong may have been
-        last = max(past, key=lambda each: each.last_at, default=None)
+        last = _last(sessions, at)
         open_ = last is not None and (last.ended_at is None or last.ended_at < last.last_at)
         if session is None and resume and last and open_ and at - last.last_at <= SESSION_GAP:
             session = last.id
@@ -468,7 +480,7 @@ class Chat:
         """The one thing that could be brought up at this moment, with its line's number."""
         if self.incognito:
             return None, ""
-        lines = [line for line in self.lines if line != replaces]
+        lines = self.lines if replaces is None else [line for line in self.lines if line.seq != replaces.seq]
         return self._offering.found(lines, context, self._since, self._now(), replaces) or (None, "")
 
     def _gone(self, lines: list[Line]) -> list[Line]:
@@ -529,6 +541,16 @@ class Chat:
         """A reply that was not read to its end is kept as far as it came."""
         if self.last is not None:
             self.last.stop()
+
+
+def _last(sessions: list[Session], at: datetime) -> Session | None:
+    """The session in which something was said last: of those of this hour the one last written to, for a clock may go
+    back a little. One that is to come was said by a clock that was wrong, and counts for nothing."""
+    past = [each for each in sessions if each.last_at - at <= SESSION_GAP]
+    recent = [each for each in past if at - each.last_at <= SESSION_GAP]
+    if recent:
+        return max(recent, key=lambda each: each.last_seq)
+    return max(past, key=lambda each: (each.last_at, each.last_seq), default=None)
 
 
 def _shows_style(line: Line) -> bool:
