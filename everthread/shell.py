@@ -29,6 +29,7 @@ LATE = {
     "chat": "everthread.cli_chat",
     "db": "everthread.stores.pg.commands",
 }
+EXTRAS = {"db": "postgres"}  # the extra that a command's packages come with
 
 
 class Group(click.Group):
@@ -42,9 +43,12 @@ class Group(click.Group):
         return sorted([*super().list_commands(ctx), *LATE])
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name in LATE:
+        if name not in LATE:
+            return super().get_command(ctx, name)
+        try:
             return getattr(import_module(LATE[name]), name)  # type: ignore[no-any-return]
-        return super().get_command(ctx, name)
+        except ModuleNotFoundError as error:
+            return lacking(name, error)
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
@@ -92,6 +96,18 @@ class Group(click.Group):
         if not any(name in option.opts for option in self.params):
             return error
         return click.UsageError(f"{name} goes before the command: everthread {name} …{command} …", error.ctx)
+
+
+def lacking(name: str, error: ModuleNotFoundError) -> click.Command:
+    """What stands for a command whose packages are not installed: it says how to install them."""
+    needed = f"Needs an extra: pip install 'everthread[{EXTRAS.get(name, name)}]'"
+
+    def refuse(arguments: tuple[str, ...]) -> None:
+        raise ConfigError(f"{name}: {needed.lower()} ({error})")
+
+    everything = click.Argument(["arguments"], nargs=-1, type=click.UNPROCESSED)
+    taken = {"ignore_unknown_options": True}
+    return click.Command(name, callback=refuse, params=[everything], help=needed, context_settings=taken)
 
 
 def decoded(raw: bytes) -> str:

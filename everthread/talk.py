@@ -27,15 +27,15 @@ HELP = """\
 Whatever you type is said, and remembered; what is to begin with a slash begins with two. Commands:
   /why              what was remembered for the last reply, how relevant each line is, and by which signals
   /notes            the character's notes
-  /lines [N]        the last lines, with their numbers
+  /lines [N|all]    the last lines, with their numbers; all, also those that were discarded
   /again            another reply in place of the last
   /edit [N] TEXT    put TEXT in place of what you said last, or of line N, and go on from there
   /undo             take back what you said last
   /branch N         go on from line N; what came after it is discarded
-  /forget N         remove line N for good (or: last, session)
+  /forget N         remove line N for good (or: last, session; /forget N yes without being asked)
   /set [WHAT TEXT]  change the character from now on: location, person, description …
   /incognito        from now on nothing is written, until you say it again
-  /end              end the conversation: you are asked whether to remember it
+  /end [yes|no]     end the conversation: you are asked whether to remember it, unless you say so
   /stats            what this memory holds, and what the model has used
   /help             this text
   /quit             leave; you can go on later (so do quit, exit, Ctrl-D; Ctrl-C stops a reply)"""
@@ -64,6 +64,7 @@ class Talk:
 
     def __init__(self, chat: Chat, read: Read = _ask, write: Write = _print) -> None:
         self.chat, self.read, self.write = chat, read, write
+        self.ended = ""  # the conversation that was ended last
         self.commands: dict[str, Callable[[str], str]] = {
             "/why": lambda _: why(self.chat.last.context if self.chat.last else None),
             "/notes": lambda _: self.chat.notes or "There are no notes yet.",
@@ -143,6 +144,9 @@ class Talk:
     # ------------------------------------------------------------------ commands
 
     def lines(self, argument: str) -> str:
+        if argument == "all":
+            every = self.chat.memory.lines(Where(session=self.chat.session), retracted=True)
+            return "\n".join(map(listed, every)) or "Nothing was said in this conversation yet."
         many = number(argument) if argument else LINES
         if many < 1:
             raise BadQuery(f"/lines shows the last lines, so many as you say; {argument!r} is none")
@@ -161,8 +165,12 @@ class Talk:
                 raise BadQuery(f"what is to stand in line {seq}? Write /edit {seq} and the text")
         else:
             mine = [line for line in self.chat.lines if line.role == "user"]
-            if not mine or not argument:
-                raise BadQuery("there is nothing to edit; write /edit and what you meant to say, once you have said it")
+            if not argument:
+                raise BadQuery(
+                    "edit to what? Write /edit and what you meant to say, or /edit, a line's number, the text"
+                )
+            if not mine:
+                raise BadQuery("you have said nothing yet that could be edited")
             seq, text = mine[-1].seq, argument
         reply = self.chat.edit(seq, text)
         if reply is None:
@@ -184,27 +192,50 @@ class Talk:
         return "\n".join([*rows, UNANSWERED] if self.chat.unanswered and self.chat.llm else rows)
 
     def forget(self, argument: str) -> str:
-        """/forget 12, /forget last, /forget session; for good, so it is asked first."""
+        """/forget 12, /forget last, /forget session; for good, so it is asked first, unless a yes comes with it."""
         chat = self.chat
-        if argument == "session":
-            if not self.yes("Forget all of this conversation, for good?"):
-                return "nothing was forgotten"
-            chat.end(remember=False)
-            return "forgotten; we begin anew"
-        if argument == "last":
+        what, _, answer = argument.partition(" ")
+        if answer and agrees(answer) is None:
+            raise BadQuery(f"{shortened(answer)!r} is neither yes nor no; write /forget {what}, and you are asked")
+        if not what:
+            raise BadQuery("forget what? Write /forget and a number that /lines or /why shows, or last, or session")
+        if what == "session":
+            return self.forget_session(answer)
+        if what == "last":
             gone = chat.lines[last_said(chat) :]
         else:
-            seq = number(argument)
+            seq = number(what)
             found = chat.lines if seq < 0 else chat.memory.lines(after=seq - 1, limit=1, retracted=True)
             gone = [line for line in found if line.seq == seq]
         if not gone:
-            raise BadQuery(f"there is no line {argument!r} to forget; /lines and /why show their numbers")
+            raise BadQuery(f"there is no line {what!r} to forget; /lines and /why show their numbers")
         shown = "\n".join(map(listed, gone))
-        if not self.yes(f"{shown}\nForget {'this' if len(gone) == 1 else 'these'}, for good?"):
+        if not self.sure(f"{shown}\nForget {'this' if len(gone) == 1 else 'these'}, for good?", answer):
             return "nothing was forgotten"
         for line in reversed(gone):
             chat.forget(line.seq)
         return f"forgotten: {counted(len(gone), 'line')}"
+
+    def forget_session(self, answer: str) -> str:
+        """Forget this conversation, or the one that has just been ended, where nothing was said since."""
+        if not self.chat.lines and self.ended:
+            if not self.sure("Forget all of the conversation that has just ended, for good?", answer):
+                return "nothing was forgotten"
+            receipt = self.chat.memory.forget(session=self.ended)
+            self.ended = ""
+            return f"forgotten: {counted(receipt.lines, 'line')}"
+        if not self.chat.lines:
+            raise BadQuery(
+                "nothing was said yet in this conversation; everthread forget --session removes an older one"
+            )
+        if not self.sure("Forget all of this conversation, for good?", answer):
+            return "nothing was forgotten"
+        self.chat.end(remember=False)
+        return "forgotten; we begin anew"
+
+    def sure(self, question: str, answer: str) -> bool:
+        """Whether it is to be done, by the answer that came with the command, or else by asking."""
+        return bool(agrees(answer)) if answer else self.yes(question)
 
     def set(self, argument: str) -> str:
         """/set location the harbour; alone, what there is to set."""
@@ -214,8 +245,10 @@ class Talk:
             return "\n".join(f"{name:>12}  {text or '-'}" for name, text in shown)
         if what not in EDITABLE:
             raise BadQuery(f"a character has no {shortened(what)!r}; it has {', '.join(EDITABLE)}")
-        self.chat.change(**{what: text.strip()})
-        return f"{what}: {text.strip() or '(nothing)'}, from now on"
+        if not text.strip():
+            return f"{what}: {getattr(self.chat.character, what) or '-'} (to empty it: /set {what} -)"
+        self.chat.change(**{what: "" if text.strip() == "-" else text.strip()})
+        return f"{what}: {text.strip()}, from now on"
 
     def incognito(self, argument: str) -> str:
         self.chat.incognito = not self.chat.incognito
@@ -225,9 +258,14 @@ class Talk:
 
     def end(self, argument: str) -> str:
         """Ask until the answer is a yes or a no, unless it comes with the command: /end no."""
+        if argument and consent(argument) is None:
+            raise BadQuery(f"{shortened(argument)!r} is neither yes nor no; say /end yes, /end no, or /end to be asked")
         ending = self.chat.end(remember=consent(argument))
         if ending.remembered is None:
             ending = self.chat.end(remember=self.yes(ending.question, consent))
+        if not ending.remembered and ending.receipt is None:
+            return "There was nothing to end."
+        self.ended = ending.session if ending.remembered else ""
         done = "It is remembered." if ending.remembered else "Nothing of it is left."
         return f"{done} What you say now begins another conversation; /quit leaves."
 
@@ -236,9 +274,12 @@ class Talk:
         answer = None
         while answer is None:
             try:
-                answer = understood(self.read(f"{question} (yes or no) "))
+                said = self.read(f"{question} (yes or no) ")
             except (EOFError, KeyboardInterrupt):
                 raise BadQuery("there was no answer; nothing was changed") from None
+            if commands(said.strip()):
+                raise BadQuery("that was no answer; nothing was changed. Say it again, now that nothing is asked")
+            answer = understood(said)
         return answer
 
 
@@ -326,7 +367,8 @@ def greeting(chat: Chat) -> str:
     with_whom = (
         f"You talk with {name} ({chat.llm.name})."
         if chat.llm
-        else "No language model is configured: instead of a reply you are shown what is remembered."
+        else "No language model is configured: instead of a reply you are shown what is remembered. "
+        "(A running Ollama is found by itself; others: --model http://host/v1#name.)"
     )
     private = "\nIncognito: nothing you say is written." if chat.incognito else ""
     rows = [
@@ -383,7 +425,8 @@ def stats(chat: Chat) -> str:
 
 def listed(line: Line) -> str:
     """A line in a list."""
-    return f"{line.seq:>6}  {line.speaker}: {shortened(line.text)}"
+    gone = "(discarded) " if line.retracted_at else ""
+    return f"{line.seq:>6}  {gone}{line.speaker}: {shortened(line.text)}"
 
 
 def shortened(text: str) -> str:

@@ -385,13 +385,14 @@ def test_an_argument_that_is_none_is_told_in_one_line_and_changes_nothing(
 @pytest.mark.parametrize(
     ("typed", "told"),
     [
-        ("/edit", "there is nothing to edit"),
+        ("/edit", "edit to what? Write /edit and what you meant to say"),
         ("/edit 2", "what is to stand in line 2? Write /edit 2 and the text"),
         ("/edit 99 x", "no line 99 stands in this conversation"),
         ("/edit -1 x", "no line -1 stands in this conversation"),
-        ("/set name", "name must be text that is not blank"),
+        ("/set name -", "name must be text that is not blank"),
+        ("/set name", "name: Captain (to empty it: /set name -)"),
         ("/set name alice", "is the person's name, too"),
-        ("/set person", "person must be text that is not blank"),
+        ("/set person -", "person must be text that is not blank"),
         ("/set person captain", "is the person's name, too"),
         ("/set name " + "x" * 201, "has 201 characters; at most 200 are allowed"),
         ("/set self x", "a character has no 'self'; it has name, "),
@@ -457,7 +458,7 @@ def test_undone_again_and_branched_to_the_talk_goes_on_from_what_stands(memory: 
 
 def test_an_end_in_private_leaves_nothing_and_goes_on_in_private(memory: Memory) -> None:
     screen = converse(memory, "A secret.", "/end", "Another.", "/end yes", llm=ScriptedLLM(["a", "b"]), incognito=True)
-    assert (screen[2], screen[4]) == (LEFT, LEFT)
+    assert (screen[2], screen[4]) == ("There was nothing to end.\n",) * 2
     assert texts(memory) == []
     assert "nothing that was said in private is kept" in screen[-1]
 
