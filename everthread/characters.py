@@ -21,6 +21,7 @@ from everthread.prompt import card
 from everthread.prompt import picture as pictures
 from everthread.prompt.character import Character
 from everthread.shell import json_of, json_option, show_json
+from everthread.terminal import harmless
 
 LONGEST_STEM = 200  # bytes of a file's name, without its ending; the usual limit is 255
 DIGEST = 32  # characters of the SHA-256 of a longer one, which stand behind its beginning and a ~
@@ -302,4 +303,4 @@ def _show(character: Character, as_json: bool) -> None:
         return
     for name, value in character.to_json().items():
         text = json_of(value) if name == "card" else str(value)
-        click.echo(f"{name:>12}  " + "\n              ".join(text.splitlines()))
+        click.echo(harmless(f"{name:>12}  " + "\n              ".join(text.splitlines())))

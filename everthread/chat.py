@@ -35,7 +35,7 @@ from everthread.prompt.character import Character
 from everthread.prompt.layout import HEARD, Turn, cost, lay_out, leaving, own, prefix
 from everthread.prompt.tokens import Counter, estimate
 from everthread.recipes.base import Recipe
-from everthread.reply import LONGEST, Reply, Spoken
+from everthread.reply import LONGEST, AsItIs, Reply, Spoken
 from everthread.stores.base import Store
 from everthread.stores.lines import SESSION_GAP, session_name
 from everthread.stores.text import ECHO, unspaced
@@ -113,7 +113,7 @@ class Chat:
         self.sampling = sampling or Sampling()
         self._count = lru_cache(COUNTED)(count)  # a window's lines are counted again at every turn
         self._clock = clock
-        self._owns_memory = False
+        self._owns_memory = self._closed = False
         self._desk = Desk(memory, self.scribe)
         self.last: Reply | None = None
         self._noted_in: tuple[str, int, datetime] | None = None
@@ -327,10 +327,13 @@ class Chat:
         return self._desk.settle(timeout)
 
     def close(self) -> None:
-        """Keep what has arrived of a reply, and let go of the bank. The conversation can be resumed."""
+        """Keep what has arrived of a reply, and let go of the bank. The conversation can be resumed by another Chat."""
+        if self._closed:
+            return
         try:
             self._settle_reply()
         finally:
+            self._closed = True
             self._desk.close(timeout=2.0)
             if self._owns_memory:
                 self.memory.close()
@@ -433,8 +436,7 @@ class Chat:
         """What is remembered, in place of a reply: shown, and never kept, or the memory would fill with echoes."""
         first = newest is not None and newest.seq == 1
         context = self._recall(newest, [], SHOWN, FLOOR)
-        speech = Speech(self._character.name, (), LONGEST)
-        reply = Reply(context, None, lambda: Spoken(told(context, first)), speech, _unkept)
+        reply = Reply(context, None, lambda: Spoken(told(context, first)), AsItIs(), _unkept)
         self._leave()
         return reply
 
@@ -527,7 +529,9 @@ class Chat:
         return NewLine(text, speaker, role, self._now(), metadata=metadata or {})
 
     def _look(self) -> None:
-        """See the conversation as it stands now, whoever else talks in it."""
+        """See the conversation as it stands now, whoever else talks in it. BadQuery once it is closed."""
+        if self._closed:
+            raise BadQuery("this conversation is closed; open another Chat to go on with it")
         self._settle_reply()
         self._conversation.refresh()
 

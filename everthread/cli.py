@@ -33,6 +33,7 @@ from everthread.shell import (
 from everthread.stores.base import Store
 from everthread.stores.pg import url
 from everthread.talk import LEGEND, counted
+from everthread.terminal import harmless
 from everthread.transfer import jsonl
 from everthread.transfer import move as moving
 from everthread.transfer.files import lasting
@@ -274,8 +275,8 @@ def context(
     if as_json:
         show_json(found)
         return
-    if found.text:
-        click.echo(found.text)
+    if found.text:  # as it is for a program, which puts it into a prompt
+        click.echo(harmless(found.text) if sys.stdout.isatty() else found.text)
     cut = f"; {counted(len(found.cut), 'hit')} cut" if found.cut else ""
     click.echo(f"({found.tokens} tokens, relevance {found.relevance:.0%}{cut})", err=True)
 

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
 
+from everthread import characters
 from everthread import open as opening
 from everthread.chat import Chat
 from everthread.errors import BadInput, EverthreadError
+from everthread.observe.clean import LONGEST_NAME
+from everthread.prompt import card
+from everthread.reply import Reply
 from everthread.scene import Scene
 from everthread.shell import bank_option, decoded, json_of, json_option, plain
-from everthread.talk import SceneTalk, Talk
+from everthread.talk import SceneTalk, Talk, commands, spoken
 from everthread.types import Sampling
+
+CARDS = (card.JSON, card.PNG)
 
 
 @click.command()
@@ -51,12 +57,14 @@ def chat(
     Any OpenAI-compatible model will do: that of EVERTHREAD_LLM_URL and EVERTHREAD_LLM_MODEL, else an Ollama that runs
     on this machine. Without one you are shown what is remembered.
 
-    With --json each line of standard input is answered by one JSON object on a line: what was recalled for it, and the
-    reply; or, for a command such as /stats, {"command": …, "answer": …}, or {"error": …}, after which it goes on. Only
-    /quit and the end of the input end it then: a line that says quit is remembered like any other.
+    With --json each line of standard input is answered by one JSON object on a line: what was recalled for it ("text",
+    "tokens", "lines", "hits", "cut", "relevance"), and the "reply", which is null where there is no model, with
+    "partial" if it was cut short and "refused" if the model would not answer; or, for a command such as /stats,
+    {"command": …, "answer": …}. What goes wrong is {"error": …}, with the "reply" as far as it came and was kept, and
+    the talk goes on. Only /quit and the end of the input end it: a line that says quit is remembered like any other.
     """
-    if values["speaker"] is not None and not values["speaker"].strip():
-        raise BadInput(f"--speaker {values['speaker']!r} is blank; give your name, or leave it out")
+    for name, what in (("speaker", "your name"), ("session", "its name")):
+        _check(f"--{name}", values[name], what)
     given = {**ctx.obj, **({"recipe": recipe} if recipe else {}), "sampling": Sampling(temperature=temperature)}
     if len(character) > 1:
         _scene(bank, character, given, values, as_json)
@@ -81,26 +89,35 @@ def opened(
 ) -> Iterator[Chat]:
     """The conversation. One in private with a bank that is not there makes none."""
     with ExitStack() as stack:
-        if incognito and not _there(given["store"], bank):
+        there = _there(given["store"], bank, character)
+        if incognito and not there:
             given = {**given, "store": stack.enter_context(TemporaryDirectory())}
         conversation = stack.enter_context(
             Chat.open(bank, character=character, llm=model, session=session, incognito=incognito, **given)
         )
         if speaker is not None and speaker != conversation.character.person:
             conversation.change(person=speaker)
+        elif character is not None:
+            conversation.character = conversation.character  # whom the bank knows from now on
         yield conversation
 
 
-def _there(store: str | Path | None, bank: str) -> bool:
-    """Whether there is such a bank, found out without making anything."""
-    try:
-        found = opening.store(store, make=False)
-    except LookupError:
-        return False
-    try:
-        return found.has(bank)
-    finally:
-        found.close()
+def _check(option: str, value: str | None, what: str) -> None:
+    if value is not None and not value.strip():
+        raise BadInput(f"{option} {value!r} is blank; give {what}, or leave it out")
+    if value is not None and len(value) > LONGEST_NAME:
+        raise BadInput(f"{option} has {len(value):,} characters; at most {LONGEST_NAME} are allowed")
+
+
+def _there(store: str | Path | None, bank: str, character: str | None) -> bool:
+    """Whether there is such a bank, found out without making anything. NotFound for a character that neither it nor the
+    folder of characters can know, so that a mistyped name makes no bank."""
+    there = False
+    with suppress(LookupError), closing(opening.store(store, make=False)) as found:
+        there = found.has(bank)
+    if character is not None and not there:
+        opening.character(character, {})
+    return there
 
 
 def show_answers(conversation: Chat) -> None:
@@ -108,27 +125,30 @@ def show_answers(conversation: Chat) -> None:
     written: list[str] = []
     talk = Talk(conversation, _nobody, written.append)
     for raw in filter(None, map(bytes.strip, sys.stdin.buffer)):
-        if raw == b"/quit":
+        if raw.lower() == b"/quit":
             return
         written.clear()
         try:
             said = decoded(raw).strip()
-            if said.startswith("/"):
+            if commands(said):
                 last = talk.command(said)
                 answer = {"command": said, "answer": "".join(written) + last}
             else:
-                answer = answered(conversation, said)
+                answer = answered(conversation, conversation.reply(spoken(said)))
         except EverthreadError as error:
             answer = {"error": str(error)}
         click.echo(json_of(answer))
 
 
-def answered(conversation: Chat, said: str) -> dict[str, Any]:
+def answered(conversation: Chat, reply: Reply) -> dict[str, Any]:
     """What was recalled for a line, and the reply; None where no model is there to give one."""
-    reply = conversation.reply(said)
-    text = "".join(reply)
-    spoken = text if conversation.llm is not None else None
-    return {**plain(reply.context), "reply": spoken, "partial": reply.partial, "refused": reply.refused}
+    try:
+        text = "".join(reply)
+    except EverthreadError as error:
+        told = {"error": str(error)}
+        return {**told, "reply": reply.text, "partial": True} if reply.line else told
+    said = text if conversation.llm is not None else None
+    return {**plain(reply.context), "reply": said, "partial": reply.partial, "refused": reply.refused}
 
 
 def _nobody(question: str) -> str:
@@ -138,6 +158,14 @@ def _nobody(question: str) -> str:
 def _scene(bank: str, names: tuple[str, ...], given: dict[str, Any], values: dict[str, Any], as_json: bool) -> None:
     if as_json:
         raise BadInput("--json goes with one character; give --character once, or leave out --json")
+    called = [characters.load(name).name if Path(name).suffix.lower() in CARDS else name for name in names]
+    if twice := [name for name in called if called.count(name) > 1]:
+        raise BadInput(f"{twice[0]!r} can't be there twice; give each --character once")
+    banks = [f"{bank}/{own}" for own in called]
+    for own, name in zip(banks, names, strict=True):
+        _there(given["store"], own, name)  # or the first would have a bank by the time that the second isn't found
     with ExitStack() as stack:
-        chats = [stack.enter_context(opened(f"{bank}/{Path(name).stem}", name, given, **values)) for name in names]
-        SceneTalk(Scene(chats), input).run()
+        chats = [
+            stack.enter_context(opened(own, name, given, **values)) for own, name in zip(banks, names, strict=True)
+        ]
+        SceneTalk(Scene(chats)).run()

@@ -128,8 +128,9 @@ class Desk:
         return next((each for each in self.memory.queued() if _key(each) == _key(work)), None)
 
     def _do(self, work: Work) -> None:
-        background = self._standing(self.background)
         lines = self._lines(work)
+        about = {line.seq for line in lines}
+        background = self._standing([line for line in self.background if line.seq not in about])
         if work.kind == "summary":
             old = self._summarized(work.session)
             unit = self._summary(work, lines, old)

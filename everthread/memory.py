@@ -22,11 +22,13 @@ from typing import Self
 
 import numpy as np
 
+from everthread import checks
 from everthread import open as opening
 from everthread.errors import BadInput, BadLine, BadQuery, ModelError, NotFound
 from everthread.models.embed import Embedder
 from everthread.models.scale import Scale, measured
 from everthread.observe import offered
+from everthread.observe import summaries
 from everthread.observe.clean import LONGEST_NAME, clean
 from everthread.observe.units import TELLS_NOTHING, marks, pieces
 from everthread.prompt.tokens import Counter, estimate
@@ -171,7 +173,7 @@ class Memory:
         """Retract lines, and keep others in their place, if any are given: all at once or not at all. Lines that are
         retracted or forgotten already are passed over. Raises BadQuery, BadLine and StoreUnavailable."""
         present = now().astimezone()
-        return self._keep([clean(line, present) for line in lines], sorted(_seqs(seqs, "seqs")))
+        return self._keep([clean(line, present) for line in lines], sorted(checks.seqs(seqs, "seqs")))
 
     def _keep(self, lines: Sequence[NewLine], instead: Sequence[int] = ()) -> list[Line]:
         """Write one batch. Lines known by their key are not embedded again; the store itself sees to it that none is
@@ -247,8 +249,8 @@ class Memory:
         only its cosine to the query, no calibrated chance.
         A blank query recalls nothing. Raises BadQuery.
         """
-        _positive(k, "k")
-        return self._recall(query, k, where, as_of, _seqs(without)).hits
+        checks.positive(k, "k")
+        return self._recall(query, k, where, as_of, checks.seqs(without)).hits
 
     def measure(
         self,
@@ -261,7 +263,7 @@ class Memory:
     ) -> tuple[search.Found, fuse.Signals]:
         """The candidates for a query, at least k of them, and the raw signals of each: what `recall` weighs, and
         weights are fitted on."""
-        _text(query)
+        checks.text(query)
         past = None if as_of is None else self.store.allowed(self.bank, Where(), as_of)
         corpus = self.store.corpus(self.bank, past)
         clock = as_of or now().astimezone()  # the asker's, as far as it is known
@@ -269,7 +271,7 @@ class Memory:
         then = overview.said_then(self.store, self.bank, asked, clock, as_of) if asked.overview else None
         allowed = past if where is None else self.store.allowed(self.bank, where, as_of)
         vector = self._embed_query(asked.dense)
-        gone = _seqs(without)
+        gone = checks.seqs(without)
         found = search.search(
             *(self.store, self.bank, self.embedder.name, asked, vector, corpus),
             allowed=allowed,
@@ -321,7 +323,7 @@ class Memory:
     def _recall_units(
         self, query: str, k: int, kinds: tuple[str, ...], where: Where, as_of: datetime | None
     ) -> _Recalled:
-        _text(query)
+        checks.text(query)
         names = self.store.corpus(self.bank).names
         asked = rewrite.rewrite(query, names, as_of or now().astimezone())
         vector = self._embed_query(asked.dense) if query.strip() else None
@@ -382,12 +384,12 @@ class Memory:
         stay in view for a while (the relevance buffer), also when this query recalls nothing, as a blank one does.
         without as for `recall`; such lines are in no passage of the buffer, either. Raises BadQuery.
         """
-        _positive(budget, "budget")
+        checks.positive(budget, "budget")
         if floor is not None and not (isinstance(floor, int | float) and 0 <= floor <= 1):
             raise BadQuery(f"floor must be a relevance from 0 to 1, got {floor!r}")
         if session is not None:
-            _name(session, "session")
-        gone = _seqs(without)
+            checks.name(session, "session")
+        gone = checks.seqs(without)
         found = self._recall(query, self.recipe.hits, where, as_of, gone)
         least = self.recipe.floor if floor is None else floor
         hits = [hit for hit in found.hits if hit.relevance >= least] if found.passes or not gated else []
@@ -433,7 +435,7 @@ class Memory:
     def end(self, session: str, at: datetime | None = None) -> None:
         """Say that a session is over, now or at a moment given: a line that names no session begins a new one then.
         Raises BadQuery and NotFound."""
-        self.store.end_session(self.bank, _name(session, "session"), at or now())
+        self.store.end_session(self.bank, checks.name(session, "session"), at or now())
 
     def stats(self) -> Stats:
         """What the bank holds."""
@@ -442,7 +444,10 @@ class Memory:
     def retract(self, seq: int) -> Line:
         """Take a line out of recall for good, because it was edited, regenerated or is not true. Its text stays in the
         record; `forget` removes it. Raises BadQuery and NotFound."""
-        return self.store.retract(self.bank, _seq(seq, self.bank), now())
+        before = summaries.of(self.store, self.bank)
+        line = self.store.retract(self.bank, checks.seq(seq, self.bank), now())
+        summaries.again(self.store, self.bank, before)
+        return line
 
     def forget(
         self,
@@ -454,7 +459,8 @@ class Memory:
     ) -> Receipt:
         """Remove a line, a session, all that a speaker said, or the whole bank, for good.
 
-        Exactly one of them. Lines of others that quote the forgotten ones stay. In a folder no byte of it is left:
+        Exactly one of them. Lines of others that quote the forgotten ones stay; what was noted or summarised of them
+        goes, and a summary of what is left of its session is queued for the scribe. In a folder no byte of it is left:
         each call but for the whole bank rewrites the bank's file, so one of a session is quicker than many of its
         lines. On Postgres nobody can ask for it any more, but its bytes stay in pages until Postgres uses them again
         (`everthread db scrub` sees to it at once), and in the write-ahead log and backups as long as those are kept.
@@ -465,12 +471,15 @@ class Memory:
         scope: Scope = "bank"
         name: str | int | None = None
         if seq is not None:
-            scope, name = "line", _seq(seq, self.bank)
+            scope, name = "line", checks.seq(seq, self.bank)
         elif session is not None:
-            scope, name = "session", _name(session, "session")
+            scope, name = "session", checks.name(session, "session")
         elif speaker is not None:
-            scope, name = "speaker", _name(speaker, "speaker")
-        return self.store.forget(self.bank, scope, name, now())
+            scope, name = "speaker", checks.name(speaker, "speaker")
+        before = [] if scope == "bank" else summaries.of(self.store, self.bank)
+        receipt = self.store.forget(self.bank, scope, name, now())
+        summaries.again(self.store, self.bank, before)
+        return receipt
 
     # -------------------------------------------------------- what is written of it
 
@@ -563,38 +572,3 @@ class Memory:
 def _marks(text: str) -> int:
     """The marks of what a line says of its own; where that is nothing, it tells nothing."""
     return marks(text) if text.strip() else TELLS_NOTHING
-
-
-def _seqs(without: Collection[int], name: str = "without") -> frozenset[int]:
-    """The numbers of lines that are to be left out, as far as any line could have them."""
-    if not isinstance(without, Collection) or not all(isinstance(seq, int | np.integer) for seq in without):
-        raise BadQuery(f"{name} must be the seqs of lines, got {shortly(without)}")
-    return frozenset(int(seq) for seq in without if 1 <= seq <= LARGEST_SEQ)
-
-
-def _text(query: str) -> None:
-    if not isinstance(query, str):
-        raise BadQuery(f"query must be a str, got {type(query).__name__}")
-
-
-def _positive(number: int, name: str) -> None:
-    if type(number) is not int or number < 1:
-        raise BadQuery(f"{name} must be a whole number from 1, got {number!r}")
-
-
-def _name(name: str, what: str) -> str:
-    """The name of a session or a speaker, as far as any line could have it."""
-    if not isinstance(name, str):
-        raise BadQuery(f"{what} must be a str, got {name!r}")
-    if len(name) > LONGEST_NAME:
-        raise BadQuery(f"{what} {name[:40]!r}… has {len(name)} characters; at most {LONGEST_NAME} are allowed")
-    return holdable(name, what)
-
-
-def _seq(seq: int, bank: str) -> int:
-    """The number of a line, as far as any line could have it."""
-    if type(seq) is not int:
-        raise BadQuery(f"seq must be a whole number, got {seq!r}")
-    if not 1 <= seq <= LARGEST_SEQ:
-        raise NotFound(f"bank {bank!r} has no line {seq}; lines are counted from 1")
-    return seq

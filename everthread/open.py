@@ -163,7 +163,8 @@ def recipe(given: Recipe | str | None = None) -> Recipe:
 
 def character(given: Character | str | None, settings: Mapping[str, JSONValue]) -> Character:
     """A character as it is, one of `everthread characters`, or a card's file; without any, the bank's own, of whose
-    settings these are. The bank's is also meant by its name: it may have changed since. NotFound, and BadFile."""
+    settings these are. The bank's is also meant by its name: it may have changed since. So is ours, where there is no
+    other of its name. NotFound, and BadFile."""
     kept = settings.get("character")
     own = Character.from_json(kept) if isinstance(kept, Mapping) else None
     if given is None:
@@ -174,6 +175,8 @@ def character(given: Character | str | None, settings: Mapping[str, JSONValue]) 
         return own
     from everthread import characters  # with it come click and all that the command line needs
 
+    if given == DEFAULT_CHARACTER.name and given not in characters.listed():
+        return DEFAULT_CHARACTER
     return characters.load(given)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from typing import Protocol
+from typing import Literal, Protocol
 
 from everthread.errors import LLMUnavailable, ModelError
 from everthread.models.llm import Stream
@@ -37,7 +37,7 @@ class Reply(Iterator[str]):
     # of another write to the same bank; and what ends a generator is to be kept.
 
     def __init__(
-        self, context: Context, prompt: Prompt | None, start: Callable[[], Stream], speech: Speech, keep: Keep
+        self, context: Context, prompt: Prompt | None, start: Callable[[], Stream], speech: Speech | AsItIs, keep: Keep
     ) -> None:
         self.context = context  # what was recalled for it
         self.prompt = prompt  # what the model was asked; None where there is no model
@@ -113,6 +113,19 @@ class Reply(Iterator[str]):
             if said:
                 self.line = self._keep(said, partial=self.partial, refused=self.refused)
             return True
+
+
+class AsItIs:
+    """In place of `Speech`: every word is shown."""
+
+    over = False
+    why: Literal["", "person", "long"] = ""
+
+    def feed(self, piece: str) -> str:
+        return piece
+
+    def end(self) -> str:
+        return ""
 
 
 class Spoken:

@@ -1,14 +1,17 @@
 """A scene: several characters and one person. Each character has a bank of its own, in which stands what it was present
 for and nothing else; so none can tell what it did not hear.
+
+A line is kept in one bank after the other. Where one of them can't be written, the others have the line all the same,
+and the first error is raised then: what was said is missing from that bank alone.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 
 from everthread.chat import Chat
-from everthread.errors import BadInput, NotFound
+from everthread.errors import BadInput, EverthreadError, NotFound
 from everthread.reply import Reply
 from everthread.stores.text import unspaced
 from everthread.types import Line
@@ -34,11 +37,12 @@ class Scene:
         return tuple(chat.character.name for chat in self._present)
 
     def enter(self, chat: Chat) -> None:
-        """Someone comes in, and hears what is said from now on."""
+        """Someone comes in, and hears what is said from now on. BadInput for a name or a bank that is there already."""
         for other in self._present:
-            if other.character.name.casefold() == chat.character.name.casefold():
-                raise BadInput(f"there are two called {chat.character.name!r}; give one of them another name")
-            if other.memory.bank == chat.memory.bank and other.memory.store is chat.memory.store:
+            for one, two in ((chat, other), (other, chat)):
+                if _same(one.character.name, two.character.name) or _same(one.character.name, two.character.person):
+                    raise BadInput(f"there are two called {one.character.name!r}; give one of them another name")
+            if (other.memory.bank, other.memory.store.place) == (chat.memory.bank, chat.memory.store.place):
                 raise BadInput(
                     f"{other.character.name} and {chat.character.name} share the bank {chat.memory.bank!r}, so each "
                     "would remember what only the other heard; open a bank for each"
@@ -47,46 +51,63 @@ class Scene:
 
     def leave(self, name: str) -> Chat:
         """Someone goes, and hears nothing more. NotFound if nobody of the name is there."""
-        chat = self._named(name)
+        chat = self.chat(name)
         self._present.remove(chat)
         return chat
 
     def say(self, text: str) -> list[Line]:
         """What the person says is kept by everybody present; the line in each one's bank. Raises as `Chat.reply`."""
-        return [chat.hear(text, chat.character.person) for chat in self._present]
+        return _heard(self._present, lambda chat: chat.hear(text, chat.character.person))
 
     def reply(self, name: str) -> Generator[str]:
         """What this character says to the scene as it stands, piece by piece. The others have heard it once it is over,
-        as far as it came. Raises as `Reply`, and NotFound."""
-        chat = self._named(name)
-        return self._heard(chat, chat.answer())
+        as far as it came; a refusal they don't hear. Raises as `Reply`, and NotFound."""
+        chat = self.chat(name)
+        return self._overheard(chat, chat.answer())
 
-    def _heard(self, chat: Chat, reply: Reply) -> Generator[str]:
+    def _overheard(self, chat: Chat, reply: Reply) -> Generator[str]:
         try:
             yield from reply
         finally:
             reply.stop()
-            if reply.line is not None and not reply.refused:
-                for other in self._present:
-                    if other is not chat:
-                        other.hear(reply.line.text, chat.character.name, of_character=True)
+            if (line := reply.line) is not None and not reply.refused:
+                others = [other for other in self._present if other is not chat]
+                _heard(others, lambda other: other.hear(line.text, line.speaker, of_character=True))
 
     def addressed(self, text: str) -> str:
         """Who should answer: whose name stands first in a text, else whoever is there and has not spoken for longest.
-        NotFound in an empty scene."""
-        found = {name: match.start() for name in self.present if (match := _called(name, text))}
+        Where one name begins with another, it is the longer. NotFound in an empty scene."""
+        found = {name: (match.start(), -len(name)) for name in self.present if (match := _called(name, text))}
         if found:
             return min(found, key=lambda name: found[name])
         if not self._present:
             raise NotFound("nobody is there who could answer; let someone enter")
         return max(self._present, key=_silent).character.name
 
-    def _named(self, name: str) -> Chat:
+    def chat(self, name: str) -> Chat:
+        """The chat of someone who is there. NotFound if nobody of the name is."""
         for chat in self._present:
-            if chat.character.name.casefold() == name.strip().casefold():
+            if _same(chat.character.name, name):
                 return chat
         there = ", ".join(self.present) or "nobody"
         raise NotFound(f"{name!r} is not there; present are: {there}")
+
+
+def _heard(chats: Iterable[Chat], hear: Callable[[Chat], Line]) -> list[Line]:
+    """The line in the bank of each; what goes wrong with one of them is raised once all the others have it."""
+    lines, errors = [], []
+    for chat in chats:
+        try:
+            lines.append(hear(chat))
+        except EverthreadError as error:
+            errors.append(error)
+    if errors:
+        raise errors[0]
+    return lines
+
+
+def _same(name: str, other: str) -> bool:
+    return name.strip().casefold() == other.strip().casefold()
 
 
 def _called(name: str, text: str) -> re.Match[str] | None:

@@ -17,6 +17,7 @@ import click
 
 from everthread.errors import BadInput, ConfigError, EverthreadError
 from everthread.prompt.passages import heading, sentence
+from everthread.terminal import harmless
 from everthread.types import Hit, Line, Role, Where
 
 Command = TypeVar("Command", bound=Callable[..., None])
@@ -28,6 +29,7 @@ LATE = {
     "chat": "everthread.cli_chat",
     "db": "everthread.stores.pg.commands",
 }
+EXTRAS = {"db": "postgres"}  # the extra that a command's packages come with
 
 
 class Group(click.Group):
@@ -41,9 +43,12 @@ class Group(click.Group):
         return sorted([*super().list_commands(ctx), *LATE])
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name in LATE:
+        if name not in LATE:
+            return super().get_command(ctx, name)
+        try:
             return getattr(import_module(LATE[name]), name)  # type: ignore[no-any-return]
-        return super().get_command(ctx, name)
+        except ModuleNotFoundError as error:
+            return lacking(name, error)
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
@@ -93,6 +98,18 @@ class Group(click.Group):
         return click.UsageError(f"{name} goes before the command: everthread {name} …{command} …", error.ctx)
 
 
+def lacking(name: str, error: ModuleNotFoundError) -> click.Command:
+    """What stands for a command whose packages are not installed: it says how to install them."""
+    needed = f"Needs an extra: pip install 'everthread[{EXTRAS.get(name, name)}]'"
+
+    def refuse(arguments: tuple[str, ...]) -> None:
+        raise ConfigError(f"{name}: {needed.lower()} ({error})")
+
+    everything = click.Argument(["arguments"], nargs=-1, type=click.UNPROCESSED)
+    taken = {"ignore_unknown_options": True}
+    return click.Command(name, callback=refuse, params=[everything], help=needed, context_settings=taken)
+
+
 def decoded(raw: bytes) -> str:
     """What standard input holds. BadInput where it is not UTF-8."""
     try:
@@ -114,7 +131,7 @@ def show_error(words: str, as_json: bool) -> None:
 
 def complain(ctx: click.Context, words: str, status: int) -> NoReturn:
     show_error(words, ctx.meta[AS_JSON])
-    click.echo(f"everthread: {words}", err=True)
+    click.echo(f"everthread: {harmless(words)}", err=True)
     ctx.exit(status)
 
 
@@ -191,7 +208,7 @@ def show_json(value: Any) -> None:
 
 
 def show_line(line: Line) -> str:
-    return f"{line.seq:>6}  {line.said_at:%Y-%m-%d %H:%M}  {sentence(line)}"
+    return harmless(f"{line.seq:>6}  {line.said_at:%Y-%m-%d %H:%M}  {sentence(line)}")
 
 
 def show_hit(hit: Hit, signals: bool) -> str:
@@ -200,4 +217,4 @@ def show_hit(hit: Hit, signals: bool) -> str:
     text += "\n".join(f"    {row}".replace("\n", "\n    ") for row in rows)
     if signals:
         text += "\n      " + "  ".join(f"{name} {value:.2f}" for name, value in hit.signals.items() if value)
-    return text
+    return harmless(text)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 
 from everthread.chat import Chat
 from everthread.errors import BadQuery, EverthreadError
-from everthread.observe.consent import consent
+from everthread.observe.consent import agrees, consent
 from everthread.prompt.character import EDITABLE
 from everthread.reply import Reply
 from everthread.scene import Scene
+from everthread.terminal import harmless
 from everthread.types import Context, Line, Where
 
 Read = Callable[[str], str]
@@ -21,38 +24,47 @@ LEGEND = """\
 cosine, near in meaning; bm25 and share, words in common; near, window and session, of the lines around it; the others,
 who said it, when, and how.)"""
 HELP = """\
-Whatever you type is said, and remembered. Commands:
+Whatever you type is said, and remembered; what is to begin with a slash begins with two. Commands:
   /why              what was remembered for the last reply, how relevant each line is, and by which signals
   /notes            the character's notes
-  /lines [N]        the last lines, with their numbers
+  /lines [N|all]    the last lines, with their numbers; all, also those that were discarded
   /again            another reply in place of the last
   /edit [N] TEXT    put TEXT in place of what you said last, or of line N, and go on from there
   /undo             take back what you said last
   /branch N         go on from line N; what came after it is discarded
-  /forget N         remove line N for good (or: last, session)
+  /forget N         remove line N for good (or: last, session; /forget N yes without being asked)
   /set [WHAT TEXT]  change the character from now on: location, person, description …
   /incognito        from now on nothing is written, until you say it again
-  /end              end the conversation: you are asked whether to remember it
+  /end [yes|no]     end the conversation: you are asked whether to remember it, unless you say so
   /stats            what this memory holds, and what the model has used
   /help             this text
   /quit             leave; you can go on later (so do quit, exit, Ctrl-D; Ctrl-C stops a reply)"""
 SCENE_HELP = "/next NAME lets someone speak, /leave NAME and /enter NAME say who is there, /quit ends it."
 ENDINGS = ("/quit", "quit", "exit")
+UNANSWERED = "(what you said last got no reply; /again asks for one)"
 HISTORY = 200  # lines of the person that the arrow keys bring back
 LINES = 10
 WIDTH = 70  # characters of a line in a list
 
 
+_NUMBER = re.compile(r"#?(-?\d{1,19})", re.ASCII)
+
+
 def _print(text: str) -> None:
-    sys.stdout.write(text)
+    sys.stdout.write(harmless(text))
     sys.stdout.flush()
+
+
+def _ask(prompt: str) -> str:
+    return input(harmless(prompt))
 
 
 class Talk:
     """One conversation in one terminal. write puts no line end."""
 
-    def __init__(self, chat: Chat, read: Read = input, write: Write = _print) -> None:
+    def __init__(self, chat: Chat, read: Read = _ask, write: Write = _print) -> None:
         self.chat, self.read, self.write = chat, read, write
+        self.ended = ""  # the conversation that was ended last
         self.commands: dict[str, Callable[[str], str]] = {
             "/why": lambda _: why(self.chat.last.context if self.chat.last else None),
             "/notes": lambda _: self.chat.notes or "There are no notes yet.",
@@ -80,8 +92,7 @@ class Talk:
             except (EOFError, KeyboardInterrupt):
                 said = "/quit"
             if said.lower() in ENDINGS:
-                kept = "nothing that was said in private is kept." if self.chat.incognito else "it is all kept."
-                self.say(f"\nUntil next time; {kept}")
+                self.say(f"\n{goodbye(self.chat.incognito)}")
                 return
             if said:
                 self.heed(said)
@@ -89,19 +100,21 @@ class Talk:
     def heed(self, said: str) -> None:
         """Do what was typed. What can't be done is told in one line, and the talk goes on."""
         try:
-            if said.startswith("/"):
+            if commands(said):
                 self.say(self.command(said))
             else:
-                self.stream(self.chat.reply(said))
+                self.stream(self.chat.reply(spoken(said)))
         except EverthreadError as error:
             self.say(f"That could not be done: {error}")
+        except KeyboardInterrupt:
+            self.say("\n(stopped)")
 
     def command(self, said: str) -> str:
         """The answer to a slash command; what it streams is written before."""
-        name, _, argument = said.partition(" ")
-        if name not in self.commands:
-            return f"{name} is no command. {HELP}"
-        return self.commands[name](argument.strip())
+        name, _, argument = said.replace("\t", " ").partition(" ")
+        if name.lower() not in self.commands:
+            raise BadQuery(f"{shortened(name)!r} is no command; /help lists them, and what begins with // is said")
+        return self.commands[name.lower()](argument.strip())
 
     def say(self, text: str) -> None:
         """Write whole lines; for nothing, nothing."""
@@ -118,7 +131,8 @@ class Talk:
                 self.write(piece)
         except KeyboardInterrupt:
             reply.stop()
-            self.say("\n(stopped; what had come is kept. /again asks for another)")
+            kept = "what had come is kept" if reply.line else "nothing had come"
+            self.say(f"\n(stopped; {kept}. /again asks for another)")
             return
         except EverthreadError as error:
             kept = " What had come is kept." if reply.line else ""
@@ -130,7 +144,12 @@ class Talk:
     # ------------------------------------------------------------------ commands
 
     def lines(self, argument: str) -> str:
+        if argument == "all":
+            every = self.chat.memory.lines(Where(session=self.chat.session), retracted=True)
+            return "\n".join(map(listed, every)) or "Nothing was said in this conversation yet."
         many = number(argument) if argument else LINES
+        if many < 1:
+            raise BadQuery(f"/lines shows the last lines, so many as you say; {argument!r} is none")
         return "\n".join(map(listed, self.chat.lines[-many:])) or "Nothing was said in this conversation yet."
 
     def again(self, argument: str) -> str:
@@ -140,12 +159,18 @@ class Talk:
     def edit(self, argument: str) -> str:
         """/edit 12 What I meant to say; without a number the person's last line."""
         first, _, rest = argument.partition(" ")
-        if first.removeprefix("#").lstrip("-").isdigit() and rest.strip():
+        if _NUMBER.fullmatch(first):
             seq, text = number(first), rest.strip()
+            if not text:
+                raise BadQuery(f"what is to stand in line {seq}? Write /edit {seq} and the text")
         else:
             mine = [line for line in self.chat.lines if line.role == "user"]
-            if not mine or not argument:
-                raise BadQuery("there is nothing to edit; write /edit and what you meant to say, once you have said it")
+            if not argument:
+                raise BadQuery(
+                    "edit to what? Write /edit and what you meant to say, or /edit, a line's number, the text"
+                )
+            if not mine:
+                raise BadQuery("you have said nothing yet that could be edited")
             seq, text = mine[-1].seq, argument
         reply = self.chat.edit(seq, text)
         if reply is None:
@@ -158,41 +183,72 @@ class Talk:
         return "\n".join(["taken back:", *map(listed, gone)]) if gone else "There is nothing to take back."
 
     def branch(self, argument: str) -> str:
-        seq = number(argument)
-        gone = self.chat.branch(seq)
-        return "\n".join([f"we go on from line {seq}; discarded:", *map(listed, gone)]) if gone else "nothing changed"
+        before = [line.seq for line in self.chat.lines]
+        gone = self.chat.branch(number(argument))
+        if [line.seq for line in self.chat.lines] == before:
+            return "nothing changed"
+        rows = ["we go on from:", listed(self.chat.lines[-1])]  # under a new number, if it was a discarded one
+        rows += ["discarded:", *map(listed, gone)] if gone else []
+        return "\n".join([*rows, UNANSWERED] if self.chat.unanswered and self.chat.llm else rows)
 
     def forget(self, argument: str) -> str:
-        """/forget 12, /forget last, /forget session; for good, so it is asked first."""
+        """/forget 12, /forget last, /forget session; for good, so it is asked first, unless a yes comes with it."""
         chat = self.chat
-        if argument == "session":
-            if not self.yes("Forget all of this conversation, for good?"):
-                return "nothing was forgotten"
-            chat.end(remember=False)
-            return "forgotten; we begin anew"
-        if argument == "last":
-            gone = [line for line in chat.lines[last_said(chat) :] if line.seq > 0]
+        what, _, answer = argument.partition(" ")
+        if answer and agrees(answer) is None:
+            raise BadQuery(f"{shortened(answer)!r} is neither yes nor no; write /forget {what}, and you are asked")
+        if not what:
+            raise BadQuery("forget what? Write /forget and a number that /lines or /why shows, or last, or session")
+        if what == "session":
+            return self.forget_session(answer)
+        if what == "last":
+            gone = chat.lines[last_said(chat) :]
         else:
-            seq = number(argument)
-            gone = list(chat.memory.lines(after=seq - 1, limit=1, retracted=True))
-            gone = [line for line in gone if line.seq == seq]
+            seq = number(what)
+            found = chat.lines if seq < 0 else chat.memory.lines(after=seq - 1, limit=1, retracted=True)
+            gone = [line for line in found if line.seq == seq]
         if not gone:
-            raise BadQuery(f"there is no line {argument!r} to forget; /lines and /why show their numbers")
+            raise BadQuery(f"there is no line {what!r} to forget; /lines and /why show their numbers")
         shown = "\n".join(map(listed, gone))
-        if not self.yes(f"{shown}\nForget {'this' if len(gone) == 1 else 'these'}, for good?"):
+        if not self.sure(f"{shown}\nForget {'this' if len(gone) == 1 else 'these'}, for good?", answer):
             return "nothing was forgotten"
         for line in reversed(gone):
             chat.forget(line.seq)
         return f"forgotten: {counted(len(gone), 'line')}"
 
+    def forget_session(self, answer: str) -> str:
+        """Forget this conversation, or the one that has just been ended, where nothing was said since."""
+        if not self.chat.lines and self.ended:
+            if not self.sure("Forget all of the conversation that has just ended, for good?", answer):
+                return "nothing was forgotten"
+            receipt = self.chat.memory.forget(session=self.ended)
+            self.ended = ""
+            return f"forgotten: {counted(receipt.lines, 'line')}"
+        if not self.chat.lines:
+            raise BadQuery(
+                "nothing was said yet in this conversation; everthread forget --session removes an older one"
+            )
+        if not self.sure("Forget all of this conversation, for good?", answer):
+            return "nothing was forgotten"
+        self.chat.end(remember=False)
+        return "forgotten; we begin anew"
+
+    def sure(self, question: str, answer: str) -> bool:
+        """Whether it is to be done, by the answer that came with the command, or else by asking."""
+        return bool(agrees(answer)) if answer else self.yes(question)
+
     def set(self, argument: str) -> str:
         """/set location the harbour; alone, what there is to set."""
         what, _, text = argument.partition(" ")
-        if argument:
-            self.chat.change(**{what: text.strip()})
-            return f"{what}: {text.strip() or '(nothing)'}, from now on"
-        shown = ((name, str(getattr(self.chat.character, name))) for name in EDITABLE)
-        return "\n".join(f"{name:>12}  {text[:WIDTH] or '-'}" for name, text in shown)
+        if not argument:
+            shown = ((name, shortened(getattr(self.chat.character, name))) for name in EDITABLE)
+            return "\n".join(f"{name:>12}  {text or '-'}" for name, text in shown)
+        if what not in EDITABLE:
+            raise BadQuery(f"a character has no {shortened(what)!r}; it has {', '.join(EDITABLE)}")
+        if not text.strip():
+            return f"{what}: {getattr(self.chat.character, what) or '-'} (to empty it: /set {what} -)"
+        self.chat.change(**{what: "" if text.strip() == "-" else text.strip()})
+        return f"{what}: {text.strip()}, from now on"
 
     def incognito(self, argument: str) -> str:
         self.chat.incognito = not self.chat.incognito
@@ -202,49 +258,62 @@ class Talk:
 
     def end(self, argument: str) -> str:
         """Ask until the answer is a yes or a no, unless it comes with the command: /end no."""
+        if argument and consent(argument) is None:
+            raise BadQuery(f"{shortened(argument)!r} is neither yes nor no; say /end yes, /end no, or /end to be asked")
         ending = self.chat.end(remember=consent(argument))
         if ending.remembered is None:
-            ending = self.chat.end(remember=self.yes(ending.question))
+            ending = self.chat.end(remember=self.yes(ending.question, consent))
+        if not ending.remembered and ending.receipt is None:
+            return "There was nothing to end."
+        self.ended = ending.session if ending.remembered else ""
         done = "It is remembered." if ending.remembered else "Nothing of it is left."
         return f"{done} What you say now begins another conversation; /quit leaves."
 
-    def yes(self, question: str) -> bool:
+    def yes(self, question: str, understood: Callable[[str], bool | None] = agrees) -> bool:
         """Whether the person says yes; asked again until it is clear. Nobody there to answer: BadQuery."""
         answer = None
         while answer is None:
             try:
-                answer = consent(self.read(f"{question} (yes or no) "))
+                said = self.read(f"{question} (yes or no) ")
             except (EOFError, KeyboardInterrupt):
                 raise BadQuery("there was no answer; nothing was changed") from None
+            if commands(said.strip()):
+                raise BadQuery("that was no answer; nothing was changed. Say it again, now that nothing is asked")
+            answer = understood(said)
         return answer
 
 
 class SceneTalk:
     """A scene in one terminal: whoever is called by name answers, else whoever has not spoken for longest."""
 
-    def __init__(self, scene: Scene, read: Read = input, write: Write = _print) -> None:
+    def __init__(self, scene: Scene, read: Read = _ask, write: Write = _print) -> None:
         self.scene, self.read, self.write = scene, read, write
         self.gone: dict[str, Chat] = {}
+        self.incognito = all(chat.incognito for chat in map(scene.chat, scene.present))
 
     def run(self) -> None:
         """Read and answer until the end."""
-        self.write(f"You talk with {' and '.join(self.scene.present)}. {SCENE_HELP}\n")
+        private = " Incognito: nothing you say is written." if self.incognito else ""
+        self.write(f"You talk with {' and '.join(self.scene.present)}.{private} {SCENE_HELP}\n")
         while True:
             try:
                 said = self.read("> ").strip()
             except (EOFError, KeyboardInterrupt):
                 said = "/quit"
             if said.lower() in ENDINGS:
-                self.write("\nUntil next time; it is all kept.\n")
+                self.write(f"\n{goodbye(self.incognito)}\n")
                 return
             try:
                 self.heed(said)
             except EverthreadError as error:
                 self.write(f"That could not be done: {error}\n")
+            except KeyboardInterrupt:
+                self.write("\n(stopped)\n")
 
     def heed(self, said: str) -> None:
         """Do what was typed."""
-        name, _, argument = said.partition(" ")
+        name, _, argument = (part.strip() for part in said.partition(" "))
+        name = name.lower()
         if name == "/leave":
             chat = self.scene.leave(argument)
             self.gone[chat.character.name.casefold()] = chat
@@ -253,30 +322,40 @@ class SceneTalk:
             if argument.casefold() not in self.gone:
                 raise BadQuery(f"nobody called {argument!r} has left; gone are {', '.join(self.gone) or 'none'}")
             self.scene.enter(self.gone.pop(argument.casefold()))
-            self.write(f"{argument} is back.\n")
+            self.write(f"{self.scene.present[-1]} is back.\n")
         elif name == "/next":
             self.speak(argument or self.scene.addressed(""))
-        elif said.startswith("/"):
+        elif commands(said):
             self.write(f"{SCENE_HELP}\n")
         elif said:
-            self.scene.say(said)
-            self.speak(self.scene.addressed(said))
+            who = self.scene.addressed(said)
+            self.scene.say(spoken(said))
+            self.speak(who)
 
     def speak(self, name: str) -> None:
         """Show what a character says as it comes. Ctrl-C stops it, and what has come is kept."""
-        self.write(f"{name}: ")
+        chat = self.scene.chat(name)
         reply = self.scene.reply(name)
+        self.write(f"{chat.character.name}: ")
         try:
             for piece in reply:
                 self.write(piece)
         except KeyboardInterrupt:
             self.write("\n(stopped; what had come is kept)")
+        else:
+            told = remark(chat.last) if chat.last else ""
+            self.write(f"\n{told}" if told else "")
         finally:
             reply.close()
             self.write("\n")
 
 
 # -------------------------------------------------------------------------- words
+
+
+def goodbye(private: bool) -> str:
+    """What is said when the talk is over."""
+    return f"Until next time; {'nothing that was said in private is kept' if private else 'it is all kept'}."
 
 
 def greeting(chat: Chat) -> str:
@@ -288,7 +367,8 @@ def greeting(chat: Chat) -> str:
     with_whom = (
         f"You talk with {name} ({chat.llm.name})."
         if chat.llm
-        else "No language model is configured: instead of a reply you are shown what is remembered."
+        else "No language model is configured: instead of a reply you are shown what is remembered. "
+        "(A running Ollama is found by itself; others: --model http://host/v1#name.)"
     )
     private = "\nIncognito: nothing you say is written." if chat.incognito else ""
     rows = [
@@ -297,7 +377,7 @@ def greeting(chat: Chat) -> str:
         "Talk, ask, come back later. /help for commands.",
     ]
     if chat.unanswered and chat.llm:
-        rows.append("(what you said last got no reply; /again asks for one)")
+        rows.append(UNANSWERED)
     if chat.greeting and chat.llm:
         rows.append(f"\n{name}: {chat.greeting}")
     elif chat.offer:
@@ -322,7 +402,7 @@ def why(last: Context | None) -> str:
     rows = [f"relevance of the whole {last.relevance:.0%}{nothing}"]
     for hit in last.hits:
         signals = "  ".join(f"{name} {value:.2f}" for name, value in hit.signals.items() if value)
-        said = f"{hit.line.speaker}: {hit.line.text[:WIDTH]}"
+        said = f"{hit.line.speaker}: {shortened(hit.line.text)}"
         rows.append(f"{hit.relevance:4.0%}  #{hit.line.seq} {said}\n      {signals}")
     return "\n".join([*rows, LEGEND] if last.hits else rows)
 
@@ -345,8 +425,14 @@ def stats(chat: Chat) -> str:
 
 def listed(line: Line) -> str:
     """A line in a list."""
-    text = " ".join(line.text.split())
-    return f"{line.seq:>6}  {line.speaker}: {text[:WIDTH]}{'…' if len(text) > WIDTH else ''}"
+    gone = "(discarded) " if line.retracted_at else ""
+    return f"{line.seq:>6}  {gone}{line.speaker}: {shortened(line.text)}"
+
+
+def shortened(text: str) -> str:
+    """The beginning of a text, in one row."""
+    row = " ".join(text[: 10 * WIDTH].split())
+    return row[:WIDTH] + ("…" if len(row) > WIDTH or len(text) > 10 * WIDTH else "")
 
 
 def last_said(chat: Chat) -> int:
@@ -357,10 +443,19 @@ def last_said(chat: Chat) -> int:
 
 def number(text: str) -> int:
     """The number of a line, as it was typed."""
-    digits = text.removeprefix("#")
-    if not digits.removeprefix("-").isdigit():
-        raise BadQuery(f"{text!r} is no number of a line; /lines and /why show them")
-    return int(digits)
+    if (found := _NUMBER.fullmatch(text)) is None:
+        raise BadQuery(f"{shortened(text)!r} is no number of a line; /lines and /why show them")
+    return int(found[1])
+
+
+def commands(said: str) -> bool:
+    """Whether what was typed is a command."""
+    return said.startswith("/") and not said.startswith("//")
+
+
+def spoken(said: str) -> str:
+    """What was typed, as it is said: of two slashes at the beginning the first only tells that it is no command."""
+    return said[1:] if said.startswith("//") else said
 
 
 def counted(number: int, noun: str) -> str:
@@ -370,8 +465,11 @@ def counted(number: int, noun: str) -> str:
 
 def _recallable(chat: Chat) -> None:
     """Line editing, and a history made of what the person has said: none is kept but the bank."""
-    import readline
-
+    try:
+        import readline
+    except ImportError:  # Windows has a line editor of its own
+        return
     last = chat.memory.store.corpus(chat.memory.bank).last_seq
     for line in chat.memory.lines(Where(speaker=chat.character.person), after=max(0, last - 2 * HISTORY)):
-        readline.add_history(line.text.splitlines()[0])
+        with suppress(UnicodeEncodeError):  # what this terminal can't show can't be typed there, either
+            readline.add_history(next(filter(None, line.text.splitlines())))

@@ -1,17 +1,24 @@
+import http.server
 import json
 import sys
+import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from hardship.llm import llm_server
 
-from everthread import Memory
+from everthread import Memory, characters
 from everthread import open as opening
-from everthread.errors import ConfigError, NotFound
+from everthread.errors import BadFile, ConfigError, NotFound
+from everthread.models import servers
 from everthread.models.embed import OnnxEmbedder, RemoteEmbedder, SentenceTransformerEmbedder
 from everthread.models.fakes import HashEmbedder, ScriptedLLM
 from everthread.models.llm import OpenAICompatible
+from everthread.prompt import card
+from everthread.prompt.character import DEFAULT as OURS
+from everthread.prompt.character import Character
 from everthread.recipes.default import DEFAULT
 from everthread.stores.sqlite import SQLiteStore
 from everthread.types import Message
@@ -255,3 +262,82 @@ def test_without_the_sdk_an_ollama_that_happens_to_run_is_no_error(monkeypatch: 
         assert opening.llm() is None
         with pytest.raises(ConfigError, match=r"pip install 'everthread\[llm\]'"):
             opening.llm("llama3.2")
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://api.openai.com.example.test/v1",
+        "https://api.openai.com@127.0.0.1:9/v1",
+        "http://api.openai.com/v1",
+        "https://example.test/https://api.openai.com/v1",
+        "https://API.OPENAI.COM:444/v1",
+    ],
+)
+def test_what_only_looks_like_openai_gets_no_key_of_theirs(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    llm = opening.llm(f"{address}#m")
+    assert isinstance(llm, OpenAICompatible)
+    assert "sk-secret" not in str(vars(llm))
+
+
+def test_openai_itself_gets_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    assert "sk-secret" in str(vars(opening.llm("https://api.openai.com/v1#gpt-4o-mini")))  # so the test above can fail
+
+
+@pytest.mark.parametrize("name", ["http://", "http://:x/v1#m", "https:///v1#m", "http://host:99999/v1#m"])
+def test_what_is_no_address_is_refused_as_such(name: str) -> None:
+    with pytest.raises(ConfigError, match="is no address of a language model; it looks like http://localhost"):
+        opening.llm(name)
+
+
+def test_a_server_whose_list_of_models_never_ends_tells_none() -> None:
+    class Endless(http.server.BaseHTTPRequestHandler):
+        sent = 0
+
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            with suppress(OSError):
+                while type(self).sent < 40 * servers.LARGEST:
+                    self.wfile.write(b" " * 1_000_000)
+                    type(self).sent += 1_000_000
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Endless) as server:
+        thread = threading.Thread(target=server.handle_request)
+        thread.start()
+        with pytest.raises(ConfigError, match="is named, and it doesn't tell which it has"):
+            opening.llm(f"http://127.0.0.1:{server.server_port}/v1")
+        thread.join()
+    assert Endless.sent < 10 * servers.LARGEST
+
+
+# ---------------------------------------------------------------------- characters
+
+
+def test_a_character_is_the_banks_own_one_of_the_folder_a_cards_file_or_ours(tmp_path: Path) -> None:
+    card.write(Character("Nora", "of the file"), tmp_path / "nora.json")
+    own = {"character": Character("Nora", "of the bank").to_json()}
+    assert opening.character(None, {}) == opening.character("Ever", {}) == OURS
+    assert opening.character(None, own).description == opening.character("nora", own).description == "of the bank"
+    assert opening.character(str(tmp_path / "nora.json"), own).description == "of the file"
+    assert opening.character(OURS, own) is OURS
+    assert opening.character("Ever", own) == OURS
+
+
+@pytest.mark.parametrize("name", ["Nora", "ever", "", "../nora", "nora.json"])
+def test_a_character_that_is_nowhere_is_not_found(name: str) -> None:
+    with pytest.raises((NotFound, BadFile), match=r"nora|Nora|ever|''"):
+        opening.character(name, {})
+
+
+def test_a_character_of_ones_own_stands_before_ours_of_the_same_name(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    characters.save(Character("Ever", "of the folder"))
+    assert opening.character("Ever", {}).description == "of the folder"

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import codecs
+import io
 import os
 import pty
 import select
@@ -11,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from hardship.llm import Reply, llm_server
 
 from everthread.chat import LABEL, Chat
 from everthread.errors import LLMUnavailable
@@ -139,12 +142,24 @@ def test_stats_count_lines_sessions_and_speakers(memory: Memory) -> None:
     assert converse(memory, "/stats")[1].startswith("3 lines in 1 session by Alice, Bob")
 
 
-@pytest.mark.parametrize("command", ["/help", "/nonsense now", "/", "/Why"])
-def test_help_comes_when_asked_for_and_to_whoever_mistypes(memory: Memory, command: str) -> None:
+@pytest.mark.parametrize("command", ["/help", "/HELP", "/Help me"])
+def test_help_comes_when_asked_for_in_any_letters(memory: Memory, command: str) -> None:
     shown = converse(memory, command)[1]
     assert all(name in shown for name in ("/why", "/stats", "/help", "/quit"))
-    assert ("is no command" in shown) == (command != "/help")
     assert memory.stats().lines == 0
+
+
+@pytest.mark.parametrize("command", ["/nonsense now", "/", "/whyever", "/me waves", "/" + "x" * 100_000])
+def test_who_mistypes_a_command_is_told_in_one_line_where_they_stand(memory: Memory, command: str) -> None:
+    shown = converse(memory, command)[1]
+    assert "is no command; /help lists them, and what begins with // is said" in shown
+    assert (shown.count("\n"), len(shown) < 200) == (1, True)
+    assert memory.stats().lines == 0
+
+
+def test_what_begins_with_two_slashes_is_said_with_one(memory: Memory) -> None:
+    converse(memory, "//me waves", "///", "and/or")
+    assert texts(memory) == ["/me waves", "//", "and/or"]
 
 
 def test_an_empty_message_is_passed_over(memory: Memory) -> None:
@@ -204,11 +219,15 @@ def test_again_edit_and_undo_follow_the_conversation(memory: Memory) -> None:
 
 def test_a_line_is_edited_and_branched_from_by_its_number(memory: Memory) -> None:
     model = ScriptedLLM(["one", "two", "three"])
-    screen = converse(memory, "First.", "Second.", "/edit 2 Begin.", "/branch 2", "/branch x", "/edit 99 x", llm=model)
+    screen = converse(
+        memory, "First.", "Second.", "/edit 2 Begin.", "/branch 2", "/branch 8", "/branch x", "/edit 99 x", llm=model
+    )
     assert screen[3] == "Captain: three\n"
-    assert "no line 2 " in screen[4] or "we go on from line 2" in screen[4]
-    assert "'x' is no number of a line" in screen[5]
-    assert "no line 99" in screen[6]
+    assert screen[4].startswith("we go on from:\n     8  Alice: First.\ndiscarded:\n     6  Alice: Begin.\n     7  ")
+    assert screen[4].endswith("(what you said last got no reply; /again asks for one)\n")
+    assert screen[5] == "nothing changed\n"
+    assert "'x' is no number of a line" in screen[6]
+    assert "no line 99" in screen[7]
 
 
 def test_forgetting_is_asked_first_and_asked_again_until_it_is_clear(memory: Memory) -> None:
@@ -328,22 +347,200 @@ def test_in_a_scene_whoever_is_called_answers_and_who_has_left_hears_nothing(mem
         assert "A secret." not in texts(other)
 
 
+# ------------------------------------------------------------------ odd arguments
+
+ODD = [
+    "",
+    "x",
+    "0",
+    "-1",
+    "-5",
+    "--5",
+    "#",
+    "#-",
+    "²",
+    "٣",
+    "1.5",
+    "1e3",
+    "9" * 19,
+    "9" * 30,
+    "9" * 5000,
+    "\x00",
+    "1 2 3",
+]
+
+
+@pytest.mark.parametrize("argument", ODD)
+@pytest.mark.parametrize("command", ["/lines", "/branch", "/forget"])
+def test_an_argument_that_is_none_is_told_in_one_line_and_changes_nothing(
+    memory: Memory, command: str, argument: str
+) -> None:
+    shown = converse(memory, "First.", f"{command} {argument}", llm=ScriptedLLM(["one"]))[2]
+    if command != "/lines" or argument not in ("", "9" * 19):
+        assert shown.startswith("That could not be done: ")
+        assert (shown.count("\n"), len(shown) < 300) == (1, True)
+    assert texts(memory) == ["Ahoy!", "First.", "one"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ("/edit", "edit to what? Write /edit and what you meant to say"),
+        ("/edit 2", "what is to stand in line 2? Write /edit 2 and the text"),
+        ("/edit 99 x", "no line 99 stands in this conversation"),
+        ("/edit -1 x", "no line -1 stands in this conversation"),
+        ("/set name -", "name must be text that is not blank"),
+        ("/set name", "name: Captain (to empty it: /set name -)"),
+        ("/set name alice", "is the person's name, too"),
+        ("/set person -", "person must be text that is not blank"),
+        ("/set person captain", "is the person's name, too"),
+        ("/set name " + "x" * 201, "has 201 characters; at most 200 are allowed"),
+        ("/set self x", "a character has no 'self'; it has name, "),
+        ("/set card x", "a character has no 'card'; it has name, "),
+        ("/set Name x", "a character has no 'Name'; it has name, "),
+        ("/set " + "x" * 5000, "a character has no 'xxx"),
+    ],
+)
+def test_what_can_not_be_edited_or_set_is_told_in_one_line_and_changes_nothing(
+    memory: Memory, typed: str, told: str
+) -> None:
+    screen = converse(memory, "First.", typed, "/set", llm=ScriptedLLM(["one"]))
+    assert told in screen[2]
+    assert (screen[2].count("\n"), len(screen[2]) < 400) == (1, True)
+    assert "name  Captain\n" in screen[3]
+    assert texts(memory) == ["Ahoy!", "First.", "one"]
+
+
+def test_digits_that_only_look_like_a_number_are_text(memory: Memory) -> None:
+    converse(memory, "First.", "/edit ² is a square", llm=ScriptedLLM(["one", "two"]))
+    assert texts(memory) == ["Ahoy!", "² is a square", "two"]
+
+
+def test_a_line_of_the_characters_is_edited_and_not_answered(memory: Memory) -> None:
+    screen = converse(memory, "First.", "/edit 3 I never said so.", llm=ScriptedLLM(["one"]))
+    assert screen[2] == "edited\n"
+    assert [(line.speaker, line.text) for line in memory.lines()][-1] == ("Captain", "I never said so.")
+
+
+def test_a_line_of_an_earlier_conversation_is_forgotten_by_its_number(memory: Memory) -> None:
+    remember(memory)
+    screen = converse(memory, "Hello.", "/forget 2", "yes", "/lines", llm=ScriptedLLM(["one"]))
+    assert "Bob: What is she doing in Lisbon?\nForget this, for good?" in screen[2]
+    assert "What is she doing in Lisbon?" not in texts(memory)
+    assert "Hello." in screen[3]
+
+
+@pytest.mark.parametrize("answer", ["remember it", "keep it", "don't forget it", "forget it", "delete"])
+def test_nothing_is_forgotten_by_an_answer_that_speaks_of_remembering(memory: Memory, answer: str) -> None:
+    screen = converse(memory, "I hid gold.", "/forget session", answer, "no", llm=ScriptedLLM(["Aye."]))
+    assert screen[2].count("(yes or no)") == 2
+    assert "I hid gold." in texts(memory)
+
+
+def test_what_was_said_in_private_is_forgotten_by_its_number_or_as_the_last(memory: Memory) -> None:
+    said = ["One.", "Two.", "/forget -2", "yes", "/forget last", "yes", "/lines"]
+    screen = converse(memory, *said, llm=ScriptedLLM(["a", "b"]), incognito=True)
+    assert "Alice: One." in screen[3]
+    assert screen[3].endswith("forgotten: 1 line\n")
+    assert screen[4].endswith("forgotten: 2 lines\n")
+    assert not any(text in screen[5] for text in ("One.", "Two."))
+
+
+def test_undone_again_and_branched_to_the_talk_goes_on_from_what_stands(memory: Memory) -> None:
+    model = ScriptedLLM(["one", "two", "three", "four"])
+    screen = converse(memory, "First.", "Second.", "/undo", "/again", "/branch 4", "/again", "/lines", llm=model)
+    assert screen[4] == "Captain: three\n"
+    assert "Alice: Second.\n" in screen[5]
+    assert screen[5].endswith("(what you said last got no reply; /again asks for one)\n")
+    assert screen[6] == "Captain: four\n"
+    assert [row.split("  ")[-1] for row in screen[7].splitlines()][-2:] == ["Alice: Second.", "Captain: four"]
+
+
+def test_an_end_in_private_leaves_nothing_and_goes_on_in_private(memory: Memory) -> None:
+    screen = converse(memory, "A secret.", "/end", "Another.", "/end yes", llm=ScriptedLLM(["a", "b"]), incognito=True)
+    assert (screen[2], screen[4]) == ("There was nothing to end.\n",) * 2
+    assert texts(memory) == []
+    assert "nothing that was said in private is kept" in screen[-1]
+
+
+# ------------------------------------------------------------------ what is shown
+
+EVIL = "\x1b[2J\x1b]0;title\x07Hi\x9b31m\x7f \x08there\r!"
+SEEN = "␛[2J␛]0;title␇Hi\ufffd31m␡ ␈there␍!"
+
+
+def test_nothing_that_is_shown_drives_the_terminal_and_what_is_kept_is_verbatim(
+    memory: Memory, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remember(memory)
+    memory.observe(f"Mia in Lisbon: {EVIL}", speaker="Bob\x1b[1m", session="s1")
+    monkeypatch.setattr("sys.stdin", io.StringIO(f"Mia, Lisbon {EVIL}\n/why\n/lines\n/forget 4\nno\n"))
+    with Chat(memory, ALICE, ScriptedLLM([EVIL]), scribe=ExtractiveScribe()) as chat:
+        chat.change(person="Ali\x1bce")
+        Talk(chat).run()
+    shown = capsys.readouterr().out
+    assert f"Captain: {SEEN}\n" in shown
+    assert "Ali␛ce> " in shown
+    assert "Bob␛[1m: Mia in Lisbon: ␛[2J" in shown
+    assert not [char for char in shown if (char < " " and char != "\n") or "\x7f" <= char < "\xa0"]
+    assert [text for text in texts(memory) if EVIL in text] == [f"Mia in Lisbon: {EVIL}", f"Mia, Lisbon {EVIL}", EVIL]
+
+
+def test_a_very_long_line_is_listed_by_its_beginning(memory: Memory) -> None:
+    screen = converse(memory, "word " * 100_000 + "\nsecond\trow", "/lines", "/set description " + "d " * 9_000, "/set")
+    assert screen[2].startswith("     1  Alice: word word")
+    assert (screen[2].count("\n"), len(screen[2]) < 200) == (1, True)
+    assert all(len(row) < 100 for row in screen[4].splitlines())
+
+
+def test_a_talk_that_was_broken_off_says_that_a_reply_is_missing_and_greets_nobody_anew(memory: Memory) -> None:
+    converse(memory, "Hello.", llm=ScriptedLLM([LLMUnavailable("it is down")]))
+    screen = converse(memory, "/again", llm=ScriptedLLM(["Aye."]))
+    assert "(what you said last got no reply; /again asks for one)" in screen[0]
+    assert "Ahoy!" not in screen[0]
+    assert screen[1] == "Captain: Aye.\n"
+
+
+def test_in_a_scene_commands_take_any_argument(memory: Memory) -> None:
+    with Chat(memory, ALICE, ScriptedLLM(["Aye."] * 3), scribe=ExtractiveScribe()) as chat:
+        typed = [
+            "/next",
+            "/next Foo",
+            "/leave",
+            "/ENTER captain",
+            "/enter",
+            "//me waves",
+            "/leave captain",
+            "Hello?",
+            "/Quit",
+        ]
+        waiting = iter(typed)
+        screen: Screen = []
+        SceneTalk(Scene([chat]), lambda _: next(waiting), screen.append).run()
+    told = "".join(screen).splitlines()[1:-2]
+    assert [row.partition(":")[0] for row in told] == [
+        *["That could not be done"] * 5, "Captain", "Captain goes, and hears nothing more.", "That could not be done"
+    ]  # fmt: skip
+    assert texts(memory)[-2:] == ["/me waves", "Aye."]
+
+
 # ------------------------------------------------------------------ a real terminal
 
 
 class Terminal:
     """`everthread chat` in a pseudo-terminal."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *options: str, **settings: str) -> None:
         self.master, slave = pty.openpty()
         command = [sys.executable, "-m", "everthread", "--store", str(folder), "--embedder", "hash", "chat"]
-        environment = {**os.environ, "TERM": "dumb", "LC_ALL": "C.UTF-8", "PYTHONWARNINGS": "error"}
+        environment = {**os.environ, "TERM": "dumb", "LC_ALL": "C.UTF-8", "PYTHONWARNINGS": "error", **settings}
         self.process = subprocess.Popen(
-            [*command, "-b", "alice", "--speaker", "Alice"],
+            [*command, "-b", "alice", "--speaker", "Alice", *options],
             stdin=slave, stdout=slave, stderr=slave, env=environment, start_new_session=True,
         )  # fmt: skip
         os.close(slave)
         self.seen = ""
+        self.decoded = codecs.getincrementaldecoder("utf-8")("replace").decode  # a read may end inside a character
 
     def wait_for(self, text: str, interrupting: bool = False) -> str:
         """What has appeared up to this text; the rest waits for the next call.
@@ -352,16 +549,18 @@ class Terminal:
         prompt and its waiting for a key is only heard at the next.
         """
         end = time.monotonic() + 30
+        quiet = True
         while text not in self.seen:
-            if interrupting:
+            if interrupting and quiet:
                 self.process.send_signal(signal.SIGINT)
             wait = min(2.0, end - time.monotonic()) if interrupting else end - time.monotonic()
             ready, _, _ = select.select([self.master], [], [], max(0.0, wait))
-            if not ready and interrupting and time.monotonic() < end:
+            quiet = not ready
+            if quiet and interrupting and time.monotonic() < end:
                 continue
             assert ready, f"{text!r} did not come; seen was {self.seen!r}"
             try:
-                self.seen += os.read(self.master, 4096).decode(errors="replace").replace("\r\n", "\n")
+                self.seen += self.decoded(os.read(self.master, 4096)).replace("\r\n", "\n")
             except OSError:  # the other side is closed
                 assert text in self.seen, f"{text!r} did not come; seen was {self.seen!r}"
         before, self.seen = self.seen.split(text, 1)
@@ -397,3 +596,90 @@ def test_a_chat_in_a_terminal_remembers_across_two_evenings(tmp_path: Path) -> N
     assert "  Alice: My sister Mia moved to Lisbon, 猫." in second.wait_for("Alice> ")
     second.wait_for("it is all kept", interrupting=True)
     assert second.close() == 0
+
+
+def test_a_reply_is_shown_as_it_comes_and_stopped_by_an_interrupt_and_the_talk_goes_on(tmp_path: Path) -> None:
+    pieces = [f"piece{n} " for n in range(200)]
+    with llm_server(Reply(pieces, delay=0.1), "Fair \x1b[2J winds, 猫.") as server:
+        terminal = Terminal(tmp_path, "-m", f"{server.url}#m")
+        terminal.wait_for("Alice> ")
+        terminal.type("Tell me a long story, 猫.\n".encode())
+        assert "Ever: " in terminal.wait_for("piece3 ")
+        assert "piece150" not in terminal.seen
+        assert "(stopped; what had come is kept" in terminal.wait_for("Alice> ", interrupting=True)
+        terminal.type(b"And now?\n")
+        assert "Ever: Fair ␛[2J winds, 猫." in terminal.wait_for("Alice> ")
+        terminal.type(b"/end\n")
+        terminal.wait_for("(yes or no) ")
+        terminal.type("don’t forget it\n".encode())
+        assert KEPT.strip() in terminal.wait_for("Alice> ")
+        terminal.type(b"/quit\n")
+        terminal.wait_for("it is all kept")
+        assert terminal.close() == 0
+    with Memory.open("alice", store=tmp_path, embedder="hash") as memory:
+        _, story, part, now, winds = memory.lines()
+    assert (story.text, now.text, winds.text) == ("Tell me a long story, 猫.", "And now?", "Fair \x1b[2J winds, 猫.")
+    assert part.metadata["partial"] is True
+    assert part.text.startswith("piece0 piece1 piece2 piece3")
+    assert "piece150" not in part.text
+
+
+def test_the_arrow_keys_bring_back_what_was_said_in_earlier_conversations(tmp_path: Path) -> None:
+    with Memory.open("alice", store=tmp_path, embedder="hash") as memory:
+        for text, speaker in (("\n\nOld words, 猫é.\nsecond row", "Alice"), ("Not mine.", "Bob")):
+            memory.observe(text, speaker=speaker, session="s")
+        memory.end("s")
+    terminal = Terminal(tmp_path, TERM="xterm")
+    terminal.wait_for("Alice> ")
+    terminal.type(b"\x1b[A")
+    terminal.wait_for("Old words, 猫é.")
+    terminal.type(b"!\n")
+    terminal.wait_for("Alice> ")
+    terminal.type(b"\x04")
+    terminal.wait_for("it is all kept")
+    assert terminal.close() == 0
+    with Memory.open("alice", store=tmp_path, embedder="hash") as memory:
+        assert texts(memory)[-1] == "Old words, 猫é.!"
+
+
+def test_a_terminal_that_knows_ascii_alone_is_talked_with_all_the_same(tmp_path: Path) -> None:
+    with Memory.open("alice", store=tmp_path, embedder="hash") as memory:
+        memory.observe("猫 are cats.", speaker="Alice", session="s")
+    terminal = Terminal(tmp_path, LC_ALL="C", PYTHONCOERCECLOCALE="0", PYTHONUTF8="0", PYTHONIOENCODING="ascii")
+    terminal.wait_for("Alice> ")
+    terminal.type(b"cats are?\n")
+    assert "\\u732b are cats." in terminal.wait_for("Alice> ")
+    terminal.type(b"\x04")
+    terminal.wait_for("it is all kept")
+    assert terminal.close() == 0
+
+
+def test_an_interrupt_at_a_question_changes_nothing_and_at_the_prompt_ends_the_talk(tmp_path: Path) -> None:
+    terminal = Terminal(tmp_path)
+    terminal.wait_for("Alice> ")
+    terminal.type(b"I hid gold.\n")
+    terminal.wait_for("Alice> ")
+    terminal.type(b"/forget session\n")
+    terminal.wait_for("(yes or no) ")
+    terminal.wait_for("there was no answer; nothing was changed", interrupting=True)
+    terminal.wait_for("Alice> ")
+    terminal.wait_for("it is all kept", interrupting=True)
+    assert terminal.close() == 0
+    with Memory.open("alice", store=tmp_path, embedder="hash") as memory:
+        assert texts(memory) == ["I hid gold."]
+
+
+def test_an_interrupt_before_a_reply_begins_stops_what_is_done_and_the_talk_goes_on(memory: Memory) -> None:
+    def interrupted(text: str) -> int:
+        if text.endswith("Alice: Hello."):
+            raise KeyboardInterrupt  # as Ctrl-C does while the prompt is laid out
+        return len(text)
+
+    screen: Screen = []
+    waiting = iter(["Hello.", "/lines", "/quit"])
+    with Chat(memory, ALICE, ScriptedLLM(["Aye."]), scribe=ExtractiveScribe(), count=interrupted) as chat:
+        Talk(chat, lambda _: next(waiting), screen.append).run()
+    shown = "".join(screen)
+    assert "\n(stopped)\n" in shown
+    assert "Alice: Hello.\n" in shown
+    assert texts(memory) == ["Ahoy!", "Hello."]

@@ -12,7 +12,7 @@ import json
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -28,17 +28,18 @@ from everthread.chat import Chat
 from everthread.errors import BadInput
 from everthread.memory import Memory
 from everthread.models.extract import ExtractiveScribe
-from everthread.models.fakes import ScriptedLLM
+from everthread.models.fakes import ScriptedLLM, ScriptedStream
 from everthread.models.llm import OpenAICompatible
 from everthread.prompt.character import Character
 from everthread.prompt.layout import Prompt, shared
-from everthread.types import NewLine
+from everthread.types import Message, NewLine, Sampling, Usage
 
 LINES = 10_000
 TURNS = 200  # that are measured, once the window is full
 FILLING = 100  # turns before them, in which it fills
 STREAMED = 50  # replies of the streaming server
-WORDS = 65  # of a reply: to a tokenizer as many tokens (120) as 90 English words, for made-up words have more of them
+WORDS = 90  # of a reply: the 50 to 120 that a character is asked for
+TOKENS = 1.4  # that a made-up word has for each of an English one, so that a reply has fewer of them
 CONTEXT = 8192  # tokens, the default of EVERTHREAD_LLM_CONTEXT
 
 Progress = Callable[[str], None]
@@ -46,11 +47,15 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What was measured. Times are milliseconds; shared is the mean share (0..1) of a prompt's tokens that stood at the
+    """What was measured. Times are milliseconds, without the model's own: turn is before the model is asked, and after
+    its last word; shared is the mean share (0..1) of a prompt's tokens that stood at the
     beginning of the one before."""
 
     lines: int
+    words: int  # of a reply, as English ones
     turn: Timing
+    before: Timing
+    after: Timing
     first_word: Timing
     shared: float
     shared_least: float
@@ -59,10 +64,16 @@ class Costs:
     context: int
 
 
-def chat(lines: int = LINES, turns: int = TURNS, embedder: str | None = None, tell: Progress | None = None) -> Costs:
-    """Measure. BadInput for less than one turn or line."""
-    if lines < 1 or turns < 2:
-        raise BadInput(f"{lines} lines and {turns} turns are too few; give at least 1 and 2")
+def chat(
+    lines: int = LINES,
+    turns: int = TURNS,
+    words: int = WORDS,
+    embedder: str | None = None,
+    tell: Progress | None = None,
+) -> Costs:
+    """Measure, with replies of so many words. BadInput for too few of anything."""
+    if lines < 1 or turns < 2 or words < 2:
+        raise BadInput(f"{lines} lines, {turns} turns, {words} words are too few; give at least 1, 2 and 2")
     tell = tell or (lambda _: None)
     real = opening.embedder(embedder)
     bulk = BulkEmbedder(real)
@@ -73,31 +84,40 @@ def chat(lines: int = LINES, turns: int = TURNS, embedder: str | None = None, te
         while batch := list(islice(said, 10_000)):
             memory.observe_many(batch)
         tell("talking")
-        times, prompts = _talk(memory, lines, turns)
+        before, after, prompts = _talk(memory, lines, turns, round(words / TOKENS))
         tell("streaming")
         waits = _streamed(memory, lines)
     shares = [shared(before, after) for before, after in pairwise(prompts)]
     tokens = [prompt.tokens for prompt in prompts]
     return Costs(
-        *(lines, _timing(times), _timing(waits), sum(shares) / len(shares), min(shares)),
+        *(
+            lines,
+            words,
+            _timing([sum(both) for both in zip(before, after, strict=True)]),
+            _timing(before),
+            _timing(after),
+        ),
+        *(_timing(waits), sum(shares) / len(shares), min(shares)),
         *(sum(tokens) / len(tokens), max(tokens), CONTEXT),
     )
 
 
 def table(costs: Costs) -> str:
     """The figures for the terminal and the docs."""
-    return "\n".join(
-        [
-            f"a turn beside the model, at {costs.lines:,} lines   "
-            f"{costs.turn.p50:.1f} / {costs.turn.p95:.1f} ms (p50 / p95 of {costs.turn.calls})",
-            f"first word, from the server to the caller    {costs.first_word.p50:.2f} / {costs.first_word.p95:.2f} ms "
-            f"(p50 / p95 of {costs.first_word.calls})",
-            f"prompt                                       {costs.prompt_tokens:,.0f} tokens on average, "
-            f"{costs.largest_prompt:,} at most, of a context of {costs.context:,}",
-            f"shared with the prompt before                {costs.shared:.1%} of its tokens on average, "
-            f"{costs.shared_least:.1%} at least",
-        ]
-    )
+    rows = {
+        "a turn beside the model": f"{_both(costs.turn)}, at {costs.lines:,} lines, replies of {costs.words} words",
+        "  before the model is asked": _both(costs.before),
+        "  after its last word": _both(costs.after),
+        "first word, server to caller": _both(costs.first_word),
+        "prompt": f"{costs.prompt_tokens:,.0f} tokens on average, {costs.largest_prompt:,} at most, "
+        f"of a context of {costs.context:,}",
+        "shared with the one before": f"{costs.shared:.1%} of the tokens on average, {costs.shared_least:.1%} at least",
+    }
+    return "\n".join(f"{what:<29} {figures}" for what, figures in rows.items())
+
+
+def _both(timing: Timing) -> str:
+    return f"{timing.p50:.1f} / {timing.p95:.1f} ms (p50 / p95 of {timing.calls})"
 
 
 def as_json(costs: Costs) -> dict[str, Any]:
@@ -105,12 +125,12 @@ def as_json(costs: Costs) -> dict[str, Any]:
     return asdict(costs)
 
 
-def _talk(memory: Memory, behind: int, turns: int) -> tuple[list[float], list[Prompt]]:
-    """The milliseconds of each turn, and its prompt."""
-    unheard = synthetic.lines(2 * (turns + FILLING), behind=behind)
-    said, answered = _sides(unheard)
-    model = ScriptedLLM(answered, context=CONTEXT)
-    times: list[float] = []
+def _talk(memory: Memory, behind: int, turns: int, length: int) -> tuple[list[float], list[float], list[Prompt]]:
+    """The milliseconds of each turn before the model is asked and after its last word, and the prompt."""
+    said, answered = _sides(synthetic.lines(2 * (turns + FILLING), behind=behind), length)
+    model = Watched(answered, context=CONTEXT)
+    before: list[float] = []
+    after: list[float] = []
     prompts: list[Prompt] = []
     with Chat(memory, CHARACTER, model, scribe=ExtractiveScribe(), session="bench") as talk:
         for number, text in enumerate(said):
@@ -118,19 +138,44 @@ def _talk(memory: Memory, behind: int, turns: int) -> tuple[list[float], list[Pr
             reply = talk.reply(text)
             for _ in reply:
                 pass
-            taken = 1000 * (time.perf_counter() - begun)
+            ended = time.perf_counter()
             if number >= FILLING and reply.prompt is not None:
-                times.append(taken)
+                before.append(1000 * (model.asked - begun))
+                after.append(1000 * (ended - model.done))
                 prompts.append(reply.prompt)
             talk.settle()  # a person takes longer to read a reply than a scribe to note what left the window
-    return times, prompts
+    return before, after, prompts
 
 
-def _sides(lines: Iterator[NewLine]) -> tuple[list[str], list[str]]:
-    """What the person says, and what the character answers: as many, and these of WORDS words."""
+class Watched(ScriptedLLM):
+    """Notes when it was asked, and when its last word was taken."""
+
+    asked = done = 0.0
+
+    def stream(self, messages: Sequence[Message], sampling: Sampling | None = None) -> ScriptedStream:
+        self.asked = time.perf_counter()
+        found = super().stream(messages, sampling)
+        return Counted(tuple(messages), self._watched(found), None, lambda usage: None)
+
+    def _watched(self, pieces: Iterator[str]) -> Iterator[str]:
+        yield from pieces
+        self.done = time.perf_counter()
+
+
+class Counted(ScriptedStream):
+    """A stream whose server counts its tokens, as most do."""
+
+    @property
+    def usage(self) -> Usage:
+        return Usage()
+
+
+def _sides(lines: Iterator[NewLine], length: int) -> tuple[list[str], list[str]]:
+    """What the person says, and what the character answers: as many, and these so many words long."""
     texts = [line.text for line in lines]
     words = " ".join(texts[1::2]).split()
-    answers = [" ".join(words[at * 20 % len(words) :][:WORDS]) for at in range(len(texts) // 2)]
+    starts = [at * 20 % len(words) for at in range(len(texts) // 2)]
+    answers = [" ".join((words + words)[start : start + length]) for start in starts]
     return texts[::2], answers
 
 

@@ -217,11 +217,12 @@ def beside_(ctx: click.Context, /, store: str, banks: int, lines: int, as_json: 
 @bench.command("chat")
 @click.option("--lines", default=chat.LINES, show_default=True, help="Lines in the bank before the talk begins.")
 @click.option("--turns", default=chat.TURNS, show_default=True, help="Turns to measure, once the window is full.")
+@click.option("--words", default=chat.WORDS, show_default=True, help="Words of a reply.")
 @json_option
 @click.pass_context
-def chat_(ctx: click.Context, /, lines: int, turns: int, as_json: bool) -> None:
+def chat_(ctx: click.Context, /, lines: int, turns: int, words: int, as_json: bool) -> None:
     """Measure what a turn of a conversation costs beside the model, and how much of each prompt a cache holds."""
-    costs = chat.chat(lines, turns, ctx.find_root().obj["embedder"], lambda text: click.echo(text, err=True))
+    costs = chat.chat(lines, turns, words, ctx.find_root().obj["embedder"], lambda text: click.echo(text, err=True))
     click.echo(json.dumps(chat.as_json(costs), indent=2) if as_json else chat.table(costs))
 
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from everthread.errors import ConfigError
 from everthread.models.embed import clean
 from everthread.models.faults import CONNECT, Faults, asked_wait, passing, shown, too_long
-from everthread.models.replies import Reply, at, counted_by, estimated, text_at, whole
+from everthread.models.replies import Reply, at, counted_by, estimated, glimpsed, text_at, whole
 from everthread.types import JSONValue, Message, Sampling, Usage
 
 if TYPE_CHECKING:
@@ -233,7 +233,7 @@ class OpenAICompatible:
                 http = openai.DefaultHttpxClient(
                     follow_redirects=False,
                     headers={"Accept-Encoding": "identity"},  # packed, pieces would come in heaps
-                    event_hooks={"request": [_bare]},
+                    event_hooks={"request": [_bare], "response": [glimpsed]},
                 )
                 self._opened = openai.OpenAI(
                     base_url=self._base_url,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import socket
 import threading
+import time
 import weakref
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     import httpx2
 
 LIMIT = 4_000_000  # bytes of a whole reply, and of one line of a stream: many times what any model writes
+GLIMPSE = 65_536  # bytes of the body of an error; those of real servers have some hundred
+GLIMPSE_TIME = 2.0  # seconds
 OVERHEAD = 4  # tokens that chat templates put around a message: about what the common ones do
 FINISHES = {"stop", "length", "content_filter"}
 
@@ -144,6 +147,32 @@ def whole(response: httpx2.Response) -> bytes:
         if len(body) > LIMIT:
             raise ValueError("too long")
     return bytes(body)
+
+
+def glimpsed(response: httpx2.Response) -> None:
+    """Have no more read of an error's body than tells what it is, also where the body is endless, breaks off or is
+    packed: the status is known, and what a server does then is no reason to fail in another way."""
+    import httpx2
+
+    class Glimpse(httpx2.SyncByteStream):
+        def __init__(self, stream: Any) -> None:
+            self._stream = stream
+
+        def __iter__(self) -> Iterator[bytes]:
+            left, until = GLIMPSE, time.monotonic() + GLIMPSE_TIME
+            with suppress(httpx2.HTTPError):
+                for part in self._stream:
+                    yield part[:left]
+                    left -= len(part)
+                    if left <= 0 or time.monotonic() > until:
+                        break
+
+        def close(self) -> None:
+            self._stream.close()
+
+    if not response.is_success:
+        response.headers.pop("content-encoding", None)
+        response.stream = Glimpse(response.stream)
 
 
 def events(response: httpx2.Response) -> Iterator[dict[str, Any] | None]:

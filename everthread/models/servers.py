@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
 OLLAMA_WAIT = 0.3  # seconds: on this machine it answers at once, or it isn't there
 MODELS_WAIT = 5.0  # seconds for the list of a server's models
 OLLAMA_PORT = 11434
+LARGEST = 4_000_000  # bytes of a list of models; that of OpenRouter, with all that it tells of hundreds, has about one
 
 
 def ollama(name: str = "", environ: Mapping[str, str] = os.environ) -> tuple[str, str]:
@@ -59,13 +60,24 @@ def _items(told: Mapping[str, Any] | None, name: str) -> list[dict[str, Any]]:
     return [each for each in items if isinstance(each, dict)] if isinstance(items, list) else []
 
 
+def _read(parts: Iterable[bytes]) -> bytes:
+    """A body, up to the part with which it is longer than any list of models."""
+    body = bytearray()
+    for part in parts:
+        body += part
+        if len(body) > LARGEST:
+            break
+    return bytes(body)
+
+
 def _asked(address: str, wait: float, key: str = "") -> dict[str, Any] | None:
     """What a server tells, or None where it can't be asked."""
     import httpx
 
     try:
-        answer = httpx.get(address, headers={"Authorization": f"Bearer {key}"} if key else {}, timeout=wait)
-        told = json.loads(answer.content) if answer.status_code == 200 else None
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        with httpx.stream("GET", address, headers=headers, timeout=wait) as answer:
+            told = json.loads(_read(answer.iter_bytes())) if answer.status_code == 200 else None
     except (httpx.HTTPError, httpx.InvalidURL, ValueError, RecursionError):
         return None
     return told if isinstance(told, dict) else None

@@ -1,36 +1,129 @@
-"""Whether an answer to "Shall I remember this?" is a yes or a no. Pure.
+"""Whether an answer is a yes or a no. Pure.
 
-Only an answer that is nothing but a yes or a no counts: "not now" and "yes, but not the part about my job" are neither,
-and whoever asks asks again. Nothing is ever taken from a part of a word.
+An answer is read phrase by phrase, the longest that fits first, and counts only if it is nothing but phrases of one
+side: "not now" and "yes, but not the part about my job" are neither, and whoever asks asks again. So is an answer that
+asks itself. In one clause, from mark to mark, something is bidden once and last: "don't, forget it" is a no, "don't
+forget it" a yes, and "no forget it" could be either. A wrong reading is far worse than asking again.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
+LONGEST = 200  # characters; nobody says yes in more
+
+# Phrases, with a comma between them. What says yes or no by itself:
 _YES = """
-    y yes yep yeah yup sure ok okay absolutely certainly definitely do please remember agreed fine of course go ahead
-    ja jawohl klar gerne natürlich oui bien sûr d'accord sí si claro sim certo да конечно hai はい うん 是 是的 好
-    好的 可以 行 当然 记住 记住吧 네 예
+    y, yes, yep, yeah, yup, aye, sure, sure thing, ok, okay, alright, all right, absolutely, certainly, definitely,
+    agreed, fine, of course, ja, jawohl, klar, gern, gerne, natürlich, na klar, oui, bien sûr, d'accord, sí, si, claro,
+    claro que sí, sim, certo, да, конечно, hai, はい, うん, 네, 예, 是, 是的, 好, 好的, 好啊, 可以, 行, 当然, 当然可以,
+    👍, 👌, ✅
     """
 _NO = """
-    n no nope nah never don't dont not please forget it nein nee nicht non ne pas não nao нет いいえ 不 不要 不用
-    不行 别 不可以 忘了吧 忘掉 아니요 아니
+    n, no, nope, nah, no way, of course not, certainly not, absolutely not, definitely not, nein, nee, nej,
+    auf keinen fall, non, não, nao, нет, いいえ, 아니요, 아니, 👎, ❌, 🚫
     """
-# Words that go with either, and decide nothing.
-_EITHER = frozenset("thanks thank you please that this it the conversation all everything danke merci gracias".split())
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
-YES = frozenset(_YES.split()) - _EITHER
-NO = frozenset(_NO.split()) - _EITHER
-_NEGATED = frozenset(("do", "remember"))  # "don't remember it", "do not": yes-words that a no turns round
+# What bids to do it, or not to:
+_DO = "do, do it, do so, go ahead, by all means, 要, 要的"
+_DONT = """
+    don't, do not, never, please not, rather not, i'd rather not, better not, lieber nicht, bitte nicht, не надо, いや,
+    不, 不要, 不用, 不用了, 不了, 不行, 不必, 不可以, 别
+    """
+# The same where it is asked whether to remember:
+_REMEMBER = """
+    remember, keep, save, remember all, remember everything, keep all, keep everything, don't forget, do not forget,
+    never forget, nicht vergessen, vergiss es nicht, 记住, 记住吧, 记得, 记下来, 留着, 保留, 别忘, 别忘了, 别忘掉,
+    别忘记, 不要忘, 不要忘了, 不要忘掉, 不要忘记, 不许忘, 覚えて, 忘れないで
+    """
+_DONT_REMEMBER = """
+    don't remember, do not remember, never remember, don't keep, do not keep, never keep, don't save, do not save,
+    不记, 不要记, 不要记住, 不要记得, 不用记, 不用记住, 别记, 别记住, 别记得, 不要保留, 不要留着
+    """
+_FORGET = """
+    forget, delete, discard, forget all, forget everything, forget all of it, delete all, delete everything, vergiss es,
+    忘了吧, 忘掉, 忘掉吧, 忘了它, 忘れて
+    """
+_EITHER = """
+    thanks, thank you, please, that, this, it, the conversation, this conversation, danke, bitte, merci, gracias,
+    obrigado, obrigada, 谢谢, 谢谢你, 请
+    """
+_APOSTROPHE = re.compile("[’ʼ`´]")
+_LOOKS = re.compile("[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]")  # of a sign: its style and the colour of its skin
+_APART = re.compile("(谢谢你?|请|[👍👌✅👎❌🚫])")  # may stand beside other words without a blank
+_ASKS = re.compile("[?？¿؟]")
+_MARKS = re.compile(r"(?:[^\w\s'👍👌✅👎❌🚫]|_)+")
+
+
+@dataclass(frozen=True, slots=True)
+class _Phrase:
+    """says is None for what goes with either side. bids: what comes behind it in a clause would be bidden, too."""
+
+    says: bool | None
+    bids: bool = False
+    turned: bool = False  # by a no before it: "no forget" may be a "don't forget"
+
+
+def _phrases(text: str, phrase: _Phrase) -> dict[str, _Phrase]:
+    return {" ".join(each.split()): phrase for each in text.split(",")}
+
+
+_ANY = {
+    **_phrases(_YES, _Phrase(True)),
+    **_phrases(_NO, _Phrase(False)),
+    **_phrases(_DO, _Phrase(True, bids=True)),
+    **_phrases(_DONT, _Phrase(False, bids=True)),
+    **_phrases(_EITHER, _Phrase(None)),
+}
+_REMEMBERING = {
+    **_ANY,
+    **_phrases(_REMEMBER, _Phrase(True, bids=True)),
+    **_phrases(_DONT_REMEMBER, _Phrase(False, bids=True)),
+    **_phrases(_FORGET, _Phrase(False, bids=True, turned=True)),
+}
+_WORDS = 5  # of the longest phrase
 
 
 def consent(answer: str) -> bool | None:
-    """True for a yes, False for a no, None where it is neither."""
-    words = [word.casefold().replace("’", "'") for word in _WORD.findall(answer)]
-    yes, no = (any(word in known for word in words) for known in (YES, NO))
-    if not words or any(word not in YES | NO | _EITHER for word in words):
+    """The answer to "Shall I remember this?": True for a yes, False for a no, None where it is neither."""
+    return _read(answer, _REMEMBERING)
+
+
+def agrees(answer: str) -> bool | None:
+    """The answer to any other question. To "Shall I forget this?" a "remember it" is no yes, nor is "forget it" one."""
+    return _read(answer, _ANY)
+
+
+def _read(answer: str, known: Mapping[str, _Phrase]) -> bool | None:
+    if len(answer) > LONGEST or _ASKS.search(answer):
         return None
-    if no and all(word in NO | _EITHER | _NEGATED for word in words):
-        return False
-    return True if yes and not no else None
+    text = _LOOKS.sub("", _APOSTROPHE.sub("'", unicodedata.normalize("NFC", answer))).casefold()
+    said: set[bool | None] = set()
+    for clause in _MARKS.split(text):
+        found = list(_found(_APART.sub(r" \1 ", clause).replace("dont", "don't").split(), known))
+        if not _clear(found):
+            return None
+        said |= {phrase.says for phrase in found if phrase}
+    sides = said - {None}
+    return sides.pop() if len(sides) == 1 else None
+
+
+def _found(words: list[str], known: Mapping[str, _Phrase]) -> Iterator[_Phrase | None]:
+    """The phrases of a clause, the longest first; None for a word that belongs to none."""
+    while words:
+        size = next((size for size in range(_WORDS, 0, -1) if " ".join(words[:size]) in known), 1)
+        yield known.get(" ".join(words[:size]))
+        del words[:size]
+
+
+def _clear(found: list[_Phrase | None]) -> bool:
+    """Whether a clause can be read in one way only."""
+    refused = bidden = False
+    for phrase in found:
+        if phrase is None or (bidden and phrase.says is not None) or (phrase.turned and refused):
+            return False
+        bidden = bidden or phrase.bids
+        refused = refused or phrase.says is False
+    return True

@@ -11,9 +11,11 @@ and the sample of style; in the end the middle of the newest line. Who the chara
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import groupby
 from typing import Literal
 
 from everthread.errors import BadQuery
@@ -129,13 +131,16 @@ def labelled(line: Line) -> str:
 
 
 def _messages(character: Character, turn: Turn) -> list[Message]:
-    said = [Message("system", prefix(character, turn.sample))]
-    first = turn.window[0] if turn.window else None
-    if first is not None and own(first):
-        said.append(Message("user", OPENING))
-    for line in turn.window:
-        _say(said, Message(_role(line), labelled(line)))
-    return _say(said, Message("user", tail(character, turn)))
+    """All of it. Lines of one side that follow one another are one message, for many models want the sides to take
+    turns, the person first and last."""
+    lines = [*turn.window, *([turn.newest] if turn.newest and own(turn.newest) else [])]
+    said = [("user", OPENING)] if lines and own(lines[0]) else []
+    said += [(_role(line), labelled(line)) for line in lines]
+    said.append(("user", tail(character, turn)))
+    sides = [
+        Message(role, "\n\n".join(text for _, text in texts)) for role, texts in groupby(said, lambda each: each[0])
+    ]
+    return [Message("system", prefix(character, turn.sample)), *sides]
 
 
 def own(line: Line) -> bool:
@@ -147,18 +152,9 @@ def _role(line: Line) -> Literal["user", "assistant"]:
     return "assistant" if own(line) else "user"
 
 
-def _say(said: list[Message], message: Message) -> list[Message]:
-    """Put a message behind the others; two of one side become one, for many models want the sides to take turns."""
-    if said[-1].role == message.role:
-        said[-1] = replace(message, content=f"{said[-1].content}\n\n{message.content}")
-    else:
-        said.append(message)
-    return said
-
-
 def prefix(character: Character, sample: str = "") -> str:
     """What the prompt begins with, turn after turn the same."""
-    name, rules = character.name, character.instructions or RULES
+    name, rules = character.name, character.instructions.strip() or RULES
     return _joined(
         character.filled(rules.replace("{{original}}", RULES)),
         _part(f"About {name}", character.filled(character.description)),
@@ -178,8 +174,17 @@ def tail(character: Character, turn: Turn) -> str:
         _part(f"What {name} could bring up, if the moment is right", turn.offer),
         f"(It is {at:%A}, {at.day} {at:%B} {at.year:04d}, {at:%H:%M}{place}.)",
         character.filled(character.reminder),
-        labelled(turn.newest) if turn.newest else "(Nobody has said anything yet: begin the conversation.)",
+        _newest(character, turn.newest),
     )
+
+
+def _newest(character: Character, line: Line | None) -> str:
+    """The newest line; its own a character has said in a message of its own."""
+    if line is None:
+        return "(Nobody has said anything yet: begin the conversation.)"
+    if own(line):
+        return "(Nobody has answered yet: go on.)"
+    return labelled(line)
 
 
 def remembered(turn: Turn) -> str:
@@ -235,8 +240,12 @@ def _forgetting(context: Context, over: int, count: Counter) -> Context:
 
 
 def _shorter(line: Line, over: int, count: Counter) -> Line:
-    """The line without its middle."""
-    tokens = count(line.text)
-    share = max(0.0, 1 - (over + count(GAP) + 1) / tokens) if tokens else 0.0
-    half = min(int(len(line.text) * share), len(line.text) - len(GAP) - 1) // 2
-    return replace(line, text=line.text[:half] + GAP + line.text[len(line.text) - half :])
+    """The line without so much of its middle that about `over` tokens are saved, and always shorter."""
+    text, room = line.text, count(line.text) - over
+
+    def around(half: int) -> str:
+        return text[:half] + GAP + text[len(text) - half :]
+
+    longest = (len(text) - len(GAP) - 1) // 2
+    half = bisect_right(range(longest + 1), room, key=lambda half: count(around(half))) - 1
+    return replace(line, text=around(max(half, 0)))

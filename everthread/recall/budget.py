@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import replace
+from datetime import date
 
 from everthread.prompt.passages import GAP, heading, layout, sentence
 from everthread.prompt.tokens import Counter
@@ -18,6 +19,10 @@ from everthread.recall.excerpt import excerpt
 from everthread.types import Context, Hit, Line
 
 EXCERPT = 0.5  # of the budget, the most that an excerpt takes
+MOST = 4  # tokens that any tokenizer makes of a character: one for each byte
+SHORT = 200  # tokens that a heading and a speaker's name are at most, but for names that nobody has
+
+Day = tuple[str, date]  # a session, and a day on the speaker's clock
 
 
 def fit(
@@ -34,7 +39,7 @@ def fit(
     """
     chosen: dict[Hashable, Line] = {}
     spent = 0
-    days: set[tuple[str, str]] = set()
+    days: set[Day] = set()
     for line in _wanted([_shortened(hit, wanted, budget, count) for hit in hits], held):
         if _id(line) in chosen:
             continue
@@ -62,10 +67,10 @@ def _id(line: Line) -> Hashable:
 
 def _shortened(hit: Hit, wanted: Collection[str], budget: int, count: Counter) -> Hit:
     """The hit, with an excerpt for its line where that would not even fit alone."""
-    if _cost(hit.line, set(), count) <= budget:
+    if SHORT + MOST * len(hit.line.text) <= budget or _cost(hit.line, (), count) <= budget:
         return hit
 
-    room = int(EXCERPT * budget) - _cost(replace(hit.line, text=""), set(), count)
+    room = int(EXCERPT * budget) - _cost(replace(hit.line, text=""), (), count)
     text = excerpt(hit.line.text, wanted, room, count)
     return hit if text is None else replace(hit, line=replace(hit.line, text=text))
 
@@ -77,11 +82,11 @@ def _wanted(hits: Sequence[Hit], held: Iterable[Line]) -> Iterable[Line]:
     yield from held
 
 
-def _day(line: Line) -> tuple[str, str]:
-    return line.session, heading(line).rpartition(",")[0]
+def _day(line: Line) -> Day:
+    return line.session, line.said_at.date()
 
 
-def _cost(line: Line, days: set[tuple[str, str]], count: Counter) -> int:
+def _cost(line: Line, days: Collection[Day], count: Counter) -> int:
     """Tokens the line adds: its own, and the most that can come before it (a heading, or a gap and line ends)."""
     lead = f"\n\n{heading(line)}\n" if _day(line) not in days else f"\n{GAP}\n"
     return count(f"{lead}{sentence(line)}")

@@ -19,7 +19,7 @@ from everthread.recall.when import DAY, MONTHS, RECKONED, WEEK, WEEKDAYS, Date, 
 from everthread.stores.text import fold
 from everthread.types import Hit, JSONValue, Line
 
-STRONG = 0.5  # relevance from which a hit is rather worth a word than not; by hand
+STRONG = 0.1  # relevance of a hit: of MADial's moments 84% of such hits are the right memory; docs/log.md
 OLD = timedelta(days=1)  # what was said since is still fresh in mind
 PAST = 14 * DAY  # after which nobody asks any more how it went
 GAP = 8  # turns between two offers; a friend who brings up something at every turn is a nuisance

@@ -148,6 +148,10 @@ Scope = Literal["line", "session", "speaker", "bank"]
 class Store(Protocol):
     """Keeps banks. Safe from many threads and processes. A write is durable when its call returns."""
 
+    @property
+    def place(self) -> str:
+        """Where the banks are: two stores of one place have the same."""
+
     def banks(self) -> list[str]:
         """The ids of all banks, sorted."""
 

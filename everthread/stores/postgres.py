@@ -74,6 +74,10 @@ class PostgresStore:
         self._vacuum = Vacuum(self.server)
         self._indexed: set[tuple[str, int]] = set()  # banks and models that this process has had an index made for
 
+    @property
+    def place(self) -> str:
+        return self.server.shown
+
     def _read(self, bank: str, call: Callable[[Connection], Result]) -> Result:
         """What the call reads of a bank; made again if the connection breaks."""
 

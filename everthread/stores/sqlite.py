@@ -81,6 +81,10 @@ class SQLiteStore:
         self._open: OrderedDict[str, _Bank] = OrderedDict()
         self._lock = threading.Lock()
 
+    @property
+    def place(self) -> str:
+        return str(self.folder.resolve())
+
     def banks(self) -> list[str]:
         return sorted(bank for path in self.folder.glob(f"*{SUFFIX}") if (bank := bank_id(path.name)) is not None)
 

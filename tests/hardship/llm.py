@@ -79,7 +79,8 @@ class Mute:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """An error. message may echo the prompt, as those of some servers do: {prompt} stands for it."""
+    """An error. message may echo the prompt, as those of some servers do: {prompt} stands for it. The body may break
+    off before its end, or be said to be packed, and not be."""
 
     status: int
     message: str = "no, because of {prompt}"
@@ -87,6 +88,8 @@ class Status:
     code: str | None = None
     param: str | None = None
     retry_after: float | str | None = None
+    broken: bool = False
+    packed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +103,16 @@ class Raw:
 
 
 @dataclass(frozen=True, slots=True)
+class Endless:
+    """A body of this status that does not end until the client hangs up, and how many bytes of it are sent a second;
+    None for as many as the client takes. sent are those that were."""
+
+    status: int = 500
+    rate: int | None = None
+    sent: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
 class Picky:
     """A server that knows no such parameter and says so; it answers requests without it."""
 
@@ -108,7 +121,7 @@ class Picky:
     status: int = 400
 
 
-Behaviour = Reply | Cut | Stall | Mute | Status | Raw | Picky
+Behaviour = Reply | Cut | Stall | Mute | Status | Raw | Endless | Picky
 Told = str | Behaviour | Callable[[Request], "str | Behaviour"]
 
 HTML = Raw(b"<!doctype html><html><body>Sign in to the network of Hotel Neptune</body></html>", "text/html")
@@ -244,9 +257,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
                     self._json(_error(f"unknown parameter {parameter}", "invalid_request_error"), status)
                 else:
                     self._behave(Reply(then) if isinstance(then, str) else then, request)
-            case Status(status, message, kind, code, param, retry_after):
+            case Status(status, message, kind, code, param, retry_after, broken, packed):
                 told = message.replace("{prompt}", str(body.get("messages")))
                 extra = {} if retry_after is None else {"Retry-After": str(retry_after)}
+                extra |= {"Content-Length": "9999"} if broken else {}
+                extra |= {"Content-Encoding": "gzip"} if packed else {}
+                self.close_connection = broken
                 self._json(_error(told, kind, code, param), status, extra)
             case Raw(data, kind, _, True):
                 self._open_stream(kind)
@@ -256,6 +272,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 self._whole(data, kind, status)
             case Mute():
                 self._wait()
+            case Endless():
+                self._pour(behaviour)
             case Reply():
                 time.sleep(behaviour.first)
                 if body.get("stream"):
@@ -313,8 +331,16 @@ class Handler(http.server.BaseHTTPRequestHandler):
                     break
         self.close_connection = True
 
-    def _open_stream(self, kind: str = "text/event-stream") -> None:
-        self.send_response(200)
+    def _pour(self, endless: Endless) -> None:
+        self._open_stream("application/json", endless.status)
+        until = time.monotonic() + PATIENCE
+        while time.monotonic() < until and not self.server.server.closing.is_set():
+            self._part(b"x" * (endless.rate // 10 if endless.rate else 65_536))
+            endless.sent.append(0)
+            time.sleep(0.1 if endless.rate else 0)
+
+    def _open_stream(self, kind: str = "text/event-stream", status: int = 200) -> None:
+        self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()

@@ -16,6 +16,7 @@ from hardship.llm import (
     MALFORMED,
     Behaviour,
     Cut,
+    Endless,
     Mute,
     Picky,
     Raw,
@@ -32,7 +33,7 @@ from hypothesis import strategies as st
 from everthread.errors import ConfigError, LLMDenied, LLMRejected, LLMUnavailable, ModelError, ModelNotFound
 from everthread.models.faults import shown
 from everthread.models.llm import LLM, OpenAICompatible
-from everthread.models.replies import LIMIT, estimated
+from everthread.models.replies import GLIMPSE, LIMIT, estimated
 from everthread.types import JSONValue, Message, Sampling, Usage
 
 CANARY = "zqxcanary"
@@ -553,3 +554,36 @@ def test_without_the_sdk_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> 
 def test_importing_loads_no_sdk() -> None:
     code = "import sys, everthread.models.llm, everthread.open; print({'openai', 'httpx2', 'httpx'} & {*sys.modules})"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "set()\n"
+
+
+# -------------------------------------------------------------- bodies of errors
+
+
+@pytest.mark.parametrize("status", [301, 400, 401, 404, 429, 500])
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("how", [{"broken": True}, {"packed": True}])
+def test_an_error_whose_body_cannot_be_read_is_that_error_all_the_same(
+    status: int, stream: bool, how: dict[str, bool]
+) -> None:
+    with llm_server(Status(status, **how)) as server:  # type: ignore[arg-type]
+        llm = model(server.url, retries=1)
+        with pytest.raises(ModelError, match=rf"\({status}\)") as caught:
+            said(llm) if stream else llm.complete(ASKED)
+    assert CANARY not in str(caught.value)
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_of_an_endless_body_of_an_error_no_more_is_read_than_tells_what_it_is(stream: bool) -> None:
+    with llm_server(endless := Endless(500)) as server:
+        llm = model(server.url, retries=1)
+        with pytest.raises(LLMUnavailable, match=r"failed \(500\)"):
+            said(llm) if stream else llm.complete(ASKED)
+        assert len(server.asked) == 2
+    assert len(endless.sent) * 65_536 < 400 * GLIMPSE  # what lies in the buffers of two connections
+
+
+def test_the_error_of_a_server_that_talks_slowly_for_ever_is_told_after_a_while() -> None:
+    with llm_server(endless := Endless(401, rate=100)) as server:
+        with pytest.raises(LLMDenied):
+            said(model(server.url))
+        assert len(endless.sent) < 50

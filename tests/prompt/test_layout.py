@@ -23,7 +23,7 @@ from everthread.prompt.layout import (
     shared,
     spent,
 )
-from everthread.prompt.tokens import estimate
+from everthread.prompt.tokens import Counter, estimate
 from everthread.types import Context, Hit, Line, Message
 
 NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
@@ -257,3 +257,89 @@ def test_a_growing_window_keeps_the_cache() -> None:
 def test_the_rules_name_nobody_before_they_are_filled_in() -> None:
     assert "{{char}}" in RULES
     assert "{{user}}" in RULES
+
+
+# ---------------------------------------------------------------------- odd material
+
+
+def test_a_characters_own_line_is_its_own_also_as_the_newest() -> None:
+    prompt = lay_out(CAPTAIN, Turn([line(1, "Where to?")], line(2, "North.", "Captain"), NOW), 4000)
+    assert [message.role for message in prompt.messages] == ["system", "user", "assistant", "user"]
+    assert prompt.messages[2].content == "Captain: North."
+    assert prompt.messages[3].content.endswith("(Nobody has answered yet: go on.)")
+    alone = lay_out(CAPTAIN, Turn([], line(1, "Ahoy!", "Captain"), NOW), 4000)
+    assert [message.content for message in alone.messages[1:3]] == [OPENING, "Captain: Ahoy!"]
+
+
+def test_a_character_that_speaks_unasked_is_asked_to_begin() -> None:
+    prompt = lay_out(CAPTAIN, Turn([], None, NOW), 4000)
+    assert [message.role for message in prompt.messages] == ["system", "user"]
+    assert prompt.messages[1].content.endswith("(Nobody has said anything yet: begin the conversation.)")
+
+
+@pytest.mark.parametrize("instructions", ["{{original}}", "  ", "", " {{original}}\n"])
+def test_instructions_that_say_nothing_of_their_own_are_ours(instructions: str) -> None:
+    prompt = lay_out(replace(CAPTAIN, instructions=instructions), Turn([], line(1, "a"), NOW), 4000)
+    assert prompt == lay_out(CAPTAIN, Turn([], line(1, "a"), NOW), 4000)
+
+
+@pytest.mark.parametrize("name", ["{{char}}", "{{user}}", "{{original}}", r"\1", "%s"])
+def test_a_name_is_a_name_whatever_stands_in_it(name: str) -> None:
+    odd = Character(name, "{{char}} sails with {{user}}.", person="{{char}} the second")
+    text = whole(lay_out(odd, Turn([line(1, "Ready?")], line(2, "Well?"), NOW), 4000))
+    assert f"You are {name}, talking with {{{{char}}}} the second." in text
+    assert f"[About {name}]\n{name} sails with {{{{char}}}} the second." in text
+
+
+def test_empty_parts_are_left_out() -> None:
+    bare = Character("Captain", " \n", examples="\t", person="Nora", reminder=" ", scenario="")
+    text = whole(lay_out(bare, Turn([line(1, "")], line(2, "."), NOW, notes=" \n", offer=" ", sample=" "), 4000))
+    assert "[" not in text
+    assert "\n\n\n" not in text
+    assert "Nora: \n\n(It is" in text
+
+
+@given(
+    st.text(st.sampled_from("猫漢字かな한국어😀👨‍👩‍👧🏽é\u0301 \n\u3000a1_"), max_size=600),
+    st.integers(900, 1500),
+    st.sampled_from([estimate, len, lambda text: len(text.encode()), lambda text: 2 * len(text.split())]),
+)
+def test_in_every_script_and_by_every_counter_the_budget_holds(text: str, room: int, count: Counter) -> None:
+    window = [line(n, text[n * 9 :] + str(n), "Captain" if n % 3 else "Nora") for n in range(1, 9)]
+    turn = Turn(window, line(99, f"{text}!"), NOW, text, remembered(line(90, text + ".")), sample=text)
+    least = lay_out(replace(CAPTAIN, examples=""), Turn([], line(99, "!"), NOW), 10**9, count).tokens
+    prompt = lay_out(CAPTAIN, turn, least + room // 9, count)
+    assert prompt.tokens == spent(prompt.messages, count) <= least + room // 9
+    assert prompt.messages[-1].content.endswith("!")
+
+
+@pytest.mark.parametrize("budget", [1_000, 20_000, 10**9])
+@pytest.mark.parametrize("speakers", [("Nora",), ("Nora", "Captain")])
+def test_a_window_of_thousands_of_lines_is_cut_without_being_counted_over_and_over(
+    budget: int, speakers: tuple[str, ...]
+) -> None:
+    window = [line(n, f"word{n} " * 20, speakers[n % len(speakers)]) for n in range(10_000)]
+    counted = 0
+
+    def count(text: str) -> int:
+        nonlocal counted
+        counted += len(text)
+        return estimate(text)
+
+    prompt = lay_out(CAPTAIN, Turn(window, line(10_001, "Well?"), NOW), budget, count)
+    assert prompt.tokens <= budget
+    assert counted < 6 * sum(len(labelled(each)) for each in window)
+
+
+def test_the_middle_that_a_line_loses_is_found_without_trying_every_length() -> None:
+    text = "BEGIN " + "dense, " * 300 + " " * 200_000 + "dense, " * 300 + "END"  # blanks cost nothing
+    calls = 0
+
+    def count(text: str) -> int:
+        nonlocal calls
+        calls += 1
+        return estimate(text)
+
+    prompt = lay_out(CAPTAIN, Turn([], line(1, text), NOW), 1000, count)
+    assert prompt.tokens <= 1000
+    assert calls < 100

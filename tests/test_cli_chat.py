@@ -1,0 +1,270 @@
+"""`everthread chat`, on its own store and folder of characters, with a model on this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from hardship.llm import Cut, Reply, Status, llm_server
+
+from everthread import characters
+from everthread.cli import main
+from everthread.memory import Memory
+from everthread.models.fakes import HashEmbedder
+from everthread.prompt import card
+from everthread.prompt.character import Character
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
+    """Run `everthread chat`. Whatever it makes is under `tmp_path`."""
+    for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "TMPDIR"):
+        (tmp_path / name).mkdir()
+        monkeypatch.setenv(name, str(tmp_path / name))
+    monkeypatch.setattr("tempfile.tempdir", None)
+
+    def run(*arguments: str | Path, stdin: str | bytes = "", store: str | Path | None = None) -> Result:
+        given = ["--store", str(store or tmp_path / "store"), "--embedder", "hash", "chat", *map(str, arguments)]
+        result = CliRunner().invoke(main, given, input=stdin)
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception  # no command may end in a traceback
+        return result
+
+    return run
+
+
+def files(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+
+def answers(result: Result) -> list[dict[str, Any]]:
+    assert result.exit_code == 0, result.stderr
+    return [json.loads(row) for row in result.stdout.splitlines()]
+
+
+def complaint(result: Result, code: int = 2) -> str:
+    """The one line on standard error."""
+    assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (code, "", 1)
+    return result.stderr.removeprefix("everthread: ").strip()
+
+
+def kept(folder: Path, bank: str) -> list[tuple[str, str]]:
+    with Memory.open(bank, store=folder / "store", embedder=HashEmbedder(512)) as memory:
+        return [(line.speaker, line.text) for line in memory.lines()]
+
+
+# ---------------------------------------------------------------------- in private
+
+
+def test_in_private_with_a_bank_that_is_not_there_no_file_is_left_anywhere(run: Run, tmp_path: Path) -> None:
+    with llm_server("Aye.") as server:
+        said = run("-b", "new", "--incognito", "-m", f"{server.url}#m", stdin="The password is swordfish.\n/end yes\n")
+    assert "Incognito: nothing you say is written." in said.stdout
+    assert "nothing that was said in private is kept" in said.stdout
+    assert files(tmp_path) == []
+
+
+def test_in_private_nothing_of_a_bank_that_is_there_changes(run: Run, tmp_path: Path) -> None:
+    run("-b", "alice", "-m", "none", "--speaker", "Alice", stdin="My sister Mia moved to Lisbon.\n")
+    with llm_server("Aye.") as server:
+        run(
+            "-b",
+            "alice",
+            "--incognito",
+            "--speaker",
+            "Al",
+            "-m",
+            f"{server.url}#m",
+            stdin="Swordfish.\n/set location X\n",
+        )
+        assert "Mia" not in json.dumps(server.bodies[0]["messages"][:-1])
+    assert kept(tmp_path, "alice") == [("Alice", "My sister Mia moved to Lisbon.")]
+    assert all(b"wordfish" not in path.read_bytes() for path in (tmp_path / "store").rglob("*"))
+    assert "Alice> " in run("-b", "alice", "-m", "none").stdout
+
+
+def test_a_scene_in_private_leaves_no_file_and_says_so(run: Run, tmp_path: Path) -> None:
+    for name in ("Captain", "Cook"):
+        characters.save(Character(name))
+    before = files(tmp_path)
+    with llm_server("Aye.") as server:
+        said = run("-c", "Captain", "-c", "Cook", "--incognito", "-m", f"{server.url}#m", stdin="Cook, a secret.\n")
+    assert "Incognito: nothing you say is written." in said.stdout
+    assert "Cook: Aye." in said.stdout
+    assert "nothing that was said in private is kept" in said.stdout
+    assert files(tmp_path) == before
+
+
+def test_in_private_a_database_gets_no_bank(run: Run, tmp_path: Path, database: str) -> None:
+    said = run("-b", "new", "--incognito", "-m", "none", stdin="Hello.\n", store=database)
+    assert said.exit_code == 0, said.stderr
+    assert "nothing that was said in private is kept" in said.stdout
+    with Memory.open("other", store=database, embedder=HashEmbedder(512)) as memory:
+        assert not memory.store.has("new")
+
+
+# ---------------------------------------------------------------------- characters
+
+
+def test_whom_one_chose_the_bank_knows_from_then_on(run: Run, tmp_path: Path) -> None:
+    characters.save(Character("Nora", greeting="The lamp is lit."))
+    with llm_server("Aye.") as server:
+        first = run("-b", "alice", "-c", "Nora", "-m", f"{server.url}#m", stdin="Hello.\n")
+        second = run("-b", "alice", "-m", f"{server.url}#m", stdin="And now?\n")
+    assert "Nora: The lamp is lit." in first.stdout
+    assert "You talk with Nora (m)." in second.stdout
+    assert "got no reply" not in second.stdout
+
+
+def test_a_cards_file_is_a_character(run: Run, tmp_path: Path) -> None:
+    card.write(Character("Dr. Vance"), tmp_path / "anyone.json")
+    said = run("-c", tmp_path / "anyone.json", "-m", "none", stdin="Hello.\n")
+    assert said.exit_code == 0, said.stderr
+    (tmp_path / "broken.json").write_text("{")
+    assert "broken.json" in complaint(run("-b", "other", "-c", tmp_path / "broken.json", "-m", "none"))
+    assert files(tmp_path / "store") == ["default.bank"]
+
+
+@pytest.mark.parametrize("scene", [False, True])
+def test_an_unknown_character_is_told_with_those_there_are_and_makes_no_bank(
+    run: Run, tmp_path: Path, scene: bool
+) -> None:
+    characters.save(Character("Nora"))
+    named = ["-c", "Nora", "-c", "Nroa"] if scene else ["-c", "Nroa"]
+    said = complaint(run(*named, "-m", "none", stdin="Hello.\n"), code=1)
+    assert said.startswith("there is no character 'Nroa'; there are Nora.")
+    assert not (tmp_path / "store").exists()
+
+
+def test_a_character_cannot_be_in_a_scene_twice(run: Run, tmp_path: Path) -> None:
+    characters.save(Character("Nora"))
+    card.write(Character("Nora"), tmp_path / "n.json")
+    for other in ("Nora", tmp_path / "n.json"):
+        said = complaint(run("-c", "Nora", "-c", other, "-m", "none"))
+        assert said == "'Nora' can't be there twice; give each --character once"
+    assert not (tmp_path / "store").exists()
+
+
+def test_in_a_scene_each_character_has_a_bank_by_its_own_name(run: Run, tmp_path: Path) -> None:
+    for name in ("Dr. No", "Dr. Who"):
+        characters.save(Character(name))
+    card.write(Character("Ada"), tmp_path / "someone.json")
+    with llm_server("Aye.") as server:
+        given = ["-m", f"{server.url}#m", "--speaker", "Ben"]
+        run("-c", "Dr. No", "-c", tmp_path / "someone.json", *given, stdin="Dr. No, the map is in the barn.\n")
+        run("-c", "Dr. Who", "-c", tmp_path / "someone.json", *given, stdin="Dr. Who, hello.\n")
+    barn, hello = ("Ben", "Dr. No, the map is in the barn."), ("Ben", "Dr. Who, hello.")
+    assert kept(tmp_path, "default/Dr. No") == [barn, ("Dr. No", "Aye.")]
+    assert kept(tmp_path, "default/Dr. Who") == [hello, ("Dr. Who", "Aye.")]
+    assert kept(tmp_path, "default/Ada") == [barn, ("Dr. No", "Aye."), hello, ("Dr. Who", "Aye.")]
+
+
+# -------------------------------------------------------------------------- models
+
+
+def test_without_a_model_the_chat_remembers(run: Run, tmp_path: Path) -> None:
+    assert "No language model is configured" in run("-m", "none", stdin="Hello.\n").stdout
+    assert kept(tmp_path, "default") == [("user", "Hello.")]
+
+
+def test_a_url_alone_means_the_servers_only_model(run: Run, tmp_path: Path) -> None:
+    with llm_server("Aye.", models=["one"]) as server:
+        assert "You talk with Ever (one)." in run("-m", server.url, stdin="Hello.\n").stdout
+        assert server.bodies[0]["model"] == "one"
+    with llm_server("Aye.", models=["one", "two"]) as server:
+        said = complaint(run("-b", "other", "-m", server.url, stdin="Hello.\n"))
+        assert "it has one, two; name one with EVERTHREAD_LLM_MODEL, or behind the URL: #model" in said
+    assert files(tmp_path / "store") == ["default.bank"]
+
+
+def test_a_key_in_the_environment_alone_sends_nothing(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    assert "No language model is configured" in run(stdin="Hello.\n").stdout
+    with llm_server("Aye.") as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        run(stdin="Hello.\n")
+        assert server.requests == []
+        run("-m", f"{server.url}#m", stdin="Hello.\n")
+        assert "sk-secret" not in str(server.requests)
+
+
+# ---------------------------------------------------------------------------- JSON
+
+
+def test_in_json_a_reply_comes_with_what_was_recalled_for_it(run: Run) -> None:
+    with llm_server("Fair winds.") as server:
+        first, second = answers(run("--json", "-m", f"{server.url}#m", stdin="Hello.\n//me waves\n/QUIT\nNever.\n"))
+    assert (first["reply"], first["partial"], first["refused"]) == ("Fair winds.", False, False)
+    assert set(first) == {"text", "tokens", "lines", "hits", "cut", "relevance", "reply", "partial", "refused"}
+    assert (second["reply"], server.bodies[1]["messages"][-1]["content"][-15:]) == ("Fair winds.", "user: /me waves")
+
+
+def test_in_json_what_goes_wrong_is_an_error_and_the_talk_goes_on(run: Run, tmp_path: Path) -> None:
+    refusal = Reply("I'm sorry, but I can't help with that.")
+    with llm_server(Status(401), Cut("I saw a"), "", refusal, "Aye.") as server:
+        typed = "One.\nTwo.\nThree.\nFour.\n/lines x\n/nonsense\n/forget 1\n/end\n/set self x\n\u00a0\nFive.\n"
+        told = answers(run("--json", "-m", f"{server.url}#m", stdin=typed))
+    denied, cut, empty, refused, *commands, last = told
+    assert set(denied) == {"error"}
+    assert (cut["reply"], cut["partial"], set(cut)) == ("I saw a", True, {"error", "reply", "partial"})
+    assert "the model gave an empty reply" in empty["error"]
+    assert refused["refused"] is True
+    assert [set(each) for each in commands] == [{"error"}] * 6
+    assert "'/nonsense' is no command" in commands[1]["error"]
+    assert last["reply"] == "Aye."
+    said = [text for _, text in kept(tmp_path, "default")]
+    assert said[1:] == ["One.", "Two.", "I saw a", "Three.", "Four.", "Five.", "Aye."]
+
+
+def test_whoever_stops_reading_json_ends_it_quietly(tmp_path: Path) -> None:
+    command = [sys.executable, "-W", "error", "-m", "everthread", "--store", str(tmp_path), "--embedder", "hash"]
+    with subprocess.Popen(
+        [*command, "chat", "-m", "none", "--json"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ),
+    ) as process:  # fmt: skip
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdin.write(b"Hello.\n")
+        process.stdin.flush()
+        assert b"relevance" in process.stdout.readline()
+        process.stdout.close()
+        process.stdin.write(b"Anyone?\n" * 9)
+        process.stdin.close()
+        assert b"Traceback" not in process.stderr.read()
+        assert process.wait(30) in (0, 1)
+
+
+def test_a_scene_is_not_for_programs(run: Run) -> None:
+    said = run("-c", "a", "-c", "b", "--json")
+    assert said.exit_code == 2
+    assert "--json goes with one character" in json.loads(said.stdout)["error"]
+
+
+# ------------------------------------------------------------------------ sessions
+
+
+@pytest.mark.parametrize("name", ["a/b", "../..", "猫", "'; DROP TABLE line; --", "two\nrows", "%s{0}"])
+def test_a_session_may_have_any_name(run: Run, tmp_path: Path, name: str) -> None:
+    for text in ("Hello.", "Again."):
+        assert run("--session", name, "-m", "none", stdin=f"{text}\n").exit_code == 0
+    with Memory.open("default", store=tmp_path / "store", embedder=HashEmbedder(512)) as memory:
+        assert [(each.id, each.lines) for each in memory.sessions()] == [(name, 2)]
+
+
+@pytest.mark.parametrize(("name", "told"), [("", "is blank"), (" ", "is blank"), ("x" * 201, "has 201 characters")])
+def test_what_can_be_no_session_is_told_before_anything_is_made(run: Run, tmp_path: Path, name: str, told: str) -> None:
+    assert told in complaint(run("--session", name, "-m", "none", stdin="Hello.\n"))
+    assert not (tmp_path / "store").exists()
