@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from textwrap import indent
 from typing import Any, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -304,6 +305,40 @@ def lines(
 
 
 @main.command()
+@bank_option
+@json_option
+@click.pass_context
+def sessions(ctx: click.Context, /, bank: str, as_json: bool) -> None:
+    """List the conversations of a bank: what --session of `lines`, `recall` and `forget` names."""
+    with opened(ctx, bank) as memory:
+        found = memory.sessions()
+    if as_json:
+        show_json(found)
+        return
+    for each in found:
+        ended = "" if each.ended_at is None else "  ended"
+        click.echo(harmless(f"{each.id:<24} {each.started_at:%Y-%m-%d %H:%M}  {counted(each.lines, 'line')}{ended}"))
+
+
+@main.command()
+@click.argument("kind", required=False)
+@bank_option
+@click.option("--current", is_flag=True, help="Without those that a later one has superseded.")
+@json_option
+@click.pass_context
+def units(ctx: click.Context, /, kind: str | None, bank: str, current: bool, as_json: bool) -> None:
+    """Show what a scribe has written of the lines: of KIND (note, summary), or all."""
+    with opened(ctx, bank) as memory:
+        found = memory.units(kind, current=current)
+    if as_json:
+        show_json(found)
+        return
+    for unit in found:
+        click.echo(f"{unit.kind} {unit.id}, of lines {unit.first_seq} to {unit.last_seq}")
+        click.echo(harmless(indent(unit.text, "  ")))
+
+
+@main.command()
 @json_option
 @click.pass_context
 def banks(ctx: click.Context, /, as_json: bool) -> None:
@@ -352,7 +387,7 @@ def retract(ctx: click.Context, /, seq: int, bank: str, as_json: bool) -> None:
     """Take line SEQ out of recall for good; its text stays in the record. `forget` removes it."""
     with opened(ctx, bank) as memory:
         line = memory.retract(seq)
-    show_json(line) if as_json else click.echo(f"retracted: {show_line(line).lstrip()}")
+    show_json(line) if as_json else click.echo(show_line(line).lstrip())
 
 
 @main.command()

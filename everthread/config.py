@@ -94,7 +94,7 @@ def _set(config: Config, values: Mapping[str, object], file: str | None = None) 
 
 NUMBERS = {  # the least that each may be, and what it is called
     "threads": (0, "a whole number from 1, or 0 for as many as there are"),
-    "llm_context": (512, "a whole number of tokens, from 512"),
+    "llm_context": (2048, "a whole number of tokens, from 2048"),
     "llm_timeout": (1, "a whole number of seconds, from 1"),
 }
 

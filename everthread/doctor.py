@@ -38,6 +38,7 @@ def examine(store: str | None, embedder: str | None, banks: Sequence[str] = ()) 
         yield _installed(package)
     yield Finding("store", True, url.shown(store or config.load().store))
     yield _model(embedder)
+    yield _language_model()
     yield from _banks(store, banks)
 
 
@@ -55,6 +56,15 @@ def _model(name: str | None) -> Finding:
     except EverthreadError as error:
         return Finding("embedder", False, str(error))
     return Finding("embedder", bool(np.isfinite(near + far)), f"{model.name} answers")
+
+
+def _language_model() -> Finding:
+    """Which one a chat would talk through. That there is none is no fault: it then shows what it remembers."""
+    try:
+        model = opening.llm()
+    except EverthreadError as error:
+        return Finding("language model", False, str(error))
+    return Finding("language model", True, model.name if model else "none; see everthread chat --help")
 
 
 def _banks(store: str | None, names: Sequence[str]) -> Iterator[Finding]:

@@ -119,6 +119,8 @@ def llm(given: LLM | str | None = None) -> LLM | None:
         return None
     if os.environ.get("OPENAI_API_KEY") and THEIRS.match(name):
         return _llm_at(replace(settings, llm_url=OPENAI), name)
+    if "/" in name and ":" in name and "://" not in name:
+        raise ConfigError(f"language model {name!r} looks like a URL without its beginning; write http://{name}")
     raise ConfigError(
         f"there is no language model {name!r}: no Ollama with it answers at {shown(host)}, and "
         + ("OPENAI_API_KEY is not set" if THEIRS.match(name) else "no model of OpenAI is called so")

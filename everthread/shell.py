@@ -208,7 +208,8 @@ def show_json(value: Any) -> None:
 
 
 def show_line(line: Line) -> str:
-    return harmless(f"{line.seq:>6}  {line.said_at:%Y-%m-%d %H:%M}  {sentence(line)}")
+    gone = "(retracted) " if line.retracted_at else ""
+    return harmless(f"{line.seq:>6}  {line.said_at:%Y-%m-%d %H:%M}  {gone}{sentence(line)}")
 
 
 def show_hit(hit: Hit, signals: bool) -> str:

@@ -326,7 +326,8 @@ class SceneTalk:
         elif name == "/next":
             self.speak(argument or self.scene.addressed(""))
         elif commands(said):
-            self.write(f"{SCENE_HELP}\n")
+            unknown = "" if name in ("/help", "/") else f"{shortened(name)} is no command of a scene. "
+            self.write(f"{unknown}{SCENE_HELP}\n")
         elif said:
             who = self.scene.addressed(said)
             self.scene.say(spoken(said))

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from everthread.chat import LABEL, QUESTION, Chat
-from everthread.errors import BadInput, BadLine, BadQuery, LLMUnavailable, NotFound
+from everthread.errors import BadInput, BadLine, BadQuery, LLMUnavailable, NotFound, StoreUnavailable
 from everthread.memory import Memory
 from everthread.models.extract import ExtractiveScribe
 from everthread.models.fakes import Cut, HashEmbedder, ScriptedLLM
 from everthread.prompt.character import DEFAULT, Character
 from everthread.prompt.layout import shared
 from everthread.stores.text import ECHO, own
-from everthread.types import Message, Where
+from everthread.types import Message, NewLine, Where
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 CAPTAIN = Character("Captain", "{{char}} sails with {{user}}.", person="Nora", greeting="Ahoy, {{user}}!")
@@ -726,3 +726,347 @@ def test_a_summary_that_went_with_a_line_is_written_anew_of_the_others(talk: Tal
     (summary,) = memory.units("summary")
     assert "Mia" in summary.text
     assert "Zebulon" not in summary.text
+
+
+# ---------------------------------------------------------- what was found by hard use
+
+
+LONG = "Arr, the wind be howling and the mast be creaking, so hold fast to the rope and keep thy hat on, lass, I say."
+
+
+def test_a_reply_that_is_to_be_replaced_is_in_no_prompt_neither_recalled_nor_as_a_sample(
+    talk: Talk, memory: Memory
+) -> None:
+    chat = talk(LONG, "Aye.", character=Character("Captain", person="Nora"))
+    said(chat, "Is the wind howling and the mast creaking?")
+    assert chat.sample == LONG
+    "".join(chat.regenerate())
+    assert "howling and the mast be" not in asked(chat)
+    assert chat.sample == ""
+
+
+def test_a_sample_that_is_taken_back_is_replaced_by_the_next_reply_of_some_length(talk: Talk) -> None:
+    chat = talk(LONG, LONG.replace("lass", "Nora"))
+    said(chat, "Hello.")
+    chat.undo()
+    assert chat.sample == ""
+    said(chat, "Hello again.")
+    assert "Nora" in chat.sample
+
+
+def test_a_reply_that_would_fill_every_prompt_is_no_sample(talk: Talk) -> None:
+    chat = talk("Arr! " * 3000, LONG)
+    said(chat, "Hello.")
+    assert chat.sample == ""
+    said(chat, "And?")
+    assert chat.sample == LONG
+
+
+def test_a_reply_in_a_script_without_spaces_can_be_a_sample(talk: Talk) -> None:
+    text = "今天的风很大，桅杆吱吱作响，所以抓紧绳子，把帽子戴好，我的朋友，我们要出海了，一起去看看那座岛吧。"
+    chat = talk(text)
+    said(chat, "Hello.")
+    assert chat.sample == text
+
+
+def test_lines_of_a_character_that_was_renamed_are_still_its_own(talk: Talk) -> None:
+    chat = talk("Aye.", "Other.", character=Character("Captain", person="Nora"))
+    said(chat, "Hello.")
+    chat.change(name="Admiral", person="Nora the Brave")
+    assert not chat.unanswered
+    "".join(chat.regenerate())
+    assert standing(chat) == ["Nora: Hello.", "Admiral: Other."]
+    assert [line.text for line in chat.undo()] == ["Hello.", "Other."]
+
+
+def test_lines_of_a_character_that_was_renamed_stay_on_its_side_of_the_prompt(talk: Talk) -> None:
+    chat = talk("Aye.", "Yes.", character=Character("Captain", person="Nora"))
+    said(chat, "Hello.")
+    chat.change(name="Admiral")
+    said(chat, "Still there?")
+    assert [message.role for message in prompts(chat)[-1]] == ["system", "user", "assistant", "user"]
+
+
+def test_what_another_character_said_is_not_this_ones_to_take_back(talk: Talk) -> None:
+    chat = talk("Aye.", character=Character("Captain", person="Nora"))
+    chat.hear("Soup is ready.", "Cook", of_character=True)
+    assert chat.undo() == []
+    assert not chat.unanswered
+    assert standing(chat) == ["Cook: Soup is ready."]
+
+
+def test_a_description_that_is_too_long_for_the_model_is_told_before_anything_is_kept(
+    talk: Talk, memory: Memory
+) -> None:
+    chat = talk(character=Character("Captain", "sea " * 20_000, person="Nora", greeting="Ahoy!"))
+    with pytest.raises(BadQuery, match="shorten them"):
+        chat.reply("Hello.")
+    assert recorded(memory, retracted=True) == []
+    chat.change(description="A sailor.")
+    assert said(chat, "Hello.") == "Aye."
+    chat.change(description="sea " * 20_000)
+    before = standing(chat)
+    with pytest.raises(BadQuery, match="shorten them"):
+        chat.edit(chat.lines[-2].seq, "Other.")
+    assert standing(chat) == before
+
+
+def test_a_first_line_that_is_longer_than_the_models_context_is_shortened_in_the_prompt_alone(
+    talk: Talk, memory: Memory
+) -> None:
+    chat = talk("Aye.", "Aye.", context=2400)
+    text = "whale " * 50_000 + "That is all."
+    said(chat, text)
+    assert asked(chat).endswith("That is all.")
+    assert chat.last is not None
+    assert chat.last.prompt is not None
+    assert chat.last.prompt.tokens <= 2400 - 512
+    assert text in [line.text for line in memory.lines()]
+    said(chat, "And now?")
+    assert chat.last.prompt.tokens <= 2400 - 512
+
+
+def test_a_line_that_is_refused_leaves_no_greeting_behind(talk: Talk, memory: Memory) -> None:
+    chat = talk()
+    with pytest.raises(BadLine, match="text is empty"):
+        chat.reply("   ")
+    assert recorded(memory) == []
+
+
+def test_asking_whether_to_remember_leaves_what_was_said_in_private(talk: Talk) -> None:
+    chat = talk()
+    said(chat, "Hello.")
+    chat.incognito = True
+    said(chat, "A secret.")
+    before = standing(chat)
+    assert chat.end().remembered is None
+    assert standing(chat) == before
+    assert chat.incognito
+
+
+def test_what_is_changed_in_private_is_changed_for_that_time_only(talk: Talk, memory: Memory) -> None:
+    chat = talk("one", "two", "three", "four")
+    said(chat, "First.")
+    said(chat, "Second.")
+    before = standing(chat)
+    chat.incognito = True
+    "".join(chat.regenerate())
+    chat.undo()
+    list(chat.edit(chat.lines[1].seq, "Other.") or ())
+    assert standing(chat) == ["Captain: Ahoy, Nora!", "Nora: Other.", "Captain: four"]
+    assert "Second" not in asked(chat)
+    chat.incognito = False
+    assert standing(chat) == recorded(memory) == before
+
+
+def test_an_end_begins_another_conversation_also_where_an_older_one_is_still_open(talk: Talk) -> None:
+    said(talk("Aye.", session="older"), "Hello.")
+    chat = talk("Aye.", session="newer")
+    said(chat, "Hello.")
+    chat.end(remember=False)
+    assert chat.session not in ("older", "newer")
+    assert chat.lines == []
+
+
+def test_what_was_taken_back_is_forgotten_with_its_conversation(talk: Talk, memory: Memory, tmp_path: Path) -> None:
+    chat = talk(character=Character("Captain", person="Nora"))
+    said(chat, "I love a purple elephant.")
+    chat.undo()
+    assert chat.end().remembered is False  # nothing stands that could be asked about, and nothing is forgotten unasked
+    assert len(recorded(memory, retracted=True)) == 2
+    chat = talk(session=memory.sessions()[0].id)
+    assert chat.end(remember=False).receipt is not None
+    assert not any(b"elephant" in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+
+
+def test_a_line_that_was_gone_back_to_is_forgotten_under_all_its_numbers(
+    talk: Talk, memory: Memory, tmp_path: Path
+) -> None:
+    chat = talk("one", "two")
+    said(chat, "I love a purple elephant.")
+    seq = chat.lines[-1].seq
+    chat.branch(1)
+    chat.branch(seq)
+    receipt = chat.forget(next(line.seq for line in chat.lines if "elephant" in line.text))
+    assert receipt is not None
+    assert receipt.lines == 2
+    assert not any(b"elephant" in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+
+
+def test_a_session_said_in_the_future_by_a_wrong_clock_is_not_joined_for_ever(
+    talk: Talk, memory: Memory, clock: Clock
+) -> None:
+    memory.observe("Hello from tomorrow.", session="wrong", said_at=NOON + timedelta(days=400))
+    chat = talk("Aye.")
+    assert chat.session != "wrong"
+    said(chat, "Hello.")
+    assert talk().session == chat.session
+
+
+def test_a_clock_that_goes_back_a_little_changes_nothing(talk: Talk, clock: Clock) -> None:
+    chat = talk("Aye.", "Aye.")
+    said(chat, "Hello.")
+    clock.pass_by(minutes=-20)
+    said(chat, "Again.")
+    assert [text.split(": ")[1] for text in standing(talk())][1:] == ["Hello.", "Aye.", "Again.", "Aye."]
+
+
+def test_a_clock_without_a_zone_is_refused(memory: Memory) -> None:
+    with pytest.raises(BadInput, match="anywhere on earth"):
+        Chat(memory, CAPTAIN, None, clock=lambda: datetime(2026, 11, 20, 12))
+
+
+def test_of_sessions_that_alternate_each_has_its_own_lines_in_the_prompt(talk: Talk) -> None:
+    one = talk("Aye.", session="one")
+    said(one, "The map is in the drawer.")
+    other = talk("Aye.", session="other")
+    said(other, "My sister Mia moved to Lisbon.")
+    other.end(remember=True)
+    assert other.settle(30)
+    assert "Lisbon" in other.notes
+    again = talk("Aye.", session="one")
+    said(again, "Well?")
+    assert "Nora: The map is in the drawer." in asked(again)
+
+
+def test_a_session_that_went_on_after_its_end_is_summarised_anew(talk: Talk, clock: Clock, memory: Memory) -> None:
+    chat = talk(session="voyage")
+    said(chat, "My sister Mia moved to Lisbon.")
+    chat.end(remember=True)
+    assert chat.settle(30)
+    said(talk(session="voyage"), "My brother Tom works in Oslo.")
+    clock.pass_by(hours=3)
+    assert talk().settle(30)
+    (current,) = memory.units("summary", current=True)
+    assert "Mia" in current.text
+    assert "Tom" in current.text
+
+
+def test_what_could_be_brought_up_is_brought_up_again_where_nobody_heard_it(talk: Talk, clock: Clock) -> None:
+    said(talk(), "My job interview is tomorrow.")
+    clock.pass_by(days=2)
+    chat = talk(LLMUnavailable("down"), "How was it?", "Tell me of it!", "Well?", "So?")
+    with pytest.raises(LLMUnavailable):
+        said(chat, "Good morning.")
+    for again in (chat.answer, chat.regenerate):
+        reply = again()
+        assert "".join(reply)
+        assert "interview" in reply.offer
+    chat.undo()
+    reply = chat.reply("Hello.")
+    assert "".join(reply)
+    assert "interview" in reply.offer
+    reply = chat.reply("Well.")
+    assert "".join(reply)
+    assert reply.offer == ""
+
+
+def test_with_a_conversation_opened_for_each_turn_nothing_is_brought_up_twice_or_too_often(
+    talk: Talk, clock: Clock, memory: Memory
+) -> None:
+    said(talk(), "My job interview is tomorrow.")
+    clock.pass_by(days=2)
+    offers = []
+    for text in ("Good morning.", "My job interview is tomorrow, I said.", "Well.", "So."):
+        reply = talk("Aye.").reply(text)
+        assert "".join(reply)
+        offers.append(reply.offer)
+    assert "interview" in offers[0]
+    assert offers[1:] == ["", "", ""]
+
+
+def test_opening_and_closing_without_a_word_writes_nothing(talk: Talk, clock: Clock, tmp_path: Path) -> None:
+    chat = talk("Aye.")
+    said(chat, "Hello.")
+    chat.close()
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    idle = talk()
+    assert idle.offer == idle.notes == idle.greeting == ""
+    idle.close()
+    after = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    assert {path for path in after if after[path] != before.get(path)} == set()
+
+
+def test_a_reply_that_quotes_the_window_is_no_echo(talk: Talk, memory: Memory) -> None:
+    text = "My sister Mia moved to Lisbon with her two dogs in May."
+    chat = talk(f"You said: {text}")
+    said(chat, text)
+    assert ECHO not in list(memory.lines())[-1].metadata
+
+
+def test_an_edited_reply_is_looked_at_for_echoes_again(talk: Talk, memory: Memory) -> None:
+    told = "My sister Mia moved to Lisbon with her two dogs in May."
+    memory.observe(told, speaker="Nora", said_at=NOON - timedelta(days=200), session="old")
+    chat = talk("Aye.", character=Character("Captain", person="Nora"))
+    said(chat, "My sister Mia moved to Lisbon with her dogs, did she not?")
+    chat.edit(chat.lines[-1].seq, f"Well, Nora, {told}")
+    line = list(memory.lines())[-1]
+    assert "Mia" not in own(line.text, line.metadata)
+
+
+def test_what_two_say_in_one_session_at_once_is_one_conversation(talk: Talk) -> None:
+    one, other = talk("Aye one."), None
+    said(one, "First.")
+    other = talk("Aye two.")
+    said(other, "Second.")
+    one.llm.prompts.clear()  # type: ignore[union-attr]
+    reply = one.hear("Third.", "Nora")
+    assert reply.parent == other.lines[-1].seq
+    assert [line.text for line in one.lines][1:] == ["First.", "Aye one.", "Second.", "Aye two.", "Third."]
+
+
+def test_a_disk_that_is_full_when_the_notes_are_queued_costs_no_reply(
+    talk: Talk, memory: Memory, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    chat = talk(LONG, "Aye.")
+
+    def full(*_: object) -> None:
+        raise StoreUnavailable("no room")
+
+    with monkeypatch.context() as full_disk:
+        full_disk.setattr(memory, "set_setting", full)
+        reply = chat.reply("Hello.")
+        assert "".join(reply) == LONG
+    assert reply.line is not None
+    assert "a reply is kept" in caplog.text
+    said(chat, "Again.")
+
+
+def test_a_bank_of_a_chat_without_a_model_goes_on_with_one(memory: Memory, clock: Clock, talk: Talk) -> None:
+    with Chat(memory, CAPTAIN, None, clock=clock) as silent:
+        said(silent, "My sister Mia moved to Lisbon.")
+        said(silent, "She has two dogs.")
+    chat = talk("Aye.")
+    assert chat.unanswered
+    assert "".join(chat.answer()) == "Aye."
+    assert [message.role for message in prompts(chat)[-1]] == ["system", "user"]
+
+
+def test_lines_of_an_import_with_odd_metadata_and_roles_can_be_gone_on_from(talk: Talk, memory: Memory) -> None:
+    odd = {"everthread.offered": "x", "everthread.again": [1], "everthread.echo": "no", "partial": {"a": 1}}
+    for role in ("user", "assistant", "system", "tool"):
+        memory.observe(f"I am the {role}.", role=role, session="odd", metadata=odd)  # type: ignore[arg-type]
+    chat = talk("Aye.", "Aye.", session="odd")
+    said(chat, "Well?")
+    roles = [message.role for message in prompts(chat)[-1]]
+    assert roles == ["system", "user", "assistant", "user"]
+    "".join(chat.regenerate())
+    chat.undo()
+    assert len(chat.lines) == 4
+
+
+def test_a_turn_costs_about_the_same_however_long_the_conversation_is(talk: Talk, memory: Memory) -> None:
+    lines = [
+        NewLine(f"line {n}", "Nora" if n % 2 else "Captain", "user" if n % 2 else "assistant", NOON, "long")
+        for n in range(1, 3001)
+    ]
+    memory.observe_many(lines)
+    chat = talk("Aye.", "Aye.", session="long", context=2600)
+    said(chat, "Well?")
+    assert chat.settle(30)
+    assert len(prompts(chat)[-1]) < 200
+    assert "line 2990" in asked(chat)
+    assert "line 12" not in asked(chat).split()
+    assert [line.text for line in chat.undo()] == ["Well?", "Aye."]
+    assert len(chat.branch(chat.lines[9].seq)) == 2990
+    assert len(chat.lines) == 10

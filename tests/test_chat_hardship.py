@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from hardship import killed_talk
 from hardship.llm import HTML, LATIN, MALFORMED, Cut, Mute, Reply, Server, Stall, Status, Told, closed_port, llm_server
 
 from everthread.chat import Chat
@@ -227,3 +228,7 @@ def test_a_process_killed_in_the_middle_of_a_reply_leaves_the_line_and_the_sessi
                 assert chat.unanswered
                 assert "".join(chat.answer()) == "I am here."
             assert texts(memory) == ["Is anybody there?", "I am here."]
+
+
+def test_a_conversation_that_is_killed_at_any_moment_stands_as_before_the_step_or_after_it(tmp_path: Path) -> None:
+    assert killed_talk.run(8, tmp_path) > 8

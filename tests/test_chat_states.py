@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -21,6 +21,7 @@ from everthread.memory import Memory
 from everthread.models.extract import ExtractiveScribe
 from everthread.models.fakes import Cut, HashEmbedder, ScriptedLLM
 from everthread.prompt.character import Character
+from everthread.reply import Reply
 from everthread.stores.lines import SESSION_GAP
 from everthread.types import Line, Message, Where
 
@@ -61,7 +62,7 @@ class Talking(RuleBasedStateMachine):
     def begin(self) -> None:
         self.open()
 
-    def _script(self) -> object:
+    def _script(self) -> Iterator[str | Exception | Cut]:
         while True:
             yield self.script.pop(0)
 
@@ -94,16 +95,16 @@ class Talking(RuleBasedStateMachine):
             self.discarded += self.stands[place:]
         del self.stands[place:]
 
-    def pieces(self, reply: Sequence[str] | object, how: str) -> None:
+    def pieces(self, reply: Reply, how: str) -> None:
         """Read a reply to its end, or not."""
         if how == "unread":
             return
         if how == "stopped":
-            next(reply)  # type: ignore[call-overload]
-            reply.stop()  # type: ignore[attr-defined]
+            next(reply)
+            reply.stop()
             return
         with suppress(LLMUnavailable):
-            list(reply)  # type: ignore[call-overload]
+            list(reply)
 
     HOW = st.sampled_from(["read", "read", "read", "stopped", "unread", "failed", "cut"])
 

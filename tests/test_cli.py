@@ -373,11 +373,24 @@ def test_stats_count_what_a_bank_holds(alice: Cli) -> None:
     assert len(text.splitlines()) == len(found)
 
 
+def test_sessions_and_what_was_written_of_them_are_listed(alice: Cli, tmp_path: Path) -> None:
+    said = alice("chat", "-b", "alice", stdin="My brother Zeb sailed to Rome.\n/end yes\n/quit\n")
+    assert "It is remembered" in said.stdout
+    first, last = alice("sessions", "-b", "alice").stdout.splitlines()
+    assert first.endswith("  3 lines")
+    assert last.endswith("  1 line  ended")
+    assert [each["lines"] for each in out(alice("sessions", "-b", "alice", "--json"))] == [3, 1]
+    shown = alice("units", "summary", "-b", "alice").stdout
+    assert shown.startswith("summary 1, of lines ")
+    assert "My brother Zeb sailed to Rome." in shown
+    assert [unit["kind"] for unit in out(alice("units", "-b", "alice", "--json"))][-1] == "summary"
+
+
 def test_a_line_is_retracted(alice: Cli) -> None:
     line = out(alice("retract", "1", "-b", "alice", "--json"))
     assert (line["seq"], line["text"]) == (1, "My sister Mia moved to Lisbon.")
     assert line["retracted_at"]
-    assert alice("retract", "2", "-b", "alice").stdout == "retracted: 2  2024-05-06 18:01  Bob: How lovely!\n"
+    assert alice("retract", "2", "-b", "alice").stdout == "2  2024-05-06 18:01  (retracted) Bob: How lovely!\n"
     assert [line["seq"] for line in out(alice("lines", "-b", "alice", "--json"))] == [3]
     assert {hit["line"]["seq"] for hit in out(alice("recall", "Mia", "-b", "alice", "--json"))} == {3}
     assert "has no line 77" in complaint(alice("retract", "77", "-b", "alice"), code=1)

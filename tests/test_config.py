@@ -123,8 +123,8 @@ def test_keys_are_never_printed(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "must"),
     [
-        ("context", "511", "a whole number of tokens, from 512"),
-        ("context", "8k", "a whole number of tokens, from 512"),
+        ("context", "2047", "a whole number of tokens, from 2048"),
+        ("context", "8k", "a whole number of tokens, from 2048"),
         ("timeout", "0", "a whole number of seconds, from 1"),
         ("prices", "0.15", "two prices, of a million tokens read and written: 0.15/0.60"),
         ("prices", "-1/2", "two prices"),

@@ -26,11 +26,12 @@ def made(folder: Path, bank: str) -> Path:
 
 def test_everything_that_is_needed_is_looked_at(tmp_path: Path) -> None:
     found = findings(tmp_path)
-    assert set(found) == {"python", *NEEDED, "store", "embedder"}
+    assert set(found) == {"python", *NEEDED, "store", "embedder", "language model"}
     assert all(finding.ok for finding in found.values())
     assert "SQLite" in found["python"].detail
     assert found["store"].detail == str(tmp_path)
     assert found["embedder"].detail == "hash-64 answers"
+    assert found["language model"].detail.startswith("none; ")
 
 
 def test_every_bank_is_checked_when_none_is_named(tmp_path: Path) -> None:

@@ -945,3 +945,28 @@ def test_counts_that_do_not_agree_are_found_by_check(memory: Memory, tmp_path: P
         "the last seq is 1, but line 2 is there",
     ):
         assert words in found
+
+
+def test_lines_are_replaced_by_others_all_at_once_or_not_at_all(memory: Memory) -> None:
+    one, two, three = (memory.observe(text, session="s").seq for text in ("one", "two", "three"))
+    with pytest.raises(BadLine):
+        memory.replace([two, three], [NewLine("four", session="s"), NewLine(" ", session="s")])
+    assert [line.text for line in memory.lines()] == ["one", "two", "three"]
+    (four,) = memory.replace([three, two, 99], [NewLine("four", session="s", parent=one)])
+    assert [line.text for line in memory.lines()] == ["one", "four"]
+    assert memory.replace([four.seq, two]) == []
+    assert [line.text for line in memory.lines()] == ["one"]
+    assert memory.stats().retracted == 3
+    assert memory.store.check(memory.bank) == []
+
+
+def test_lines_are_replaced_only_by_number(memory: Memory) -> None:
+    with pytest.raises(BadQuery, match="seqs must be the seqs of lines"):
+        memory.replace(["1"])  # type: ignore[list-item]
+
+
+def test_a_session_can_be_ended_at_a_moment_given(memory: Memory) -> None:
+    at = datetime(2026, 11, 20, 12, tzinfo=UTC)
+    memory.observe("one", session="s")
+    memory.end("s", at)
+    assert memory.sessions()[0].ended_at == at

@@ -40,7 +40,7 @@ def forget(db: sqlite3.Connection, bank: str, scope: Scope, name: str | int | No
     """Remove every trace of the lines in scope; their seqs. NotFound if there are none."""
     seqs = [int(seq) for (seq,) in db.execute(f"SELECT seq FROM line WHERE {_OF[scope]} ORDER BY seq", (name,))]
     if not seqs:
-        raise NotFound(f"bank {bank!r} has no line of {scope} {name!r}; nothing was forgotten")
+        raise NotFound(f"bank {bank!r} has no {scope} {name!r}; nothing was forgotten")
     chosen = json.dumps(seqs)
     sessions = _touched(db, "session", chosen)
     speakers = _touched(db, "speaker", chosen)

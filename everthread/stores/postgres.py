@@ -159,9 +159,10 @@ class PostgresStore:
 
         def write(db: Connection) -> tuple[list[Line], Model | None, Line | None]:
             batch = Batch(db, bank, entries, micros(now()), number)
+            replaced = records.lines(db, bank, "line.seq = ANY(%s)", (list(instead),)) if instead else []
             lines = [batch.add(entry) for entry in entries]
             grown = batch.send(model)
-            for line in records.lines(db, bank, "line.seq = ANY(%s)", (list(instead),)) if instead else ():
+            for line in replaced:
                 if line.retracted_at is None:
                     removing.retract(db, bank, line.seq, micros(now()))
             return lines, grown, batch.first

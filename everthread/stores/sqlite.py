@@ -108,6 +108,7 @@ class SQLiteStore:
 
     def append(self, bank: str, entries: Sequence[Entry], model: str, *, instead: Sequence[int] = ()) -> list[Line]:
         with self._bank(bank).file.writing() as db:
+            replaced = [line.seq for line in self._get(db, instead)] if instead else []
             known: dict[str, Line | int] = {**_by_key(db, [entry.new.key for entry in entries if entry.new.key])}
             last = int(db.execute("SELECT last_seq FROM bank").fetchone()[0])
             written: list[tuple[int, Entry]] = []
@@ -128,8 +129,7 @@ class SQLiteStore:
                 blocks.put(db, blocks.LINES, np.array(packed, LINE))
                 self._index(db, written, model)
             gone = {seq: micros(at) for seq, entry in written if (at := entry.new.retracted_at) is not None}
-            if instead:
-                gone |= {line.seq: micros(now()) for line in self._get(db, instead)}
+            gone |= dict.fromkeys(replaced, micros(now()))
             if gone:
                 erase.retract(db, gone)
             lines = {line.seq: line for line in self._get(db, [seq for seq, _ in written], retracted=True)}

@@ -56,6 +56,7 @@ def lines(draw: st.DrawFn) -> NewLine:
 STEPS = st.one_of(
     st.tuples(st.just("observe"), st.lists(lines(), min_size=1, max_size=6)),
     st.tuples(st.just("retract"), st.integers(1, 12)),
+    st.tuples(st.just("replace"), st.tuples(st.sets(st.integers(1, 12), max_size=5), st.lists(lines(), max_size=2))),
     st.tuples(
         st.just("forget"),
         st.sampled_from([{"seq": 1}, {"seq": 3}, {"session": "a"}, {"speaker": "Bob"}, {"everything": True}]),
@@ -78,6 +79,8 @@ def done(memory: Memory, what: str, value: Any) -> object:
     try:
         if what == "observe":
             return [timeless(line) for line in memory.observe_many(value)]
+        if what == "replace":
+            return [timeless(line) for line in memory.replace(*value)]
         if what == "retract":
             return timeless(memory.retract(value))
         if what == "reserve":

@@ -50,7 +50,7 @@ def forget(db: Connection, bank: str, scope: Scope, name: str | int | None) -> t
         db.execute("DELETE FROM everthread.bank WHERE bank_id = %s", (bank,))  # and by its foreign keys all the rest
         return seqs, TABLES
     if not seqs:
-        raise NotFound(f"bank {bank!r} has no line of {scope} {name!r}; nothing was forgotten")
+        raise NotFound(f"bank {bank!r} has no {scope} {name!r}; nothing was forgotten")
     unindex(db, bank, seqs)
     derived = units.forget(db, bank, seqs)
     with db.pipeline():
