@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from reprlib import repr as shortly
 from types import TracebackType
 from typing import Self
 
@@ -24,19 +23,17 @@ import numpy as np
 
 from everthread import checks
 from everthread import open as opening
-from everthread.errors import BadInput, BadLine, BadQuery, ModelError, NotFound
+from everthread.errors import BadInput, BadLine, BadQuery, ModelError
 from everthread.models.embed import Embedder
 from everthread.models.scale import Scale, measured
-from everthread.observe import offered
-from everthread.observe import summaries
-from everthread.observe.clean import LONGEST_NAME, clean
+from everthread.observe import offered, summaries
+from everthread.observe.clean import clean
 from everthread.observe.units import TELLS_NOTHING, marks, pieces
 from everthread.prompt.tokens import Counter, estimate
 from everthread.recall import buffer, derived, expand, fuse, gate, overview, rewrite, search
 from everthread.recall.budget import fit
 from everthread.recipes.base import Recipe
 from everthread.stores.base import Entry, Scope, Store
-from everthread.stores.filters import holdable
 from everthread.stores.ids import LARGEST_SEQ
 from everthread.stores.text import own, unspaced, words
 from everthread.types import (
