@@ -11,7 +11,7 @@ it; the bank, every line ever said. Each superseded note stays in the bank as we
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
@@ -114,6 +114,7 @@ class Chat:
         self._count = lru_cache(COUNTED)(count)  # a window's lines are counted again at every turn
         self._clock = clock
         self._owns_memory = self._closed = False
+        self.present: Collection[str] = ()  # who else is there, for whom the character must not speak
         self._desk = Desk(memory, self.scribe)
         self.last: Reply | None = None
         self._noted_in: tuple[str, int, datetime] | None = None
@@ -421,12 +422,12 @@ class Chat:
         seq, offer = self._offered(context, replaces)
         turn = Turn(window, newest, self._now(), notes.text if notes else "", context, offer, sample)
         prompt = lay_out(self._character, turn, llm.context - self._reply_room, self._count)
-        others = {line.speaker for line in self.lines} - {self._character.name} | {self._character.person}
+        others = {*self.present, self._character.person, *(line.speaker for line in self.lines)}
         reply = Reply(
             context,
             prompt,
             lambda: llm.stream(prompt.messages, self.sampling),
-            Speech(self._character.name, others, LONGEST),
+            Speech(self._character.name, others - {self._character.name}, LONGEST),
             lambda text, partial, refused: self._keep(text, replaces, partial, refused, seq),
         )
         reply.offer = offer
@@ -436,7 +437,7 @@ class Chat:
         """What is remembered, in place of a reply: shown, and never kept, or the memory would fill with echoes."""
         first = newest is not None and newest.seq == 1
         context = self._recall(newest, [], SHOWN, FLOOR)
-        reply = Reply(context, None, lambda: Spoken(told(context, first)), AsItIs(), _unkept)
+        reply = Reply(context, None, lambda: Spoken(told(context, first, self.incognito)), AsItIs(), _unkept)
         self._leave()
         return reply
 
@@ -565,12 +566,13 @@ def _shows_style(line: Line) -> bool:
     return words >= SAMPLE and len(line.text) <= LONGEST_SAMPLE
 
 
-def told(context: Context, first: bool) -> str:
+def told(context: Context, first: bool, private: bool) -> str:
     """What is remembered, in place of a reply, and labelled as such."""
     if first:
         return f"{LABEL} I remember nothing yet; this is the first thing you have told me."
     if not context.text:
-        return f"{LABEL} I remember nothing that bears on this. I will remember that you said it."
+        will = "" if private else " I will remember that you said it."
+        return f"{LABEL} I remember nothing that bears on this.{will}"
     shown = "\n".join(f"  {row}" for row in context.text.splitlines())
     return f"{LABEL} This is what I remember that bears on it:\n{shown}"
 

@@ -63,6 +63,7 @@ class Scene:
         """What this character says to the scene as it stands, piece by piece. The others have heard it once it is over,
         as far as it came; a refusal they don't hear. Raises as `Reply`, and NotFound."""
         chat = self.chat(name)
+        chat.present = [name for name in self.present if name != chat.character.name]
         return self._overheard(chat, chat.answer())
 
     def _overheard(self, chat: Chat, reply: Reply) -> Generator[str]:

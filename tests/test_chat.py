@@ -1029,3 +1029,44 @@ def test_a_turn_costs_about_the_same_however_long_the_conversation_is(talk: Talk
     assert [line.text for line in chat.undo()] == ["Well?", "Aye."]
     assert len(chat.branch(chat.lines[9].seq)) == 2990
     assert len(chat.lines) == 10
+
+
+def test_what_is_shown_without_a_model_is_no_speech_and_is_shown_whole(memory: Memory, clock: Clock) -> None:
+    memory.observe(
+        "In HTML, </s> ends what <s> began.", speaker="user", said_at=NOON - timedelta(days=9), session="old"
+    )
+    with Chat(memory, None, None, clock=clock) as chat:
+        assert "user: In HTML, </s> ends what <s> began." in said(chat, "What ends what <s> began in HTML?")
+
+
+def test_a_closed_conversation_takes_nothing_more(talk: Talk, memory: Memory) -> None:
+    chat = talk()
+    chat.close()
+    chat.close()
+    with pytest.raises(BadQuery, match="is closed; open another Chat"):
+        chat.reply("Hello?")
+    assert recorded(memory) == []
+
+
+def test_notes_hold_what_was_recalled_from_the_very_lines_they_are_about(memory: Memory, clock: Clock) -> None:
+    with Chat(memory, CAPTAIN, None, clock=clock) as chat:
+        for text in ("My sister Mia moved to Lisbon.", "My sister Mia has two dogs.", "Where did my sister Mia move?"):
+            said(chat, text)
+        chat.end(remember=True)
+        chat.settle(30)
+    assert "Mia moved to Lisbon" in memory.units("note", current=True)[0].text
+
+
+def test_a_summary_that_went_with_a_line_is_written_anew_of_the_others(talk: Talk, memory: Memory) -> None:
+    chat = talk()
+    said(chat, "My sister Mia moved to Lisbon.")
+    said(chat, "My brother Zebulon keeps two purple elephants.")
+    chat.end(remember=True)
+    chat.settle(30)
+    memory.forget(seq=next(line.seq for line in memory.lines() if "Zebulon" in line.text))
+    assert memory.units("summary") == []
+    again = talk()
+    again.settle(30)
+    (summary,) = memory.units("summary")
+    assert "Mia" in summary.text
+    assert "Zebulon" not in summary.text

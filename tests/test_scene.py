@@ -292,3 +292,11 @@ def test_what_is_no_line_is_kept_by_nobody(make: Make) -> None:
     with pytest.raises(BadLine, match="text is empty"):
         Scene([captain, cook]).say(" ")
     assert heard(captain) == heard(cook) == []
+
+
+def test_a_character_does_not_speak_for_one_who_has_not_said_a_word_yet(make: Make) -> None:
+    captain, cook = make("Captain", ["North.\nCook: I made soup."]), make("Cook")
+    scene = Scene([captain, cook])
+    scene.say("Where to?")
+    assert said(scene, "Captain") == "North."
+    assert ("Captain", "North.") in heard(cook)
