@@ -35,7 +35,8 @@ from everthread.prompt.character import Character
 from everthread.prompt.layout import HEARD, Turn, cost, lay_out, leaving, own, prefix
 from everthread.prompt.tokens import Counter, estimate
 from everthread.recipes.base import Recipe
-from everthread.reply import LONGEST, AsItIs, Reply, Spoken
+from everthread.reply import LONGEST, Reply
+from everthread.showing import AsItIs, Spoken, told, unkept
 from everthread.stores.base import Store
 from everthread.stores.lines import SESSION_GAP, session_name
 from everthread.stores.text import ECHO, unspaced
@@ -68,7 +69,6 @@ SAMPLE = 20  # words at least of a reply that shows a style
 LONGEST_SAMPLE = 2_000  # characters of it: some 300 words, which stand in every prompt
 LEAST = 20  # characters of what the person says, for which there is room at least
 QUESTION = "Shall I remember this conversation?"
-LABEL = "(no language model configured)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,7 +385,7 @@ class Chat:
     # ---------------------------------------------------------------- answering
 
     def _answer(self, replaces: Line | None) -> Reply:
-        notes = self._desk.notes()
+        notes = self._notes(replaces)
         standing = [line for line in self.lines if replaces is None or line.seq != replaces.seq]
         newest = standing.pop() if standing else None
         if self.llm is None:
@@ -393,6 +393,16 @@ class Chat:
         else:
             self.last = self._asked(self.llm, newest, self._window(standing, notes), notes, replaces)
         return self.last
+
+    def _notes(self, replaces: Line | None) -> Unit | None:
+        """The latest notes that tell nothing of the reply that is to be replaced, nor of what was discarded in
+        private."""
+        gone = {*self._conversation.hidden, *([replaces.seq] if replaces else [])}
+        current = self._desk.notes()
+        if current is None or not any(current.first_seq <= seq <= current.last_seq for seq in gone):
+            return current
+        older = (unit for unit in reversed(self.memory.units("note")))
+        return next((unit for unit in older if not any(unit.first_seq <= seq <= unit.last_seq for seq in gone)), None)
 
     def _window(self, lines: list[Line], notes: Unit | None) -> list[Line]:
         """The lines that are not in the notes yet; of very many the last."""
@@ -437,7 +447,7 @@ class Chat:
         """What is remembered, in place of a reply: shown, and never kept, or the memory would fill with echoes."""
         first = newest is not None and newest.seq == 1
         context = self._recall(newest, [], SHOWN, FLOOR)
-        reply = Reply(context, None, lambda: Spoken(told(context, first, self.incognito)), AsItIs(), _unkept)
+        reply = Reply(context, None, lambda: Spoken(told(context, first, self.incognito)), AsItIs(), unkept)
         self._leave()
         return reply
 
@@ -566,17 +576,6 @@ def _shows_style(line: Line) -> bool:
     return words >= SAMPLE and len(line.text) <= LONGEST_SAMPLE
 
 
-def told(context: Context, first: bool, private: bool) -> str:
-    """What is remembered, in place of a reply, and labelled as such."""
-    if first:
-        return f"{LABEL} I remember nothing yet; this is the first thing you have told me."
-    if not context.text:
-        will = "" if private else " I will remember that you said it."
-        return f"{LABEL} I remember nothing that bears on this.{will}"
-    shown = "\n".join(f"  {row}" for row in context.text.splitlines())
-    return f"{LABEL} This is what I remember that bears on it:\n{shown}"
-
-
 def _scribe(llm: LLM | None) -> Scribe:
     """Whoever writes about the conversation where nobody is named."""
     if llm is None:
@@ -584,7 +583,3 @@ def _scribe(llm: LLM | None) -> Scribe:
     from everthread.models.llm_scribe import LLMScribe  # with it comes what only those need who have a model
 
     return LLMScribe(llm)
-
-
-def _unkept(text: str, *, partial: bool, refused: bool) -> None:
-    """What is shown in place of a reply is nobody's line."""

@@ -69,11 +69,11 @@ def chat(
     if len(character) > 1:
         _scene(bank, character, given, values, as_json)
         return
-    with opened(bank, character[0] if character else None, given, **values) as conversation:
-        if not as_json:
-            Talk(conversation).run()
-            return
-        show_answers(conversation)
+    with opened(bank, character[0] if character else None, given, **values) as (conversation, keeps):
+        if as_json:
+            show_answers(conversation, keeps)
+        else:
+            Talk(conversation, keeps=keeps).run()
 
 
 @contextmanager
@@ -86,8 +86,9 @@ def opened(
     speaker: str | None,
     session: str | None,
     incognito: bool,
-) -> Iterator[Chat]:
-    """The conversation. One in private with a bank that is not there makes none."""
+) -> Iterator[tuple[Chat, bool]]:
+    """The conversation, and whether anything can be kept of it. One in private with a bank that is not there makes
+    none."""
     with ExitStack() as stack:
         there = _there(given["store"], bank, character)
         if incognito and not there:
@@ -99,7 +100,7 @@ def opened(
             conversation.change(person=speaker)
         elif character is not None:
             conversation.character = conversation.character  # whom the bank knows from now on
-        yield conversation
+        yield conversation, there or not incognito
 
 
 def _check(option: str, value: str | None, what: str) -> None:
@@ -120,10 +121,10 @@ def _there(store: str | Path | None, bank: str, character: str | None) -> bool:
     return there
 
 
-def show_answers(conversation: Chat) -> None:
+def show_answers(conversation: Chat, keeps: bool) -> None:
     """Answer each line of standard input by one JSON object on a line."""
     written: list[str] = []
-    talk = Talk(conversation, _nobody, written.append)
+    talk = Talk(conversation, _nobody, written.append, keeps=keeps)
     for raw in filter(None, map(bytes.strip, sys.stdin.buffer)):
         if raw.lower() == b"/quit":
             return
@@ -166,6 +167,6 @@ def _scene(bank: str, names: tuple[str, ...], given: dict[str, Any], values: dic
         _there(given["store"], own, name)  # or the first would have a bank by the time that the second isn't found
     with ExitStack() as stack:
         chats = [
-            stack.enter_context(opened(own, name, given, **values)) for own, name in zip(banks, names, strict=True)
+            stack.enter_context(opened(own, name, given, **values))[0] for own, name in zip(banks, names, strict=True)
         ]
         SceneTalk(Scene(chats)).run()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from typing import Literal, Protocol
+from typing import Protocol
 
 from everthread.errors import LLMUnavailable, ModelError
 from everthread.models.llm import Stream
 from everthread.observe.refusal import refuses
 from everthread.observe.speech import Speech
 from everthread.prompt.layout import Prompt
+from everthread.showing import AsItIs
 from everthread.types import Context, Line, Usage
 
 LONGEST = 65_536  # characters of a reply: an hour's reading; what would come behind is not waited for
@@ -113,37 +114,3 @@ class Reply(Iterator[str]):
             if said:
                 self.line = self._keep(said, partial=self.partial, refused=self.refused)
             return True
-
-
-class AsItIs:
-    """In place of `Speech`: every word is shown."""
-
-    over = False
-    why: Literal["", "person", "long"] = ""
-
-    def feed(self, piece: str) -> str:
-        return piece
-
-    def end(self) -> str:
-        return ""
-
-
-class Spoken:
-    """A stream of what is known already: what a chat without a model says."""
-
-    usage = Usage()
-    finish: str | None = "stop"
-
-    def __init__(self, text: str) -> None:
-        self._left = [text] if text else []
-
-    def __iter__(self) -> Iterator[str]:
-        return self
-
-    def __next__(self) -> str:
-        if not self._left:
-            raise StopIteration
-        return self._left.pop()
-
-    def close(self) -> None:
-        self._left = []

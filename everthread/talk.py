@@ -60,10 +60,11 @@ def _ask(prompt: str) -> str:
 
 
 class Talk:
-    """One conversation in one terminal. write puts no line end."""
+    """One conversation in one terminal. write puts no line end. One that keeps nothing, for there is no bank to keep it
+    in, stays in private."""
 
-    def __init__(self, chat: Chat, read: Read = _ask, write: Write = _print) -> None:
-        self.chat, self.read, self.write = chat, read, write
+    def __init__(self, chat: Chat, read: Read = _ask, write: Write = _print, *, keeps: bool = True) -> None:
+        self.chat, self.read, self.write, self.keeps = chat, read, write, keeps
         self.ended = ""  # the conversation that was ended last
         self.commands: dict[str, Callable[[str], str]] = {
             "/why": lambda _: why(self.chat.last.context if self.chat.last else None),
@@ -251,6 +252,8 @@ class Talk:
         return f"{what}: {text.strip()}, from now on"
 
     def incognito(self, argument: str) -> str:
+        if not self.keeps:
+            raise BadQuery("this bank is not there yet and none is made in private; begin again without --incognito")
         self.chat.incognito = not self.chat.incognito
         if self.chat.incognito:
             return "From now on nothing is written, and this part of the talk is gone when you say /incognito again."

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from everthread.chat import LABEL, QUESTION, Chat
+from everthread.chat import QUESTION, Chat
 from everthread.errors import BadInput, BadLine, BadQuery, LLMUnavailable, NotFound, StoreUnavailable
 from everthread.memory import Memory
 from everthread.models.extract import ExtractiveScribe
 from everthread.models.fakes import Cut, HashEmbedder, ScriptedLLM
 from everthread.prompt.character import DEFAULT, Character
 from everthread.prompt.layout import shared
+from everthread.showing import LABEL
 from everthread.stores.text import ECHO, own
 from everthread.types import Message, NewLine, Where
 

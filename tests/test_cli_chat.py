@@ -268,3 +268,10 @@ def test_a_session_may_have_any_name(run: Run, tmp_path: Path, name: str) -> Non
 def test_what_can_be_no_session_is_told_before_anything_is_made(run: Run, tmp_path: Path, name: str, told: str) -> None:
     assert told in complaint(run("--session", name, "-m", "none", stdin="Hello.\n"))
     assert not (tmp_path / "store").exists()
+
+
+def test_what_began_in_private_without_a_bank_stays_in_private_and_says_so(run: Run, tmp_path: Path) -> None:
+    shown = run("-b", "new", "--incognito", stdin="A secret.\n/incognito\nAnother.\n/quit\n").stdout
+    assert "this bank is not there yet and none is made in private; begin again without --incognito" in shown
+    assert "nothing that was said in private is kept" in shown
+    assert not (tmp_path / "store").exists()

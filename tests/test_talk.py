@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from hardship.llm import Reply, llm_server
 
-from everthread.chat import LABEL, Chat
+from everthread.chat import Chat
 from everthread.errors import LLMUnavailable
 from everthread.memory import Memory
 from everthread.models.extract import ExtractiveScribe
@@ -23,6 +23,7 @@ from everthread.models.fakes import Cut, ScriptedLLM
 from everthread.models.llm import LLM
 from everthread.prompt.character import Character
 from everthread.scene import Scene
+from everthread.showing import LABEL
 from everthread.talk import LEGEND, SceneTalk, Talk
 from everthread.types import NewLine
 
