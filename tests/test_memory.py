@@ -690,7 +690,7 @@ def test_a_whole_bank_is_forgotten_file_and_all(zoo: Memory, tmp_path: Path) -> 
     [({"seq": 99}, "line 99"), ({"session": "tuesday"}, "session 'tuesday'"), ({"speaker": "Zoe"}, "speaker 'Zoe'")],
 )
 def test_who_is_unknown_cannot_be_forgotten(zoo: Memory, what: Any, named: str, tmp_path: Path) -> None:
-    with pytest.raises(NotFound, match=f"bank 'alice' has no line of {named}; nothing was forgotten"):
+    with pytest.raises(NotFound, match=f"bank 'alice' has no {named}; nothing was forgotten"):
         zoo.forget(**what)
     assert zoo.stats().lines == 6
     assert not (tmp_path / "receipts.jsonl").exists()

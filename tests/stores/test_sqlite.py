@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from everthread import Line, Memory, NewLine, Receipt, Where
+from everthread import Line, Memory, NewLine, NewUnit, Receipt, Where
 from everthread.errors import NotFound, StoreUnavailable
 from everthread.models.fakes import HashEmbedder
 from everthread.stores import erase, sqlite
@@ -231,13 +231,8 @@ def test_what_was_derived_from_a_line_goes_with_it(tmp_path: Path) -> None:
 
     with Memory.open("alice", store=tmp_path, embedder=HashEmbedder()) as memory:
         memory.observe_many([NewLine(f"Line {n}.") for n in range(1, 7)])
-        with closing(sqlite3.connect(tmp_path / "alice.bank")) as db, db:
-            spans = [(1, "of 1 and 2", 1, 2), (2, "of 3 to 5", 3, 5), (3, "of 6", 6, 6)]
-            db.executemany(
-                """INSERT INTO unit (kind, unit_id, text, first_seq, last_seq, said_at)
-                   VALUES ('summary', ?, ?, ?, ?, 0)""",
-                spans,
-            )
+        for text, first, last in (("of 1 and 2", 1, 2), ("of 3 to 5", 3, 5), ("of 6", 6, 6)):
+            memory.write(NewUnit("summary", text, first, last, datetime(2024, 5, 6, tzinfo=UTC)))
         memory.retract(4)
         assert units() == [("of 1 and 2", True), ("of 3 to 5", False), ("of 6", True)]
         memory.forget(seq=2)
