@@ -1,6 +1,6 @@
 """What a text is about, as a handful of terms, and how many of these two texts share. Pure.
 
-A plain score beside the vectors (Emi's "keyword overlap"): it tells apart what is near in meaning and of something else.
+A plain score beside the vectors (Emi's "keyword overlap"), for what is near in meaning and yet of something else.
 Keywords are weighed by TF-IDF (Spärck Jones 1972). They are terms as the stores count them, so that forms of a word
 agree; of scripts without spaces they are pairs of neighbouring characters between the commonest ones, which on Chinese
 dialogues told relevant memories from others as well as a dictionary's words (docs/log.md).

@@ -4,8 +4,8 @@ The dense query is the question without names and question words: the names of t
 alike, and are better used as a signal of their own. A time told from now ("last week") is a signal, too: its words are
 taken out, as they stand in the lines that tell of another week.
 
-A dialogue may stand in a question's place, each message as "Name: text", to find what it calls to mind. What it is about
-is all of it, without the names before the messages; whatever is asked, is asked in its last message.
+A dialogue may stand in a question's place, each message as "Name: text", to find what it calls to mind. What it is
+about is all of it, without the names before the messages; whatever is asked, is asked in its last message.
 """
 
 from __future__ import annotations
