@@ -26,7 +26,7 @@ EVERY = 1200  # lines; a bank of at most so many is scored whole
 DENSE = 400  # candidates by meaning; as many as are asked for, where that is more
 LEXICAL = 400  # candidates by words; likewise
 TERMS = 24  # of a long query only the rarest count; between 12 and 40 nothing changed but the time
-TERMS_UNSPACED = 72  # a word of two characters gives three terms; on Chinese dialogues 24 found 10% less at 10
+TERMS_UNSPACED = 72  # a word of two characters gives three terms; on Chinese dialogues 24 found 9 points less at 10
 RECORDS = 400_000  # word records read for one query; the commonest terms are left out first, they tell least
 
 # How much the words of a line at this distance count towards the line's window.
