@@ -15,6 +15,8 @@ from everthread import open as opening
 from everthread.bench import beside, chat, datasets, load, same, speed
 from everthread.bench.dense import dense
 from everthread.bench.firsts import firsts
+from everthread.bench.madial import KS as MADIAL_KS
+from everthread.bench.metrics import KS
 from everthread.bench.questions import Conversation
 from everthread.bench.report import Report
 from everthread.bench.run import run
@@ -53,7 +55,14 @@ def report_options(command: Command) -> Command:
 
 
 def measured(
-    ctx: click.Context, /, name: str, found: list[Conversation], recipe: str | None, as_json: bool, plot: Path | None
+    ctx: click.Context,
+    /,
+    name: str,
+    found: list[Conversation],
+    recipe: str | None,
+    as_json: bool,
+    plot: Path | None,
+    ks: Sequence[int] = KS,
 ) -> None:
     """Run the benchmark with a progress bar on standard error, and print what came of it."""
     if not found:
@@ -66,7 +75,12 @@ def measured(
 
         settings = ctx.find_root().obj
         report = run(
-            found, dataset=name, recipe=recipe or settings["recipe"], embedder=settings["embedder"], progress=tell
+            found,
+            dataset=name,
+            recipe=recipe or settings["recipe"],
+            embedder=settings["embedder"],
+            progress=tell,
+            ks=ks,
         )
     show(report, as_json)
     if plot is not None:
@@ -107,7 +121,7 @@ def firsts_(ctx: click.Context, /, only: tuple[str, ...], **options: Any) -> Non
 def madial(ctx: click.Context, /, path: Path, only: tuple[str, ...], language: Any, **options: Any) -> None:
     """MADial: a dialogue calls for a memory unasked. PATH is its folder."""
     found = [each for each in datasets.madial(path, language) if not only or each.id in only]
-    measured(ctx, f"madial-{language}", found, **options)
+    measured(ctx, f"madial-{language}", found, ks=MADIAL_KS, **options)
 
 
 @bench.command()

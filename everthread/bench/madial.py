@@ -17,6 +17,7 @@ from everthread.transfer.files import bad, numbered, parse, shown, text_of
 from everthread.transfer.locomo import Record, mapping
 from everthread.types import NewLine
 
+KS = (1, 5, 10, 20, 50)  # the published figures are at 5, 10 and 20
 CHILDREN = {1: "Bart", 2: "Lisa"}  # the dataset's two people, by user-id
 _SAID = re.compile(r"\s*<(?P<name>[^<>:]{1,20})>\s*[:：]\s*(?P<text>.*)", re.DOTALL)
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from everthread.bench.metrics import KS
 from everthread.errors import ConfigError
 
 BUDGETS = (500, 1000, 2000)  # tokens of context: a thrifty, a usual and a generous share of a prompt
@@ -122,11 +121,12 @@ class Report:
         return notes
 
     def _draw_recall(self, axes: Any) -> None:
+        ks = list(self.recall)
         for name, category in sorted(self.categories.items()):
-            axes.plot(KS, [_percent(category.recall[k]) for k in KS], marker=".", linewidth=1, alpha=0.6, label=name)
-        axes.plot(KS, [_percent(self.recall[k]) for k in KS], marker="o", color="black", label="all")
+            axes.plot(ks, [_percent(category.recall[k]) for k in ks], marker=".", linewidth=1, alpha=0.6, label=name)
+        axes.plot(ks, [_percent(self.recall[k]) for k in ks], marker="o", color="black", label="all")
         axes.set(xscale="log", xlabel="k", ylabel="gold lines among the first k (%)", title="Recall", ylim=(0, 100))
-        axes.set_xticks(KS, [str(k) for k in KS])
+        axes.set_xticks(ks, [str(k) for k in ks])
         axes.minorticks_off()
         axes.legend(fontsize="small")
 
@@ -144,9 +144,9 @@ class Report:
 
 def _table(rows: list[tuple[str, int, Mapping[int, float]]]) -> list[str]:
     width = max(len("category"), *(len(name) for name, _, _ in rows))
-    head = f"{'category':<{width}}  questions" + "".join(f"{'R@' + str(k):>8}" for k in KS)
+    head = f"{'category':<{width}}  questions" + "".join(f"{'R@' + str(k):>8}" for k in rows[0][2])
     return [head] + [
-        f"{name:<{width}}  {count:>9}" + "".join(f"{_percent(recall[k]):>8.2f}" for k in KS)
+        f"{name:<{width}}  {count:>9}" + "".join(f"{_percent(share):>8.2f}" for share in recall.values())
         for name, count, recall in rows
     ]
 

@@ -60,8 +60,12 @@ def run(
     recipe: Recipe | str | None = None,
     embedder: Embedder | str | None = None,
     progress: Progress | None = None,
+    ks: Sequence[int] = KS,
 ) -> Report:
-    """Measure a recipe and an embedder on these conversations. Raises BadInput when there is nothing to ask."""
+    """Measure a recipe and an embedder on these conversations; ks are the cut-offs of recall.
+
+    Raises BadInput when there is nothing to ask.
+    """
     if not any(conversation.questions for conversation in conversations):
         raise BadInput(f"{dataset} has no question with gold; choose other conversations")
     count = _Count(conversations, progress)
@@ -69,12 +73,12 @@ def run(
         banks = _open(conversations, Path(folder), recipe, embedder)
         try:
             pairs = zip(banks, conversations, strict=True)
-            asked = [answer for bank, conversation in pairs for answer in count(_ask(bank, conversation))]
+            asked = [answer for bank, conversation in pairs for answer in count(_ask(bank, conversation, max(ks)))]
             strayed = list(count(_stray(conversations, banks)))
         finally:
             banks[0].close()  # one store holds them all
     named = (dataset, banks[0].recipe.name, banks[0].embedder.name)
-    return _report(named, conversations, asked, strayed)
+    return _report(named, conversations, asked, strayed, ks)
 
 
 def renamed(text: str, names: Sequence[str], others: Sequence[str]) -> str:
@@ -125,7 +129,7 @@ def _open(
     return [Memory.open(name, store=store, embedder=model, recipe=chosen) for name in names]
 
 
-def _ask(bank: Memory, conversation: Conversation) -> Iterator[Asked]:
+def _ask(bank: Memory, conversation: Conversation, most: int) -> Iterator[Asked]:
     """Feed the conversation and ask its questions, each when as many lines had been said as it says."""
     ids = {str(line.key): id for line, id in zip(conversation.lines, conversation.ids, strict=True)}
 
@@ -138,14 +142,14 @@ def _ask(bank: Memory, conversation: Conversation) -> Iterator[Asked]:
         fed = count
         for number, question in enumerate(questions):
             if number == 0:
-                bank.recall(question.text, max(KS))  # warm: the first recall after a write reads what is new
-            yield _answer(bank, question, ids)
+                bank.recall(question.text, most)  # warm: the first recall after a write reads what is new
+            yield _answer(bank, question, ids, most)
     bank.observe_many(conversation.lines[fed:])
 
 
-def _answer(bank: Memory, question: Question, ids: Mapping[str, str]) -> Asked:
+def _answer(bank: Memory, question: Question, ids: Mapping[str, str], most: int) -> Asked:
     begun = time.perf_counter()
-    hits = bank.recall(question.text, max(KS))
+    hits = bank.recall(question.text, most)
     taken = time.perf_counter() - begun
     gated = bank.context(question.text, BUDGETS[0])
     contexts = [bank.context(question.text, budget, gated=False) for budget in BUDGETS]
@@ -180,6 +184,7 @@ def _report(
     conversations: Sequence[Conversation],
     asked: Sequence[Asked],
     strayed: Sequence[Strayed],
+    ks: Sequence[int],
 ) -> Report:
     names = dict.fromkeys(answer.question.category for answer in asked)
     kinds = {name: [answer for answer in asked if answer.question.category == name] for name in names}
@@ -191,8 +196,8 @@ def _report(
         questions=len(asked),
         left_out=sum(conversation.left_out for conversation in conversations),
         unresolved=sum(conversation.unresolved for conversation in conversations),
-        recall=_recall(asked),
-        categories={name: Category(len(answers), _recall(answers)) for name, answers in kinds.items()},
+        recall=_recall(asked, ks),
+        categories={name: Category(len(answers), _recall(answers, ks)) for name, answers in kinds.items()},
         ndcg10=mean(ndcg_at(answer.ranked, answer.question.gold, 10) for answer in asked),
         gold_in_context={
             budget: mean(gold_in(answer.shown[place], answer.question.gold) for answer in asked)
@@ -205,8 +210,8 @@ def _report(
     )
 
 
-def _recall(asked: Sequence[Asked]) -> dict[int, float]:
-    return {k: mean(recall_at(answer.ranked, answer.question.gold, k) for answer in asked) for k in KS}
+def _recall(asked: Sequence[Asked], ks: Sequence[int]) -> dict[int, float]:
+    return {k: mean(recall_at(answer.ranked, answer.question.gold, k) for answer in asked) for k in ks}
 
 
 def _injection(asked: Sequence[Asked], strayed: Sequence[Strayed]) -> FalseInjection:

@@ -3,6 +3,9 @@
 The dense query is the question without names and question words: the names of the two speakers are near to every line
 alike, and are better used as a signal of their own. A time told from now ("last week") is a signal, too: its words are
 taken out, as they stand in the lines that tell of another week.
+
+A dialogue may stand in a question's place, each message as "Name: text", to find what it calls to mind. What it is
+about is all of it, without the names before the messages; whatever is asked, is asked in its last message.
 """
 
 from __future__ import annotations
@@ -40,6 +43,7 @@ _OTHERWISE = "may might must sha shall should than will wo would".split()  # of 
 _IDLE = (_MATTER | STOP | SMALL_TALK).union(_BESIDES).difference(_OTHERWISE)
 _NOT_ABOUT = "".join(rf"(?<!\b{words} )" for words in ("about", "for", "of", "happen to", "happened to"))
 _SPACED = rf"[^\W{UNSPACED}]"  # a letter of a script with spaces
+_MESSAGE = re.compile(r"^[ \t]*(?P<name>[^\s:：][^\n:：]{0,39}?)[ \t]*[:：][ \t]*(?=\S)", re.MULTILINE)
 _NAME = re.compile(r"(?<=[a-z,;:] )[A-Z][a-z]+")  # a capital that does not begin the sentence
 
 LONGEST = 20_000  # characters of a question that are read; a longer one is a document, and its rest changes nothing
@@ -65,13 +69,15 @@ class Query:
 def rewrite(text: str, speakers: Sequence[str], now: datetime) -> Query:
     """Understand a question put to a bank with these speakers; now is the moment of asking, on the asker's clock."""
     text = text[:LONGEST]
-    folded = fold(text)
+    said = messages(text, speakers)
+    folded = fold(said[-1])
     about = named(folded, speakers)
     times, rest = dates(folded)
-    matter, past = text, looks_back(folded)
+    last, past = said[-1], looks_back(folded)
     if not times:
         times, rest = reckoned(folded, now)
-        matter, past = (rest if times else text), True
+        last, past = (rest if times else last), True
+    whole, matter = "\n".join(said), "\n".join((*said[:-1], last))
     return Query(
         text=text,
         dense=strip(matter, speakers),
@@ -79,12 +85,27 @@ def rewrite(text: str, speakers: Sequence[str], now: datetime) -> Query:
         named=about,
         times=times,
         wants_time=_WANTS_TIME.search(folded) is not None,
-        names=tuple(found for name in _NAME.findall(text) if (found := tuple(terms(name)))),
+        names=tuple(found for name in _NAME.findall(whole) if (found := tuple(terms(name)))),
         speaker_terms=frozenset(term for name in speakers for term in terms(name)),
-        small_talk=small_talk(text),
+        small_talk=small_talk(whole),
         overview=bool(times) and past and matterless(rest, about),
         tellers=frozenset(name for name in about if tells(name, rest)),
     )
+
+
+def messages(text: str, speakers: Sequence[str]) -> tuple[str, ...]:
+    """What was said in each message of a dialogue, without who said it; of anything else, the text alone.
+
+    A dialogue begins with a name and has another; one of the names is a speaker's. A line without a name goes on with
+    the message before.
+    """
+    found = list(_MESSAGE.finditer(text))
+    if len(found) < 2 or text[: found[0].start()].strip():
+        return (text,)
+    if not named(fold("\n".join(match["name"] for match in found)), speakers):
+        return (text,)
+    ends = [*(match.start() for match in found[1:]), len(text)]
+    return tuple(text[match.end() : end].rstrip() for match, end in zip(found, ends, strict=True))
 
 
 def strip(text: str, speakers: Sequence[str]) -> str:

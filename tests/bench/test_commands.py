@@ -242,3 +242,14 @@ def test_two_stores_are_asked_the_same(database: str, locomo: Path) -> None:
 def test_a_large_bank_that_is_not_large_is_refused(tmp_path: Path) -> None:
     result = run("beside", tmp_path, "--lines", "10")
     assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+
+
+def test_madial_is_measured_where_its_published_figures_are(tmp_path: Path) -> None:
+    memories = [{"1": {"time": "2023-05-02", "event": "Bart's red hat flew away."}}]
+    dialogue = ["<BOD>", "<Bart>: My hat!", "<Assistant>: Was it red?", "<Assistant>: As in May.", "<EOD>"]
+    dialogues = [{"dialogue": dialogue, "test-turn": [3], "relevant-id": [1], "user-id": 1}]
+    for kind, records in (("memory", memories), ("dialogue", dialogues)):
+        (tmp_path / f"MADial-Bench-en-{kind}.json").write_text("\n".join(map(json.dumps, records)))
+    found = report(run("madial", tmp_path, "--json"))
+    assert (found["dataset"], found["questions"]) == ("madial-en", 1)
+    assert found["recall"] == {"1": 100, "5": 100, "10": 100, "20": 100, "50": 100}

@@ -64,6 +64,13 @@ def test_every_question_is_asked_and_every_figure_is_there() -> None:
     assert [point.threshold for point in report.false_injection.curve] == list(THRESHOLDS)
 
 
+def test_recall_is_told_at_the_cut_offs_that_were_asked_for() -> None:
+    report = run([GARDEN, HARBOUR], dataset="sample", embedder="hash", ks=(2, 20))
+    assert list(report.recall) == [2, 20]
+    assert report.recall[20] == 1
+    assert [name for name in report.text().splitlines()[2].split() if name.startswith("R@")] == ["R@2", "R@20"]
+
+
 def test_a_question_does_not_see_what_was_said_after_it() -> None:
     early = Question("Which language does the parrot speak?", frozenset({"garden2"}), "animals", after=2)
     seen = Conversation("g", GARDEN.lines, GARDEN.ids, (early,), GARDEN.speakers)

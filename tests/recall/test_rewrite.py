@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread.recall.rewrite import LONGEST, Query, matterless, named, rewrite, strip, tells
+from everthread.recall.rewrite import LONGEST, Query, matterless, messages, named, rewrite, strip, tells
 from everthread.recall.when import Date, Span
 from everthread.stores.text import fold
 
@@ -215,3 +215,74 @@ def test_who_is_to_have_said_it_stands_before_the_verb(rest: str, expected: bool
 def test_a_name_that_looks_like_a_pattern_is_a_name() -> None:
     assert matterless("what did a.b* (cat) say", ["A.B* (cat)"])
     assert not matterless("what did axb say", ["A.B* (cat)"])
+
+
+# ---------------------------------------------------------------------- dialogues
+
+SAID = ("When I was little, Hugo's kite flew away.", "Hello Ann! Was it red?", "Yes, and it hung in a tree.")
+DIALOGUE = f"Ann: {SAID[0]}\nAssistant: {SAID[1]}\nAnn: {SAID[2]}"
+
+
+def test_of_a_dialogue_what_was_said_is_embedded_without_who_said_it() -> None:
+    assert messages(DIALOGUE, FRIENDS) == SAID
+    found = asked(DIALOGUE, FRIENDS)
+    assert found.text == DIALOGUE
+    assert "Assistant" not in found.dense
+    assert {"kite", "red", "tree"} <= set(found.terms)
+    assert "assist" not in found.terms
+
+
+def test_names_before_the_messages_name_nobody() -> None:
+    found = asked(DIALOGUE, FRIENDS)
+    assert found.named == frozenset()
+    assert ("hugo",) in found.names
+    assert not {("hello",), ("yes",)} & set(found.names)
+
+
+def test_a_dialogue_asks_what_its_last_message_asks() -> None:
+    assert not asked(DIALOGUE, FRIENDS).wants_time
+    found = asked(f"{DIALOGUE}\nAnn: When did Bob find it? In May?", FRIENDS)
+    assert found.wants_time
+    assert found.named == {"Bob Miller"}
+    assert found.times == (Date(5),)
+    before = "Ann: We met on 3 May.\nAssistant: Lovely!"
+    assert asked(before, FRIENDS).times == ()
+    then = asked(f"{before}\nAnn: What did we talk about yesterday?", FRIENDS)
+    assert then.overview
+    assert "yesterday" not in then.dense
+
+
+def test_a_dialogue_of_greetings_calls_for_nothing() -> None:
+    assert asked("Ann: Good morning!\nAssistant: hello, thanks", FRIENDS).small_talk
+
+
+def test_a_chinese_dialogue_is_one_too() -> None:
+    assert messages("小明：我的帽子丢了。\n助手：是红色的吗？", FRIENDS) == ("我的帽子丢了。", "是红色的吗？")
+
+
+def test_a_message_of_several_lines_is_one() -> None:
+    assert messages("Ann: First,\nthen second.\nBob: Third.", FRIENDS) == ("First,\nthen second.", "Third.")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Ann: where is my hat?",
+        "Milk: two litres\nBread: one loaf",
+        "Tell me:\nAnn: yes\nBob: no",
+        "Ann said this.\nBob said that.",
+        "Ann:\nBob:",
+        "",
+    ],
+)
+def test_what_is_no_dialogue_of_speakers_is_a_question(text: str) -> None:
+    assert messages(text, FRIENDS) == (text,)
+
+
+@given(st.lists(st.text("ab :：\n小", max_size=12), max_size=5), st.sampled_from(["Ann", "小明"]))
+def test_the_messages_of_a_text_are_parts_of_it_in_order(said: list[str], name: str) -> None:
+    text, at = "\n".join(f"{name}: {each}" for each in said), 0
+    found = messages(text, FRIENDS)
+    assert all(found) or found == (text,)
+    for message in found:
+        at = text.index(message, at) + len(message)  # raises ValueError where there is none

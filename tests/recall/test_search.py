@@ -177,3 +177,13 @@ def test_the_best_are_those_of_the_greatest_weight(weights: list[int], most: int
     assert len(set(kept.tolist())) == min(most, len(weights))
     left = set(range(len(weights))) - set(kept.tolist())
     assert all(weight[seq] <= weight[kept].min() for seq in left)
+
+
+def test_of_a_long_question_in_a_script_without_spaces_as_many_words_count(tmp_path: Path) -> None:
+    words = [f"{chr(0x7000 + 2 * n)}{chr(0x7001 + 2 * n)}" for n in range(24)]  # 24 words of two characters
+    with remembered(tmp_path, words) as memory:
+        found, signals = memory.measure("，".join(words))
+        assert len(found.postings) == 72
+        assert (signals["share"] > 0).all()
+        spaced, _ = memory.measure(" ".join(f"word{n}" for n in range(40)))
+        assert len(spaced.postings) == 24

@@ -6,7 +6,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread.stores.filters import as_json
-from everthread.stores.text import ECHO, HEAD, LONGEST, STOP, fold, own, own_of, terms, tokens, unspaced, words
+from everthread.stores.text import (
+    ECHO,
+    HEAD,
+    LONGEST,
+    STOP,
+    STOP_ALONE,
+    fold,
+    own,
+    own_of,
+    terms,
+    tokens,
+    unspaced,
+    words,
+)
 
 ANYTHING = st.text(max_size=60)
 CJK = st.text("今天我去图书馆学习日本語のテスト한국어", min_size=1, max_size=12)
@@ -69,7 +82,18 @@ def test_a_pair_never_reaches_over_a_mark() -> None:
 
 
 def test_scripts_side_by_side_are_read_each_in_its_way() -> None:
-    assert terms("我爱Python3") == ["我", "爱", "我爱", "python3"]
+    assert terms("我爱Python3") == ["爱", "我爱", "python3"]
+
+
+@pytest.mark.parametrize("character", sorted(STOP_ALONE))
+def test_a_character_of_every_conversation_is_no_term_alone(character: str) -> None:
+    assert terms(character) == []
+    assert terms(f"{character}猫") == ["猫", f"{character}猫"]
+
+
+def test_a_word_of_such_characters_alone_can_still_be_found() -> None:
+    assert terms("太太") == ["太太"]
+    assert terms("小说") == ["小", "小说"]
 
 
 def test_hindi_vowel_signs_stay_in_their_word() -> None:
