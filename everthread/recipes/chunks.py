@@ -102,25 +102,23 @@ class _Run:
         self.end += len(text.starts)
 
     def put(self, place: int, texts: list[Text]) -> None:
-        """Put texts where one text was, or nothing."""
+        """Put other texts, or none, where one was."""
+        at = self.begins[place]
         self.texts[place : place + 1] = texts
-        self._count()
+        del self.begins[place:]
+        for text in self.texts[place:]:
+            self.begins.append(at)
+            at += len(text.starts)
+        self.end = at
 
     def trim(self, first: int) -> list[int]:
         """Drop all tokens before a position; the keys of the texts that are gone."""
         place = bisect_right(self.begins, first) - 1
         gone = [text.key for text in self.texts[:place]]
         self.texts[: place + 1] = [self.texts[place].without(first - self.begins[place])]
+        self.begins[: place + 1] = [first]
         self.first = first
-        self._count()
         return gone
-
-    def _count(self) -> None:
-        at, self.begins = self.first, []
-        for text in self.texts:
-            self.begins.append(at)
-            at += len(text.starts)
-        self.end = at
 
     def place(self, key: int) -> int:
         return bisect_left(self.texts, key, key=lambda text: text.key)

@@ -274,6 +274,8 @@ class TextMemory:
             return
         data = np.frombuffer(base64.b64decode(kept["data"], validate=True), "<f4").astype(np.float32)
         vectors = data.reshape(kept["shape"])  # (N, E, D)
+        if len(vectors) != len(kept["ids"]):
+            raise ValueError(f"{len(vectors)} for {len(kept['ids'])} chunks")
         stale = set(kept["waiting"])
         known = [place for place, id in enumerate(kept["ids"]) if id in self._queue]
         ids = [kept["ids"][place] for place in known]
