@@ -46,13 +46,20 @@ class Text:
 
     def pieces(self, first: int, last: int) -> list[str]:
         """The tokens from first to last (excluded), as they stand in the text."""
-        ends = (*self.starts, len(self.text))
-        return [self.text[ends[n] : ends[n + 1]] for n in range(first, min(last, len(self.starts)))]
+        ends = (*self.starts[first:last], self._end(last))
+        return [self.text[start:end] for start, end in pairwise(ends)]
+
+    def between(self, first: int, last: int) -> str:
+        """The same tokens as one piece."""
+        return self.text[self.starts[first] : self._end(last)]
 
     def without(self, tokens: int) -> Text:
         """What is left behind that many tokens."""
         cut = self.starts[tokens]
         return replace(self, text=self.text[cut:], starts=tuple(start - cut for start in self.starts[tokens:]))
+
+    def _end(self, last: int) -> int:
+        return self.starts[last] if last < len(self.starts) else len(self.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +243,7 @@ class ChunkQueue:
             raise NotFound(f"there is no chunk {id!r}; it was evicted or deleted, or never was")
         end = min(mark.start + self.capacity, mark.run.end)
         parts = mark.run.parts(mark.start, end)
-        text = "".join(piece for text, first, last in parts for piece in text.pieces(first, last))
+        text = "".join(text.between(first, last) for text, first, last in parts)
         main = max(parts, key=lambda part: part[2] - part[1])[0].key
         return Chunk(id, mark.run.id, mark.start, end, text, tuple(part[0].key for part in parts), main)
 
@@ -296,18 +303,21 @@ class ChunkQueue:
 
     def _evicted(self) -> list[int]:
         """Drop the oldest chunks until there is room; their ids."""
-        gone = []
-        while len(self._marks) > self.limit:
+        gone: list[int] = []
+        while (surplus := len(self._marks) - self.limit) > 0:
             run = next(iter(self._runs.values()))
-            gone.append(run.marks.pop(0).id)
-            del self._marks[gone[-1]]
+            dropped = [mark.id for mark in run.marks[:surplus]]
+            del run.marks[:surplus]
             if run.marks:
                 lost = run.trim(run.marks[0].start)
             else:
                 lost = [text.key for text in run.texts]
                 self._drop(run)
+            for id in dropped:
+                del self._marks[id]
             for key in lost:
                 del self._homes[key]
+            gone += dropped
         return gone
 
     def _drop(self, run: _Run) -> None:
@@ -389,8 +399,8 @@ def _text(
         )
     if timestamp is not None:
         micros(timestamp, "timestamp", BadInput)
-    if importance is not None and not 1 <= importance <= MOST_IMPORTANT:
-        raise BadInput(f"importance can't be {importance!r}; give a number from 1 to {MOST_IMPORTANT}")
+    if importance is not None and not (isinstance(importance, int) and 1 <= importance <= MOST_IMPORTANT):
+        raise BadInput(f"importance can't be {importance!r}; give a whole number from 1 to {MOST_IMPORTANT}")
     return Text(key, text, own, _kept(metadata), timestamp, importance)
 
 
@@ -419,7 +429,7 @@ def _text_state(text: Text) -> dict[str, Any]:
 
 def _changes(new: Iterable[int], kept: Iterable[int], gone: Sequence[int], evicted: Sequence[int]) -> Changes:
     """Changes of which a chunk that came and went at once is none."""
-    lost, came = set(evicted), list(new)
+    lost, came = dict.fromkeys(evicted), dict.fromkeys(new)
     appeared = tuple(id for id in came if id not in lost)
     changed = tuple(id for id in kept if id not in lost)
-    return Changes(appeared, changed, (*gone, *(id for id in evicted if id not in came)))
+    return Changes(appeared, changed, (*gone, *(id for id in lost if id not in came)))

@@ -226,6 +226,7 @@ def test_impossible_sizes_are_refused(given: dict[str, Any], complaint: str) -> 
         ({"metadata": ["x"]}, "must be a mapping"),
         ({"timestamp": datetime(2024, 5, 6)}, "has no time zone"),
         ({"importance": 11}, "importance can't be 11"),
+        ({"importance": "5"}, "importance can't be '5'"),
     ],
 )
 def test_what_cannot_be_kept_is_refused_and_nothing_changes(given: dict[str, Any], complaint: str) -> None:
