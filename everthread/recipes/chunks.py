@@ -13,53 +13,22 @@ the tokens are the whole text, blanks and line breaks included.
 
 from __future__ import annotations
 
-import json
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
-from typing import Any, cast
+from typing import Any
 
 from everthread.errors import BadInput, NotFound
-from everthread.stores.times import micros
-from everthread.types import JSONValue, Metadata
+from everthread.recipes.texts import Text, of_state, state_of, text_of
+from everthread.types import Metadata
 
 CAPACITY = 24  # tokens of a chunk
 OVERLAP = 0.5  # share of a chunk that the next one holds again
 LIMIT = 50_000  # chunks; then the oldest goes
-MOST_IMPORTANT = 10
 VERSION = 1  # of the state as JSON
-
-
-@dataclass(frozen=True, slots=True)
-class Text:
-    """A text that is kept, or what eviction has left of it. starts are where its tokens begin, the first one at 0."""
-
-    key: int
-    text: str
-    starts: tuple[int, ...]
-    metadata: Metadata
-    timestamp: datetime | None
-    importance: int | None  # from 1 to 10; None: not rated
-
-    def pieces(self, first: int, last: int) -> list[str]:
-        """The tokens from first to last (excluded), as they stand in the text."""
-        ends = (*self.starts[first:last], self._end(last))
-        return [self.text[start:end] for start, end in pairwise(ends)]
-
-    def between(self, first: int, last: int) -> str:
-        """The same tokens as one piece."""
-        return self.text[self.starts[first] : self._end(last)]
-
-    def without(self, tokens: int) -> Text:
-        """What is left behind that many tokens."""
-        cut = self.starts[tokens]
-        return replace(self, text=self.text[cut:], starts=tuple(start - cut for start in self.starts[tokens:]))
-
-    def _end(self, last: int) -> int:
-        return self.starts[last] if last < len(self.starts) else len(self.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +143,7 @@ class ChunkQueue:
         importance: int | None = None,
     ) -> tuple[int, Changes]:
         """Put a text behind the last one: its key, and what became of the chunks. starts: where its tokens begin."""
-        new = _text(self._keys + 1, text, starts, {} if metadata is None else metadata, timestamp, importance)
+        new = text_of(self._keys + 1, text, starts, {} if metadata is None else metadata, timestamp, importance)
         self._keys = new.key
         run = self._runs[self._open] if self._open is not None else self._new_run()
         end = run.end
@@ -193,7 +162,7 @@ class ChunkQueue:
     ) -> Changes:
         """Put another text in the place, and under the key, of one that is there."""
         run = self._home(key)
-        new = _text(key, text, starts, metadata, timestamp, importance)
+        new = text_of(key, text, starts, metadata, timestamp, importance)
         return self._put(run, run.place(key), [new])
 
     def delete(self, key: int) -> Changes:
@@ -339,7 +308,7 @@ class ChunkQueue:
                 {
                     "id": run.id,
                     "first": run.first,
-                    "texts": [_text_state(text) for text in run.texts],
+                    "texts": [state_of(text) for text in run.texts],
                     "chunks": [[mark.id, mark.start] for mark in run.marks],
                 }
                 for run in self._runs.values()
@@ -365,9 +334,7 @@ class ChunkQueue:
     def _read(self, state: Mapping[str, Any]) -> None:
         run = self._runs[state["id"]] = _Run(state["id"], state["first"])
         for each in state["texts"]:
-            at = each["timestamp"]
-            at = None if at is None else datetime.fromisoformat(at)
-            text = _text(each["key"], each["text"], each["starts"], each["metadata"], at, each["importance"])
+            text = of_state(each)
             run.append(text)
             self._homes[text.key] = run
         for id, start in state["chunks"]:
@@ -379,52 +346,6 @@ class ChunkQueue:
             raise ValueError(f"the chunks of run {run.id} do not hold its texts")
         if not all(0 < step <= self.step for step in steps):
             raise ValueError(f"the chunks of run {run.id} do not overlap as they should")
-
-
-def _text(
-    key: int,
-    text: str,
-    starts: Sequence[int],
-    metadata: Metadata,
-    timestamp: datetime | None,
-    importance: int | None,
-) -> Text:
-    """A text that was checked. What stands before its first token is a token of its own."""
-    if not text:
-        raise BadInput("an empty text holds nothing to find; leave it out")
-    own = tuple(starts) if len(starts) and starts[0] == 0 else (0, *starts)
-    if own[-1] >= len(text) or any(a >= b for a, b in pairwise(own)):
-        raise BadInput(
-            f"tokens can't begin at {list(starts)[:8]} … in a text of {len(text)} characters; give ascending starts"
-        )
-    if timestamp is not None:
-        micros(timestamp, "timestamp", BadInput)
-    if importance is not None and not (isinstance(importance, int) and 1 <= importance <= MOST_IMPORTANT):
-        raise BadInput(f"importance can't be {importance!r}; give a whole number from 1 to {MOST_IMPORTANT}")
-    return Text(key, text, own, _kept(metadata), timestamp, importance)
-
-
-def _kept(metadata: Metadata) -> Metadata:
-    """A copy of metadata, as JSON will give it back."""
-    try:
-        copy = json.loads(json.dumps(metadata, allow_nan=False))
-    except (TypeError, ValueError, RecursionError) as error:
-        raise BadInput(f"metadata must be what JSON can hold ({error}), got {metadata!r}") from error
-    if not isinstance(copy, dict) or copy != metadata:
-        raise BadInput(f"metadata must be a mapping with keys of text, and lists for tuples, got {metadata!r}")
-    return cast("dict[str, JSONValue]", copy)
-
-
-def _text_state(text: Text) -> dict[str, Any]:
-    at = None if text.timestamp is None else text.timestamp.isoformat()
-    return {
-        "key": text.key,
-        "text": text.text,
-        "starts": list(text.starts),
-        "metadata": text.metadata,
-        "timestamp": at,
-        "importance": text.importance,
-    }
 
 
 def _changes(new: Iterable[int], kept: Iterable[int], gone: Sequence[int], evicted: Sequence[int]) -> Changes:

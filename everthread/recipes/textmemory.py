@@ -24,9 +24,10 @@ from everthread.errors import BadInput, BadQuery, ConfigError, ModelError
 from everthread.models.embed import Embedder, clean
 from everthread.models.scribe import Scribe
 from everthread.recipes import chunks
-from everthread.recipes.chunks import Changes, Chunk, ChunkQueue, Text
+from everthread.recipes.chunks import Changes, Chunk, ChunkQueue
 from everthread.recipes.expansion import REDUNDANCY, SENTENCE, Expansion, Passage, expanded, novel
 from everthread.recipes.nearest import Nearest
+from everthread.recipes.texts import Text
 from everthread.recipes.tokenizers import Tokenizer, word_pieces
 from everthread.recipes.weighing import Weighing
 from everthread.types import Line, Metadata, Vectors, now

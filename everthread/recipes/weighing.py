@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Literal
 
 from everthread.errors import BadInput
-from everthread.recipes.chunks import MOST_IMPORTANT
+from everthread.recipes.texts import MOST_IMPORTANT
 
 
 @dataclass(frozen=True, slots=True)
