@@ -286,6 +286,7 @@ class TextMemory:
                 del self._waiting[id]
 
     def _follow(self, changes: Changes) -> None:
+        """Keep no vector whose chunk is gone; embed what has changed when it is next searched."""
         self._nearest.drop(changes.gone)
         for id in changes.gone:
             self._waiting.pop(id, None)
@@ -321,10 +322,9 @@ class TextMemory:
     def _candidates(self, query: Vectors) -> Iterator[tuple[Passage, _Candidate]]:
         """Chunks with their passages, from the nearest on."""
         for id, distance in self._nearest.near(query):
-            if id in self._queue:
-                chunk = self._queue.chunk(id)
-                passage = expanded(self._queue, chunk, self._expansion)
-                yield passage, _Candidate(chunk, passage, distance)
+            chunk = self._queue.chunk(id)
+            passage = expanded(self._queue, chunk, self._expansion)
+            yield passage, _Candidate(chunk, passage, distance)
 
     def _pool(self, candidates: Iterator[tuple[Passage, _Candidate]], wanted: int) -> list[_Candidate]:
         """As many of the nearest as hold `wanted` that are not redundant, with the redundant ones between them: scored

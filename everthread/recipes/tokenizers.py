@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 Tokenizer = Callable[[str], Sequence[int]]  # a text to the ascending places at which its tokens begin
 
+_BREAKS = re.compile(r"\n+")
 _WORD = re.compile(r"\w+|[^\w\s]")
 
 
@@ -24,8 +25,13 @@ def words(text: str) -> list[int]:
 
 
 def word_pieces(text: str) -> list[int]:
-    """The word pieces of the shipped model, however long the text. It is to hold no lone surrogate."""
-    return [start for start, _ in _pieces().encode(text, add_special_tokens=False).offsets]
+    """The word pieces of the shipped model, however long the text. It is to hold no lone surrogate.
+
+    Line breaks are a token, too: the model leaves them out, but goodai-ltm's tokenizer counts them, and a chunk of so
+    many tokens is to hold as much as there.
+    """
+    pieces = {start for start, _ in _pieces().encode(text, add_special_tokens=False).offsets}
+    return sorted(pieces.union(match.start() for match in _BREAKS.finditer(text)))
 
 
 def piece_names(text: str) -> list[str]:
