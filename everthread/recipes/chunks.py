@@ -327,6 +327,8 @@ class ChunkQueue:
             queue._open = state["open"]
             for each in state["runs"]:
                 queue._read(each)
+            if queue._open not in (None, *queue._runs):
+                raise ValueError(f"its open run {queue._open!r} is not there")
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
             raise BadInput(f"this state of a chunk queue is damaged ({error}); restore it from a copy") from error
         return queue

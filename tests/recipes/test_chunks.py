@@ -182,6 +182,7 @@ def test_keys_metadata_and_times_come_back_from_json_as_they_were() -> None:
         ({"version": 2}, "no state of version 1 but of 2"),
         ({"capacity": 0}, "damaged .*can't hold 0 tokens"),
         ({"last": None}, "damaged"),
+        ({"open": 3}, "damaged .*open run 3 is not there"),
         ({"runs": [{}]}, "damaged"),
         ({"limit": "many"}, "damaged"),
     ],
