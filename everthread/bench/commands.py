@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import click
 
 from everthread import open as opening
-from everthread.bench import beside, chat, datasets, load, same, speed
+from everthread.bench import beside, chat, datasets, facts, goodai, load, same, speed
 from everthread.bench.dense import dense
 from everthread.bench.firsts import firsts
 from everthread.bench.madial import KS as MADIAL_KS
@@ -152,6 +152,25 @@ def fit(
 def dense_(ctx: click.Context, /, dataset: str, path: Path, only: tuple[str, ...], as_json: bool) -> None:
     """Measure an embedder alone, by cosine over the lines of a DATASET: to choose a model or its quantisation."""
     found = dense(LOADERS[dataset](path, only), ctx.find_root().obj["embedder"])
+    click.echo(json.dumps(found.json(), indent=2) if as_json else found.text())
+
+
+@bench.command("goodai")
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option("--dataset", type=click.Choice(sorted(facts.READERS)), required=True)
+@click.option("--limit", type=click.IntRange(min=1), default=2000, show_default=True, help="Records to read.")
+@json_option
+@click.pass_context
+def goodai_(ctx: click.Context, /, path: Path, dataset: str, limit: int, as_json: bool) -> None:
+    """Goodai-ltm's own evaluation: facts in one memory, asked for in the midst of a talk.
+
+    PATH is StrategyQA's folder or file, qrecc_test.json, or MS MARCO's dev_v2.1.json.
+    """
+    items = facts.READERS[dataset](path, limit)
+    with click.progressbar(length=len(items), label=dataset, file=sys.stderr, show_pos=False) as bar:
+        found = goodai.evaluate(
+            dataset, items, ctx.find_root().obj["embedder"], lambda done, total: bar.update(done - bar.pos)
+        )
     click.echo(json.dumps(found.json(), indent=2) if as_json else found.text())
 
 

@@ -1,0 +1,97 @@
+"""Facts, the questions that they answer, and what was said before: three public datasets as goodai-ltm reads them.
+
+Only the first records of a file count, and of these the ones that have what it takes: so the published denominators
+came about (1,832 of QReCC's first 2,000; 2,000 of StrategyQA; 1,108 of MS MARCO's). It measures nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from everthread.bench.questions import items
+from everthread.transfer.files import bad, load, shown, text_of
+from everthread.transfer.locomo import Record, mapping
+
+STRATEGYQA = ("train.json", "dev.json")
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A fact to be remembered, and the question that should find it, with what was said before it."""
+
+    fact: str
+    question: str
+    context: tuple[str, ...]
+
+
+def strategyqa(path: Path, limit: int) -> list[Item]:
+    """StrategyQA: the first of an entry's facts, its description before the question.
+
+    path is a file, or the folder of train.json and dev.json, which then follow one another.
+    """
+    files = [path / name for name in STRATEGYQA if (path / name).is_file()] if path.is_dir() else [path]
+    if not files:
+        raise bad(path, "", f"there is no {' or '.join(STRATEGYQA)} here", "give the dataset's folder, or one file")
+    entries = ((file, number, entry) for file in files for number, entry in _list(file))
+    found = []
+    for file, number, entry in islice(entries, limit):
+        place = f"entry {number}"
+        if facts := items(entry.get("facts"), file, "facts"):
+            first, question = (
+                text_of({"facts": facts[0]}, "facts", file, place),
+                text_of(entry, "question", file, place),
+            )
+            found.append(Item(first, question, (_text(entry, "description", file, place),)))
+    return found
+
+
+def qrecc(path: Path, limit: int) -> list[Item]:
+    """QReCC: the answer, the question as it was rewritten, the turns before. path is qrecc_test.json."""
+    found = []
+    for number, entry in islice(_list(path), limit):
+        place = f"entry {number}"
+        answer, question = _text(entry, "Answer", path, place), _text(entry, "Rewrite", path, place)
+        if answer and question and entry.get("Context") is not None:
+            found.append(Item(answer, question, _texts(entry["Context"], path, "Context")))
+    return found
+
+
+def msmarco(path: Path, limit: int) -> list[Item]:
+    """MS MARCO v2.1: the longest answer to a query with a selected passage; the passages not selected stand before it.
+
+    path is dev_v2.1.json: an object of columns, each of them an object by row.
+    """
+    columns = mapping(load(path), path, "the file")
+    named = {name: mapping(columns.get(name), path, name) for name in ("answers", "passages", "query")}
+    found = []
+    for row in islice(named["query"], limit):
+        place = f"row {row}"
+        answers = _texts(named["answers"].get(row), path, place)
+        passages = [mapping(each, path, place) for each in items(named["passages"].get(row), path, place)]
+        if answers and any(each.get("is_selected") for each in passages):
+            others = (text_of(each, "passage_text", path, place) for each in passages if not each.get("is_selected"))
+            found.append(Item(max(answers, key=len), text_of(named["query"], row, path, place), tuple(others)))
+    return [item for item in found if item.fact]
+
+
+READERS = {"strategyqa": strategyqa, "qrecc": qrecc, "msmarco": msmarco}
+
+
+def _list(path: Path) -> Iterator[tuple[int, Record]]:
+    entries = load(path)
+    if not isinstance(entries, list):
+        raise bad(path, "", f"{shown(entries)} is no list", "give the file as it was published")
+    for number, entry in enumerate(entries, 1):
+        yield number, mapping(entry, path, f"entry {number}")
+
+
+def _text(entry: Record, field: str, path: Path, place: str) -> str:
+    """A field that may be missing."""
+    return "" if entry.get(field) is None else text_of(entry, field, path, place)
+
+
+def _texts(value: object, path: Path, place: str) -> tuple[str, ...]:
+    return tuple(text_of({place: each}, place, path, place) for each in items(value, path, place))

@@ -1,0 +1,140 @@
+"""Goodai-ltm's own evaluation, made again: facts in one memory without separators, asked for in the midst of a talk.
+
+Every fact is a line of one text memory (chunks of 24 tokens that overlap by half and straddle facts). A question is put
+as a chat would put it: two names take turns over the last three things said, then the question, then the name of who
+is to answer; cut from the left to a random length. It counts as answered at k where one of the first k passages holds
+seven tenths of the fact (`windows.py`). One retrieval at the largest k serves all.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from random import Random
+from typing import Any
+
+from everthread import open as opening
+from everthread.bench.facts import Item
+from everthread.bench.metrics import share
+from everthread.bench.windows import normal, stands
+from everthread.errors import BadInput
+from everthread.models.embed import Embedder
+from everthread.recipes.textmemory import TextMemory
+from everthread.recipes.tokenizers import piece_names, word_pieces
+
+KS = (3, 10)
+THRESHOLD = 70.0  # of a passage's score for the fact
+LONGEST = 40  # tokens of a query
+TURNS = 3  # things said before the question
+SEED = 8001
+NAMES = """
+    Ada Alice Amir Anna Ben Carla Carlos Chen Clara Daniel David Elena Emma Erik Eva Fatima Felix Grace Hana Helen Ivan
+    Jack James Jan Jane Julia Karl Kate Laura Leo Liam Lily Lucas Maria Mark Martin Mary Max Maya Mia Nina Noah Nora
+    Oliver Omar Oscar Paul Peter Priya Rachel Rosa Ruth Sam Sara Simon Sofia Thomas Tom Vera Victor Wei Zoe
+    """.split()
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What the source says a model finds, in percent of the questions."""
+
+    model: str
+    at3: float
+    at10: float
+
+
+# From goodai-ltm's README: three of the embedding models of others, and the best of its own.
+_MODELS = (
+    "openai:text-embedding-ada-002",
+    "multi-qa-MiniLM-L6-cos-v1",
+    "all-mpnet-base-v2",
+    "em-MiniLM-p1-01",
+    "em-distilroberta-p5-01",
+)
+_FIGURES = {
+    "qrecc": ((67.09, 76.80), (69.98, 77.57), (70.69, 80.19), (72.43, 79.26), (78.88, 84.44)),
+    "strategyqa": ((68.00, 82.40), (73.90, 87.75), (74.50, 87.65), (75.50, 89.00), (87.40, 95.70)),
+    "msmarco": ((73.10, 80.14), (70.31, 77.71), (75.00, 81.77), (71.75, 79.60), (79.24, 84.84)),
+}
+PUBLISHED = {
+    dataset: tuple(Published(model, *pair) for model, pair in zip(_MODELS, pairs, strict=True))
+    for dataset, pairs in _FIGURES.items()
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The share of the questions that were answered, by k, and the seconds that it took."""
+
+    dataset: str
+    embedder: str
+    questions: int
+    accuracy: Mapping[int, float]
+    seconds: float
+
+    def json(self) -> dict[str, Any]:
+        return {
+            "dataset": self.dataset,
+            "embedder": self.embedder,
+            "questions": self.questions,
+            "accuracy": {str(k): round(100 * value, 2) for k, value in self.accuracy.items()},
+            "seconds": round(self.seconds, 1),
+            "published": [asdict(each) for each in PUBLISHED[self.dataset]],
+        }
+
+    def text(self) -> str:
+        rows = [(each.model, each.at3, each.at10) for each in PUBLISHED[self.dataset]]
+        rows.append((f"{self.embedder} (measured)", 100 * self.accuracy[3], 100 * self.accuracy[10]))
+        width = max(len(name) for name, *_ in rows)
+        head = f"goodai-ltm's evaluation on {self.dataset}: {self.questions} questions, {self.seconds:.0f} s"
+        table = [f"{'embedder':<{width}}" + "".join(f"{f'@{k}':>8}" for k in KS)]
+        table += [f"{name:<{width}}{at3:>8.2f}{at10:>8.2f}" for name, at3, at10 in rows]
+        note = "Figures above the last row are the source's own, on the files in another order: near, not the same."
+        return "\n".join([head, "", *table, "", note])
+
+
+def evaluate(
+    dataset: str,
+    items: Sequence[Item],
+    embedder: Embedder | str | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Answered:
+    """Remember the facts of all items, ask for each, and count. progress is told (done, of how many)."""
+    if not items:
+        raise BadInput(f"{dataset}: there is no question to ask; check the path and --limit")
+    begun = time.perf_counter()
+    model = opening.embedder(embedder)
+    memory = TextMemory.create(model)
+    for item in items:
+        memory.add_text(item.fact + "\n")
+    random = Random(SEED)
+    best: list[int | None] = []
+    for done, item in enumerate(items, 1):
+        best.append(_place(memory, item, query_of(item, random)))
+        progress(done, len(items))
+    accuracy = {k: share(place is not None and place < k for place in best) for k in KS}
+    return Answered(dataset, model.name, len(items), accuracy, time.perf_counter() - begun)
+
+
+def _place(memory: TextMemory, item: Item, query: str) -> int | None:
+    """Which of the passages, from 0, is the first to hold the fact."""
+    fact = normal(piece_names(item.fact))
+    passages = [found.passage for found in memory.retrieve(query, max(KS))]
+    return next((n for n, text in enumerate(passages) if stands(fact, normal(piece_names(text)), THRESHOLD)), None)
+
+
+def query_of(item: Item, random: Random) -> str:
+    """The question as it stands in a talk, cut from the left.
+
+    What is left is of a random length: from that of the question's own turn, so that nothing of it is lost, to LONGEST
+    tokens. A turn that is longer by itself is cut, too.
+    """
+    names = random.sample(NAMES, 2)
+    said = [f"{names[n % 2]}: {text}" for n, text in enumerate(item.context)][-TURNS:]
+    asker, other = (names[(len(item.context) + n) % 2] for n in range(2))
+    turn = f"{asker}: {item.question}\n{other}:"
+    own = len(word_pieces(turn))
+    length = random.randint(max(own, 1), LONGEST) if own < LONGEST else LONGEST
+    whole = "\n".join([*said, turn])
+    return whole[word_pieces(whole)[-length:][0] :]

@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from random import Random
+
+import pytest
+from click.testing import CliRunner, Result
+
+from everthread.bench.facts import Item, strategyqa
+from everthread.bench.goodai import LONGEST, NAMES, PUBLISHED, evaluate, query_of
+from everthread.cli import main
+from everthread.errors import BadInput
+from everthread.models.fakes import HashEmbedder
+from everthread.recipes.tokenizers import word_pieces
+
+STRATEGYQA = Path(__file__).resolve().parents[3] / "shared" / "data" / "strategyqa"
+THINGS = "walnut kite parrot tractor saxophone ferry lighthouse alpaca boiler tulip greyhound motorbike".split()
+FORMS = ("{}", "{}s", "{}ish", "{}less", "un{}", "{}ward")  # so that no fact is like another
+ITEMS = [
+    Item(" ".join(form.format(thing) for form in FORMS), f"Who has the {thing}?", ())
+    for thing in THINGS
+]  # fmt: skip
+
+
+def run(*arguments: str | Path) -> Result:
+    result = CliRunner().invoke(main, ["--embedder", "hash", "bench", "goodai", *map(str, arguments)])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
+
+
+def test_two_names_take_turns_over_the_last_three_things_said() -> None:
+    item = Item("f", "Why?", ("One.", "Two.", "Three.", "Four."))
+    queries = {query_of(item, Random(seed)) for seed in range(60)}
+    rows = max(queries, key=len).split("\n")
+    first, second = rows[-2].split(":")[0], rows[-1].removesuffix(":")
+    assert {first, second} <= set(NAMES)
+    assert rows == [f"{second}: Two.", f"{first}: Three.", f"{second}: Four.", f"{first}: Why?", f"{second}:"]
+
+
+def test_a_query_keeps_its_own_turn_and_is_cut_to_random_lengths_up_to_forty() -> None:
+    item = Item("f", "Why is the kite so red?", ("word " * 200,))
+    queries = [query_of(item, Random(seed)) for seed in range(300)]
+    assert all("Why is the kite so red?\n" in query for query in queries)
+    own = len(word_pieces("Ada: Why is the kite so red?\nTom:"))
+    assert {len(word_pieces(query)) for query in queries} == set(range(own, LONGEST + 1))
+
+
+def test_a_question_that_is_too_long_keeps_its_end() -> None:
+    query = query_of(Item("f", "why " * 60 + "now?", ()), Random(1))
+    assert len(word_pieces(query)) == LONGEST
+    assert query.split("\n")[0].endswith("why now?")
+
+
+def test_the_same_seed_makes_the_same_queries() -> None:
+    first, again = Random(5), Random(5)
+    assert [query_of(item, first) for item in ITEMS] == [query_of(item, again) for item in ITEMS]
+
+
+def test_facts_that_share_a_word_with_their_question_are_found() -> None:
+    told: list[tuple[int, int]] = []
+    found = evaluate("qrecc", ITEMS, HashEmbedder(4096), lambda done, total: told.append((done, total)))
+    assert (found.questions, found.embedder) == (12, "hash-4096")
+    assert found.accuracy == {3: 1.0, 10: 1.0}
+    assert told[-1] == (12, 12)
+
+
+def test_a_question_about_something_else_counts_as_missed() -> None:
+    wrong = [Item(item.fact, "Who has the kite?", ()) for item in ITEMS]
+    found = evaluate("qrecc", wrong, HashEmbedder(4096))
+    assert 1 / 12 <= found.accuracy[3] < found.accuracy[10]
+    assert found.accuracy[3] < 0.75
+
+
+def test_without_questions_there_is_nothing_to_measure() -> None:
+    with pytest.raises(BadInput, match="msmarco: there is no question to ask"):
+        evaluate("msmarco", [])
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    entries = [{"question": item.question, "facts": [item.fact], "description": "A thing"} for item in ITEMS]
+    (tmp_path / "train.json").write_text(json.dumps(entries))
+    return tmp_path
+
+
+def test_the_command_shows_the_measured_beside_the_published(path: Path) -> None:
+    result = run("--dataset", "strategyqa", path)
+    assert result.exit_code == 0, result.stderr
+    rows = result.stdout.splitlines()
+    assert rows[0].startswith("goodai-ltm's evaluation on strategyqa: 12 questions")
+    assert [row.split() for row in rows if row.startswith("multi-qa")] == [
+        ["multi-qa-MiniLM-L6-cos-v1", "73.90", "87.75"]
+    ]
+    assert any(row.startswith("hash-") and "(measured)" in row for row in rows)
+
+
+def test_the_command_gives_json_and_reads_no_more_than_the_limit(path: Path) -> None:
+    result = run("--dataset", "strategyqa", path, "--limit", "5", "--json")
+    found = json.loads(result.stdout)
+    assert (found["dataset"], found["questions"], set(found["accuracy"])) == ("strategyqa", 5, {"3", "10"})
+    assert [each["model"] for each in found["published"]] == [each.model for each in PUBLISHED["strategyqa"]]
+
+
+def test_the_command_tells_of_a_missing_file(tmp_path: Path) -> None:
+    result = run("--dataset", "qrecc", tmp_path / "nowhere.json")
+    assert result.exit_code == 2
+    assert "nowhere.json" in result.stderr
+
+
+@pytest.mark.skipif(not STRATEGYQA.is_dir(), reason="StrategyQA's files are not beside the project")
+def test_the_shipped_model_finds_most_facts_of_the_real_file() -> None:
+    found = evaluate("strategyqa", strategyqa(STRATEGYQA, 100))
+    assert found.accuracy[3] > 0.85
+    assert found.accuracy[10] > 0.93
