@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import Self
 
 from everthread import open as opening
-from everthread.conversation import Conversation, repeats
+from everthread.conversation import Conversation
 from everthread.desk import GREETING, Desk, work
 from everthread.errors import BadInput, BadQuery, StoreUnavailable
 from everthread.memory import Memory
@@ -226,13 +226,10 @@ class Chat:
         branches were gone back to; None for one that was said in private, of which nothing was written. What was noted
         of it goes as well. Raises as `Memory.forget`."""
         self._look()
-        receipts = [self.memory.forget(seq=each) for each in repeats(self.memory, seq)] if seq > 0 else []
+        receipt = self.memory.forget(seq=seq) if seq > 0 else None
         self._conversation.forget(seq)
         self._conversation.refresh()
-        if not receipts:
-            return None
-        ranges = tuple(each for receipt in receipts for each in receipt.seqs)
-        return replace(receipts[-1], seqs=ranges, lines=sum(receipt.lines for receipt in receipts))
+        return receipt
 
     def end(self, remember: bool | None = None) -> Ending:
         """End the conversation: it is summarised and remembered, or forgotten to the last byte. None asks: nothing is

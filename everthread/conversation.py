@@ -8,16 +8,15 @@ meanwhile is only hidden. When it ends, what stood before stands again.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 
 from everthread.errors import BadQuery, NotFound
 from everthread.memory import Memory
 from everthread.observe.clean import clean
+from everthread.observe.copies import AGAIN
 from everthread.types import Line, Metadata, NewLine, Where, now
-
-AGAIN = "everthread.again"  # in a line's metadata: the number of the retracted line that it repeats
 
 
 class Conversation:
@@ -143,23 +142,3 @@ class Conversation:
         if line.parent is not None or not self.lines or self.lines[0].seq > line.seq:
             return line.parent
         return roots[bisect_left(roots, line.seq) - 1]
-
-
-def repeats(memory: Memory, seq: int) -> list[int]:
-    """The numbers under which a line stands in the record: its own, and those of the lines that it repeats or that
-    repeat it, as they do where a discarded one was gone back to. NotFound and BadQuery if it is not there."""
-    line = next(memory.lines(after=seq - 1, limit=1, retracted=True), None)
-    if line is None or line.seq != seq:
-        raise NotFound(f"bank {memory.bank!r} has no line {seq}")
-    record = {each.seq: each for each in memory.lines(Where(session=line.session), retracted=True)}
-    return [each.seq for each in record.values() if _first(each, record) == _first(line, record)]
-
-
-def _first(line: Line, record: Mapping[int, Line]) -> int:
-    """The number of the line that this one repeats in the end. Lines of another record may name what is none here."""
-    while isinstance(seq := line.metadata.get(AGAIN), int) and seq < line.seq:
-        before = record.get(seq)
-        if before is None or before.text != line.text:
-            break
-        line = before
-    return line.seq

@@ -28,6 +28,7 @@ from everthread.models.embed import Embedder
 from everthread.models.scale import Scale, measured
 from everthread.observe import offered, summaries
 from everthread.observe.clean import clean
+from everthread.observe.copies import copies
 from everthread.observe.units import TELLS_NOTHING, marks, pieces
 from everthread.prompt.tokens import Counter, estimate
 from everthread.recall import buffer, derived, expand, fuse, gate, overview, rewrite, search
@@ -456,8 +457,9 @@ class Memory:
     ) -> Receipt:
         """Remove a line, a session, all that a speaker said, or the whole bank, for good.
 
-        Exactly one of them. Lines of others that quote the forgotten ones stay; what was noted or summarised of them
-        goes, and a summary of what is left of its session is queued for the scribe. In a folder no byte of it is left:
+        Exactly one of them. A line goes under every number that it has where branches were gone back to. What was noted
+        or summarised of it goes, and a summary of what is left of its session is queued for the scribe; lines of others
+        that quote it stay. In a folder no byte of it is left:
         each call but for the whole bank rewrites the bank's file, so one of a session is quicker than many of its
         lines. On Postgres nobody can ask for it any more, but its bytes stay in pages until Postgres uses them again
         (`everthread db scrub` sees to it at once), and in the write-ahead log and backups as long as those are kept.
@@ -474,9 +476,11 @@ class Memory:
         elif speaker is not None:
             scope, name = "speaker", checks.name(speaker, "speaker")
         before = [] if scope == "bank" else summaries.of(self.store, self.bank)
-        receipt = self.store.forget(self.bank, scope, name, now())
+        names = copies(self.store, self.bank, name) if scope == "line" and isinstance(name, int) else [name]
+        receipts = [self.store.forget(self.bank, scope, each, now()) for each in names]
         summaries.again(self.store, self.bank, before)
-        return receipt
+        seqs = tuple(span for receipt in receipts for span in receipt.seqs)
+        return replace(receipts[-1], seqs=seqs, lines=sum(receipt.lines for receipt in receipts))
 
     # -------------------------------------------------------- what is written of it
 

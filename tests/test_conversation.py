@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from everthread import Memory, NewLine, Where
-from everthread.conversation import AGAIN, Conversation, repeats
+from everthread.conversation import Conversation
 from everthread.errors import BadLine, BadQuery, NotFound
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -153,25 +153,6 @@ def test_a_line_of_another_session_is_none_to_go_on_from(memory: Memory) -> None
     with pytest.raises(NotFound):
         talk.branch(elsewhere.seq)
     assert texts(talk) == ["one"]
-
-
-def test_a_line_that_was_gone_back_to_twice_is_one_line_under_three_numbers(memory: Memory) -> None:
-    talk = opened(memory)
-    add(talk, "one", "two")
-    talk.branch(1)
-    talk.branch(2)
-    talk.branch(1)
-    talk.branch(3)
-    assert repeats(memory, 2) == repeats(memory, 4) == [2, 3, 4]
-    assert repeats(memory, 1) == [1]
-
-
-def test_a_number_of_another_record_makes_no_two_lines_one(memory: Memory) -> None:
-    memory.observe("one", session="s")
-    memory.observe("two", session="s", metadata={AGAIN: 1})
-    memory.observe("three", session="s", metadata={AGAIN: "1"})
-    memory.observe("four", session="s", metadata={AGAIN: 99})
-    assert [repeats(memory, seq) for seq in range(1, 5)] == [[1], [2], [3], [4]]
 
 
 def test_many_lines_are_taken_back_at_once(memory: Memory) -> None:
