@@ -59,6 +59,7 @@ from everthread.types import (
 log = logging.getLogger("everthread")
 
 RECALLED = 500  # tokens of what is remembered: on LoCoMo 84% of what answers a question stands in so many
+SHARE = 16  # of a small context, the part that it may take: more, and little of a prompt stays in the server's cache
 NOTED = 250  # tokens of notes and of what could be brought up, with their headings
 REPLY = 512  # tokens kept free for a reply
 COUNTED = 2048  # texts whose tokens are kept in mind
@@ -424,7 +425,7 @@ class Chat:
     def _asked(
         self, llm: LLM, newest: Line | None, window: list[Line], notes: Unit | None, replaces: Line | None
     ) -> Reply:
-        context = self._recall(newest, [*window, *([replaces] if replaces else [])], RECALLED)
+        context = self._recall(newest, [*window, *([replaces] if replaces else [])], self._remembered)
         sample = self._character.sample or self._style(replaces)
         seq, offer = self._offered(context, replaces)
         turn = Turn(window, newest, self._now(), notes.text if notes else "", context, offer, sample)
@@ -514,8 +515,13 @@ class Chat:
     def _room(self) -> int:
         """Tokens of the window: what is left beside the character, what changes every turn, the reply, and an eighth
         for the window to grow in while what leaves it is noted."""
-        fixed = self._count(prefix(self._character, self.sample)) + NOTED + RECALLED + self._reply_room
+        fixed = self._count(prefix(self._character, self.sample)) + NOTED + self._remembered + self._reply_room
         return max(self._context - fixed - self._context // 8, self._context // 8)
+
+    @property
+    def _remembered(self) -> int:
+        """Tokens of what is remembered."""
+        return min(RECALLED, self._context // SHARE)
 
     @property
     def _reply_room(self) -> int:
