@@ -120,6 +120,7 @@ class Chat:
         self.last: Reply | None = None
         self._noted_in: tuple[str, int, datetime] | None = None
         self._noted_last = 0
+        self._roomy: Character | None = None  # the character that was seen to leave room for a conversation
         settings = memory.settings()
         self._character = opening.character(character, settings)
         self._offering = Offering(memory)
@@ -550,10 +551,11 @@ class Chat:
         self._conversation.refresh()
 
     def _see_room(self) -> None:
-        """BadQuery where the character alone is too long for the model."""
-        if self.llm is not None:
+        """BadQuery where the character alone is too long for the model. Looked at once a character."""
+        if self.llm is not None and self._roomy is not self._character:
             least = Line(0, self.session, "user", self._character.person, "…" * LEAST, self._now())
             lay_out(self._character, Turn((), least, self._now()), self.llm.context - self._reply_room, self._count)
+            self._roomy = self._character
 
     def _settle_reply(self) -> None:
         """A reply that was not read to its end is kept as far as it came."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import replace
 from datetime import date
+from functools import lru_cache
 
 from everthread.prompt.passages import GAP, heading, layout, sentence
 from everthread.prompt.tokens import Counter
@@ -19,8 +20,7 @@ from everthread.recall.excerpt import excerpt
 from everthread.types import Context, Hit, Line
 
 EXCERPT = 0.5  # of the budget, the most that an excerpt takes
-MOST = 4  # tokens that any tokenizer makes of a character: one for each byte
-SHORT = 200  # tokens that a heading and a speaker's name are at most, but for names that nobody has
+SHORT = 100  # tokens that a heading is at most, by any tokenizer
 
 Day = tuple[str, date]  # a session, and a day on the speaker's clock
 
@@ -40,8 +40,9 @@ def fit(
     chosen: dict[Hashable, Line] = {}
     spent = 0
     days: set[Day] = set()
+    count = lru_cache(maxsize=None)(count)  # a line is looked at more than once
     for line in _wanted([_shortened(hit, wanted, budget, count) for hit in hits], held):
-        if _id(line) in chosen:
+        if _id(line) in chosen or spent + count(sentence(line)) > budget:  # most don't fit: that is seen quickly
             continue
         cost = _cost(line, days, count)
         if spent + cost <= budget:
@@ -67,7 +68,7 @@ def _id(line: Line) -> Hashable:
 
 def _shortened(hit: Hit, wanted: Collection[str], budget: int, count: Counter) -> Hit:
     """The hit, with an excerpt for its line where that would not even fit alone."""
-    if SHORT + MOST * len(hit.line.text) <= budget or _cost(hit.line, (), count) <= budget:
+    if SHORT + count(sentence(hit.line)) <= budget or _cost(hit.line, (), count) <= budget:
         return hit
 
     room = int(EXCERPT * budget) - _cost(replace(hit.line, text=""), (), count)
