@@ -371,8 +371,8 @@ def greeting(chat: Chat) -> str:
     with_whom = (
         f"You talk with {name} ({chat.llm.name})."
         if chat.llm
-        else "No language model is configured: instead of a reply you are shown what is remembered. "
-        "(A running Ollama is found by itself; others: --model http://host/v1#name.)"
+        else "No language model is configured: instead of a reply you are shown what is remembered.\n"
+        "(A running Ollama is found by itself; another server: --model http://host/v1#name)"
     )
     private = "\nIncognito: nothing you say is written." if chat.incognito else ""
     rows = [
