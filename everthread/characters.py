@@ -136,7 +136,9 @@ def _there(name: str, force: bool) -> Path | None:
     """The file that will be replaced."""
     file = _file(name)
     if file is not None and not force:
-        raise BadInput(f"there is a character {name!r} already; edit or remove it, or force it to be replaced")
+        raise BadInput(
+            f"there is a character {name!r} already; edit it, remove it, or import with --force (in Python force=True)"
+        )
     return file
 
 

@@ -62,6 +62,7 @@ RECALLED = 500  # tokens of what is remembered: on LoCoMo 84% of what answers a 
 SHARE = 16  # of a small context, the part that it may take: more, and little of a prompt stays in the server's cache
 NOTED = 250  # tokens of notes and of what could be brought up, with their headings
 REPLY = 512  # tokens kept free for a reply
+REWRITTEN = 4  # contexts full of lines that are noted anew, where a forgotten line took the notes along
 COUNTED = 2048  # texts whose tokens are kept in mind
 NOMINAL = 8192  # tokens of context, where no model tells
 SHOWN = 150  # tokens shown where there is no model: half a dozen lines, what a person reads at a glance
@@ -403,9 +404,9 @@ class Chat:
         older = (unit for unit in reversed(self.memory.units("note")))
         return next((unit for unit in older if not any(unit.first_seq <= seq <= unit.last_seq for seq in gone)), None)
 
-    def _window(self, lines: list[Line], notes: Unit | None) -> list[Line]:
-        """The lines that are not in the notes yet; of very many the last."""
-        noted, left = self._noted(notes), self._context
+    def _window(self, lines: list[Line], notes: Unit | None, most: int | None = None) -> list[Line]:
+        """The lines that are not in the notes yet; of very many the last, in so many tokens."""
+        noted, left = self._noted(notes), most or self._context
         first = len(lines)
         while first and not 0 < lines[first - 1].seq <= noted and left > 0:
             first -= 1
@@ -504,7 +505,7 @@ class Chat:
     def _leave(self) -> None:
         """Have what no longer has room in the window noted. It leaves when that is done, and not before."""
         notes = self._desk.notes()
-        window = [line for line in self._window(self.lines, notes) if line.seq > 0]
+        window = [line for line in self._window(self.lines, notes, REWRITTEN * self._context) if line.seq > 0]
         gone = leaving([cost(line, self._count) for line in window], self._room())
         if self.incognito:
             return

@@ -333,6 +333,8 @@ def units(ctx: click.Context, /, kind: str | None, bank: str, current: bool, as_
     if as_json:
         show_json(found)
         return
+    if not found:
+        click.echo("nothing has been written of these lines yet")
     for unit in found:
         click.echo(f"{unit.kind} {unit.id}, of lines {unit.first_seq} to {unit.last_seq}")
         click.echo(harmless(indent(unit.text, "  ")))

@@ -96,10 +96,13 @@ def opened(
         conversation = stack.enter_context(
             Chat.open(bank, character=character, llm=model, session=session, incognito=incognito, **given)
         )
+        own = conversation.memory.settings().get("character")
+        if isinstance(own, dict) and character is not None and own.get("name") != conversation.character.name:
+            click.echo(f"(this bank's character was {own.get('name')}, as changed; it is dropped now)", err=True)
+        if character is not None:
+            conversation.character = conversation.character  # whom the bank knows from now on
         if speaker is not None and speaker != conversation.character.person:
             conversation.change(person=speaker)
-        elif character is not None:
-            conversation.character = conversation.character  # whom the bank knows from now on
         yield conversation, there or not incognito
 
 

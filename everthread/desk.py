@@ -15,9 +15,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from everthread.errors import EverthreadError, NotFound
+from everthread.errors import EverthreadError, NotFound, ScribeFailed
 from everthread.memory import Memory
 from everthread.models.scribe import Scribe
+from everthread.observe import secrets
 from everthread.observe.echo import Recalled
 from everthread.stores.text import own
 from everthread.types import Line, NewUnit, Unit, Where, Work, now
@@ -177,7 +178,7 @@ class Desk:
         if not people or (old is not None and old.last_seq >= lines[-1].seq):
             return None
         text = self.scribe.summarize(lines, people.most_common(1)[0][0])
-        kept = self.scribe.strip(text) if text.strip() else None
+        kept = self._stripped(text)
         if kept is None:
             return None
         return NewUnit(
@@ -194,7 +195,7 @@ class Desk:
             return None
         written = self.scribe.note(old.text if old else "", background, lines)
         text = self._news(written, [line.text for line in lines] + ([old.text] if old else []))
-        kept = self.scribe.strip(text) if text.strip() else None
+        kept = self._stripped(text)
         if kept is None and old is None:
             return None
         last = lines[-1]
@@ -205,6 +206,17 @@ class Desk:
             metadata={"scribe": self.scribe.name, NOTED: last.seq},
             sources=tuple(line.seq for line in lines),
         )
+
+    def _stripped(self, text: str) -> str | None:
+        """The text without what must not be remembered. A model that can't be made to leave it out does not cost the
+        text: what the rules know is taken out in any case."""
+        if not text.strip():
+            return None
+        try:
+            return self.scribe.strip(text)
+        except ScribeFailed as error:
+            log.info("secrets are left out by rules alone: %s", error)
+            return secrets.strip(text)
 
     def noted(self, lines: Sequence[Line]) -> int:
         """Up to which of these lines, all those of one session, the notes go; 0 where none is noted. The notes are of

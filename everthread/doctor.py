@@ -64,7 +64,9 @@ def _language_model() -> Finding:
         model = opening.llm()
     except EverthreadError as error:
         return Finding("language model", False, str(error))
-    return Finding("language model", True, model.name if model else "none; see everthread chat --help")
+    return Finding(
+        "language model", True, f"{model.name}, which was not asked" if model else "none; see everthread chat --help"
+    )
 
 
 def _banks(store: str | None, names: Sequence[str]) -> Iterator[Finding]:

@@ -68,7 +68,7 @@ class Talk:
         self.ended = ""  # the conversation that was ended last
         self.commands: dict[str, Callable[[str], str]] = {
             "/why": lambda _: why(self.chat.last.context if self.chat.last else None),
-            "/notes": lambda _: self.chat.notes or "There are no notes yet.",
+            "/notes": lambda _: notes(self.chat),
             "/lines": self.lines,
             "/again": self.again,
             "/edit": self.edit,
@@ -92,7 +92,7 @@ class Talk:
                 said = self.read(f"{self.chat.character.person}> ").strip()
             except (EOFError, KeyboardInterrupt):
                 said = "/quit"
-            if said.lower() in ENDINGS:
+            if said.lower() in ENDINGS or said.lower().startswith("/quit "):
                 self.say(f"\n{goodbye(self.chat.incognito)}")
                 return
             if said:
@@ -173,17 +173,23 @@ class Talk:
             if not mine:
                 raise BadQuery("you have said nothing yet that could be edited")
             seq, text = mine[-1].seq, argument
+        before = self.chat.lines
         reply = self.chat.edit(seq, text)
-        if reply is None:
-            return "edited"
-        self.stream(reply)
-        return ""
+        standing = {line.seq for line in self.chat.lines}
+        gone = [line for line in before if line.seq not in standing]
+        if reply is not None:
+            self.stream(reply)
+        if len(gone) > 2:
+            return f"({counted(len(gone), 'line')} discarded; /branch {gone[-1].seq} goes back to them)"
+        return "edited" if reply is None else ""
 
     def undo(self, argument: str) -> str:
         gone = self.chat.undo()
         return "\n".join(["taken back:", *map(listed, gone)]) if gone else "There is nothing to take back."
 
     def branch(self, argument: str) -> str:
+        if not argument:
+            raise BadQuery("go on from which line? Write /branch and a number that /lines all shows")
         before = [line.seq for line in self.chat.lines]
         gone = self.chat.branch(number(argument))
         if [line.seq for line in self.chat.lines] == before:
@@ -208,6 +214,8 @@ class Talk:
             seq = number(what)
             found = chat.lines if seq < 0 else chat.memory.lines(after=seq - 1, limit=1, retracted=True)
             gone = [line for line in found if line.seq == seq]
+        if not gone and what == "last":
+            raise BadQuery("nothing was said yet in this conversation that could be forgotten")
         if not gone:
             raise BadQuery(f"there is no line {what!r} to forget; /lines and /why show their numbers")
         shown = "\n".join(map(listed, gone))
@@ -231,8 +239,8 @@ class Talk:
             )
         if not self.sure("Forget all of this conversation, for good?", answer):
             return "nothing was forgotten"
-        self.chat.end(remember=False)
-        return "forgotten; we begin anew"
+        gone = self.chat.end(remember=False).receipt
+        return f"forgotten: {counted(gone.lines, 'line')}; we begin anew" if gone else "forgotten; we begin anew"
 
     def sure(self, question: str, answer: str) -> bool:
         """Whether it is to be done, by the answer that came with the command, or else by asking."""
@@ -247,9 +255,10 @@ class Talk:
         if what not in EDITABLE:
             raise BadQuery(f"a character has no {shortened(what)!r}; it has {', '.join(EDITABLE)}")
         if not text.strip():
-            return f"{what}: {getattr(self.chat.character, what) or '-'} (to empty it: /set {what} -)"
+            value = getattr(self.chat.character, what)
+            return f"{what}: {value} (to empty it: /set {what} -)" if value else f"{what}: nothing"
         self.chat.change(**{what: "" if text.strip() == "-" else text.strip()})
-        return f"{what}: {text.strip()}, from now on"
+        return f"{what}: {'nothing' if text.strip() == '-' else text.strip()}, from now on"
 
     def incognito(self, argument: str) -> str:
         if not self.keeps:
@@ -263,10 +272,11 @@ class Talk:
         """Ask until the answer is a yes or a no, unless it comes with the command: /end no."""
         if argument and consent(argument) is None:
             raise BadQuery(f"{shortened(argument)!r} is neither yes nor no; say /end yes, /end no, or /end to be asked")
+        said = bool(self.chat.lines)
         ending = self.chat.end(remember=consent(argument))
         if ending.remembered is None:
             ending = self.chat.end(remember=self.yes(ending.question, consent))
-        if not ending.remembered and ending.receipt is None:
+        if not said and not ending.remembered and ending.receipt is None:
             return "There was nothing to end."
         self.ended = ending.session if ending.remembered else ""
         done = "It is remembered." if ending.remembered else "Nothing of it is left."
@@ -425,6 +435,14 @@ def stats(chat: Chat) -> str:
         about = "about " if used.estimated else ""
         rows.append(f"{chat.llm.name}: {about}{used.prompt:,} tokens read, {used.completion:,} written{cost}")
     return "\n".join(rows)
+
+
+def notes(chat: Chat) -> str:
+    """The notes as they stand, and what is still to be written of them."""
+    queued = chat.memory.queued()
+    failed = next((f"; the last try failed: {work.error}" for work in queued if work.error), "")
+    waiting = f"({counted(len(queued), 'piece')} still to be written{failed})" if queued else ""
+    return "\n".join(filter(None, [chat.notes or "There are no notes yet.", waiting]))
 
 
 def listed(line: Line) -> str:

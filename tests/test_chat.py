@@ -1071,3 +1071,14 @@ def test_a_turn_costs_about_the_same_however_long_the_conversation_is(talk: Talk
     assert [line.text for line in chat.undo()] == ["Well?", "Aye."]
     assert len(chat.branch(chat.lines[9].seq)) == 2990
     assert len(chat.lines) == 10
+
+
+def test_notes_that_went_with_a_line_are_written_anew_of_what_had_left_the_window(talk: Talk, memory: Memory) -> None:
+    chat = talk(*["Aye, that is a long way to sail for anyone at all."] * 60, context=2600)
+    long_talk(chat, 40)
+    noted = memory.units("note", current=True)[0]
+    chat.forget(chat.lines[1].seq)
+    assert memory.units("note") == []
+    long_talk(chat, 1, first=40)
+    (again,) = memory.units("note", current=True)
+    assert (again.first_seq <= 4, again.last_seq >= noted.last_seq) == (True, True)

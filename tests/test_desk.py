@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 
 from everthread import Line, Memory, Where
+from everthread.chat import Chat
 from everthread.desk import Desk, work
-from everthread.errors import LLMUnavailable
+from everthread.errors import LLMUnavailable, ScribeFailed
 from everthread.models.extract import ExtractiveScribe
 from everthread.models.fakes import HashEmbedder
 from everthread.models.scribe import NOTES, SUMMARY
+from everthread.prompt.character import Character
 from everthread.types import Work
 
 Opened = Callable[..., Desk]
@@ -263,3 +265,18 @@ def test_work_that_another_process_left_is_done(tmp_path: Path, desk: Opened) ->
         assert late.settle(30)
         assert len(second.units("summary")) == 1
         late.close(1)
+
+
+def test_a_model_that_can_not_leave_secrets_out_does_not_cost_the_notes(memory: Memory) -> None:
+    class Careless(ExtractiveScribe):
+        def strip(self, text: str) -> str | None:
+            raise ScribeFailed("its answer could not be used")
+
+    with Chat(memory, Character("Captain", person="Nora"), None, scribe=Careless()) as chat:
+        list(chat.reply("My sister Mia moved to Lisbon. My password is hunter2."))
+        chat.end(remember=True)
+        assert chat.settle(30)
+    text = " ".join(unit.text for unit in memory.units())
+    assert "Mia moved to Lisbon" in text
+    assert "hunter2" not in text
+    assert memory.stats().queued == 0

@@ -223,7 +223,7 @@ def test_a_line_is_edited_and_branched_from_by_its_number(memory: Memory) -> Non
     screen = converse(
         memory, "First.", "Second.", "/edit 2 Begin.", "/branch 2", "/branch 8", "/branch x", "/edit 99 x", llm=model
     )
-    assert screen[3] == "Captain: three\n"
+    assert screen[3] == "Captain: three\n(4 lines discarded; /branch 5 goes back to them)\n"
     assert screen[4].startswith("we go on from:\n     8  Alice: First.\ndiscarded:\n     6  Alice: Begin.\n     7  ")
     assert screen[4].endswith("(what you said last got no reply; /again asks for one)\n")
     assert screen[5] == "nothing changed\n"
@@ -246,7 +246,7 @@ def test_the_last_exchange_and_the_whole_conversation_can_be_forgotten(memory: M
     model = ScriptedLLM(["one", "two"])
     screen = converse(memory, "First.", "Second.", "/forget last", "y", "/forget session", "y", llm=model)
     assert screen[3].endswith("forgotten: 2 lines\n")
-    assert screen[4].endswith("forgotten; we begin anew\n")
+    assert screen[4].endswith("forgotten: 3 lines; we begin anew\n")
     assert texts(memory) == []
 
 
@@ -459,7 +459,7 @@ def test_undone_again_and_branched_to_the_talk_goes_on_from_what_stands(memory: 
 
 def test_an_end_in_private_leaves_nothing_and_goes_on_in_private(memory: Memory) -> None:
     screen = converse(memory, "A secret.", "/end", "Another.", "/end yes", llm=ScriptedLLM(["a", "b"]), incognito=True)
-    assert (screen[2], screen[4]) == ("There was nothing to end.\n",) * 2
+    assert (screen[2], screen[4]) == (LEFT, LEFT)
     assert texts(memory) == []
     assert "nothing that was said in private is kept" in screen[-1]
 

@@ -217,7 +217,7 @@ def content(path: Path) -> bytes:
 def put(path: Path, raw: bytes, force: bool = False) -> None:
     """Write a file so that at any moment there is all of it or what was there before."""
     if not force and path.exists():
-        raise BadInput(f"{path} is there already; name another file, or force it to be replaced")
+        raise BadInput(f"{path} is there already; name another file, or give --force (in Python force=True)")
     if len(raw) > LARGEST:
         raise BadInput(f"{path} would have more than {LARGEST // 1024**2} MB; take a smaller picture, or {JSON}")
     beside = path.with_name(f".everthread-{secrets.token_hex(8)}")

@@ -154,9 +154,10 @@ def _role(line: Line) -> Literal["user", "assistant"]:
 
 def prefix(character: Character, sample: str = "") -> str:
     """What the prompt begins with, turn after turn the same."""
-    name, rules = character.name, character.instructions.strip() or RULES
+    name, ours = character.name, replace(character, nickname="").filled(RULES)  # a nickname is for the card's texts
+    rules = character.filled(character.instructions.strip() or "{{original}}").replace("{{original}}", ours)
     return _joined(
-        character.filled(rules.replace("{{original}}", RULES)),
+        rules,
         _part(f"About {name}", character.filled(character.description)),
         _part("The situation", character.filled(character.scenario)),
         _part(f"How {name} talks, in dialogues made up for the purpose", character.filled(character.examples)),
