@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Protocol
 
@@ -119,7 +120,7 @@ class CrossEncoder:
             if self._model is None:
                 self._model = self._loaded()
             found = np.asarray(self._model.predict(pairs, show_progress_bar=False), np.float64)
-        if found.size != len(pairs) or len(found) != len(pairs):
+        if found.shape not in ((len(pairs),), (len(pairs), 1)):
             raise ModelError(f"{self.name} gave numbers of shape {found.shape} for {len(pairs)} pairs; use a reranker")
         return [float(number) for number in np.round(found.reshape(-1), DIGITS)]
 
@@ -132,9 +133,10 @@ class CrossEncoder:
         except ImportError as error:
             extra = "pip install 'everthread[sentence-transformers]'"
             raise ConfigError(f"{self.name} needs an extra: {extra} ({error})") from error
+        damaged = import_module("safetensors").SafetensorError  # comes with the extra
         try:
             model: Predicts = sentence_transformers.CrossEncoder(self._model_name)
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RuntimeError, damaged) as error:
             raise ModelNotFound(f"{self._model_name!r} can't be loaded; check the name or folder ({error})") from error
         return model
 
@@ -178,5 +180,8 @@ def _vectors(embedder: Embedder, texts: Sequence[str]) -> Floats:
 
 def _cosines(embedder: Embedder, query: str, vectors: Floats) -> Floats:
     """(N,) of the vectors to the query's."""
-    found: Floats = np.round(vectors @ np.asarray(embedder.embed_query(query), np.float64), DIGITS)
+    asked = np.asarray(embedder.embed_query(query), np.float64)  # (D,)
+    if asked.shape != vectors.shape[1:] or not np.isfinite(asked).all():
+        raise ModelError(f"{embedder.name} gave a vector of shape {asked.shape} for a query, or one that is not finite")
+    found: Floats = np.round(vectors @ asked, DIGITS)
     return found
