@@ -101,7 +101,7 @@ class CrossEncoder:
 
     name is a model's name, which that library downloads once, or its folder; the first reranking loads it. The number
     is the model's own: a chance from 0 to 1 or a logit, as it was trained. model is one that is loaded already.
-    Costs one pass of the model a hit, tens of milliseconds each on a processor. Raises ConfigError without the extra,
+    Costs one pass of the model over each hit, every time. Raises ConfigError without the extra,
     ModelNotFound where the model can't be loaded, ModelError where it gives anything but one number a pair.
     """
 

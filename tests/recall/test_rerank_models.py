@@ -217,7 +217,7 @@ def test_a_model_reads_no_half_characters() -> None:
 
 @pytest.mark.parametrize("given", [[0.5], [[0.1, 0.2], [0.3, 0.4]], 0.5, [[0.1, 0.2]]])
 def test_a_model_gives_one_number_a_pair(given: Any) -> None:
-    with pytest.raises(ModelError, match="cross-encoder:odd gave numbers of shape .* for 2 pairs"):
+    with pytest.raises(ModelError, match=r"cross-encoder:odd gave numbers of shape .* for 2 pairs"):
         CrossEncoder("odd", Gives(given)).rerank("猫", hits("面包", "猫"))
 
 
