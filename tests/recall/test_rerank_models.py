@@ -237,13 +237,16 @@ else:
 
     def tiny(folder: Path) -> Path:
         """A cross-encoder of random weights."""
+        import torch
         from tokenizers import Tokenizer
         from tokenizers.models import WordPiece
         from tokenizers.pre_tokenizers import Whitespace
         from transformers import BertConfig, BertForSequenceClassification, PreTrainedTokenizerFast
 
         sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
-        BertForSequenceClassification(BertConfig(vocab_size=20, num_labels=1, **sizes)).save_pretrained(folder)
+        torch.manual_seed(7)
+        config = BertConfig(vocab_size=20, num_labels=1, initializer_range=0.5, **sizes)  # far apart, so texts differ
+        BertForSequenceClassification(config).save_pretrained(folder)
         tokenizer = Tokenizer(WordPiece({word: at for at, word in enumerate(WORDS)}, unk_token="[UNK]"))
         tokenizer.pre_tokenizer = Whitespace()
         special = {"unk_token": "[UNK]", "pad_token": "[PAD]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
