@@ -1,0 +1,147 @@
+"""Rerankers: hits in, best first; hits out, best first, by another measure than the one that found them.
+
+Each adds its own number to a hit's signals, under its name, and leaves everything else of the hit as it was: score and
+relevance stay those of the recall, so it is the order of the list that tells. Hits of one number keep the order given.
+What is judged is the hit's line without what it quotes of recalled lines; the passage around it is not looked at.
+Here are those that need no model, pure but for a clock; `rerank_models.py` has the others.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Literal, Protocol
+
+from everthread.errors import BadInput, ModelError
+from everthread.recall.keywords import keywords, overlap
+from everthread.recipes.texts import MOST_IMPORTANT
+from everthread.recipes.weighing import Weighing
+from everthread.stores.text import own
+from everthread.types import Hit, Line
+
+
+class Reranker(Protocol):
+    """Puts hits into another order, and may leave some out. It invents none and changes no line."""
+
+    @property
+    def name(self) -> str: ...
+
+    def rerank(self, query: str, hits: Sequence[Hit]) -> list[Hit]:
+        """The hits, best first, each with this reranker's number among its signals."""
+        ...
+
+
+class KeywordOverlap:
+    """By how many of its top keywords a hit shares with the query: Emi's "keyword overlap score". Emi takes the first,
+    and none where nothing is shared.
+
+    ignoring are names that count for nothing, as the bot's own. least is how many keywords a hit must share to be kept;
+    0 keeps all. No model is called. Raises BadInput for a top below 1, a least below 0, or one name in place of names.
+    """
+
+    name = "keywords"
+
+    def __init__(self, top: int = 20, ignoring: Collection[str] = (), least: int = 1) -> None:
+        if isinstance(ignoring, str):
+            raise BadInput(f"ignoring must be names, got the text {ignoring!r}; write [{ignoring!r}]")
+        self._top = whole(top, "top", 1)
+        self._least = whole(least, "least", 0)
+        self._ignoring = tuple(ignoring)
+
+    def rerank(self, query: str, hits: Sequence[Hit]) -> list[Hit]:
+        """A blank query has no keywords, so nothing shares any."""
+        asked = keywords(query, self._top)
+        shared = [overlap(asked, keywords(text_of(hit), self._top), self._ignoring) for hit in hits]
+        return [hit for hit in ordered(self.name, hits, shared) if hit.signals[self.name] >= self._least]
+
+
+def known_importance(line: Line) -> float | None:
+    """What stands as "importance" in a line's metadata, if that is a number from 1 to 10."""
+    value = line.metadata.get("importance")
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    return value if 1 <= value <= MOST_IMPORTANT else None
+
+
+class RecencyImportance:
+    """By relevance, recency and importance together: the weighted sum of the three, each in 0..1.
+
+    Park et al., "Generative agents: interactive simulacra of human behavior", UIST 2023, as goodai-ltm takes it over:
+    recency halves with every half-life ("exponential"), or is 1 / (1 + age / half-life) ("inverse"), and an importance
+    of 1 to 10 is scaled to 0..1. Unlike theirs, the age is counted from when a line was said, not from when it was last
+    recalled, and nothing is scaled to the hits at hand: a hit's number is the same whatever stands beside it.
+
+    now is the present moment, or a clock, for a reranker that lives long. weights are those of relevance, recency and
+    importance. importance rates a line from 1 to 10, to the nearest whole number; None counts as 1. By default it is
+    what stands in the metadata; `lambda line: scribe.importance(line.text)` asks a scribe, and costs a call a hit where
+    that is a model's. Otherwise no model is called. Raises BadInput for numbers that can't be used.
+    """
+
+    name = "recency_importance"
+
+    def __init__(
+        self,
+        now: datetime | Callable[[], datetime],
+        half_life_days: float,
+        shape: Literal["exponential", "inverse"] = "exponential",
+        weights: tuple[float, float, float] = (1, 1, 1),
+        importance: Callable[[Line], float | None] = known_importance,
+    ) -> None:
+        if len(weights) != 3 or not all(math.isfinite(weight) and weight >= 0 for weight in weights):
+            raise BadInput(f"weights can't be {weights!r}; give three numbers from 0: relevance, recency, importance")
+        try:
+            half_life = timedelta(days=half_life_days)
+        except (ValueError, OverflowError) as error:
+            raise BadInput(f"a half-life can't be {half_life_days} days; give a number above zero") from error
+        self._weighing = Weighing(*weights, half_life=half_life, decay=shape)
+        self._now = now
+        self._importance = importance
+        if isinstance(now, datetime):
+            _aware(now)
+
+    def rerank(self, query: str, hits: Sequence[Hit]) -> list[Hit]:
+        """The query is not looked at: how relevant a hit is, it says itself."""
+        present = self._now if isinstance(self._now, datetime) else _aware(self._now())
+        scores = [
+            self._weighing.score(hit.relevance, present - hit.line.said_at, self._rating(hit.line)) for hit in hits
+        ]
+        return ordered(self.name, hits, scores)
+
+    def _rating(self, line: Line) -> int | None:
+        rating = self._importance(line)
+        if rating is not None and not 1 <= rating <= MOST_IMPORTANT:
+            raise BadInput(f"line {line.seq} has an importance of {rating}; rate lines from 1 to {MOST_IMPORTANT}")
+        return None if rating is None else round(rating)
+
+
+def text_of(hit: Hit) -> str:
+    """What is judged of a hit."""
+    return own(hit.line.text, hit.line.metadata).strip() or "…"
+
+
+def ordered(name: str, hits: Sequence[Hit], numbers: Sequence[float]) -> list[Hit]:
+    """The hits by their numbers, the greatest first; sorting is stable, so equals stay as they were."""
+    if not all(math.isfinite(number) for number in numbers):
+        raise ModelError(f"{name} gave a number that is not finite: {list(numbers)[:8]}; check the model")
+    rated = [marked(hit, name, number) for hit, number in zip(hits, numbers, strict=True)]
+    return sorted(rated, key=lambda hit: -hit.signals[name])
+
+
+def marked(hit: Hit, name: str, number: float) -> Hit:
+    """The hit with one signal more."""
+    return replace(hit, signals={**hit.signals, name: float(number)})
+
+
+def whole(value: int, name: str, least: int) -> int:
+    """The value, if it is a whole number of at least that much. Raises BadInput."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise BadInput(f"{name} must be a whole number of at least {least}, got {value!r}")
+    return value
+
+
+def _aware(moment: datetime) -> datetime:
+    if moment.tzinfo is None:
+        raise BadInput(f"now can't be {moment}, which has no time zone; give one, as datetime.now(UTC) has")
+    return moment

@@ -1,0 +1,224 @@
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from made import BEGUN, hit, line
+
+from everthread.errors import BadInput
+from everthread.models.extract import ExtractiveScribe
+from everthread.recall.rerank import KeywordOverlap, RecencyImportance, Reranker
+from everthread.types import Hit
+
+NOW = BEGUN + timedelta(days=2)
+TEXT = st.text("ab cat Dog's 我的猫喜欢鱼图书馆。，?!\n", max_size=40)
+
+
+def hits(*texts: str) -> list[Hit]:
+    return [hit(line(seq, text)) for seq, text in enumerate(texts, 1)]
+
+
+def seqs(found: Sequence[Hit]) -> list[int]:
+    return [each.line.seq for each in found]
+
+
+def numbers(reranker: Reranker, found: Sequence[Hit]) -> list[float]:
+    return [each.signals[reranker.name] for each in found]
+
+
+def said(seq: int, hours: float, relevance: float = 0.5, **metadata: Any) -> Hit:
+    """A hit said so many hours after BEGUN, which is 48 hours before NOW."""
+    return replace(hit(replace(line(seq, hours=hours), metadata=metadata)), relevance=relevance)
+
+
+# ----------------------------------------------------------------------------------------------- KeywordOverlap
+
+FERRY = ("I baked bread.", "The ferry was late.", "The ferry to the island was late.", "What a small island!")
+KEYS = ("她喜欢吃面包", "钥匙丢了", "小明把钥匙放在图书馆了")
+
+
+def test_more_shared_keywords_come_first_and_equals_stay_as_they_were() -> None:
+    reranker = KeywordOverlap()
+    found = reranker.rerank("Which ferry goes to the island?", hits(*FERRY))
+    assert seqs(found) == [3, 2, 4]
+    assert numbers(reranker, found) == [2.0, 1.0, 1.0]
+
+
+def test_shared_keywords_count_in_chinese() -> None:
+    reranker = KeywordOverlap()
+    found = reranker.rerank("图书馆的钥匙在哪里？", hits(*KEYS))
+    assert seqs(found) == [3, 2]
+    assert numbers(reranker, found) == [3.0, 1.0]
+
+
+def test_so_many_keywords_must_be_shared() -> None:
+    assert seqs(KeywordOverlap(least=2).rerank("Which ferry goes to the island?", hits(*FERRY))) == [3]
+    assert seqs(KeywordOverlap(least=0).rerank("图书馆的钥匙在哪里？", hits(*KEYS))) == [3, 2, 1]
+
+
+def test_the_bots_name_counts_for_nothing() -> None:
+    told = hits("Emi, good morning, Emi!", "I saw a heron, Emi.")
+    assert seqs(KeywordOverlap(ignoring=["Emi"]).rerank("Emi, do you remember the heron?", told)) == [2]
+    assert seqs(KeywordOverlap(ignoring=["小美"]).rerank("小美，猫呢？", hits("小美早上好", "猫睡了"))) == []
+
+
+def test_only_the_top_keywords_are_compared() -> None:
+    told = hits("ferry, ferry and island")
+    assert seqs(KeywordOverlap(top=1).rerank("the island", told)) == []
+    assert seqs(KeywordOverlap(top=2).rerank("the island", told)) == [1]
+
+
+def test_nothing_shares_a_keyword_with_a_blank_query() -> None:
+    assert KeywordOverlap().rerank(" \n", hits(*FERRY)) == []
+    assert seqs(KeywordOverlap(least=0).rerank("", hits(*FERRY))) == [1, 2, 3, 4]
+
+
+def test_what_a_line_only_quotes_is_not_its_own() -> None:
+    quoting = replace(line(1, "You said: the ferry was late. Poor you."), metadata={"everthread.echo": [[10, 29]]})
+    assert KeywordOverlap().rerank("Was the ferry late?", [hit(quoting)]) == []
+    assert seqs(KeywordOverlap().rerank("Poor me?", [hit(quoting)])) == [1]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"top": 0}, "top must be a whole number of at least 1, got 0"),
+        ({"top": 2.5}, "top must be a whole number of at least 1, got 2.5"),
+        ({"least": -1}, "least must be a whole number of at least 0, got -1"),
+        ({"least": True}, "least must be a whole number of at least 0, got True"),
+        ({"ignoring": "Emi"}, r"ignoring must be names, got the text 'Emi'; write \['Emi'\]"),
+    ],
+)
+def test_keywords_can_not_be_counted_like_this(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        KeywordOverlap(**options)
+
+
+# -------------------------------------------------------------------------------------------- RecencyImportance
+
+
+def test_relevance_recency_and_importance_are_added() -> None:
+    reranker = RecencyImportance(NOW, 1)
+    found = reranker.rerank("", [said(1, 48), said(2, 24, importance=4), said(3, 0, importance=10), said(4, 0, 0.9)])
+    assert seqs(found) == [3, 1, 2, 4]
+    assert numbers(reranker, found) == pytest.approx([0.5 + 1 / 4 + 1, 0.5 + 1 + 0, 0.5 + 1 / 2 + 3 / 9, 0.9 + 1 / 4])
+
+
+def test_recency_may_decay_inversely() -> None:
+    reranker = RecencyImportance(NOW, 1, "inverse", weights=(0, 1, 0))
+    found = reranker.rerank("", [said(1, 0), said(2, 24), said(3, 48)])
+    assert seqs(found) == [3, 2, 1]
+    assert numbers(reranker, found) == pytest.approx([1, 1 / 2, 1 / 3])
+
+
+def test_weights_are_of_relevance_recency_and_importance_in_this_order() -> None:
+    told = [said(1, 24, 0.2, importance=10)]
+    weighed = [
+        numbers(reranker, reranker.rerank("", told))[0]
+        for weights in ((2, 0, 0), (0, 2, 0), (0, 0, 2))
+        for reranker in [RecencyImportance(NOW, 1, weights=weights)]
+    ]
+    assert weighed == pytest.approx([0.4, 1, 2])
+
+
+def test_importance_may_be_rated_by_a_scribe() -> None:
+    scribe = ExtractiveScribe()
+    reranker = RecencyImportance(NOW, 1, weights=(0, 0, 1), importance=lambda each: scribe.importance(each.text))
+    found = reranker.rerank("", hits("Thanks!", "My grandmother died.", "我妈妈去世了", "I had some soup at noon."))
+    assert seqs(found) == [2, 3, 4, 1]
+    assert numbers(reranker, found) == pytest.approx([8 / 9, 8 / 9, 2 / 9, 0])
+
+
+@pytest.mark.parametrize("value", [None, True, 0, 11, -3, math.nan, "10", [10]])
+def test_an_importance_in_metadata_that_is_no_rating_counts_as_none(value: object) -> None:
+    reranker = RecencyImportance(NOW, 1, weights=(0, 0, 1))
+    assert numbers(reranker, reranker.rerank("", [said(1, 0, importance=value)])) == [0]
+
+
+def test_what_is_said_later_than_now_is_as_recent_as_can_be() -> None:
+    reranker = RecencyImportance(NOW, 1, weights=(0, 1, 0))
+    assert numbers(reranker, reranker.rerank("", [said(1, 48), said(2, 500)])) == [1, 1]
+
+
+def test_a_clock_is_read_at_each_reranking() -> None:
+    times = iter([NOW, NOW + timedelta(days=1)])
+    reranker = RecencyImportance(lambda: next(times), 1, weights=(0, 1, 0))
+    told = [said(1, 48)]
+    assert [numbers(reranker, reranker.rerank("", told)) for _ in range(2)] == [[1], [0.5]]
+
+
+@pytest.mark.parametrize("days", [0, -1, 1e-12, math.nan, math.inf, 1e12])
+def test_a_half_life_is_a_time(days: float) -> None:
+    with pytest.raises(BadInput, match="half-life can't be"):
+        RecencyImportance(NOW, days)
+
+
+@pytest.mark.parametrize("weights", [(1, 1), (1, 1, 1, 1), (1, -1, 1), (1, math.nan, 1), (math.inf, 0, 0)])
+def test_weights_are_three_numbers_from_0(weights: Any) -> None:
+    with pytest.raises(BadInput, match=r"weights can't be .*give three numbers from 0"):
+        RecencyImportance(NOW, 1, weights=weights)
+
+
+def test_recency_decays_in_one_of_two_ways() -> None:
+    shape: Any = "linear"
+    with pytest.raises(BadInput, match="can't decay 'linear'; say exponential or inverse"):
+        RecencyImportance(NOW, 1, shape)
+
+
+def test_now_has_a_time_zone() -> None:
+    naive = datetime(2024, 5, 6)
+    with pytest.raises(BadInput, match="has no time zone"):
+        RecencyImportance(naive, 1)
+    with pytest.raises(BadInput, match="has no time zone"):
+        RecencyImportance(lambda: naive, 1).rerank("", hits("Yes."))
+
+
+@pytest.mark.parametrize("rating", [0, 11, math.nan])
+def test_a_function_that_rates_beyond_1_to_10_is_told(rating: float) -> None:
+    with pytest.raises(BadInput, match=rf"line 1 has an importance of {rating}; rate lines from 1 to 10"):
+        RecencyImportance(NOW, 1, importance=lambda _: rating).rerank("", hits("Yes."))
+
+
+# ---------------------------------------------------------------------------------------------------- both
+
+BOTH: list[Reranker] = [KeywordOverlap(least=0), KeywordOverlap(), RecencyImportance(NOW, 30)]
+
+
+@st.composite
+def found(draw: st.DrawFn) -> list[Hit]:
+    texts = draw(st.lists(TEXT, max_size=6))
+    return [
+        Hit(
+            replace(line(seq, text, hours=draw(st.floats(-99, 99))), metadata={"importance": draw(st.integers(0, 11))}),
+            *(draw(st.floats(-5, 5)), draw(st.floats(0, 1)), {"cosine": 0.25, "keywords": -1.0}, ()),
+        )
+        for seq, text in enumerate(texts, 1)
+    ]
+
+
+@pytest.mark.parametrize("reranker", BOTH, ids=["keywords-all", "keywords", "recency_importance"])
+@given(query=TEXT, given=found())
+def test_hits_keep_all_but_their_places(reranker: Reranker, query: str, given: list[Hit]) -> None:
+    ranked = reranker.rerank(query, given)
+    before = {each.line.seq: each for each in given}
+    assert len(set(seqs(ranked))) == len(ranked)
+    for each in ranked:
+        old = before[each.line.seq]
+        assert each.line is old.line
+        assert each == replace(old, signals={**old.signals, reranker.name: each.signals[reranker.name]})
+    order = [(-each.signals[reranker.name], each.line.seq) for each in ranked]
+    assert order == sorted(order)
+    if reranker is not BOTH[1]:
+        assert len(ranked) == len(given)
+
+
+@pytest.mark.parametrize("reranker", BOTH)
+def test_one_hit_stays_and_of_none_there_is_none(reranker: Reranker) -> None:
+    assert reranker.rerank("ferry", []) == []
+    assert seqs(reranker.rerank("ferry", hits("The ferry was late."))) == [1]

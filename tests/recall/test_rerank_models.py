@@ -1,0 +1,367 @@
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from made import hit, line
+
+from everthread.errors import BadInput, ConfigError, EmbedderUnavailable, LLMUnavailable, ModelError, ModelNotFound
+from everthread.models.extract import ExtractiveScribe
+from everthread.models.fakes import HashEmbedder, ScriptedLLM
+from everthread.models.llm_scribe import LLMScribe
+from everthread.recall.rerank import Reranker
+from everthread.recall.rerank_models import MMR, UNASKED, CrossEncoder, EmbedderMatch, LLMVerdict
+from everthread.types import Hit, Vector, Vectors
+
+TEXT = st.text("ab cat Dog's 我的猫，鱼?\n", max_size=30)
+
+
+class Table:
+    """An embedder that knows a few texts."""
+
+    name = "table"
+    multilingual = True
+
+    def __init__(self, **vectors: Sequence[float]) -> None:
+        self.vectors = vectors
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        return np.array([self.vectors[text] for text in texts], np.float32)
+
+    def embed_query(self, text: str) -> Vector:
+        return np.array(self.vectors[text], np.float32)
+
+
+class Down(HashEmbedder):
+    """An embedder that fails whenever it is asked."""
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        raise EmbedderUnavailable("nobody answers")
+
+
+class Shared:
+    """What a cross-encoder is to a reranker: it counts the characters that two texts share, a row a pair."""
+
+    def __init__(self) -> None:
+        self.asked: list[list[tuple[str, str]]] = []
+
+    def predict(self, pairs: list[tuple[str, str]], /, *, show_progress_bar: bool) -> npt.ArrayLike:
+        self.asked.append(pairs)
+        return np.array([[len(set(one) & set(other))] for one, other in pairs], np.float32)  # (N, 1)
+
+
+class Gives:
+    """A model that predicts this, whatever it is asked."""
+
+    def __init__(self, numbers: npt.ArrayLike) -> None:
+        self.numbers = numbers
+
+    def predict(self, pairs: list[tuple[str, str]], /, *, show_progress_bar: bool) -> npt.ArrayLike:
+        return self.numbers
+
+
+def hits(*texts: str) -> list[Hit]:
+    return [hit(line(seq, text)) for seq, text in enumerate(texts, 1)]
+
+
+def seqs(found: Sequence[Hit]) -> list[int]:
+    return [each.line.seq for each in found]
+
+
+def numbers(reranker: Reranker, found: Sequence[Hit]) -> list[float]:
+    return [each.signals[reranker.name] for each in found]
+
+
+# ----------------------------------------------------------------------------------------------- EmbedderMatch
+
+
+def test_another_model_judges_by_its_cosine() -> None:
+    reranker = EmbedderMatch(Table(猫=(1, 0), 面包=(-0.6, 0.8), 小猫睡了=(0.8, 0.6)))
+    found = reranker.rerank("猫", hits("面包", "小猫睡了"))
+    assert reranker.name == "match:table"
+    assert seqs(found) == [2, 1]
+    assert numbers(reranker, found) == [0.8, -0.6]
+
+
+def test_texts_of_one_cosine_stay_as_they_were() -> None:
+    reranker = EmbedderMatch(HashEmbedder(512))
+    found = reranker.rerank("钥匙", hits("面包，香", "丢了，钥匙", "钥匙，丢了", "The keys"))
+    assert seqs(found) == [2, 3, 1, 4]
+    assert numbers(reranker, found) == pytest.approx([math.sqrt(0.5)] * 2 + [0, 0], abs=1e-6)
+
+
+def test_a_line_of_nothing_but_a_quotation_is_judged_as_one_that_says_nothing() -> None:
+    quoting = replace(line(1, "red boat"), metadata={"everthread.echo": [[0, 8]]})
+    reranker = EmbedderMatch(HashEmbedder(512))
+    assert numbers(reranker, reranker.rerank("red boat", [hit(quoting)])) == [0]
+
+
+@pytest.mark.parametrize("made", [EmbedderMatch, MMR])
+def test_an_embedder_that_is_down_is_told(made: Any) -> None:
+    with pytest.raises(EmbedderUnavailable, match="nobody answers"):
+        made(Down()).rerank("猫", hits("小猫"))
+
+
+@pytest.mark.parametrize("made", [EmbedderMatch, MMR])
+@pytest.mark.parametrize(
+    ("vectors", "message"),
+    [
+        ({"q": (1, 0), "a": (1, math.nan)}, r"table gave vectors of shape \(1, 2\) for 1 texts, or not finite"),
+        ({"q": (1, 0), "a": ()}, r"table gave a vector of shape \(2,\) for a query"),
+        ({"q": (1, math.inf), "a": (1, 0)}, r"table gave a vector of shape \(2,\) for a query, or one that is not fin"),
+    ],
+)
+def test_vectors_that_can_not_be_compared_are_told(made: Any, vectors: dict[str, Any], message: str) -> None:
+    with pytest.raises(ModelError, match=message):
+        made(Table(**vectors)).rerank("q", hits("a"))
+
+
+# --------------------------------------------------------------------------------------------------------- MMR
+
+# To the query 0.8, 0.8 and 0.6; the first two are the same, and the third has nothing in common with them.
+APART = Table(问=(1, 0), 早=(0.8, 0.6), 早上=(0.8, 0.6), 晚=(0.6, -0.8))
+
+
+def test_a_repetition_comes_behind_what_is_new() -> None:
+    reranker = MMR(APART, balance=0.5)
+    found = reranker.rerank("问", hits("早", "早上", "晚"))
+    assert seqs(found) == [1, 3, 2]
+    assert numbers(reranker, found) == pytest.approx([0.4, 0.3, -0.1], abs=1e-6)
+
+
+def test_where_only_nearness_counts_repetitions_stay() -> None:
+    reranker = MMR(APART, balance=1)
+    found = reranker.rerank("问", hits("晚", "早", "早上"))
+    assert seqs(found) == [2, 3, 1]
+    assert numbers(reranker, found) == pytest.approx([0.8, 0.8, 0.6], abs=1e-6)
+
+
+def test_where_only_novelty_counts_the_first_stays_first() -> None:
+    assert seqs(MMR(APART, balance=0).rerank("问", hits("早", "早上", "晚"))) == [1, 3, 2]
+
+
+def test_so_many_are_kept() -> None:
+    assert seqs(MMR(APART, balance=0.5, k=2).rerank("问", hits("早", "早上", "晚"))) == [1, 3]
+    assert seqs(MMR(APART, k=9).rerank("问", hits("早", "早上", "晚"))) == [1, 3, 2]
+    assert seqs(MMR(APART, k=1).rerank(" ", hits("晚", "早"))) == [1]
+
+
+@pytest.mark.parametrize("balance", [-0.1, 1.1, math.nan])
+def test_a_balance_is_a_share(balance: float) -> None:
+    with pytest.raises(BadInput, match=f"balance can't be {balance}; give a number from 0"):
+        MMR(APART, balance)
+
+
+@pytest.mark.parametrize("k", [0, -1, 1.5])
+def test_at_least_one_is_kept(k: Any) -> None:
+    with pytest.raises(BadInput, match=f"k must be a whole number of at least 1, got {k}"):
+        MMR(APART, k=k)
+
+
+UNIT = st.integers(-8, 8).map(lambda eighths: (math.cos(eighths * math.pi / 8), math.sin(eighths * math.pi / 8)))
+
+
+@given(st.lists(UNIT, min_size=1, max_size=7), UNIT, st.sampled_from([0.0, 0.25, 0.5, 0.7, 1.0]))
+def test_mmr_is_as_carbonell_and_goldstein_wrote_it(rows: list[Any], query: Any, balance: float) -> None:
+    table = Table(q=query, **{f"t{place}": row for place, row in enumerate(rows)})
+    reranker = MMR(table, balance)
+    found = reranker.rerank("q", hits(*(f"t{place}" for place in range(len(rows)))))
+    taken: list[int] = []
+    for seq, number in zip(seqs(found), numbers(reranker, found), strict=True):
+        marginal = {
+            place: balance * np.dot(row, query)
+            - (1 - balance) * max([0.0, *(np.dot(row, rows[before]) for before in taken)])
+            for place, row in enumerate(rows)
+            if place not in taken
+        }
+        assert number == pytest.approx(marginal[seq - 1], abs=1e-5)
+        assert number == pytest.approx(max(marginal.values()), abs=1e-5)
+        taken.append(seq - 1)
+
+
+# ------------------------------------------------------------------------------------------------ CrossEncoder
+
+
+def test_a_model_reads_query_and_text_together() -> None:
+    model = Shared()
+    reranker = CrossEncoder("shared", model)
+    found = reranker.rerank("小猫", hits("面包", "猫", "小猫睡了", "一只猫"))
+    assert reranker.name == "cross-encoder:shared"
+    assert seqs(found) == [3, 2, 4, 1]
+    assert numbers(reranker, found) == [2, 1, 1, 0]
+    assert model.asked == [[("小猫", "面包"), ("小猫", "猫"), ("小猫", "小猫睡了"), ("小猫", "一只猫")]]
+
+
+def test_a_model_is_not_asked_of_nothing() -> None:
+    model = Shared()
+    assert CrossEncoder("shared", model).rerank("猫", []) == []
+    assert seqs(CrossEncoder("shared", model).rerank(" ", hits("面包", "猫"))) == [1, 2]
+    assert model.asked == []
+
+
+def test_a_model_reads_no_half_characters() -> None:
+    model = Shared()
+    CrossEncoder("shared", model).score("cat\ud83d", ["dog\ude00"])
+    assert model.asked == [[("cat\ufffd", "dog\ufffd")]]
+
+
+@pytest.mark.parametrize("given", [[0.5], [[0.1, 0.2], [0.3, 0.4]], 0.5, [[0.1, 0.2]]])
+def test_a_model_gives_one_number_a_pair(given: Any) -> None:
+    with pytest.raises(ModelError, match=r"cross-encoder:odd gave numbers of shape .* for 2 pairs"):
+        CrossEncoder("odd", Gives(given)).rerank("猫", hits("面包", "猫"))
+
+
+def test_a_number_that_is_none_orders_nothing() -> None:
+    with pytest.raises(ModelError, match="cross-encoder:odd gave a number that is not finite"):
+        CrossEncoder("odd", Gives([0.5, math.nan])).rerank("猫", hits("面包", "猫"))
+
+
+if find_spec("sentence_transformers") is None:
+
+    def test_without_the_extra_the_remedy_is_named() -> None:
+        with pytest.raises(ConfigError, match=r"pip install 'everthread\[sentence-transformers\]'"):
+            CrossEncoder("some/model").rerank("猫", hits("小猫"))
+
+else:
+    WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *"the red boat sank at dawn nobody saw it".split()]
+
+    def tiny(folder: Path) -> Path:
+        """A cross-encoder of random weights."""
+        import torch
+        from tokenizers import Tokenizer
+        from tokenizers.models import WordPiece
+        from tokenizers.pre_tokenizers import Whitespace
+        from transformers import BertConfig, BertForSequenceClassification, PreTrainedTokenizerFast
+
+        sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
+        torch.manual_seed(7)
+        config = BertConfig(vocab_size=20, num_labels=1, initializer_range=0.5, **sizes)  # far apart, so texts differ
+        BertForSequenceClassification(config).save_pretrained(folder)
+        tokenizer = Tokenizer(WordPiece({word: at for at, word in enumerate(WORDS)}, unk_token="[UNK]"))
+        tokenizer.pre_tokenizer = Whitespace()
+        special = {"unk_token": "[UNK]", "pad_token": "[PAD]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
+        PreTrainedTokenizerFast(tokenizer_object=tokenizer, **special).save_pretrained(folder)
+        return folder
+
+    def test_a_folder_is_loaded_and_gives_each_text_its_number(tmp_path: Path) -> None:
+        reranker = CrossEncoder(tiny(tmp_path / "model"))
+        texts = ["the red boat", "nobody saw it", "the red boat", "", "小猫"]
+        scores = reranker.score("who saw it", texts)
+        assert scores[0] == scores[2] != scores[1]
+        assert all(0 < score < 1 for score in scores)
+        assert numbers(reranker, reranker.rerank("who saw it", hits(*texts[:3]))) == sorted(scores[:3], reverse=True)
+
+    @pytest.mark.parametrize("damage", ["config.json", "model.safetensors"])
+    def test_a_damaged_model_is_told(tmp_path: Path, damage: str) -> None:
+        path = tiny(tmp_path / "model") / damage
+        path.write_bytes(path.read_bytes()[:100])
+        with pytest.raises(ModelNotFound, match="can't be loaded; check the name or folder"):
+            CrossEncoder(tmp_path / "model").score("who saw it", ["nobody"])
+
+    def test_a_model_that_is_not_there_is_told(tmp_path: Path) -> None:
+        with pytest.raises(ModelNotFound, match="can't be loaded; check the name or folder"):
+            CrossEncoder(tmp_path / "none").score("who saw it", ["nobody"])
+
+
+# -------------------------------------------------------------------------------------------------- LLMVerdict
+
+YES, NO = '{"relevant": true}', '{"relevant": false}'
+
+
+def test_what_bears_on_the_query_stays_in_its_order() -> None:
+    reranker = LLMVerdict(ExtractiveScribe())
+    found = reranker.rerank("Where is the ferry to the island?", hits("The island ferry!", "Bread.", "A ferry, there."))
+    assert seqs(found) == [1, 3]
+    assert numbers(reranker, found) == [1, 1]
+    assert seqs(reranker.rerank("图书馆的钥匙在哪里？", hits("她喜欢吃面包", "钥匙在图书馆"))) == [2]
+
+
+def test_no_more_are_asked_about_than_was_said_and_the_rest_is_dropped() -> None:
+    model = ScriptedLLM([YES, NO])
+    reranker = LLMVerdict(LLMScribe(model), asked=2)
+    assert seqs(reranker.rerank("Where do I live?", hits("In Lisbon.", "Bread.", "In Porto."))) == [1]
+    assert len(model.prompts) == 2
+
+
+def test_five_are_asked_about_where_nothing_is_said() -> None:
+    model = ScriptedLLM([YES] * 6)
+    assert len(LLMVerdict(LLMScribe(model)).rerank("Where do I live?", hits(*"abcdefgh"))) == len(model.prompts) == 5
+
+
+def test_a_scribe_that_fails_costs_no_memory(caplog: pytest.LogCaptureFixture) -> None:
+    model = ScriptedLLM([NO, YES, LLMUnavailable("nobody answers")])
+    reranker = LLMVerdict(LLMScribe(model), asked=4)
+    with caplog.at_level(logging.WARNING, "everthread"):
+        found = reranker.rerank("Where do I live?", hits("Bread.", "In Lisbon.", "In Porto.", "Perhaps.", "Unasked."))
+    assert seqs(found) == [2, 3, 4]
+    assert numbers(reranker, found) == [1, UNASKED, UNASKED]
+    assert len(model.prompts) == 3
+    assert "nobody answers" in caplog.text
+    assert "Lisbon" not in caplog.text
+
+
+def test_an_answer_of_no_use_costs_no_memory() -> None:
+    model = ScriptedLLM(["Perhaps.", "Perhaps."])
+    assert seqs(LLMVerdict(LLMScribe(model)).rerank("Where do I live?", hits("In Lisbon.", "Bread."))) == [1, 2]
+
+
+def test_of_a_blank_query_nobody_is_asked() -> None:
+    model = ScriptedLLM([])
+    assert LLMVerdict(LLMScribe(model)).rerank(" ", hits("In Lisbon.")) == []
+    assert model.prompts == []
+
+
+@pytest.mark.parametrize("asked", [0, -2, 1.5])
+def test_at_least_one_hit_is_asked_about(asked: Any) -> None:
+    with pytest.raises(BadInput, match=f"asked must be a whole number of at least 1, got {asked}"):
+        LLMVerdict(ExtractiveScribe(), asked)
+
+
+# --------------------------------------------------------------------------------------------------------- all
+
+ALL: list[Reranker] = [
+    EmbedderMatch(HashEmbedder()),
+    MMR(HashEmbedder()),
+    CrossEncoder("shared", Shared()),
+    LLMVerdict(ExtractiveScribe()),
+]
+
+
+@pytest.mark.parametrize("reranker", ALL, ids=["match", "mmr", "cross-encoder", "verdict"])
+@given(query=TEXT, texts=st.lists(TEXT, max_size=6))
+def test_hits_keep_all_but_their_places(reranker: Reranker, query: str, texts: list[str]) -> None:
+    given = [replace(each, signals={"cosine": 0.25, "mmr": -1.0}) for each in hits(*texts)]
+    ranked = reranker.rerank(query, given)
+    before = {each.line.seq: each for each in given}
+    assert len(set(seqs(ranked))) == len(ranked)
+    for each in ranked:
+        old = before[each.line.seq]
+        assert each.line is old.line
+        assert each == replace(old, signals={**old.signals, reranker.name: each.signals[reranker.name]})
+    order = [-number for number in numbers(reranker, ranked)]
+    assert np.allclose(order, sorted(order), atol=1e-5)
+    if not isinstance(reranker, LLMVerdict):
+        assert len(ranked) == len(given)
+
+
+@pytest.mark.parametrize("reranker", ALL, ids=["match", "mmr", "cross-encoder", "verdict"])
+def test_one_hit_stays_and_of_none_there_is_none(reranker: Reranker) -> None:
+    assert reranker.rerank("ferry", []) == []
+    assert seqs(reranker.rerank("ferry", hits("The ferry was late."))) == [1]
+
+
+@pytest.mark.parametrize("reranker", ALL[:3], ids=["match", "mmr", "cross-encoder"])
+def test_a_blank_query_leaves_the_order_as_it_is(reranker: Reranker) -> None:
+    found = reranker.rerank(" \n", hits("cat", "dog", "cat"))
+    assert seqs(found) == [1, 2, 3]
+    assert numbers(reranker, found) == [0, 0, 0]
