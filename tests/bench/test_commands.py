@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -236,7 +237,8 @@ def test_two_stores_are_asked_the_same(database: str, locomo: Path) -> None:
     assert (found["questions"], found["same"]) == (12, 100)
     assert found["sqlite"] == found["postgres"] > 0
     assert "12 questions: 100.0%" in run("same", database, "locomo", locomo).stdout
-    assert PostgresStore(database).banks() == []
+    with closing(PostgresStore(database)) as store:
+        assert store.banks() == []
 
 
 def test_a_large_bank_that_is_not_large_is_refused(tmp_path: Path) -> None:
