@@ -6,9 +6,10 @@ The prompts are short and plain, for small models. Braces that are doubled stand
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import date
+from typing import TypeVar
 
 from everthread.models.extract import day
 from everthread.observe.sentences import pieces
@@ -16,6 +17,7 @@ from everthread.prompt.passages import heading, sentence
 from everthread.prompt.tokens import estimate
 from everthread.types import Line
 
+Piece = TypeVar("Piece")
 Span = tuple[int, int]  # of a text, the end exclusive
 
 _MARKS = re.compile("<{3,}|>{3,}")
@@ -84,17 +86,7 @@ def quoted(**parts: str) -> str:
 
 def in_parts(lines: Sequence[Line], room: int) -> Iterator[list[Line]]:
     """The lines in their order, in parts that are about room tokens when laid out; a longer line is in several."""
-    part: list[Line] = []
-    left = room
-    for line in _split(lines, room):
-        cost = _cost(line)
-        if part and cost > left:
-            yield part
-            part, left = [], room
-        part.append(line)
-        left -= cost
-    if part:
-        yield part
+    return _grouped(_split(lines, room), room, _cost)
 
 
 def _split(lines: Sequence[Line], room: int) -> Iterator[Line]:
@@ -123,15 +115,20 @@ def newest(lines: Sequence[Line], room: int) -> list[Line]:
 
 def grouped(rows: Sequence[str], room: int) -> Iterator[list[str]]:
     """The rows in their order, in groups of at most room tokens, or of one row."""
-    group: list[str] = []
+    return _grouped(rows, room, lambda row: estimate(row) + 1)
+
+
+def _grouped(each: Iterable[Piece], room: int, cost: Callable[[Piece], int]) -> Iterator[list[Piece]]:
+    """These in their order, in groups that cost at most room, or of one."""
+    group: list[Piece] = []
     left = room
-    for row in rows:
-        cost = estimate(row) + 1
-        if group and cost > left:
+    for piece in each:
+        spent = cost(piece)
+        if group and spent > left:
             yield group
             group, left = [], room
-        group.append(row)
-        left -= cost
+        group.append(piece)
+        left -= spent
     if group:
         yield group
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from everthread.memory import Memory
 from everthread.models.fakes import HashEmbedder
+from everthread.recall.rerank import Reranker
 from everthread.types import Hit, Line, NewLine
 
 BEGUN = datetime(2024, 5, 6, 18, tzinfo=UTC)
@@ -21,6 +22,20 @@ def line(seq: int, text: str = "Yes.", session: str = "s1", speaker: str = "Ann"
 
 def hit(found: Line, passage: Sequence[Line] = ()) -> Hit:
     return Hit(found, 1.0, 0.5, {}, tuple(passage) or (found,))
+
+
+def hits(*texts: str) -> list[Hit]:
+    """Hits of one line each, numbered from 1."""
+    return [hit(line(seq, text)) for seq, text in enumerate(texts, 1)]
+
+
+def seqs(found: Sequence[Hit]) -> list[int]:
+    return [each.line.seq for each in found]
+
+
+def numbers(reranker: Reranker, found: Sequence[Hit]) -> list[float]:
+    """What a reranker said of each."""
+    return [each.signals[reranker.name] for each in found]
 
 
 def remembered(folder: Path | str, lines: Iterable[NewLine | str]) -> Memory:

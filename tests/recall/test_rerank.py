@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -9,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made import BEGUN, hit, line
+from made import BEGUN, hit, hits, line, numbers, seqs
 
 from everthread.errors import BadInput
 from everthread.models.extract import ExtractiveScribe
@@ -18,18 +17,6 @@ from everthread.types import Hit
 
 NOW = BEGUN + timedelta(days=2)
 TEXT = st.text("ab cat Dog's 我的猫喜欢鱼图书馆。，?!\n", max_size=40)
-
-
-def hits(*texts: str) -> list[Hit]:
-    return [hit(line(seq, text)) for seq, text in enumerate(texts, 1)]
-
-
-def seqs(found: Sequence[Hit]) -> list[int]:
-    return [each.line.seq for each in found]
-
-
-def numbers(reranker: Reranker, found: Sequence[Hit]) -> list[float]:
-    return [each.signals[reranker.name] for each in found]
 
 
 def said(seq: int, hours: float, relevance: float = 0.5, **metadata: Any) -> Hit:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made import hit, line
+from made import hit, hits, line, numbers, seqs
 
 from everthread.errors import BadInput, ConfigError, EmbedderUnavailable, LLMUnavailable, ModelError, ModelNotFound
 from everthread.models.extract import ExtractiveScribe
@@ -21,7 +21,7 @@ from everthread.models.fakes import HashEmbedder, ScriptedLLM
 from everthread.models.llm_scribe import LLMScribe
 from everthread.recall.rerank import Reranker
 from everthread.recall.rerank_models import MMR, UNASKED, CrossEncoder, EmbedderMatch, LLMVerdict
-from everthread.types import Hit, Vector, Vectors
+from everthread.types import Vector, Vectors
 
 TEXT = st.text("ab cat Dog's 我的猫，鱼?\n", max_size=30)
 
@@ -68,18 +68,6 @@ class Gives:
 
     def predict(self, pairs: list[tuple[str, str]], /, *, show_progress_bar: bool) -> npt.ArrayLike:
         return self.numbers
-
-
-def hits(*texts: str) -> list[Hit]:
-    return [hit(line(seq, text)) for seq, text in enumerate(texts, 1)]
-
-
-def seqs(found: Sequence[Hit]) -> list[int]:
-    return [each.line.seq for each in found]
-
-
-def numbers(reranker: Reranker, found: Sequence[Hit]) -> list[float]:
-    return [each.signals[reranker.name] for each in found]
 
 
 # ----------------------------------------------------------------------------------------------- EmbedderMatch
