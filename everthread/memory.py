@@ -217,6 +217,8 @@ class Memory:
     def _vectors(self, texts: Sequence[str]) -> list[Vectors]:
         parts = [pieces(text) or [BLANK] for text in texts]
         vectors = self.embedder.embed([piece for part in parts for piece in part])
+        if not np.isfinite(vectors).all():
+            raise ModelError(f"{self.embedder.name} gave vectors with numbers that are none (NaN or infinite)")
         return np.split(vectors, np.cumsum([len(part) for part in parts])[:-1])
 
     def _rest(self, error: Exception) -> None:

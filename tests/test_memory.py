@@ -2,13 +2,14 @@ import logging
 import shutil
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hardship.embedders import Moody
 
@@ -29,6 +30,7 @@ from everthread.memory import BATCH
 from everthread.models.fakes import HashEmbedder
 from everthread.observe.clean import CLEANED
 from everthread.stores.sqlite import OPEN_BANKS, SQLiteStore
+from everthread.types import Vectors
 
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
 INDIA = timezone(timedelta(hours=5, minutes=30))
@@ -738,6 +740,17 @@ def test_when_the_embedder_is_down_lines_are_kept_and_found_by_their_words(
         assert (memory.stats().lines, memory.stats().pending, memory.stats().vectors) == (3, 3, {})
         assert memory.store.check("alice") == []
     assert "later run reindex: moody did not answer within 10 s" in caplog.text
+
+
+def test_vectors_that_are_no_numbers_are_not_kept(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    class Broken(HashEmbedder):
+        def embed(self, texts: Sequence[str]) -> Vectors:
+            return np.full_like(super().embed(texts), np.nan)
+
+    with opened(tmp_path, embedder=Broken()) as memory, caplog.at_level(logging.WARNING):
+        memory.observe("The ferry to Naxos leaves at noon.")
+        assert (memory.stats().lines, memory.stats().pending) == (1, 1)
+    assert "gave vectors with numbers that are none" in caplog.text
 
 
 def test_reindex_gives_the_missing_vectors(tmp_path: Path, moody: Moody) -> None:

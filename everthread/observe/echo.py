@@ -35,25 +35,27 @@ class Recalled:
     """Fingerprints of the texts that were recalled for a conversation: of the last TEXTS of them."""
 
     def __init__(self) -> None:
-        self._texts: dict[int, list[int]] = {}  # by the hash of all its words, the hashes of its runs of RUN
+        self._texts: dict[int, list[int]] = {}  # by a text's hash, the hashes of its runs of RUN
         self._runs: dict[int, set[int]] = {}  # by the hash of a run, the texts that have it
-        self._quotable: set[int] = set()  # texts that are too short to have a run
+        self._quotable: dict[int, int] = {}  # texts that are too short to have a run, and the hash of all their words
         self._words = 0
 
     def add(self, texts: Iterable[str]) -> None:
         """Remember these texts, and forget the oldest when they are too many."""
         for text in texts:
+            key = hash(text)
+            if key in self._texts:  # what is recalled again is the latest again
+                self._texts[key] = self._texts.pop(key)
+                continue
             words = [word for word, _ in _words(text)]
             if _weight(words) < QUOTED:
                 continue
-            key = hash(tuple(words))
-            self._forget(key)  # what is recalled again is the latest again
             self._texts[key] = runs = _runs(words)
             self._words += len(runs)
             for run in runs:
                 self._runs.setdefault(run, set()).add(key)
             if _weight(words) < RUN and len(set(words) - STOP - SMALL_TALK) >= TELLING:
-                self._quotable.add(key)
+                self._quotable[key] = hash(tuple(words))
             while len(self._texts) > TEXTS or (self._words > WORDS and len(self._texts) > 1):
                 self._forget(next(iter(self._texts)))
 
@@ -86,7 +88,8 @@ class Recalled:
 
     def _quotes(self, reply: str, words: Sequence[str], at: Spans) -> Iterator[tuple[int, int]]:
         """The first and last word of each whole short text in quotation marks."""
-        if not self._quotable:
+        quotable = set(self._quotable.values())
+        if not quotable:
             return
         for first in range(len(words)):
             start, _ = _with_marks(reply, *at[first])
@@ -95,7 +98,7 @@ class Recalled:
             for last in range(first + QUOTED - 1, min(first + 2 * RUN, len(words))):
                 end = _with_marks(reply, *at[last])[1]
                 closed = any(char in _QUOTES for char in reply[at[last][1] : end])
-                if closed and hash(tuple(words[first : last + 1])) in self._quotable:
+                if closed and hash(tuple(words[first : last + 1])) in quotable:
                     yield first, last
 
     def _forget(self, key: int) -> None:
@@ -105,7 +108,7 @@ class Recalled:
             if not texts:
                 self._runs.pop(run, None)
         self._words -= len(runs)
-        self._quotable.discard(key)
+        self._quotable.pop(key, None)
 
 
 def without(text: str, spans: Sequence[tuple[int, int]]) -> str:

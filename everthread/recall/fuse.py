@@ -16,6 +16,7 @@ from everthread.recall.bm25 import idf, saturation
 from everthread.recall.rewrite import Query
 from everthread.recall.search import AFTER, BEFORE, WINDOW, Found
 from everthread.recall.when import Date, Span, Time
+from everthread.stores.arrays import distinct
 from everthread.stores.base import Postings, Rows
 
 Floats = npt.NDArray[np.float32]
@@ -102,7 +103,8 @@ class _Neighbours:
 
 
 def _best_of_session(session: npt.NDArray[np.int64], cosine: Floats) -> Floats:
-    sessions, inverse = np.unique(session, return_inverse=True)
+    sessions = distinct(session)
+    inverse = np.searchsorted(sessions, session)
     best = np.full(len(sessions), -1, np.float32)
     np.maximum.at(best, inverse, cosine)
     return best[inverse]

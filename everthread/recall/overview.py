@@ -16,7 +16,7 @@ from everthread.recall.fuse import Floats, Signals, score
 from everthread.recall.rewrite import Query
 from everthread.recall.search import Found
 from everthread.recall.when import Span
-from everthread.stores.arrays import repeats
+from everthread.stores.arrays import repeats, union
 from everthread.stores.base import Store
 from everthread.types import Seqs, Where
 
@@ -38,7 +38,7 @@ def said_then(store: Store, bank: str, query: Query, clock: datetime, as_of: dat
     for time in query.times:
         each = (_said_in(store, bank, span, tellers, as_of) for span in time.spans(clock))
         found.append(next((seqs for seqs in each if len(seqs)), found[0]))
-    return np.unique(np.concatenate(found))
+    return union(*found)
 
 
 def _said_in(store: Store, bank: str, span: Span, tellers: tuple[str, ...] | None, as_of: datetime | None) -> Seqs:

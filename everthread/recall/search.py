@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from everthread.recall.bm25 import idf, saturation
 from everthread.recall.rewrite import Query
-from everthread.stores.arrays import member
+from everthread.stores.arrays import member, union
 from everthread.stores.base import Corpus, Postings, Rows, Store
 from everthread.stores.text import unspaced
 from everthread.types import Seqs, Vector
@@ -87,12 +87,12 @@ def search(
         chosen = np.arange(1, last + 1) if allowed is None else allowed
     else:
         dense = np.empty(0, np.int64) if vector is None else store.nearest(bank, model, vector, max(DENSE, k), allowed)
-        chosen = np.union1d(dense, by_words(postings, corpus, allowed, max(LEXICAL, k)))
+        chosen = union(dense, by_words(postings, corpus, allowed, max(LEXICAL, k)))
     chosen = chosen[chosen <= last]
     if without is not None:
         chosen = chosen[~member(chosen, without)]
     rows = store.rows(bank, windows(chosen, last), past)
-    at = np.flatnonzero(np.isin(rows.seq, chosen, assume_unique=True))
+    at = np.flatnonzero(member(rows.seq, chosen))
     cosine = (
         np.full(len(rows.lines), np.nan, np.float32) if vector is None else store.cosines(bank, model, vector, rows.seq)
     )
@@ -124,7 +124,7 @@ def by_words(postings: Mapping[str, Postings], corpus: Corpus, allowed: Seqs | N
             reach[np.clip(allowed + step, 0, len(weight) - 1)] = True
         weight[~reach] = 0
     found = best(np.flatnonzero(weight), weight, most)
-    near = np.unique(np.concatenate([found + step for step in range(-AFTER, BEFORE + 1)]))
+    near = union(*(found + step for step in range(-AFTER, BEFORE + 1)))
     near = near[(near >= 1) & (near <= corpus.last_seq)]
     if allowed is not None:
         near = near[member(near, allowed)]
@@ -147,5 +147,5 @@ def windows(seqs: Seqs, last: int) -> Seqs:
     """The seqs and those of their windows, ascending."""
     if len(seqs) >= last:
         return seqs
-    inside = np.unique(np.concatenate([seqs + step for step in range(-BEFORE, AFTER + 1)]))
+    inside = union(*(seqs + step for step in range(-BEFORE, AFTER + 1)))
     return inside[(inside >= 1) & (inside <= last)]

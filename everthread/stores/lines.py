@@ -35,9 +35,8 @@ def line(row: tuple[Any, ...]) -> Line:
     """A row: seq, session, role, speaker, text, time, offset, parent, metadata, key, time of retraction."""
     seq, session, role, speaker, text, said_at, said_offset, parent, metadata, key, retracted_at = row
     gone = None if retracted_at is None else moment(retracted_at)
-    return Line(
-        seq, session, role, speaker, text, moment(said_at, said_offset), parent, json.loads(metadata), key, gone
-    )
+    told = {} if metadata == "{}" else json.loads(metadata)  # of most lines there is none, and of lines there are many
+    return Line(seq, session, role, speaker, text, moment(said_at, said_offset), parent, told, key, gone)
 
 
 def session(row: tuple[Any, ...]) -> Session:

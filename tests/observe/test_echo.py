@@ -170,7 +170,7 @@ def test_nothing_is_left_of_what_is_forgotten() -> None:
     seen = recalled("ha " * 20, "ha ha ha ha ha ha ho")
     for key in list(seen._texts):
         seen._forget(key)
-    assert (seen._runs, seen._texts, seen._quotable, seen._words) == ({}, {}, set(), 0)
+    assert (seen._runs, seen._texts, seen._quotable, seen._words) == ({}, {}, {}, 0)
 
 
 # ------------------------------------------------------------------- without

@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread.stores.arrays import Splices, appended, distinct, member, places, repeats
+from everthread.stores.arrays import Splices, appended, distinct, member, places, repeats, union
 from everthread.types import Seqs
 
 numbers = st.lists(st.integers(0, 40), max_size=30)
@@ -69,3 +69,9 @@ def test_rows_are_spliced_as_a_list_would_be(old: list[int], data: st.DataObject
     both = np.stack([before, -before])
     assert Splices(places).apply(both, np.array([new, new], np.int64), 1)[0].tolist() == expected + old[held:]
     assert before.tolist() == old
+
+
+@given(st.lists(st.lists(st.integers(-5, 30)), min_size=1))
+def test_a_union_is_each_number_once_ascending(parts: list[list[int]]) -> None:
+    found = union(*(np.array(part, np.int64) for part in parts))
+    assert found.tolist() == sorted({number for part in parts for number in part})

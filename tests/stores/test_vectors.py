@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from everthread.stores.arrays import Splices
-from everthread.stores.vectors import DenseIndex, best, columns, encode, hamming
+from everthread.stores.vectors import DenseIndex, best, columns, cosines, encode, hamming
 from everthread.types import Seqs, Vector, Vectors
 
 
@@ -131,3 +131,16 @@ def test_the_codes_find_what_exact_search_finds() -> None:
         exact = np.argsort(-(vectors @ asked))[:10] + 1
         shares.append(np.isin(exact, made.nearest(asked, 400)).mean())
     assert np.mean(shares) > 0.9
+
+
+def test_half_precision_is_widened_to_the_last_bit() -> None:
+    halves = np.arange(2**16, dtype=np.uint16).view(np.float16)
+    finite = halves[np.isfinite(halves)]
+    one = np.ones(1, np.float32)
+    assert (cosines(finite[:, None], one) == finite.astype(np.float32)).all()
+
+
+def test_dot_products_of_half_precision_are_those_of_single_precision() -> None:
+    data = np.random.default_rng(0).standard_normal((700, 384)).astype(np.float16)
+    asked = query(dim=384)
+    assert (cosines(data, asked) == np.vecdot(data.astype(np.float32), asked)).all()

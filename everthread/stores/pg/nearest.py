@@ -17,6 +17,7 @@ import numpy as np
 from pgvector import HalfVector
 from psycopg import errors, sql
 
+from everthread.stores.arrays import union
 from everthread.stores.pg.filters import array, only
 from everthread.stores.pg.server import Connection, Lost
 from everthread.types import Seqs, Vector
@@ -39,7 +40,7 @@ def nearest(db: Connection, bank: str, model: str, query: Vector, k: int, among:
     if large and (among is None or len(among) > EXACT):
         walked = _walked(db, bank, number, query, k, among)
         if among is None or len(walked) >= min(k, len(among)):
-            return np.unique(walked)
+            return union(walked)
     condition, values = ("", ()) if among is None else ("AND seq = ANY(%s::bigint[])", (array(among),))
     rows = db.execute(
         f"""SELECT seq FROM everthread.vector WHERE bank_id = %s AND model = %s {condition}
@@ -47,7 +48,7 @@ def nearest(db: Connection, bank: str, model: str, query: Vector, k: int, among:
         (bank, number, *values, HalfVector(query), k),
         binary=True,
     ).fetchall()
-    return np.unique(np.array(rows, np.int64).reshape(-1))
+    return union(np.array(rows, np.int64).reshape(-1))
 
 
 def _walked(db: Connection, bank: str, model: int, query: Vector, k: int, among: Seqs | None) -> Seqs:
