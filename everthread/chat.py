@@ -32,7 +32,7 @@ from everthread.observe.clean import clean
 from everthread.observe.speech import Speech
 from everthread.offering import OFFERED, Offering
 from everthread.prompt.character import Character
-from everthread.prompt.layout import HEARD, Turn, cost, lay_out, leaving, own, prefix
+from everthread.prompt.layout import HEARD, Turn, cost, lay_out, own, prefix
 from everthread.prompt.tokens import Counter, estimate
 from everthread.recipes.base import Recipe
 from everthread.reply import LONGEST, Reply
@@ -247,7 +247,7 @@ class Chat:
             if remember is False:
                 receipt = self.memory.forget(session=session)
             else:
-                self._close_session(session)
+                self._desk.end(session, self._now())
         self._begin(None, private, resume=False)  # what was said in private is gone
         return Ending(session, bool(remember) and stands, receipt=receipt)
 
@@ -360,21 +360,12 @@ class Chat:
         elif session is None:
             session = session_name(micros(at), lambda name: {each.id for each in sessions})
         if last and open_ and last.id != session and not private and at - last.last_at > SESSION_GAP:
-            self._close_session(last.id)
+            self._desk.end(last.id, at)
         self._conversation = Conversation(self.memory, session)
         self._conversation.private = private
         self._since = last.last_at if last else None  # when the two spoke last
         if not private:
             self._desk.wake()
-
-    def _close_session(self, session: str) -> None:
-        """Have a session summarised, and noted as far as it isn't, and end it; in this order, for the process may."""
-        if lines := list(self.memory.lines(Where(session=session))):
-            self._desk.put(work("summary", lines))
-            noted = self._desk.noted(lines)
-            if rest := [line for line in lines if line.seq > noted]:
-                self._desk.put(work("notes", rest))
-        self.memory.end(session, self._now())
 
     def _style(self, replaces: Line | None = None) -> str:
         """The first reply that was long enough, if it still stands, and is not the one that is to be replaced."""
@@ -397,6 +388,8 @@ class Chat:
     def _notes(self, replaces: Line | None) -> Unit | None:
         """The latest notes that tell nothing of the reply that is to be replaced, nor of what was discarded in
         private."""
+        if not self.memory.recipe.notes:
+            return None
         gone = {*self._conversation.hidden, *([replaces.seq] if replaces else [])}
         current = self._desk.notes()
         if current is None or not any(current.first_seq <= seq <= current.last_seq for seq in gone):
@@ -411,7 +404,8 @@ class Chat:
         while first and not 0 < lines[first - 1].seq <= noted and left > 0:
             first -= 1
             left -= cost(lines[first], self._count)
-        return lines[first:]
+        window = self.memory.recipe.window
+        return lines[first:] if window is None else lines[first:][-window:]
 
     def _noted(self, notes: Unit | None) -> int:
         """The last line of the conversation that is in the notes. Looked up where others became current."""
@@ -430,7 +424,9 @@ class Chat:
         context = self._recall(newest, [*window, *([replaces] if replaces else [])], self._remembered)
         sample = self._character.sample or self._style(replaces)
         seq, offer = self._offered(context, replaces)
-        turn = Turn(window, newest, self._now(), notes.text if notes else "", context, offer, sample)
+        recipe = self.memory.recipe
+        noted = notes.text if notes else ""
+        turn = Turn(window, newest, self._now(), noted, context, offer, sample, recipe.told, recipe.behind)
         prompt = lay_out(self._character, turn, llm.context - self._reply_room, self._count)
         others = {*self.present, self._character.person, *(line.speaker for line in self.lines)}
         reply = Reply(
@@ -456,7 +452,10 @@ class Chat:
         shown = {line.seq for line in (*window, *([newest] if newest else [])) if line.seq > 0}
         shown |= self._conversation.hidden
         moment = self._now() if self._clock else None
-        context = self.memory.context(said, budget, floor=floor, without=shown, as_of=moment, count=self._count)
+        session = self.session if self.memory.recipe.lasting and not self.incognito else None
+        context = self.memory.context(
+            said, budget, floor=floor, without=shown, as_of=moment, session=session, count=self._count
+        )
         self._desk.background = context.lines
         self._desk.echoes.add(line.text for line in context.lines)
         return context
@@ -491,7 +490,7 @@ class Chat:
 
     def _offered(self, context: Context, replaces: Line | None) -> tuple[int | None, str]:
         """The one thing that could be brought up at this moment, with its line's number."""
-        if self.incognito:
+        if self.incognito or not self.memory.recipe.offers:
             return None, ""
         lines = self.lines if replaces is None else [line for line in self.lines if line.seq != replaces.seq]
         return self._offering.found(lines, context, self._since, self._now(), replaces) or (None, "")
@@ -504,11 +503,12 @@ class Chat:
 
     def _leave(self) -> None:
         """Have what no longer has room in the window noted. It leaves when that is done, and not before."""
-        notes = self._desk.notes()
-        window = [line for line in self._window(self.lines, notes, REWRITTEN * self._context) if line.seq > 0]
-        gone = leaving([cost(line, self._count) for line in window], self._room())
         if self.incognito:
             return
+        gone, window = 0, []
+        if self.memory.recipe.notes:
+            window = self._window(self.lines, self._desk.notes(), REWRITTEN * self._context)
+            gone = self.memory.recipe.leaving([cost(line, self._count) for line in window], self._room())
         if gone and not any(waiting.kind == "notes" for waiting in self.memory.queued()):
             self._desk.put(work("notes", window[:gone]))
         else:

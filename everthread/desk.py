@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from datetime import datetime
 
 from everthread.errors import EverthreadError, NotFound, ScribeFailed
 from everthread.memory import Memory
@@ -48,6 +49,18 @@ class Desk:
         """Queue work, durably, and see that it is done."""
         self.memory.queue(work)
         self.wake()
+
+    def end(self, session: str, at: datetime) -> None:
+        """Have a session summarised, and noted as far as it isn't, where the recipe wants either, and end it; in this
+        order, for the process may."""
+        if lines := list(self.memory.lines(Where(session=session))):
+            if self.memory.recipe.summaries:
+                self.put(work("summary", lines))
+            noted = self.noted(lines)
+            rest = [line for line in lines if line.seq > noted]
+            if rest and self.memory.recipe.notes:
+                self.put(work("notes", rest))
+        self.memory.end(session, at)
 
     def wake(self) -> None:
         """See to it that what is due is done."""

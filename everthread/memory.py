@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
@@ -23,7 +23,7 @@ import numpy as np
 
 from everthread import checks
 from everthread import open as opening
-from everthread.errors import BadInput, BadLine, BadQuery, ModelError
+from everthread.errors import BadInput, BadLine, BadQuery, EverthreadError, ModelError
 from everthread.models.embed import Embedder
 from everthread.models.scale import Scale, measured
 from everthread.observe import offered, summaries
@@ -31,9 +31,8 @@ from everthread.observe.clean import clean
 from everthread.observe.copies import copies
 from everthread.observe.units import TELLS_NOTHING, marks, pieces
 from everthread.prompt.tokens import Counter, estimate
-from everthread.recall import buffer, derived, expand, fuse, gate, overview, rewrite, search
-from everthread.recall.budget import fit
-from everthread.recipes.base import Recipe
+from everthread.recall import derived, expand, fuse, overview, rewrite, search
+from everthread.recipes.base import Asked, Ranked, Recalled, Recipe, Room
 from everthread.stores.base import Entry, Scope, Store
 from everthread.stores.ids import LARGEST_SEQ
 from everthread.stores.text import own, unspaced, words
@@ -68,17 +67,6 @@ BLANK = (
 FAILURES = (ModelError, RuntimeError, OSError)  # of an embedder; the last two are how torch and sockets fail
 
 Progress = Callable[[int], None]
-
-
-@dataclass(frozen=True, slots=True)
-class _Recalled:
-    """Hits, best first, and what the gate says of the query as a whole."""
-
-    terms: tuple[str, ...]  # of the query
-    hits: list[Hit]
-    relevance: float
-    passes: bool
-    allowed: Seqs | None  # the lines that may be shown; None: all
 
 
 class Memory:
@@ -180,8 +168,17 @@ class Memory:
         fresh = [line for line in lines if line.key not in known]
         entries = self._entries(fresh) if fresh else []
         put = self.store.append(self.bank, entries, self.embedder.name, instead=instead) if fresh or instead else []
+        self._derive()
         written = iter(put)
         return [known[line.key] if line.key in known else next(written) for line in lines]
+
+    def _derive(self) -> None:
+        """Have the recipe write what it writes of lines. They are kept in any case: where it fails, the next line or
+        question brings it."""
+        try:
+            self.recipe.written(self)
+        except (EverthreadError, *FAILURES) as error:
+            log.warning("what %s writes beside the lines waits: %s", self.recipe.name, error)
 
     def _entries(self, lines: Sequence[NewLine]) -> list[Entry]:
         texts = [own(line.text, line.metadata) for line in lines]
@@ -250,7 +247,7 @@ class Memory:
         A blank query recalls nothing. Raises BadQuery.
         """
         checks.positive(k, "k")
-        return self._recall(query, k, where, as_of, checks.seqs(without)).hits
+        return self._recall(Asked(query, where, as_of, checks.seqs(without)), k).hits
 
     def measure(
         self,
@@ -270,7 +267,7 @@ class Memory:
         asked = rewrite.rewrite(query, corpus.names, clock)
         then = overview.said_then(self.store, self.bank, asked, clock, as_of) if asked.overview else None
         allowed = past if where is None else self.store.allowed(self.bank, where, as_of)
-        vector = self._embed_query(asked.dense)
+        vector = self.embed_query(asked.dense)
         gone = checks.seqs(without)
         found = search.search(
             *(self.store, self.bank, self.embedder.name, asked, vector, corpus),
@@ -281,63 +278,70 @@ class Memory:
             k=k,
         )
         self._warn(found, vector, gone)
-        if vector is not None and self._scale is not None:
-            found = replace(found, cosine=self._scale.shipped(found.cosine))
+        if vector is not None:
+            found = replace(found, cosine=self.shipped(found.cosine))
         return found, fuse.signals(asked, found)
 
-    def _recall(
-        self, query: str, k: int, where: Where | None, as_of: datetime | None, without: Collection[int]
-    ) -> _Recalled:
-        if kinds := derived.kinds(where, as_of):
-            return self._recall_units(query, k, kinds, where or Where(), as_of)
-        if isinstance(query, str) and not query.strip():  # nothing is asked, so no embedder is
-            allowed = self.store.allowed(self.bank, where or Where(), as_of)
-            return _Recalled((), [], 0.0, False, allowed)
-        found, signals = self.measure(query, k, where=where, as_of=as_of, without=without)
-        head = self.recipe.head(found.corpus)
-        if found.query.overview:
-            scores = overview.scores(found, signals)
-            whole = overview.RELEVANCE if len(scores) else 0.0
-            chances = np.full(len(scores), whole)
-        else:
-            scores = fuse.score(signals, head.weights)
-            told = fuse.score(signals, gate.trusted(found.query, head.weights))
-            whole = 0.0 if found.query.small_talk else head.whole.at(gate.evidence(found, signals, told))
-            chances = gate.chances(head.hit, scores, whole)
-        best = np.argsort(-scores, kind="stable")[:k]
-        seqs, width = found.seqs[best].tolist(), self.recipe.width
-        around = {line.seq: line for line in self._shown(expand.neighbours(seqs, width, without), found.allowed)}
-        hits = [
-            Hit(
-                around[seq],
-                float(scores[at]),
-                float(chances[at]),
-                {name: float(values[at]) for name, values in signals.items()},
-                expand.passage(around[seq], around, width),
-            )
-            for seq, at in zip(seqs, best.tolist(), strict=True)
+    def nearest(self, text: str, k: int, asked: Asked) -> list[tuple[int, float]]:
+        """The k lines nearest in meaning to a text, and their cosines as the shipped model would give them; by codes
+        first, exactly then. None where no embedder answers, or the lines have no vectors."""
+        vector = self.embed_query(text)
+        if vector is None:
+            return []
+        model = self.embedder.name
+        allowed = self.allowed(asked)
+        wanted = max(k + len(asked.without), search.DENSE)
+        seqs = self.store.nearest(self.bank, model, vector, wanted, allowed)
+        seqs = seqs[~np.isin(seqs, list(asked.without))]
+        cosines = self.shipped(self.store.cosines(self.bank, model, vector, seqs))
+        best = np.argsort(-cosines, kind="stable")[:k]
+        return [(int(seqs[at]), float(cosines[at])) for at in best if not np.isnan(cosines[at])]
+
+    def allowed(self, asked: Asked) -> Seqs | None:
+        """The lines that may be recalled for a question, ascending; None: all that stand."""
+        return self.store.allowed(self.bank, asked.where or Where(), asked.as_of)
+
+    def grown(
+        self, ranked: Sequence[Ranked], width: int, allowed: Seqs | None, without: Collection[int] = ()
+    ) -> list[Hit]:
+        """The lines that were found, each with `width` neighbours on either side as far as they may be shown."""
+        near = expand.neighbours((each.seq for each in ranked), width, without)
+        around = {line.seq: line for line in self.shown(near, allowed)}
+        return [
+            Hit(around[seq], score, relevance, signals, expand.passage(around[seq], around, width))
+            for seq, score, relevance, signals in ranked
             if seq in around  # it may have been forgotten meanwhile
         ]
-        return _Recalled(found.query.terms, hits, whole, whole >= head.threshold, found.allowed)
 
-    def _recall_units(
-        self, query: str, k: int, kinds: tuple[str, ...], where: Where, as_of: datetime | None
-    ) -> _Recalled:
-        checks.text(query)
+    def _recall(self, asked: Asked, k: int) -> Recalled:
+        if kinds := derived.kinds(asked.where, asked.as_of):
+            return self.find_units(asked, kinds, k)
+        if isinstance(asked.query, str) and not asked.query.strip():  # nothing is asked, so no embedder is
+            return Recalled(allowed=self.allowed(asked))
+        checks.text(asked.query)
+        return self.recipe.recall(self, asked, k)
+
+    def find_units(self, asked: Asked, kinds: tuple[str, ...], k: int) -> Recalled:
+        """The k units of these kinds that bear most on a question: by their cosines and the words that they share."""
+        checks.text(asked.query)
+        query, where, as_of = asked.query, asked.where or Where(), asked.as_of
         names = self.store.corpus(self.bank).names
-        asked = rewrite.rewrite(query, names, as_of or now().astimezone())
-        vector = self._embed_query(asked.dense) if query.strip() else None
+        rewritten = rewrite.rewrite(query, names, as_of or now().astimezone())
+        vector = self.embed_query(rewritten.dense) if query.strip() else None
         units = derived.eligible(self.store.units(self.bank, kinds), where, as_of) if query.strip() else []
         told = [] if vector is None else self.store.unit_cosines(self.bank, self.embedder.name, vector, kinds)
-        values = np.array([cosine for *_, cosine in told], np.float32)
-        values = values if self._scale is None else self._scale.shipped(values)
+        values = self.shipped(np.array([cosine for *_, cosine in told], np.float32))
         cosines = {(kind, number): value for (kind, number, _), value in zip(told, values.tolist(), strict=True)}
-        hits = derived.rank(asked, units, cosines, k)
+        hits = derived.rank(rewritten, units, cosines, k)
         sessions = {line.seq: line.session for line in self.store.get(self.bank, [hit.line.seq for hit in hits])}
         hits = [derived.placed(hit, sessions) for hit in hits]
         whole = max((hit.relevance for hit in hits), default=0.0)
-        passes = not asked.small_talk and any(hit.score >= derived.PASSES for hit in hits)
-        return _Recalled(asked.terms, hits, whole, passes, None)
+        passes = not rewritten.small_talk and any(hit.score >= derived.PASSES for hit in hits)
+        return Recalled(hits, whole, passes, rewritten.terms)
+
+    def shipped(self, cosines: fuse.Floats) -> fuse.Floats:
+        """Cosines of the embedder as the shipped model would give them, as far as a query was embedded yet."""
+        return cosines if self._scale is None else self._scale.shipped(cosines)
 
     def _warn(self, found: search.Found, vector: Vector | None, without: Collection[int]) -> None:
         """Say once that a bank has no vectors of this model: it would answer, only worse, and nobody would know why."""
@@ -353,7 +357,8 @@ class Memory:
                 self.embedder.name,
             )
 
-    def _embed_query(self, text: str) -> Vector | None:
+    def embed_query(self, text: str) -> Vector | None:
+        """The vector of a question; None where no embedder answers, or it knows nothing of the question's script."""
         if time.monotonic() < self._retry_at or (unspaced(text) and not self.embedder.multilingual):
             return None
         try:
@@ -390,15 +395,12 @@ class Memory:
         if session is not None:
             checks.name(session, "session")
         gone = checks.seqs(without)
-        found = self._recall(query, self.recipe.hits, where, as_of, gone)
+        found = self._recall(Asked(query, where, as_of, gone), self.recipe.hits)
         least = self.recipe.floor if floor is None else floor
         hits = [hit for hit in found.hits if hit.relevance >= least] if found.passes or not gated else []
-        held: list[Line] = []
-        if session is not None and not derived.kinds(where, as_of):
-            held = [line for line in self._held(session, hits, found.allowed) if line.seq not in gone]
-        return fit(hits, held, budget, count, found.relevance, found.terms)
+        return self.recipe.lay_out(self, replace(found, hits=hits), Room(budget, count, session, gone))
 
-    def _shown(self, seqs: Sequence[int], allowed: Seqs | None) -> list[Line]:
+    def shown(self, seqs: Sequence[int], allowed: Seqs | None) -> list[Line]:
         """These lines, as far as the filter allows: a neighbour must not tell what the line itself could not."""
         if allowed is None:
             return self.store.get(self.bank, seqs)
@@ -406,14 +408,6 @@ class Memory:
         at = np.searchsorted(allowed, wanted)
         there = np.append(allowed, 0)[at] == wanted
         return self.store.get(self.bank, wanted[there].tolist())
-
-    def _held(self, session: str, hits: Sequence[Hit], allowed: Seqs | None) -> list[Line]:
-        """Push the best hits' passages into the session's buffer; the lines it holds, the newest passage first."""
-        before = self.store.buffer(self.bank, session)
-        held = buffer.push(before, expand.merge(expand.span(hit.passage) for hit in hits[: self.recipe.buffered]))
-        if held != before:
-            self.store.set_buffer(self.bank, session, held)
-        return [line for first, last in reversed(held) for line in self._shown(range(first, last + 1), allowed)]
 
     # ------------------------------------------------------- what is remembered
 
@@ -447,6 +441,7 @@ class Memory:
         before = summaries.of(self.store, self.bank)
         line = self.store.retract(self.bank, checks.seq(seq, self.bank), now())
         summaries.again(self.store, self.bank, before)
+        self._derive()
         return line
 
     def forget(
@@ -481,6 +476,7 @@ class Memory:
         names = copies(self.store, self.bank, name) if scope == "line" and isinstance(name, int) else [name]
         receipts = [self.store.forget(self.bank, scope, each, now()) for each in names]
         summaries.again(self.store, self.bank, before)
+        self._derive()
         seqs = tuple(span for receipt in receipts for span in receipt.seqs)
         return replace(receipts[-1], seqs=seqs, lines=sum(receipt.lines for receipt in receipts))
 

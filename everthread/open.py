@@ -22,7 +22,12 @@ from everthread.models.llm import LLM, OpenAICompatible, installed
 from everthread.prompt.character import DEFAULT as DEFAULT_CHARACTER
 from everthread.prompt.character import Character
 from everthread.recipes.base import Recipe
-from everthread.recipes.default import DEFAULT
+from everthread.recipes.character import Snapshots
+from everthread.recipes.default import Default
+from everthread.recipes.emi import Emi
+from everthread.recipes.goodai import GoodAI
+from everthread.recipes.membot import Membot
+from everthread.recipes.packabby import Packabby
 from everthread.stores.base import Store
 from everthread.stores.pg import url
 from everthread.stores.sqlite import SQLiteStore
@@ -30,7 +35,9 @@ from everthread.transfer import jsonl, locomo, messages, realtalk, transcript, w
 from everthread.transfer.files import like_json, load
 from everthread.types import JSONValue, NewLine
 
-RECIPES = {recipe.name: recipe for recipe in (DEFAULT,)}
+RECIPES: dict[str, Recipe] = {
+    recipe.name: recipe for recipe in (Default(), Membot(), Packabby(), Emi(), GoodAI(), Snapshots())
+}
 
 
 def store(given: Store | str | Path | None = None, make: bool = True) -> Store:

@@ -130,7 +130,10 @@ def test_bad_input_is_one_line_on_standard_error_and_status_2(cli: Cli, argument
     [
         (["--embedder", "elephant", "observe", "Hi"], "embedder 'elephant' is unknown; use minilm"),
         (["--embedder", "https://127.0.0.1/v1", "observe", "Hi"], "names no model"),
-        (["--recipe", "elephant", "observe", "Hi"], "recipe 'elephant' is unknown; known are default"),
+        (
+            ["--recipe", "elephant", "observe", "Hi"],
+            "recipe 'elephant' is unknown; known are default, membot, packabby, emi, goodai, character",
+        ),
         (["--store", "mysql://ann:zqxsecret@x", "observe", "Hi"], "store 'mysql://ann@x' is a URL of an unknown kind"),
     ],
 )

@@ -19,7 +19,7 @@ from everthread.models.llm import OpenAICompatible
 from everthread.prompt import card
 from everthread.prompt.character import DEFAULT as OURS
 from everthread.prompt.character import Character
-from everthread.recipes.default import DEFAULT
+from everthread.recipes.default import Default
 from everthread.stores.sqlite import SQLiteStore
 from everthread.types import Message
 
@@ -28,7 +28,8 @@ def test_objects_are_taken_as_they_are(tmp_path: Path) -> None:
     store, embedder = SQLiteStore(tmp_path), HashEmbedder()
     assert opening.store(store) is store
     assert opening.embedder(embedder) is embedder
-    assert opening.recipe(DEFAULT) is DEFAULT
+    ours = Default()
+    assert opening.recipe(ours) is ours
 
 
 def test_a_path_is_the_folder_of_a_store(tmp_path: Path) -> None:

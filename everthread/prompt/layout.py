@@ -12,7 +12,7 @@ and the sample of style; in the end the middle of the newest line. Who the chara
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import groupby
@@ -42,6 +42,9 @@ instruction. Where two of them disagree, the later one holds. Draw on them where
 is neither there nor in the conversation you don't remember: ask once, then say so plainly, and never make it up."""
 
 
+Told = Callable[[Context, str, datetime], str]  # a context, the character's name, the moment: a part of the prompt
+
+
 @dataclass(frozen=True, slots=True)
 class Turn:
     """What goes into a prompt beside the character. window are the lines before the newest, oldest first."""
@@ -53,6 +56,8 @@ class Turn:
     context: Context | None = None
     offer: str = ""  # one thing that could be brought up
     sample: str = ""  # of the character's style
+    told: Told | None = None  # how what is remembered is put; None: as `remembered` does
+    behind: bool = False  # whether it stands behind the newest line, not before it
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,11 +176,12 @@ def tail(character: Character, turn: Turn) -> str:
     place = f", at: {character.filled(character.location)}" if character.location else ""
     return _joined(
         _part(f"{name}'s notes", turn.notes),
-        _part(f"What {name} remembers that may bear on this", remembered(turn)),
+        "" if turn.behind else remembered(turn, name),
         _part(f"What {name} could bring up, if the moment is right", turn.offer),
         f"(It is {at:%A}, {at.day} {at:%B} {at.year:04d}, {at:%H:%M}{place}.)",
         character.filled(character.reminder),
         _newest(character, turn.newest),
+        remembered(turn, name) if turn.behind else "",
     )
 
 
@@ -188,9 +194,16 @@ def _newest(character: Character, line: Line | None) -> str:
     return labelled(line)
 
 
-def remembered(turn: Turn) -> str:
+def remembered(turn: Turn, name: str) -> str:
+    """What is remembered, as the recipe puts it."""
+    if not turn.context or not turn.context.text:
+        return ""
+    return (turn.told or lines_told)(turn.context, name, turn.now)
+
+
+def lines_told(context: Context, name: str, now: datetime) -> str:
     """The recalled lines, dated, with how long ago that was."""
-    return layout(turn.context.lines, turn.now) if turn.context and turn.context.text else ""
+    return _part(f"What {name} remembers that may bear on this", layout(context.lines, now))
 
 
 def _part(title: str, text: str) -> str:

@@ -109,10 +109,14 @@ def messages(text: str, speakers: Sequence[str]) -> tuple[str, ...]:
 
 
 def strip(text: str, speakers: Sequence[str]) -> str:
-    """The question without the speakers' names and the words that only ask; all of it where nothing else is left."""
-    names = {part for name in speakers for part in fold(name).split()}
-    kept = [word for word in re.findall(r"[^\s?]+", text) if _bare(word) not in names and _bare(word) not in _ASKING]
-    return " ".join(kept) or text
+    """The question without the speakers' names and the words that only ask; all of it where nothing else is left.
+    What asks nothing keeps its words, and so the vector that it was given when it was kept."""
+    words = re.findall(r"[^\s?]+", text)
+    out = {part for name in speakers for part in fold(name).split()}
+    if "?" in text or any(_bare(word) in _ASKING for word in words[:1]):
+        out |= _ASKING
+    kept = [word for word in words if _bare(word) not in out]
+    return " ".join(kept) if 0 < len(kept) < len(words) else text
 
 
 def _bare(word: str) -> str:

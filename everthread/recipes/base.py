@@ -1,41 +1,120 @@
-"""What a recipe decides. A recipe holds choices and numbers; the stages that act on them are shared."""
+"""Recipe: one complete way of remembering. What it writes, how it finds, how it lays out what was found.
+
+A recipe holds choices and numbers, and composes the stages that all of them share. Each is a frozen dataclass, so that
+every number of it is one argument away: `Membot(threshold=0.65)`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from everthread.recall.gate import Curve
-from everthread.stores.base import Corpus
+from everthread.prompt.layout import leaving, lines_told
+from everthread.prompt.tokens import Counter, estimate
+from everthread.recall import buffer, expand
+from everthread.recall.budget import fit
+from everthread.types import Context, Hit, Line, Seqs, Where
 
-
-@dataclass(frozen=True, slots=True)
-class Head:
-    """The numbers for one kind of conversation: the signals' weights, the two curves of the gate, and its threshold."""
-
-    weights: Mapping[str, float]
-    whole: Curve
-    hit: Curve
-    threshold: float  # relevance of the whole from which a context holds anything
+if TYPE_CHECKING:
+    from everthread.memory import Memory
 
 
 @dataclass(frozen=True, slots=True)
+class Asked:
+    """A question put to a bank: of which lines, as of when, and without which."""
+
+    query: str
+    where: Where | None = None
+    as_of: datetime | None = None
+    without: Collection[int] = frozenset()
+
+
+class Ranked(NamedTuple):
+    """A line that was found, before it is read."""
+
+    seq: int
+    score: float
+    relevance: float
+    signals: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """Hits, best first, and what is thought of the question as a whole: how relevant the bank is to it (0..1), and
+    whether that is enough to inject anything."""
+
+    hits: list[Hit] = field(default_factory=list)
+    relevance: float = 0.0
+    passes: bool = False
+    terms: tuple[str, ...] = ()  # of the question, by which an excerpt is chosen
+    allowed: Seqs | None = None  # the lines that may be shown; None: all
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """The room of a context: so many tokens by the counter, for a session whose passages stay in view, if any."""
+
+    budget: int
+    count: Counter = estimate
+    session: str | None = None
+    without: Collection[int] = frozenset()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """One complete way of remembering.
+    """One complete way of remembering. What is not said otherwise is as the default recipe has it.
 
-    friends are people among themselves, assistant a person with a bot: what makes a line worth recalling differs
-    between the two, and neither's weights serve the other.
+    Every line is kept verbatim in any case: a recipe decides what is written beside it, and what of it all is found.
     """
 
-    name: str
-    about: str  # in a few words
-    friends: Head
-    assistant: Head
-    width: int = 1  # lines on either side by which a hit grows
-    hits: int = 50  # hits offered to the budget of a context
+    name: ClassVar[str]
+    about: ClassVar[str]  # in a few words
+    kinds: ClassVar[tuple[str, ...]] = ("line",)  # what it finds
+    hits: int = 50  # offered to the room of a context
     floor: float = 0.001  # relevance below which a hit is not worth its tokens, whatever room there is
     buffered: int = 3  # hits whose passages enter the session's relevance buffer
+    lasting: ClassVar[bool] = False  # whether in a conversation the relevance buffer is in view as well
+    notes: ClassVar[bool] = True  # whether what leaves the window of a conversation is noted
+    summaries: ClassVar[bool] = True  # whether a conversation that ends is summarised
+    offers: ClassVar[bool] = True  # whether a character may bring up something of the past unasked
+    window: int | None = None  # lines of a conversation that stand word for word; None: as many as there is room for
+    behind: ClassVar[bool] = False  # whether what is told stands behind the newest line of a prompt, not before it
 
-    def head(self, corpus: Corpus) -> Head:
-        """The numbers for a bank, chosen by whether a bot is among its speakers."""
-        return self.assistant if corpus.has_assistant else self.friends
+    def written(self, memory: Memory) -> None:
+        """Write what derives from the lines alone, as far as it is not written yet. Called after lines were kept or
+        taken back; what it does may be cut short at any moment and is then done by the next call."""
+
+    def recall(self, memory: Memory, asked: Asked, k: int) -> Recalled:
+        """The k best hits for a question that is not blank. Raises BadQuery."""
+        raise NotImplementedError
+
+    def lay_out(self, memory: Memory, found: Recalled, room: Room) -> Context:
+        """What was found, as text for a prompt."""
+        units = any(hit.kind != "line" for hit in found.hits)
+        held = [] if room.session is None or units else self._held(memory, found, room.session)
+        held = [line for line in held if line.seq not in room.without]
+        return fit(found.hits, held, room.budget, room.count, found.relevance, found.terms)
+
+    def _held(self, memory: Memory, found: Recalled, session: str) -> list[Line]:
+        """The lines in the session's buffer, the newest passage first."""
+        spans = reversed(self.push(memory, found, session))
+        return [line for first, last in spans for line in memory.shown(range(first, last + 1), found.allowed)]
+
+    def push(self, memory: Memory, found: Recalled, session: str, capacity: int = buffer.CAPACITY) -> list[expand.Span]:
+        """Push the best hits' passages into the session's relevance buffer; what it then holds, the oldest first."""
+        before = memory.store.buffer(memory.bank, session)
+        new = expand.merge(expand.span(hit.passage) for hit in found.hits[: self.buffered] if hit.kind == "line")
+        held = buffer.push(before, new, capacity)
+        if held != before:
+            memory.store.set_buffer(memory.bank, session, held)
+        return held
+
+    def told(self, context: Context, name: str, now: datetime) -> str:
+        """The part of a character's prompt that holds what is remembered, with its heading."""
+        return lines_told(context, name, now)
+
+    def leaving(self, costs: Sequence[int], room: int) -> int:
+        """How many of the lines in a conversation's window, of so many tokens each, go out of it, oldest first."""
+        return leaving(costs, room)

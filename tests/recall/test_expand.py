@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from made import BEGUN, line, remembered
 
 from everthread.recall.expand import Span, merge, neighbours, passage, span
-from everthread.recipes.default import DEFAULT
+from everthread.recipes.default import Default
 from everthread.types import NewLine
 
 PARTY = ["I plan a surprise.", "The surprise is a piano.", "Done."]
@@ -75,7 +75,7 @@ def test_recalled_passages_stay_in_their_session_without_what_was_retracted_or_f
 ) -> None:
     lines = [NewLine(f"The garden gate number {n}", "Ann", session=name) for n, name in enumerate(sessions, 1)]
     with tempfile.TemporaryDirectory() as folder, remembered(folder, lines) as memory:
-        memory.recipe = replace(DEFAULT, width=width)
+        memory.recipe = replace(Default(), width=width)
         gone = {seq for seq in retracted | forgotten if seq <= len(lines)}
         for seq in gone:
             if seq in forgotten:

@@ -12,8 +12,8 @@ from made import BEGUN, remembered
 
 from everthread.recall.gate import EVIDENCE, FULL, Curve, chances, evidence, log_share, stranger, trusted
 from everthread.recall.rewrite import rewrite
-from everthread.recipes.base import Head, Recipe
-from everthread.recipes.default import DEFAULT
+from everthread.recipes.base import Recipe
+from everthread.recipes.default import Default, Head
 from everthread.types import NewLine
 
 SCORES = st.lists(st.floats(-1e4, 1e4, width=32), min_size=1, max_size=30)
@@ -43,7 +43,7 @@ def test_shares_are_those_of_a_softmax(scores: list[float]) -> None:
     assert found[np.argmax(scores)] == found.max()  # scores nearer than a float can tell share the first place
 
 
-@pytest.mark.parametrize("head", [DEFAULT.friends, DEFAULT.assistant], ids=["friends", "assistant"])
+@pytest.mark.parametrize("head", [Default().friends, Default().assistant], ids=["friends", "assistant"])
 def test_the_default_curves_rise_with_the_score(head: Head) -> None:
     found = chances(head.hit, np.linspace(-50, 50, 101, dtype=np.float32), 1.0)
     assert (np.diff(found) >= 0).all()
@@ -118,9 +118,9 @@ def test_a_bank_of_one_line_is_small_and_a_full_one_is_not(tmp_path: Path, lines
 
 def thresholded(threshold: float) -> Recipe:
     return replace(
-        DEFAULT,
-        friends=replace(DEFAULT.friends, threshold=threshold),
-        assistant=replace(DEFAULT.assistant, threshold=threshold),
+        Default(),
+        friends=replace(Default().friends, threshold=threshold),
+        assistant=replace(Default().assistant, threshold=threshold),
     )
 
 

@@ -19,6 +19,7 @@ from everthread.models.fakes import HashEmbedder
 from everthread.models.scale import measured
 from everthread.recall import fuse
 from everthread.recall.search import EVERY, Found, best, windows
+from everthread.recipes.default import Default
 from everthread.types import NewLine, Seqs, Where
 
 LINES = 3000
@@ -61,7 +62,7 @@ def whole(memory: Memory, found: Found) -> Found:
 
 def weighed(memory: Memory, found: Found) -> Seqs:
     """(C,) the candidates by score, best first."""
-    scores = fuse.score(fuse.signals(found.query, found), memory.recipe.head(found.corpus).weights)
+    scores = fuse.score(fuse.signals(found.query, found), Default().head(found.corpus).weights)
     return np.asarray(found.seqs[np.argsort(-scores, kind="stable")])
 
 

@@ -9,11 +9,10 @@ from everthread.memory import Memory
 from everthread.models.fakes import HashEmbedder
 from everthread.recall.fuse import SIGNALS
 from everthread.recall.gate import EVIDENCE
-from everthread.recipes.base import Head
-from everthread.recipes.default import DEFAULT
+from everthread.recipes.default import Default, Head
 from everthread.types import Role
 
-HEADS = {"friends": DEFAULT.friends, "assistant": DEFAULT.assistant}
+HEADS = {"friends": Default().friends, "assistant": Default().assistant}
 
 
 @pytest.mark.parametrize("head", HEADS.values(), ids=HEADS)
@@ -33,9 +32,9 @@ def test_meaning_and_words_both_speak_for_a_line(head: Head) -> None:
 
 
 def test_a_context_is_offered_more_hits_than_it_holds_in_view() -> None:
-    assert DEFAULT.name == "default"
-    assert DEFAULT.hits >= DEFAULT.buffered >= 1
-    assert DEFAULT.width >= 0
+    assert Default().name == "default"
+    assert Default().hits >= Default().buffered >= 1
+    assert Default().width >= 0
 
 
 @pytest.mark.parametrize(("role", "expected"), [("user", "friends"), ("assistant", "assistant"), ("tool", "friends")])
@@ -43,5 +42,5 @@ def test_the_head_is_chosen_by_whether_a_bot_has_spoken(tmp_path: Path, role: Ro
     with Memory.open("bank", store=tmp_path, embedder=HashEmbedder(), recipe="default") as memory:
         memory.observe("Good morning.", speaker="Ann")
         memory.observe("Good morning!", speaker="Someone", role=role)
-        chosen = memory.recipe.head(memory.store.corpus("bank"))
-        assert chosen is getattr(DEFAULT, expected)
+        chosen = Default().head(memory.store.corpus("bank"))
+        assert chosen is getattr(Default(), expected)
