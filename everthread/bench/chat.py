@@ -9,6 +9,7 @@ each first piece the moment at which it sent it.
 from __future__ import annotations
 
 import json
+import math
 import tempfile
 import threading
 import time
@@ -39,7 +40,7 @@ TURNS = 200  # that are measured, once the window is full
 FILLING = 100  # turns before them, in which it fills
 STREAMED = 50  # replies of the streaming server
 WORDS = 90  # of a reply: the 50 to 120 that a character is asked for
-TOKENS = 1.4  # that a made-up word has for each of an English one, so that a reply has fewer of them
+TOKENS = 1.4  # that a made-up word has for each of an English one, so that lines and replies have fewer of them
 CONTEXT = 8192  # tokens, the default of EVERTHREAD_LLM_CONTEXT
 
 Progress = Callable[[str], None]
@@ -172,7 +173,7 @@ class Counted(ScriptedStream):
 
 def _sides(lines: Iterator[NewLine], length: int) -> tuple[list[str], list[str]]:
     """What the person says, and what the character answers: as many, and these so many words long."""
-    texts = [line.text for line in lines]
+    texts = [" ".join(words[: math.ceil(len(words) / TOKENS)]) for line in lines if (words := line.text.split())]
     words = " ".join(texts[1::2]).split()
     starts = [at * 20 % len(words) for at in range(len(texts) // 2)]
     answers = [" ".join((words + words)[start : start + length]) for start in starts]
