@@ -113,11 +113,13 @@ class Packabby(Recipe):
 
     def _near(self, memory: Memory, asked: Asked, vector: Vector) -> list[_Found]:
         """The summaries that are near enough, the nearest first, the later one where two are as near."""
+        if not (units := _units(memory, asked)):
+            return []
         told = memory.store.unit_cosines(memory.bank, memory.embedder.name, vector, self.kinds)
         values = memory.shipped(np.array([cosine for *_, cosine in told], np.float32)).tolist()
         cosines = {number: value for (_, number, _), value in zip(told, values, strict=True)}
         least = self._least(memory, vector)
-        found = [_Found(unit, cosines.get(unit.id, UNKNOWN_COSINE), "cosine") for unit in _units(memory, asked)]
+        found = [_Found(unit, cosines.get(unit.id, UNKNOWN_COSINE), "cosine") for unit in units]
         return sorted((each for each in found if each.score >= least), key=_Found.place)
 
     def _least(self, memory: Memory, vector: Vector) -> float:
