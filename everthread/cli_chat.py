@@ -70,6 +70,8 @@ def chat(
     """
     for name, what in (("speaker", "your name"), ("session", "its name")):
         _check(f"--{name}", values[name], what)
+    if values["incognito"] and values["remember"]:
+        raise BadInput("--remember is kept with the bank, and --incognito writes nothing; leave out one of them")
     given = {**ctx.obj, **({"recipe": recipe} if recipe else {}), "sampling": Sampling(temperature=temperature)}
     if len(character) > 1:
         _scene(bank, character, given, values, as_json)
@@ -109,7 +111,7 @@ def opened(
             conversation.character = conversation.character  # whom the bank knows from now on
         if remember is not None:
             conversation.memory.set_setting(SETTING, remember)
-            conversation.incognito = incognito or beforehand({SETTING: remember}) is False
+            conversation.incognito = beforehand({SETTING: remember}) is False
         if speaker is not None and speaker != conversation.character.person:
             conversation.change(person=speaker)
         yield conversation, there or not incognito
