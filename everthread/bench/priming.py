@@ -7,6 +7,7 @@ what stands in these lines, and what was asked of the conversation before: as it
 from __future__ import annotations
 
 import tempfile
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -16,7 +17,7 @@ from itertools import chain, groupby
 from typing import Any
 
 from everthread import open as opening
-from everthread.bench.metrics import share
+from everthread.bench.metrics import percentile, share
 from everthread.bench.questions import Conversation
 from everthread.bench.run import renamed
 from everthread.errors import BadInput
@@ -65,19 +66,29 @@ class Primed:
     questions: int
     strange: int
     passed: Mapping[tuple[str, int], Passed]
+    milliseconds: Mapping[str, float]  # of a recall, by arm: the median, where the question's vector is known
 
     def json(self) -> dict[str, Any]:
         rows = [{"arm": arm, "summaries": size, **asdict(each)} for (arm, size), each in self.passed.items()]
         counts = {"banks": self.banks, "questions": self.questions, "strange": self.strange}
-        return {"dataset": self.dataset, "embedder": self.embedder, **counts, "passed": rows}
+        return {
+            "dataset": self.dataset,
+            "embedder": self.embedder,
+            **counts,
+            "passed": rows,
+            "milliseconds": self.milliseconds,
+        }
 
     def text(self) -> str:
         """The shares in percent, a row an arm, for each size of bank."""
-        width = max(len(arm) for arm, _ in self.passed)
+        width = max(map(len, self.milliseconds))
         head = f"{'':<{width}}" + "".join(f"{f'{size} summaries' if size > 1 else '1 summary':>24}" for size in SIZES)
+        head += f"{'ms':>8}"
         rows = [
-            f"{arm:<{width}}" + "".join(f"{_shares(self.passed[arm, size]):>24}" for size in SIZES)
-            for arm in dict.fromkeys(arm for arm, _ in self.passed)
+            f"{arm:<{width}}"
+            + "".join(f"{_shares(self.passed[arm, size]):>24}" for size in SIZES)
+            + f"{self.milliseconds[arm]:>8.2f}"
+            for arm in self.milliseconds
         ]
         about = (
             f"{self.dataset}, {self.embedder}: {self.banks} banks, {self.questions} questions of what they know and "
@@ -112,11 +123,17 @@ class _Bank:
                 metadata = {"session": first.session, "scribe": scribe.name}
                 memory.write(NewUnit(KIND, text, first.seq, last.seq, last.said_at, metadata=metadata))
 
-    def ask(self, memory: Memory) -> tuple[list[bool], ...]:
-        """For which questions something is recalled: the known, the strange, the renamed."""
-        return tuple(
-            [bool(memory.context(text)) for text in asked] for asked in (self.known, self.strange, self.renamed)
-        )
+    def ask(self, memory: Memory, taken: list[float]) -> tuple[list[bool], ...]:
+        """For which questions something is recalled: the known, the strange, the renamed. taken gets the milliseconds
+        of each."""
+
+        def recalled(text: str) -> bool:
+            begun = time.perf_counter()
+            context = memory.context(text)
+            taken.append(1000 * (time.perf_counter() - begun))
+            return bool(context)
+
+        return tuple([recalled(text) for text in asked] for asked in (self.known, self.strange, self.renamed))
 
 
 def priming(
@@ -133,15 +150,16 @@ def priming(
     banks = [bank for at, own in enumerate(asked) for bank in _banks(own, asked[at - 1])]
     model, scribe = _Kept(opening.embedder(embedder)), ExtractiveScribe()
     told: dict[tuple[str, int], list[tuple[list[bool], ...]]] = defaultdict(list)
+    taken: dict[str, list[float]] = {arm: [] for arm in ARMS}
     with tempfile.TemporaryDirectory(prefix="everthread-priming-") as folder, closing(opening.store(folder)) as store:
         for done, bank in enumerate(banks, 1):
             bank.fill(store, model, scribe)
             for arm, recipe in ARMS.items():
-                told[arm, len(bank.sessions)].append(bank.ask(Memory(bank.name, store, model, recipe)))
+                told[arm, len(bank.sessions)].append(bank.ask(Memory(bank.name, store, model, recipe), taken[arm]))
             progress(done, len(banks))
     passed = {key: Passed(*map(share, map(chain.from_iterable, zip(*rows, strict=True)))) for key, rows in told.items()}
     counts = len(banks), sum(len(bank.known) for bank in banks), sum(len(bank.strange) for bank in banks)
-    return Primed(dataset, model.name, *counts, passed)
+    return Primed(dataset, model.name, *counts, passed, {arm: percentile(each, 50) for arm, each in taken.items()})
 
 
 def _banks(own: Conversation, other: Conversation) -> Iterator[_Bank]:
