@@ -29,6 +29,7 @@ from everthread.models.extract import ExtractiveScribe
 from everthread.models.llm import LLM
 from everthread.models.scribe import Scribe
 from everthread.observe.clean import clean
+from everthread.observe.consent import beforehand
 from everthread.observe.speech import Speech
 from everthread.offering import OFFERED, Offering
 from everthread.prompt.character import Character
@@ -235,9 +236,12 @@ class Chat:
         return receipt
 
     def end(self, remember: bool | None = None) -> Ending:
-        """End the conversation: it is summarised and remembered, or forgotten to the last byte. None asks: nothing is
-        changed then, and `question` of what comes back is to be put to the person. The next reply begins another."""
+        """End the conversation: it is summarised and remembered, or forgotten to the last byte. None remembers it where
+        the bank's setting `remember` is always; else it asks: nothing is changed then, and `question` of what comes
+        back is to be put to the person. The next reply begins another."""
         self._look()
+        if remember is None and beforehand(self.memory.settings()):
+            remember = True
         session, private = self.session, self.incognito
         stands = next(self.memory.lines(Where(session=session), limit=1), None) is not None
         if remember is None and stands:
@@ -285,12 +289,13 @@ class Chat:
     @property
     def offer(self) -> str:
         """One thing that could be brought up now that the conversation begins; nothing, later on."""
-        found = None if self.lines else self._offering.event(self._since, self._now())
+        found = None if self.lines or not self.memory.recipe.offers else self._offering.event(self._since, self._now())
         return found[1] if found else ""
 
     @property
     def incognito(self) -> bool:
-        """Whether nothing is written. What is said meanwhile is gone from the conversation once this is False again."""
+        """Whether nothing is written. What is said meanwhile is gone from the conversation once this is False again.
+        Always so where the bank's setting `remember` is never: to set it False is BadQuery then."""
         return self._conversation.private
 
     @incognito.setter
@@ -299,6 +304,8 @@ class Chat:
         if private:
             self._conversation.private = True
         elif self._conversation.private:
+            if beforehand(self.memory.settings()) is False:
+                raise BadQuery(f"bank {self.memory.bank!r} is set to remember never; set it to ask or always first")
             self._conversation.go_public()
 
     @property
@@ -352,7 +359,8 @@ class Chat:
     def _begin(self, session: str | None, private: bool, resume: bool = True) -> None:
         """Resume the session, or begin one. An older one that was left open is ended then, and what an earlier
         conversation left to be written is written; but not in private, when nothing is."""
-        at, sessions = self._now(), self.memory.sessions()
+        at, sessions, agreed = self._now(), self.memory.sessions(), beforehand(self.memory.settings())
+        private = private or agreed is False
         last = _last(sessions, at)
         open_ = last is not None and (last.ended_at is None or last.ended_at < last.last_at)
         if session is None and resume and last and open_ and at - last.last_at <= SESSION_GAP:
@@ -360,7 +368,7 @@ class Chat:
         elif session is None:
             session = session_name(micros(at), lambda name: {each.id for each in sessions})
         if last and open_ and last.id != session and not private and at - last.last_at > SESSION_GAP:
-            self._desk.end(last.id, at)
+            self._desk.end(last.id, at, agreed is True)
         self._conversation = Conversation(self.memory, session)
         self._conversation.private = private
         self._since = last.last_at if last else None  # when the two spoke last

@@ -16,6 +16,7 @@ from everthread import open as opening
 from everthread.chat import Chat
 from everthread.errors import BadInput, EverthreadError
 from everthread.observe.clean import LONGEST_NAME
+from everthread.observe.consent import ANSWERS, SETTING, beforehand
 from everthread.prompt import card
 from everthread.reply import Reply
 from everthread.scene import Scene
@@ -39,6 +40,10 @@ CARDS = (card.JSON, card.PNG)
 @click.option("--speaker", help="Your name, as it will be remembered. Default: as before, or user.")
 @click.option("--session", help="The conversation to go on with. Default: the last, if it is less than an hour old.")
 @click.option("--incognito", is_flag=True, help="Write nothing at all.")
+@click.option(
+    "--remember", type=click.Choice(list(ANSWERS)), help="Whether this bank remembers conversations: always, ask when "
+    "one ends, or never (then nothing is written). It stays set."
+)  # fmt: skip
 @click.option("--temperature", type=click.FloatRange(0, 2), help="How freely the model chooses its words.")
 @json_option
 @click.pass_context
@@ -65,6 +70,8 @@ def chat(
     """
     for name, what in (("speaker", "your name"), ("session", "its name")):
         _check(f"--{name}", values[name], what)
+    if values["incognito"] and values["remember"]:
+        raise BadInput("--remember is kept with the bank, and --incognito writes nothing; leave out one of them")
     given = {**ctx.obj, **({"recipe": recipe} if recipe else {}), "sampling": Sampling(temperature=temperature)}
     if len(character) > 1:
         _scene(bank, character, given, values, as_json)
@@ -86,6 +93,7 @@ def opened(
     speaker: str | None,
     session: str | None,
     incognito: bool,
+    remember: str | None,
 ) -> Iterator[tuple[Chat, bool]]:
     """The conversation, and whether anything can be kept of it. One in private with a bank that is not there makes
     none."""
@@ -101,6 +109,9 @@ def opened(
             click.echo(f"(this bank's character was {own.get('name')}, as changed; it is dropped now)", err=True)
         if character is not None:
             conversation.character = conversation.character  # whom the bank knows from now on
+        if remember is not None:
+            conversation.memory.set_setting(SETTING, remember)
+            conversation.incognito = beforehand({SETTING: remember}) is False
         if speaker is not None and speaker != conversation.character.person:
             conversation.change(person=speaker)
         yield conversation, there or not incognito

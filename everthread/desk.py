@@ -50,15 +50,16 @@ class Desk:
         self.memory.queue(work)
         self.wake()
 
-    def end(self, session: str, at: datetime) -> None:
+    def end(self, session: str, at: datetime, agreed: bool = True) -> None:
         """Have a session summarised, and noted as far as it isn't, where the recipe wants either, and end it; in this
-        order, for the process may."""
+        order, for the process may. Where the person has not agreed, there is no summary of a recipe that asks."""
+        recipe = self.memory.recipe
         if lines := list(self.memory.lines(Where(session=session))):
-            if self.memory.recipe.summaries:
+            if recipe.summaries and (agreed or not recipe.asks):
                 self.put(work("summary", lines))
             noted = self.noted(lines)
             rest = [line for line in lines if line.seq > noted]
-            if rest and self.memory.recipe.notes:
+            if rest and recipe.notes:
                 self.put(work("notes", rest))
         self.memory.end(session, at)
 

@@ -7,9 +7,9 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 
-from everthread.chat import Chat
+from everthread.chat import Chat, Ending
 from everthread.errors import BadQuery, EverthreadError
-from everthread.observe.consent import agrees, consent
+from everthread.observe.consent import ANSWERS, SETTING, agrees, beforehand, consent
 from everthread.prompt.character import EDITABLE
 from everthread.reply import Reply
 from everthread.scene import Scene
@@ -33,7 +33,8 @@ Whatever you type is said, and remembered; what is to begin with a slash begins 
   /undo             take back what you said last
   /branch N         go on from line N; what came after it is discarded
   /forget N         remove line N for good (or: last, session; /forget N yes without being asked)
-  /set [WHAT TEXT]  change the character from now on: location, person, description …
+  /set [WHAT TEXT]  change the character from now on: location, person, description …; and whether conversations are
+                    remembered: /set remember always, ask or never
   /incognito        from now on nothing is written, until you say it again
   /end [yes|no]     end the conversation: you are asked whether to remember it, unless you say so
   /stats            what this memory holds, and what the model has used
@@ -93,7 +94,7 @@ class Talk:
             except (EOFError, KeyboardInterrupt):
                 said = "/quit"
             if said.lower() in ENDINGS or said.lower().startswith("/quit "):
-                self.say(f"\n{goodbye(self.chat.incognito)}")
+                self.say(f"\n{self.leave()}")
                 return
             if said:
                 self.heed(said)
@@ -251,7 +252,10 @@ class Talk:
         what, _, text = argument.partition(" ")
         if not argument:
             shown = ((name, shortened(getattr(self.chat.character, name))) for name in EDITABLE)
-            return "\n".join(f"{name:>12}  {text or '-'}" for name, text in shown)
+            rows = [f"{name:>12}  {text or '-'}" for name, text in shown]
+            return "\n".join([*rows, f"{SETTING:>12}  {self.chat.memory.settings().get(SETTING, 'ask')}"])
+        if what == SETTING:
+            return self.remember(text.strip())
         if what not in EDITABLE:
             raise BadQuery(f"a character has no {shortened(what)!r}; it has {', '.join(EDITABLE)}")
         if not text.strip():
@@ -259,6 +263,31 @@ class Talk:
             return f"{what}: {value} (to empty it: /set {what} -)" if value else f"{what}: nothing"
         self.chat.change(**{what: "" if text.strip() == "-" else text.strip()})
         return f"{what}: {'nothing' if text.strip() == '-' else text.strip()}, from now on"
+
+    def remember(self, value: str) -> str:
+        """Whether conversations are remembered, from now on. What was said of this one is in the bank until it ends."""
+        memory = self.chat.memory
+        if not value:
+            return f"{SETTING}: {memory.settings().get(SETTING, 'ask')} (one of {', '.join(ANSWERS)})"
+        if not self.keeps:
+            raise BadQuery("this bank is not there yet and none is made in private; begin again without --incognito")
+        memory.set_setting(SETTING, value)
+        if ANSWERS[value] is False:
+            self.chat.incognito = True
+            before = " Of what was said before, /end asks." if any(line.seq > 0 for line in self.chat.lines) else ""
+            return f"{SETTING}: never. From now on nothing is written.{before}"
+        private = " This one is in private; /incognito ends that." if self.chat.incognito else ""
+        return f"{SETTING}: {value}, when a conversation ends.{private}"
+
+    def leave(self) -> str:
+        """What is said last. Where nothing is summarised that the person has not agreed to, they are asked before."""
+        chat, settings = self.chat, self.chat.memory.settings()
+        if chat.memory.recipe.asks and chat.lines and not chat.incognito and beforehand(settings) is None:
+            try:
+                return f"Until next time. {outcome(self.settled(None))}"
+            except EverthreadError as error:  # nobody answers, for one: the conversation can be gone on with
+                self.say(f"\nThat could not be done: {error}")
+        return goodbye(chat.incognito)
 
     def incognito(self, argument: str) -> str:
         if not self.keeps:
@@ -273,14 +302,16 @@ class Talk:
         if argument and consent(argument) is None:
             raise BadQuery(f"{shortened(argument)!r} is neither yes nor no; say /end yes, /end no, or /end to be asked")
         said = bool(self.chat.lines)
-        ending = self.chat.end(remember=consent(argument))
-        if ending.remembered is None:
-            ending = self.chat.end(remember=self.yes(ending.question, consent))
+        ending = self.settled(consent(argument))
         if not said and not ending.remembered and ending.receipt is None:
             return "There was nothing to end."
         self.ended = ending.session if ending.remembered else ""
-        done = "It is remembered." if ending.remembered else "Nothing of it is left."
-        return f"{done} What you say now begins another conversation; /quit leaves."
+        return f"{outcome(ending)} What you say now begins another conversation; /quit leaves."
+
+    def settled(self, remember: bool | None) -> Ending:
+        """The conversation ended, once it is clear whether it is to be remembered."""
+        ending = self.chat.end(remember)
+        return ending if ending.remembered is not None else self.chat.end(self.yes(ending.question, consent))
 
     def yes(self, question: str, understood: Callable[[str], bool | None] = agrees) -> bool:
         """Whether the person says yes; asked again until it is clear. Nobody there to answer: BadQuery."""
@@ -365,6 +396,11 @@ class SceneTalk:
 
 
 # -------------------------------------------------------------------------- words
+
+
+def outcome(ending: Ending) -> str:
+    """What has become of a conversation."""
+    return "It is remembered." if ending.remembered else "Nothing of it is left."
 
 
 def goodbye(private: bool) -> str:

@@ -1082,3 +1082,60 @@ def test_notes_that_went_with_a_line_are_written_anew_of_what_had_left_the_windo
     long_talk(chat, 1, first=40)
     (again,) = memory.units("note", current=True)
     assert (again.first_seq <= 4, again.last_seq >= noted.last_seq) == (True, True)
+
+
+# ------------------------------------------------------------- what the bank is set to
+
+
+def test_a_bank_that_always_remembers_asks_nobody(talk: Talk, memory: Memory) -> None:
+    memory.set_setting("remember", "always")
+    chat = talk()
+    said(chat, "I moved to Lisbon with my sister.")
+    assert chat.end().remembered
+    assert chat.settle(30)
+    assert [unit.kind for unit in memory.units("summary")] == ["summary"]
+
+
+def test_a_no_of_the_persons_counts_more_than_what_the_bank_is_set_to(talk: Talk, memory: Memory) -> None:
+    memory.set_setting("remember", "always")
+    chat = talk()
+    said(chat, "I moved to Lisbon with my sister.")
+    assert chat.end(remember=False).remembered is False
+    assert recorded(memory, retracted=True) == []
+
+
+def test_a_bank_that_is_set_to_ask_asks_as_one_that_is_set_to_nothing(talk: Talk, memory: Memory) -> None:
+    memory.set_setting("remember", "ask")
+    chat = talk()
+    said(chat, "I moved to Lisbon.")
+    assert (chat.end().remembered, chat.end().question) == (None, QUESTION)
+    assert "Nora: I moved to Lisbon." in recorded(memory)
+
+
+def test_of_a_bank_that_never_remembers_every_conversation_is_in_private(talk: Talk, memory: Memory) -> None:
+    memory.set_setting("remember", "never")
+    chat = talk()
+    for _ in range(2):  # also the one that the end begins
+        assert chat.incognito
+        said(chat, "I moved to Lisbon.")
+        with pytest.raises(BadQuery, match="'alice' is set to remember never; set it to ask or always first"):
+            chat.incognito = False
+        assert len(chat.lines) == 3
+        ending = chat.end()
+        assert (ending.remembered, ending.receipt) == (False, None)
+    assert (recorded(memory, retracted=True), memory.units(), memory.queued()) == ([], [], [])
+    memory.set_setting("remember", "ask")
+    chat.incognito = False
+    said(chat, "I moved to Oslo.")
+    assert "Nora: I moved to Oslo." in recorded(memory)
+
+
+def test_what_was_said_before_a_bank_was_set_to_never_is_asked_about(talk: Talk, memory: Memory) -> None:
+    said(talk(), "I moved to Lisbon.")
+    memory.set_setting("remember", "never")
+    chat = talk()
+    said(chat, "And to Oslo.")
+    assert chat.end().question == QUESTION
+    assert recorded(memory) == ["Captain: Ahoy, Nora!", "Nora: I moved to Lisbon.", "Captain: Aye."]
+    assert chat.end(remember=False).receipt
+    assert recorded(memory, retracted=True) == []

@@ -275,3 +275,22 @@ def test_what_began_in_private_without_a_bank_stays_in_private_and_says_so(run: 
     assert "this bank is not there yet and none is made in private; begin again without --incognito" in shown
     assert "nothing that was said in private is kept" in shown
     assert not (tmp_path / "store").exists()
+
+
+def test_whether_a_bank_remembers_is_set_before_the_first_word(run: Run, tmp_path: Path) -> None:
+    screen = run("-b", "nora", "-m", "none", "--remember", "never", stdin="I moved to Lisbon.\n/end\n").stdout
+    assert "Incognito: nothing you say is written." in screen
+    assert "(yes or no)" not in screen
+    again = run("-b", "nora", "-m", "none", stdin="A secret.\n/incognito\nAnother.\n").stdout  # it stays set
+    assert "is set to remember never; set it to ask or always first" in again
+    assert kept(tmp_path, "nora") == []
+    screen = run("-b", "nora", "-m", "none", "--remember", "always", stdin="I moved to Oslo.\n/end\n").stdout
+    assert "It is remembered." in screen
+    assert "(yes or no)" not in screen
+    assert [text for _, text in kept(tmp_path, "nora")] == ["I moved to Oslo."]
+
+
+def test_what_is_to_be_kept_with_the_bank_and_writing_nothing_exclude_each_other(run: Run, tmp_path: Path) -> None:
+    said = complaint(run("-b", "nora", "--remember", "never", "--incognito"))
+    assert said.startswith("--remember is kept with the bank, and --incognito writes nothing")
+    assert not (tmp_path / "store").exists()

@@ -356,6 +356,17 @@ def test_a_setting_that_cannot_be_kept_is_refused(memory: Memory, name: str, val
     assert memory.settings() == {}
 
 
+def test_whether_conversations_are_remembered_is_one_of_three(memory: Memory) -> None:
+    for value in ("always", "ask", "never", None):
+        memory.set_setting("remember", value)
+        assert memory.settings().get("remember") == value
+    wrong: JSONValue
+    for wrong in ("sometimes", "Never", "", True, 1, ["ask"]):
+        with pytest.raises(BadInput, match=r"setting 'remember' must be one of always, ask, never, got "):
+            memory.set_setting("remember", wrong)
+    assert memory.settings() == {}
+
+
 # ----------------------------------------------------------------------- ended sessions
 
 

@@ -275,6 +275,32 @@ def test_what_is_set_holds_from_then_on(memory: Memory) -> None:
     assert "no 'hat'; it has name," in screen[4]
 
 
+def test_whether_conversations_are_remembered_is_set_in_the_talk(memory: Memory) -> None:
+    model = ScriptedLLM(["one", "two"])
+    screen = converse(
+        memory,
+        *("First.", "/set remember", "/set remember sometimes", "/set remember never", "A secret.", "/incognito"),
+        *("/end", "no", "/set remember always", "/incognito", "/set", "/set remember"),
+        llm=model,
+    )
+    assert screen[2] == "remember: ask (one of always, ask, never)\n"
+    assert "must be one of always, ask, never, got 'sometimes'" in screen[3]
+    assert screen[4] == "remember: never. From now on nothing is written. Of what was said before, /end asks.\n"
+    assert "is set to remember never" in screen[6]
+    assert screen[7].endswith(LEFT)
+    assert texts(memory) == []
+    assert screen[8] == "remember: always, when a conversation ends. This one is in private; /incognito ends that.\n"
+    assert "now on it is remembered again" in screen[9]
+    assert "remember  always" in screen[10]
+    assert screen[11].startswith("remember: always (")
+
+
+def test_a_bank_that_always_remembers_is_not_asked_at_the_end(memory: Memory) -> None:
+    screen = converse(memory, "/set remember always", "I work at the harbour.", "/end", llm=ScriptedLLM(["Aye."]))
+    assert screen[3] == KEPT
+    assert "I work at the harbour." in texts(memory)
+
+
 def test_in_private_nothing_is_kept_and_the_talk_says_so(memory: Memory) -> None:
     screen = converse(memory, "A secret.", "/incognito", "Hello.", llm=ScriptedLLM(["one", "two"]), incognito=True)
     assert "Incognito: nothing you say is written." in screen[0]

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import click
 
 from everthread import open as opening
-from everthread.bench import beside, chat, datasets, facts, goodai, load, same, speed
+from everthread.bench import beside, chat, datasets, facts, goodai, load, priming, same, speed
 from everthread.bench.dense import dense
 from everthread.bench.firsts import firsts
 from everthread.bench.madial import KS as MADIAL_KS
@@ -170,6 +170,26 @@ def goodai_(ctx: click.Context, /, path: Path, dataset: str, limit: int, as_json
     with click.progressbar(length=len(items), label=dataset, file=sys.stderr, show_pos=False) as bar:
         found = goodai.evaluate(
             dataset, items, ctx.find_root().obj["embedder"], lambda done, total: bar.update(done - bar.pos)
+        )
+    click.echo(json.dumps(found.json(), indent=2) if as_json else found.text())
+
+
+@bench.command("priming")
+@click.argument("dataset", type=click.Choice(sorted(LOADERS)))
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option("--only", multiple=True, metavar="ID", help="Only this conversation. May be given again.")
+@json_option
+@click.pass_context
+def priming_(ctx: click.Context, /, dataset: str, path: Path, only: tuple[str, ...], as_json: bool) -> None:
+    """Ask banks of one to three summaries what they know and what they don't: what packabby's options hold back."""
+    with click.progressbar(length=1, label="priming", file=sys.stderr, show_pos=False) as bar:
+
+        def tell(done: int, total: int) -> None:
+            bar.length = total
+            bar.update(done - bar.pos)
+
+        found = priming.priming(
+            LOADERS[dataset](path, only), dataset=dataset, embedder=ctx.find_root().obj["embedder"], progress=tell
         )
     click.echo(json.dumps(found.json(), indent=2) if as_json else found.text())
 

@@ -1,4 +1,4 @@
-"""Whether an answer is a yes or a no. Pure.
+"""Whether a conversation may be remembered: what a bank is set to, and whether an answer is a yes or a no. Pure.
 
 An answer is read phrase by phrase, the longest that fits first, and counts only if it is nothing but phrases of one
 side: "not now" and "yes, but not the part about my job" are neither, and whoever asks asks again. So is an answer that
@@ -13,6 +13,10 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from everthread.types import JSONValue
+
+SETTING = "remember"  # the name of a bank's setting
+ANSWERS = {"always": True, "ask": None, "never": False}  # and what it may be set to; ask, where it isn't
 LONGEST = 200  # characters; nobody says yes in more
 
 # Phrases, with a comma between them. What says yes or no by itself:
@@ -84,6 +88,11 @@ _REMEMBERING = {
     **_phrases(_FORGET, _Phrase(False, bids=True, turned=True)),
 }
 _WORDS = 5  # of the longest phrase
+
+
+def beforehand(settings: Mapping[str, JSONValue]) -> bool | None:
+    """The answer to "Shall I remember this?" that a bank is set to; None: the person is to be asked."""
+    return ANSWERS.get(str(settings.get(SETTING)))
 
 
 def consent(answer: str) -> bool | None:

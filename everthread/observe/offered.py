@@ -11,6 +11,7 @@ from reprlib import repr as shortly
 from typing import get_args, get_type_hints
 
 from everthread.errors import BadInput
+from everthread.observe import consent
 from everthread.observe.clean import LONGEST_NAME, LONGEST_TEXT, keepable
 from everthread.stores.filters import as_json
 from everthread.stores.ids import LARGEST_SEQ, UNKEEPABLE
@@ -67,6 +68,8 @@ def work(given: Work) -> Work:
 def setting(key: str, given: JSONValue | None) -> None:
     """See that a setting can be kept. BadInput says what can't be."""
     name(key, "the name of a setting")
+    if key == consent.SETTING and given is not None and (not isinstance(given, str) or given not in consent.ANSWERS):
+        raise BadInput(f"setting {key!r} must be one of {', '.join(consent.ANSWERS)}, got {shortly(given)}")
     if len(value(given, f"setting {key!r}")) > LARGEST:
         raise BadInput(f"setting {key!r} is too large: more than {LARGEST:,} characters of JSON")
 

@@ -78,6 +78,7 @@ class Recipe:
     lasting: ClassVar[bool] = False  # whether in a conversation the relevance buffer is in view as well
     notes: ClassVar[bool] = True  # whether what leaves the window of a conversation is noted
     summaries: ClassVar[bool] = True  # whether a conversation that ends is summarised
+    asks: ClassVar[bool] = False  # whether it is summarised only if the person agreed to that
     offers: ClassVar[bool] = True  # whether a character may bring up something of the past unasked
     window: int | None = None  # lines of a conversation that stand word for word; None: as many as there is room for
     behind: ClassVar[bool] = False  # whether what is told stands behind the newest line of a prompt, not before it

@@ -1,16 +1,185 @@
-"""packabby: to be written."""
+"""packabby: what a person told is summarised when they agree to it; the best summary stands behind the newest message.
+
+From Packabby Robotics' "memory for open-source LLMs", a robot companion. It writes nothing during the talk. What it
+writes at the end is the desk's business (desk.py), and whether it may is the person's (observe/consent.py).
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple
 
-from everthread.recipes.base import Recipe
+import numpy as np
+
+from everthread.errors import ModelError
+from everthread.models.scribe import Scribe
+from everthread.prompt.passages import heading
+from everthread.recall import derived
+from everthread.recall.fuse import UNKNOWN_COSINE
+from everthread.recall.rewrite import LONGEST
+from everthread.recipes.base import Asked, Recalled, Recipe
+from everthread.stores.text import terms
+from everthread.types import Context, Hit, Unit, Vector, Vectors, Where
+
+if TYPE_CHECKING:
+    from everthread.memory import Memory
+
+log = logging.getLogger("everthread")
+
+KIND = "summary"
+# What is nearest to talk that no summary bears on. Kept in no bank: a text there tells of lines, and these of none.
+GENERAL = (
+    "They said hello and asked how the other one was.",
+    "They talked about the weather and what they did today.",
+    "They asked a question about the world, a fact or a word.",
+    "They asked when something happened, where, and with whom.",
+    "They wanted help with writing, planning or a decision.",
+    "They spoke about friends, family, work and free time in general.",
+    "They thanked the other one and said goodbye.",
+)
+NOTE = (
+    "[Key points of what you were told in an earlier conversation. They may not bear on the message above; if they "
+    "don't, leave them aside and answer as if they weren't here]"
+)
+
+
+class _Found(NamedTuple):
+    """A summary, and the one signal by which it was found: its cosine to the question, or its share of the words."""
+
+    unit: Unit
+    score: float
+    signal: str
+
+    def place(self) -> tuple[float, int]:
+        """By this they are sorted: the best first, the later one where two are as good."""
+        return -self.score, -self.unit.id
 
 
 @dataclass(frozen=True, kw_only=True)
 class Packabby(Recipe):
-    """To be written."""
+    """Packabby's robots: dated key points of what the person said, within 300 tokens a conversation, if they agree.
+
+    The best one (`hits`: more by choice, as far as there is room) by cosine to the newest message stands behind that
+    message, with a note that it may not bear on it. As in the source, something is always recalled once there is a
+    summary; the three options that it names against that are off, and may be combined:
+
+    - threshold: the least cosine, on the scale of the shipped model's (`Scale`), so that it means the same for all.
+    - general: texts of nothing in particular, `GENERAL` for one. A summary is recalled only if it is nearer than all of
+      them. The source puts them into the index; here they are in no bank, so that they are found by no other recipe.
+    - scribe: whoever judges each text that is recalled, and drops it if it doesn't bear on the message. A verdict that
+      fails drops nothing.
+
+    It deviates: the lines are kept as they are said, and forgotten when the person refuses, so that a conversation that
+    breaks off is not lost; without vectors the summary is found that shares most with the message in words.
+    """
 
     name = "packabby"
     about = "packabby's: what a person told is summarised when they agree to it, and the best summary recalled"
-    kinds = ("summary",)
+    kinds = (KIND,)
+    notes = False
+    offers = False
+    asks = True
+    behind = True
+    hits: int = 1
+    floor: float = 0.0  # the nearest is taken, however far it is
+    threshold: float | None = None
+    general: Sequence[str] = ()
+    scribe: Scribe | None = None
+    _vectors: dict[tuple[str, int], Vectors] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def recall(self, memory: Memory, asked: Asked, k: int) -> Recalled:
+        """The k nearest summaries that pass what is set. A filter is of lines: a summary is found if it allows every
+        line of the person's that the summary was written of, and none of them is in the prompt already."""
+        if asked.where is not None and asked.where.kind is not None:
+            return Recalled()  # lines are wanted, for units would not have come here
+        query = asked.query[:LONGEST]
+        vector = memory.embed_query(query)
+        near = _by_words(memory, asked) if vector is None else self._near(memory, asked, vector)
+        best = islice(_shown(memory, asked, near), k)
+        hits = [hit for hit in map(_hit, best) if self._bears(query, hit)]
+        sessions = {line.seq: line.session for line in memory.store.get(memory.bank, [hit.line.seq for hit in hits])}
+        hits = [derived.placed(hit, sessions) for hit in hits]
+        relevance = max((hit.relevance for hit in hits), default=0.0)
+        return Recalled(hits, relevance, bool(hits), tuple(dict.fromkeys(terms(query))))
+
+    def told(self, context: Context, name: str, now: datetime) -> str:
+        """The summaries, dated, the oldest first, behind a note that they may not matter."""
+        texts = ["\n  ".join([heading(line, now), *line.text.splitlines()]) for line in context.lines]
+        return "\n".join([NOTE, *texts])
+
+    def _near(self, memory: Memory, asked: Asked, vector: Vector) -> list[_Found]:
+        """The summaries that are near enough, the nearest first, the later one where two are as near."""
+        if not (units := _units(memory, asked)):
+            return []
+        told = memory.store.unit_cosines(memory.bank, memory.embedder.name, vector, self.kinds)
+        values = memory.shipped(np.array([cosine for *_, cosine in told], np.float32)).tolist()
+        cosines = {number: value for (_, number, _), value in zip(told, values, strict=True)}
+        least = self._least(memory, vector)
+        found = [_Found(unit, cosines.get(unit.id, UNKNOWN_COSINE), "cosine") for unit in units]
+        return sorted((each for each in found if each.score >= least), key=_Found.place)
+
+    def _least(self, memory: Memory, vector: Vector) -> float:
+        """The cosine from which a summary is recalled: the threshold, and that of the nearest general text."""
+        least = -1.0 if self.threshold is None else self.threshold
+        general = self._embedded(memory, len(vector))
+        return least if general is None else max(least, float(memory.shipped(general @ vector).max()))
+
+    def _embedded(self, memory: Memory, dim: int) -> Vectors | None:
+        """(G, D) the vectors of the general texts, embedded once a model. None where there are none, or none now."""
+        key = memory.embedder.name, dim
+        if self.general and key not in self._vectors:
+            try:
+                self._vectors[key] = memory.embedder.embed(self.general)
+            except (ModelError, RuntimeError, OSError) as error:
+                log.warning("a summary is recalled without a look at the general texts: %s", error)
+        return self._vectors.get(key)
+
+    def _bears(self, query: str, hit: Hit) -> bool:
+        if self.scribe is None:
+            return True
+        try:
+            return self.scribe.relevant(query, hit.line.text)
+        except ModelError as error:
+            log.info("a summary is recalled without a verdict: %s", error)
+            return True
+
+
+def _units(memory: Memory, asked: Asked) -> list[Unit]:
+    return derived.eligible(memory.units(KIND), Where(), asked.as_of)
+
+
+def _by_words(memory: Memory, asked: Asked) -> list[_Found]:
+    """The summaries that share words with the question, those that share most first: where there is no vector of it."""
+    wanted = set(terms(asked.query[:LONGEST]))
+    shares = [(unit, len(wanted.intersection(terms(unit.text)))) for unit in _units(memory, asked)]
+    return sorted((_Found(unit, many / len(wanted), "share") for unit, many in shares if many), key=_Found.place)
+
+
+def _shown(memory: Memory, asked: Asked, found: Sequence[_Found]) -> Iterator[_Found]:
+    """Those that the filter allows, of lines none of which is in the prompt already."""
+    allowed = memory.allowed(asked)
+    for each in found:
+        first, last = each.unit.first_seq, each.unit.last_seq
+        if allowed is None and not any(first <= seq <= last for seq in asked.without):
+            yield each  # mostly so: no line needs to be read
+            continue
+        seqs = _written_of(memory, each.unit)
+        if seqs.isdisjoint(asked.without) and (allowed is None or np.isin(list(seqs), allowed).all()):
+            yield each
+
+
+def _written_of(memory: Memory, unit: Unit) -> set[int]:
+    """The person's lines that a summary was written of; of one that somebody else wrote, all lines of its span."""
+    lines = memory.store.get(memory.bank, range(unit.first_seq, unit.last_seq + 1))
+    lines = [line for line in lines if line.session == unit.metadata.get("session")] or lines
+    return {line.seq for line in [line for line in lines if line.role == "user"] or lines}
+
+
+def _hit(found: _Found) -> Hit:
+    view = derived.line(found.unit)
+    relevance = min(max(found.score, 0.0), 1.0)
+    return Hit(view, found.score, relevance, {found.signal: found.score}, (view,), KIND)

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread.observe.consent import LONGEST, agrees, consent
+from everthread.observe.consent import LONGEST, agrees, beforehand, consent
+from everthread.types import JSONValue
 
 YES = """
 y; Yes; YES!; yes.; yep; yeah; sure; Sure thing!; ok; OK, thanks; okay
@@ -107,3 +108,14 @@ def test_nothing_but_known_words_is_ever_an_answer(text: str) -> None:
 def test_a_yes_and_a_no_together_are_neither(yes: str, no: str) -> None:
     assert consent(f"{yes}, {no}") is None
     assert consent(f"{no}, {yes}") is None
+
+
+@pytest.mark.parametrize(("value", "answer"), [("always", True), ("ask", None), ("never", False)])
+def test_a_bank_may_answer_beforehand(value: str, answer: bool | None) -> None:
+    assert beforehand({"remember": value}) is answer
+
+
+@pytest.mark.parametrize("value", [None, "", "Always", True, 1, ["never"], "yes"])
+def test_a_bank_that_says_nothing_known_leaves_it_to_the_person(value: JSONValue) -> None:
+    assert beforehand({"remember": value}) is None
+    assert beforehand({}) is None

@@ -1,0 +1,563 @@
+"""Packabby over the twenty lines: what is written when, what is found, what the prompt holds, and what fails safely."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from twenty import BOT, PERSON, SESSIONS, TWENTY
+
+from everthread.chat import QUESTION, Chat
+from everthread.errors import BadQuery, EmbedderUnavailable, ScribeFailed
+from everthread.memory import Memory
+from everthread.models.embed import Embedder
+from everthread.models.extract import ExtractiveScribe
+from everthread.models.fakes import HashEmbedder, ScriptedLLM
+from everthread.models.scribe import SUMMARY
+from everthread.prompt.character import Character
+from everthread.prompt.tokens import estimate
+from everthread.recipes.base import Recipe
+from everthread.recipes.default import Default
+from everthread.recipes.packabby import GENERAL, NOTE, Packabby
+from everthread.talk import Talk
+from everthread.types import Line, NewUnit, Vector, Vectors, Where
+
+SPRING = """\
+- 2 March 2026: I adopted a greyhound named Biscuit on Saturday.
+- 2 March 2026: My sister Olga moved to Lisbon for a job at the aquarium.
+- 2 March 2026: My interview at the library is on Friday."""
+SUMMER = """\
+- 20 June 2026: Good evening Jonas, I am back.
+- 20 June 2026: The library hired me, I start on the first of July.
+- 20 June 2026: Biscuit ate a whole wheel of cheese and had to see the vet.
+- 20 June 2026: The vet said he is allergic to milk.
+- 20 June 2026: Olga is visiting from Lisbon in August."""
+CHEESE = "What happened with the wheel of cheese?"
+AQUARIUM = "Who has a job at the aquarium?"
+REFUSED = 8  # the line with which Jonas refuses: it is kept as retracted
+
+
+class Clock:
+    """Shows the time that it is set to."""
+
+    def __init__(self, now: datetime = SESSIONS["spring"]) -> None:
+        self.now = now
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+class Down(HashEmbedder):
+    """An embedder that is up or down, as it is told."""
+
+    down = False
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        if self.down:
+            raise EmbedderUnavailable("it is down")
+        return super().embed(texts)
+
+
+class Counting(HashEmbedder):
+    """Counts the texts that it is given to keep, and fails when it is given the general ones, if it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__(512)
+        self.given: list[str] = []
+        self.fails = False
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        if self.fails and list(texts) == list(GENERAL):
+            raise EmbedderUnavailable("it is down")
+        self.given += texts
+        return super().embed(texts)
+
+    def embed_query(self, text: str) -> Vector:
+        vector: Vector = super().embed([text])[0]
+        return vector
+
+
+class Judge(ExtractiveScribe):
+    """Judges texts by whether they hold a word; without one it can't."""
+
+    def __init__(self, word: str = "") -> None:
+        self.word, self.asked = word, 0
+
+    def relevant(self, query: str, text: str) -> bool:
+        self.asked += 1
+        if not self.word:
+            raise ScribeFailed("it answered with a poem")
+        return self.word in text
+
+
+class Failing(ExtractiveScribe):
+    """Fails while it is told to."""
+
+    fails = True
+
+    def summarize(self, lines: Sequence[Line], person: str, limit: int = SUMMARY) -> str:
+        if self.fails:
+            raise ScribeFailed("it answered with a poem")
+        return super().summarize(lines, person, limit)
+
+
+class Indiscreet(ExtractiveScribe):
+    """Writes nothing but a secret."""
+
+    def summarize(self, lines: Sequence[Line], person: str, limit: int = SUMMARY) -> str:
+        return "- My PIN is 1234."
+
+
+@pytest.fixture(params=["folder", "database"])
+def bank(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
+    """A bank in either store."""
+    store = str(tmp_path) if request.param == "folder" else request.getfixturevalue("database")
+    with Memory.open(f"mara {uuid4()}", store=store, embedder=HashEmbedder(512), recipe="packabby") as opened:
+        yield opened
+
+
+@pytest.fixture
+def alone(tmp_path: Path) -> Iterator[Memory]:
+    """A bank in a folder."""
+    with Memory.open("mara", store=tmp_path, embedder=HashEmbedder(512), recipe="packabby") as opened:
+        yield opened
+
+
+def talk(memory: Memory, session: str, *, remember: bool | None = None, **options: Any) -> Chat:
+    """The session line by line, as it was said; ended, if remember says how."""
+    lines = [line for line in TWENTY if line.session == session]
+    clock = Clock(SESSIONS[session])
+    model = ScriptedLLM([line.text for line in lines if line.speaker == BOT])
+    chat = begun(memory, model, clock, session=session, **options)
+    written = memory.units()
+    for line in lines:
+        if line.speaker == PERSON:
+            assert line.said_at
+            clock.now = line.said_at
+            assert "".join(chat.reply(line.text))
+            assert chat.settle(30)
+            assert (memory.units(), memory.queued()) == (written, []), f"after {line.text!r}"
+    if remember is not None:
+        assert chat.end(remember).remembered is remember
+        assert chat.settle(30)
+    return chat
+
+
+def begun(memory: Memory, model: ScriptedLLM, clock: Clock, **options: Any) -> Chat:
+    options.setdefault("scribe", ExtractiveScribe())
+    return Chat(memory, Character(BOT, person=PERSON), model, clock=clock, **options)
+
+
+def remembered(memory: Memory) -> Memory:
+    """The bank after both sessions."""
+    for session in SESSIONS:
+        talk(memory, session, remember=True).close()
+    return memory
+
+
+def with_recipe(memory: Memory, recipe: Recipe, embedder: Embedder | None = None) -> Memory:
+    return Memory(memory.bank, memory.store, embedder or memory.embedder, recipe)
+
+
+def found(memory: Memory, query: str, k: int = 10, **options: Any) -> list[str]:
+    return [hit.line.text for hit in memory.recall(query, k, **options)]
+
+
+def last_message(chat: Chat) -> str:
+    assert isinstance(chat.llm, ScriptedLLM)
+    return chat.llm.prompts[-1][-1].content
+
+
+# ------------------------------------------------------------------ what is written
+
+
+def test_nothing_is_written_beside_the_lines_until_the_person_agrees(bank: Memory) -> None:
+    for session, seqs, expected in (("spring", (1, 10), SPRING), ("summer", (11, 20), SUMMER)):
+        chat = talk(bank, session)  # and nothing after each of its lines
+        before = bank.units()
+        ending = chat.end()
+        assert (ending.remembered, ending.question) == (None, QUESTION)
+        assert (bank.units(), bank.queued()) == (before, [])
+        assert chat.end(remember=True).remembered
+        assert chat.settle(30)
+        *old, new = bank.units()
+        assert old == before
+        assert (new.kind, new.text, (new.first_seq, new.last_seq)) == ("summary", expected, seqs)
+        assert new.metadata["session"] == session
+        assert new.category == {"spring": "work", "summer": "food"}[session]
+        assert estimate(new.text) <= SUMMARY == 300
+        chat.close()
+    assert [line.seq for line in bank.lines()] == [seq for seq in range(1, 21) if seq != REFUSED]
+
+
+def test_what_is_refused_leaves_neither_a_line_nor_a_summary(bank: Memory) -> None:
+    talk(bank, "spring", remember=True).close()
+    kept = list(bank.lines(retracted=True))
+    chat = talk(bank, "summer")
+    receipt = chat.end(remember=False).receipt
+    assert receipt
+    assert receipt.lines == 10
+    assert chat.settle(30)
+    assert [unit.text for unit in bank.units()] == [SPRING]
+    assert (list(bank.lines(retracted=True)), bank.queued()) == (kept, [])
+    chat.close()
+
+
+def test_a_conversation_that_nobody_was_asked_about_is_kept_and_not_summarised(alone: Memory) -> None:
+    talk(alone, "spring").close()
+    chat = talk(alone, "summer", remember=True)  # months later: the other one was left open
+    assert [unit.text for unit in alone.units()] == [SUMMER]
+    assert [session.ended_at is not None for session in alone.sessions()] == [True, True]
+    assert len(list(alone.lines(Where(session="spring")))) == 9
+    chat.close()
+    with begun(alone, ScriptedLLM([]), Clock(), session="spring") as again:  # and can be agreed to still
+        again.end(remember=True)
+        assert again.settle(30)
+    assert SPRING in [unit.text for unit in alone.units()]
+
+
+def test_a_conversation_that_was_left_open_is_summarised_where_the_bank_is_set_to(alone: Memory) -> None:
+    alone.set_setting("remember", "always")
+    talk(alone, "spring").close()
+    with begun(alone, ScriptedLLM([]), Clock(SESSIONS["summer"])) as later:
+        assert later.settle(30)
+    assert [unit.text for unit in alone.units()] == [SPRING]
+
+
+def test_a_summary_of_which_nothing_may_be_remembered_is_not_stored(alone: Memory) -> None:
+    chat = talk(alone, "spring", remember=True, scribe=Indiscreet())
+    assert (alone.units(), alone.queued()) == ([], [])
+    chat.close()
+
+
+def test_a_memory_that_was_recalled_is_in_no_later_summary(alone: Memory) -> None:
+    talk(alone, "spring", remember=True).close()
+    row = SPRING.splitlines()[1].removeprefix("- 2 March 2026: ")
+    model = ScriptedLLM([f"You told me: {row} How is she?"])
+    with begun(alone, model, Clock(SESSIONS["summer"]), scribe=Everything()) as chat:
+        "".join(chat.reply("Do you remember my sister Olga with the job at the aquarium in Lisbon?"))
+        assert row in model.prompts[0][-1].content
+        chat.end(remember=True)
+        assert chat.settle(30)
+    assert "moved to Lisbon" in list(alone.lines())[-1].text  # kept as it was said
+    (_, new) = alone.units()
+    assert new.text == "Do you remember my sister Olga with the job at the aquarium in Lisbon?|How is she?"
+
+
+class Everything(ExtractiveScribe):
+    """Summarises by repeating all that it is shown."""
+
+    def summarize(self, lines: Sequence[Line], person: str, limit: int = SUMMARY) -> str:
+        return "|".join(line.text.removeprefix("You told me:").strip() for line in lines)
+
+
+def test_a_scribe_that_fails_at_the_end_costs_nothing_and_is_tried_again(bank: Memory) -> None:
+    scribe = Failing()
+    chat = talk(bank, "spring", remember=True, scribe=scribe)
+    assert [(work.kind, work.session, work.tries) for work in bank.queued()] == [("summary", "spring", 1)]
+    assert bank.units() == []
+    assert len(list(bank.lines())) == 9
+    chat.close()
+    scribe.fails = False
+    with begun(bank, ScriptedLLM([]), Clock(SESSIONS["summer"]), scribe=scribe) as later:  # whoever opens the bank next
+        assert later.settle(30)
+    assert [unit.text for unit in bank.units()] == [SPRING]
+    assert bank.queued() == []
+
+
+# -------------------------------------------------------------------- what is found
+
+
+@pytest.mark.parametrize(("query", "expected"), [(CHEESE, SUMMER), (AQUARIUM, SPRING)])
+def test_the_nearest_summary_is_recalled_and_no_other(bank: Memory, query: str, expected: str) -> None:
+    remembered(bank)
+    context = bank.context(query)
+    assert [hit.line.text for hit in context.hits] == [expected]
+    assert (context.hits[0].kind, context.cut) == ("summary", ())
+    assert sorted(found(bank, query)) == sorted([SPRING, SUMMER])  # more by choice
+    assert found(bank, query, 1) == [expected]
+
+
+def test_more_of_them_come_where_the_recipe_has_more(alone: Memory) -> None:
+    memory = with_recipe(remembered(alone), Packabby(hits=2))
+    assert [line.text for line in memory.context(CHEESE).lines] == [SPRING, SUMMER]
+
+
+def test_the_score_is_the_cosine_of_the_message_as_it_stands(alone: Memory) -> None:
+    hits = remembered(alone).recall(CHEESE)
+    for hit in hits:
+        wanted = float(alone.embedder.embed([hit.line.text])[0] @ alone.embedder.embed_query(CHEESE))
+        assert hit.score == pytest.approx(float(alone.shipped(np.array([wanted], np.float32))[0]), abs=2e-3)
+        assert hit.signals == {"cosine": hit.score}
+
+
+def test_as_in_the_source_anything_is_answered_with_the_nearest_of_a_few(alone: Memory) -> None:
+    talk(alone, "spring", remember=True).close()
+    for query in ("Hello", "zzz", "\ud800", "?", "a" * 100_000):
+        assert found(alone, query) == [SPRING]
+        assert alone.context(query)
+
+
+def test_a_blank_message_and_an_empty_bank_recall_nothing(alone: Memory) -> None:
+    assert found(alone, CHEESE) == []
+    remembered(alone)
+    assert found(alone, " ") == []
+    assert not alone.context(" ")
+
+
+def test_a_threshold_holds_back_what_is_less_near(alone: Memory) -> None:
+    near, far = remembered(alone).recall(CHEESE)
+    between = (near.score + far.score) / 2
+    assert found(with_recipe(alone, Packabby(threshold=between)), CHEESE) == [SUMMER]
+    assert found(with_recipe(alone, Packabby(threshold=near.score + 0.01)), CHEESE) == []
+    assert not with_recipe(alone, Packabby(threshold=near.score + 0.01)).context(CHEESE)
+
+
+def test_what_is_nearer_to_a_general_text_recalls_nothing(alone: Memory) -> None:
+    memory = with_recipe(remembered(alone), Packabby(general=GENERAL))
+    assert found(memory, "The wheel of cheese, the vet, and milk!") == [SUMMER]
+    assert not memory.context("They said hello and asked how the other one was today.")
+    assert alone.context("They said hello and asked how the other one was today.")
+    assert [unit.kind for unit in alone.units()] == ["summary", "summary"]  # none of the texts is in the bank
+
+
+def test_with_the_shipped_model_small_talk_is_nearer_to_the_general_texts(tmp_path: Path) -> None:
+    with Memory.open("mara", store=tmp_path, recipe=Packabby(general=GENERAL)) as memory:
+        talk(memory, "spring", remember=True).close()
+        assert found(memory, "Where did my sister move, was it Lisbon?") == [SPRING]
+        for small in ("Hello! How are you?", "What is the weather like?", "Thank you, goodbye!"):
+            assert found(memory, small) == []
+
+
+def test_general_texts_are_embedded_once_and_not_at_all_where_there_are_none(tmp_path: Path) -> None:
+    model = Counting()
+    with Memory.open("mara", store=tmp_path, embedder=model, recipe=Packabby()) as memory:
+        talk(memory, "spring", remember=True).close()
+        found(memory, CHEESE)
+        assert not set(model.given) & set(GENERAL)
+        primed = with_recipe(memory, Packabby(general=GENERAL))
+        for _ in range(3):
+            found(primed, CHEESE)
+        assert [model.given.count(text) for text in GENERAL] == [1] * len(GENERAL)
+
+
+def test_general_texts_that_can_not_be_embedded_hold_nothing_back(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    model = Counting()
+    with Memory.open("mara", store=tmp_path, embedder=model, recipe=Packabby(general=GENERAL)) as memory:
+        model.fails = True
+        talk(memory, "spring", remember=True).close()
+        assert found(memory, GENERAL[0]) == [SPRING]
+        assert "without a look at the general texts" in caplog.text
+        model.fails = False
+        assert found(memory, GENERAL[0]) == []
+
+
+def test_a_verdict_drops_what_does_not_bear_on_the_message_and_one_that_fails_drops_nothing(alone: Memory) -> None:
+    remembered(alone)
+    judge = Judge("aquarium")
+    assert found(with_recipe(alone, Packabby(scribe=judge)), CHEESE, 2) == [SPRING]
+    assert judge.asked == 2  # each by itself
+    assert not with_recipe(alone, Packabby(scribe=judge)).context(CHEESE)
+    assert found(with_recipe(alone, Packabby(scribe=Judge())), CHEESE, 2) == [SUMMER, SPRING]
+
+
+def test_without_vectors_the_summary_is_found_that_shares_most_words(tmp_path: Path) -> None:
+    model = Down(512)
+    model.down = True
+    with Memory.open("mara", store=tmp_path, embedder=model, recipe=Packabby(general=GENERAL, threshold=0.9)) as memory:
+        remembered(memory)
+        assert found(memory, CHEESE) == [SUMMER]
+        assert found(memory, "aquarium") == [SPRING]
+        assert found(memory, "zzz") == []
+        assert found(memory, "狗叫什么名字") == []
+
+
+def test_an_embedder_that_comes_back_costs_no_summary(tmp_path: Path) -> None:
+    model = Down(512)
+    with Memory.open("mara", store=tmp_path, embedder=model, recipe="packabby") as memory:
+        model.down = True
+        talk(memory, "spring", remember=True).close()
+        model.down = False
+        memory.reindex()
+        talk(memory, "summer", remember=True).close()
+        assert found(memory, AQUARIUM) == [SPRING, SUMMER]
+
+
+# ------------------------------------------------------------------------- filters
+
+
+def test_a_filter_of_lines_holds_for_what_was_written_of_them(alone: Memory) -> None:
+    remembered(alone)
+    begun_at = SESSIONS["summer"]
+    assert found(alone, CHEESE, where=Where(session="spring")) == [SPRING]
+    assert sorted(found(alone, CHEESE, where=Where(speaker=PERSON))) == sorted([SPRING, SUMMER])
+    assert found(alone, CHEESE, where=Where(speaker=BOT)) == []
+    assert found(alone, CHEESE, where=Where(since=begun_at)) == [SUMMER]
+    assert found(alone, CHEESE, where=Where(since=begun_at + timedelta(minutes=5))) == []  # it tells of earlier ones
+    assert found(alone, CHEESE, where=Where(kind="line")) == []
+    assert found(alone, CHEESE, 1, where=Where(kind="summary")) == [SUMMER]
+    assert found(alone, CHEESE, as_of=begun_at) == [SPRING]
+    with pytest.raises(BadQuery):
+        alone.recall(CHEESE, where=Where(kind="line", since=datetime(2026, 1, 1)))
+
+
+def test_what_stands_in_the_prompt_is_not_told_again_by_its_summary(alone: Memory) -> None:
+    remembered(alone)
+    assert found(alone, CHEESE, without=[15]) == [SPRING]
+    assert found(alone, CHEESE, 1, without=[16]) == [SUMMER]  # what Jonas said is not in it
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(gone=st.sets(st.integers(1, 25)), session=st.sampled_from([None, *SESSIONS]), k=st.integers(1, 3))
+def test_nothing_is_told_of_lines_that_may_not_be_shown(
+    whole: Memory, gone: set[int], session: str | None, k: int
+) -> None:
+    hits = whole.recall(CHEESE, k, where=Where(session=session), without=gone)
+    assert len(hits) <= k
+    said = {"spring": {1, 3, 5, 7, 9}, "summer": {11, 13, 15, 17, 19}}
+    expected = {name for name, seqs in said.items() if not seqs & gone and session in (None, name)}
+    assert {hit.line.session for hit in hits} == (expected if k >= len(expected) else expected & {"summer"})
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
+    folder = tmp_path_factory.mktemp("whole")
+    with Memory.open("mara", store=folder, embedder=HashEmbedder(512), recipe="packabby") as opened:
+        yield remembered(opened)
+
+
+def test_it_finds_what_another_recipe_had_summarised_and_none_where_none_did(tmp_path: Path) -> None:
+    with Memory.open("mara", store=tmp_path, embedder=HashEmbedder(512), recipe="default") as memory:
+        memory.observe_many(TWENTY)
+        assert found(with_recipe(memory, Packabby()), CHEESE) == []
+        memory.write(NewUnit("summary", "A whole wheel of cheese.", 2, 4, SESSIONS["spring"]))  # by whomever
+        ours = with_recipe(memory, Packabby())
+        assert found(ours, CHEESE) == found(ours, CHEESE, without=[2]) == ["A whole wheel of cheese."]
+        assert found(ours, CHEESE, without=[3]) == []
+
+
+def test_a_summary_whose_place_another_took_is_not_found(alone: Memory) -> None:
+    talk(alone, "spring", remember=True).close()
+    (old,) = alone.units()
+    fields = (old.kind, "Olga has a job at the aquarium.", old.first_seq, old.last_seq, old.said_at)
+    alone.write(NewUnit(*fields, metadata=old.metadata), supersedes=old.id)
+    assert found(alone, AQUARIUM) == ["Olga has a job at the aquarium."]
+
+
+# ---------------------------------------------------------------------- the prompt
+
+
+def test_the_summary_stands_behind_the_newest_message_with_its_note(bank: Memory) -> None:
+    talk(bank, "spring", remember=True).close()
+    chat = talk(bank, "summer")
+    rows = "\n".join(f"  {row}" for row in SPRING.splitlines())
+    assert last_message(chat) == (
+        "(It is Saturday, 20 June 2026, 20:08.)\n\n"
+        "Mara: Olga is visiting from Lisbon in August.\n\n"
+        f"{NOTE}\n[Monday, 2 March 2026, 18:08, 3 months ago]\n{rows}"
+    )
+    assert isinstance(chat.llm, ScriptedLLM)
+    window = "\n".join(message.content for message in chat.llm.prompts[-1][:-1])
+    assert NOTE not in window  # it is not sent again with the messages before
+    assert "The vet said he is allergic to milk." in window
+    chat.close()
+
+
+def test_before_anything_is_remembered_the_prompt_ends_with_the_message(alone: Memory) -> None:
+    chat = talk(alone, "spring")
+    assert last_message(chat).endswith("Mara: Never mind. My interview at the library is on Friday.")
+    assert NOTE not in last_message(chat)
+    chat.close()
+
+
+def test_over_the_limit_the_oldest_turns_go_and_what_the_character_is_stays(alone: Memory) -> None:
+    model = ScriptedLLM(["Aye, so it was, as you say. " * 8] * 40, context=2048)
+    with begun(alone, model, Clock()) as chat:
+        for n in range(40):
+            "".join(chat.reply(f"On day {n} we sailed to island number {n} and found nothing but sand and gulls."))
+        prompt = model.prompts[-1]
+        assert prompt[0] == model.prompts[1][0]  # with the first reply for a sample
+        assert "island number 0 " not in "".join(message.content for message in prompt)
+        assert "island number 38 " in "".join(message.content for message in prompt)
+        assert sum(estimate(message.content) for message in prompt) <= 2048 - 512
+    assert (alone.units(), alone.queued()) == ([], [])
+
+
+def test_nothing_is_brought_up_unasked(alone: Memory) -> None:
+    clock = Clock()
+    with begun(alone, ScriptedLLM(["Good luck!"]), clock) as chat:
+        "".join(chat.reply("My exam is tomorrow."))
+        chat.end(remember=True)
+        assert chat.settle(30)
+    clock.now += timedelta(days=2)
+    model = ScriptedLLM(["Hello."])
+    with begun(with_recipe(alone, Default()), model, clock) as other:
+        assert "exam" in other.offer
+    with begun(alone, model, clock) as chat:
+        assert chat.offer == ""
+        reply = chat.reply("Good morning.")
+        "".join(reply)
+        assert reply.offer == ""
+        assert "could bring up" not in last_message(chat)
+
+
+# --------------------------------------------------------------------- the consent
+
+
+def said_at_the_end(memory: Memory, *answers: str, ending: str = "/end") -> list[str]:
+    """What is asked and answered in a terminal when the conversation ends; the words that are left on the screen."""
+    waiting = iter(["I moved to Lisbon with my sister Olga.", ending, *answers])
+    screen: list[str] = []
+
+    def read(prompt: str) -> str:
+        if prompt.startswith(QUESTION):
+            screen.append(prompt)
+        try:
+            return next(waiting)
+        except StopIteration:
+            raise EOFError from None
+
+    with begun(memory, ScriptedLLM(["Good for you."]), Clock()) as chat:
+        Talk(chat, read, screen.append).run()
+        assert chat.settle(30)
+    return screen
+
+
+@pytest.mark.parametrize("ending", ["/end", "/quit", "quit"])
+def test_a_no_within_another_word_is_no_answer_and_it_is_asked_again(alone: Memory, ending: str) -> None:
+    unclear = ["Not now", "Now", "notebook", "I know", "No way to tell", "Yesterday"]
+    screen = said_at_the_end(alone, *unclear, "Yes, please.", ending=ending)
+    assert sum(each.startswith(QUESTION) for each in screen) == len(unclear) + 1
+    assert [unit.kind for unit in alone.units()] == ["summary"]
+    assert "It is remembered." in "".join(screen)
+
+
+@pytest.mark.parametrize("ending", ["/end", "/quit"])
+def test_a_no_leaves_nothing(alone: Memory, ending: str) -> None:
+    screen = said_at_the_end(alone, "Not now", "No", ending=ending)
+    assert (alone.units(), list(alone.lines(retracted=True)), alone.queued()) == ([], [], [])
+    assert "Nothing of it is left." in "".join(screen)
+    assert "all kept" not in screen[-1] or ending == "/end"
+
+
+def test_who_leaves_without_an_answer_has_changed_nothing(alone: Memory) -> None:
+    screen = said_at_the_end(alone, "maybe", ending="/quit")
+    assert len(list(alone.lines())) == 2
+    assert alone.units() == []
+    assert [session.ended_at for session in alone.sessions()] == [None]
+    assert screen[-1].endswith("it is all kept.\n")
+
+
+def test_numbers_of_the_recipe_are_one_argument_away() -> None:
+    assert (Packabby().hits, Packabby().threshold, Packabby().general, Packabby().scribe) == (1, None, (), None)
+    assert replace(Packabby(general=GENERAL), hits=3).general == GENERAL
