@@ -163,7 +163,7 @@ class Hit:
 class Context:
     """What is remembered for a query, laid out as text for a prompt.
 
-    lines are those in the text, in the order they were said; cut are the hits left out for want of room.
+    lines are those in the text, in its order; cut are the hits left out for want of room.
     relevance is the gate's verdict (0..1) on the query as a whole; an empty text means that nothing passed it.
     """
 
