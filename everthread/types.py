@@ -149,6 +149,7 @@ class Hit:
 
     score orders hits and has no unit; relevance is the calibrated chance (0..1) that the line bears on the query.
     signals are the raw measurements that made the score, by name. passage is the line among its neighbours, in order.
+    bank names where it was found, if several banks were asked.
     """
 
     line: Line
@@ -157,6 +158,7 @@ class Hit:
     signals: Mapping[str, float]
     passage: tuple[Line, ...]
     kind: str = "line"
+    bank: str = ""
 
 
 @dataclass(frozen=True, slots=True)
