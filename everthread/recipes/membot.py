@@ -32,7 +32,7 @@ class Membot(Recipe):
     buffer of 10, first in, first out, whatever their scores, so that they are in view at the following turns, too. A
     line of the window, the last 10 of the conversation, is not recalled. Nothing is noted, summarised or brought up.
 
-    The README's threshold is 0.8 and the code's 0.65, both of text-embedding-ada-002, which gives any two texts a high
+    The README's threshold is 0.8 and the code's 0.65, both of OpenAI's Ada, which gives any two texts a high
     cosine. The shipped model does not: of LoCoMo's development questions 12% reach 0.65 and 0.1% reach 0.8. So it was
     chosen anew, by the rule of the default recipe's gate: at 0.4, 95% of the questions find something in their own bank
     (`everthread --recipe membot bench locomo PATH --json`, "curve"). Other models' cosines are moved to where the

@@ -9,15 +9,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from twenty import BOT, PERSON, TWENTY
+from twenty import BOT, PERSON, SESSIONS, TWENTY
 
 from everthread.chat import Chat
 from everthread.errors import BadInput, EmbedderUnavailable
 from everthread.memory import Memory
 from everthread.models.embed import OnnxEmbedder
+from everthread.models.extract import ExtractiveScribe
 from everthread.models.fakes import HashEmbedder, ScriptedLLM
 from everthread.prompt.character import Character
 from everthread.prompt.tokens import estimate
+from everthread.recipes.default import Default
 from everthread.recipes.membot import Membot
 from everthread.stores.postgres import PostgresStore
 from everthread.types import Context, NewLine, NewUnit, Vector, Vectors, Where
@@ -202,6 +204,17 @@ def test_the_window_is_ten_lines_and_none_of_them_is_recalled(talked: Memory) ->
         remembered = tail.partition("(It is")[0]
         assert not any(each in remembered for each in verbatim)
         assert "number 3" in remembered  # of this very conversation, from behind the window
+
+
+def test_nothing_is_brought_up_unasked_where_the_default_recipe_does(talked: Memory) -> None:
+    offering = Memory(talked.bank, talked.store, talked.embedder, Default())
+    for memory, brought_up in ((offering, True), (talked, False)):
+        clock = Clock()
+        clock.now = SESSIONS["summer"] + timedelta(days=10)
+        with Chat(memory, JONAS, ScriptedLLM(["Aye."]), scribe=ExtractiveScribe(), clock=clock) as chat:
+            "".join(chat.reply("Hello, I am back."))
+            assert ("could bring up" in prompt_of(chat)) is brought_up
+            chat.end(remember=False)
 
 
 def test_what_was_taken_back_or_said_in_private_is_in_no_block(talked: Memory) -> None:
