@@ -214,6 +214,7 @@ def batches(lines: Iterator[NewLine]) -> Iterator[list[NewLine]]:
 @main.command()
 @click.argument("query")
 @bank_option
+@click.option("--in", "banks", metavar="BANK", multiple=True, help="In this bank, not --bank. May be given again.")
 @click.option("-k", default=5, show_default=True, help="How many hits.")
 @where_options
 @click.option("--as-of", metavar="TIME", help="What was known then.")
@@ -221,19 +222,30 @@ def batches(lines: Iterator[NewLine]) -> Iterator[list[NewLine]]:
 @json_option
 @click.pass_context
 def recall(
-    ctx: click.Context, /, query: str, bank: str, k: int, as_of: str | None, why: bool, as_json: bool, **values: Any
+    ctx: click.Context,
+    /,
+    query: str,
+    bank: str,
+    banks: tuple[str, ...],
+    k: int,
+    as_of: str | None,
+    why: bool,
+    as_json: bool,
+    **values: Any,
 ) -> None:
     """Find the lines that bear on QUERY, best first, each among its neighbours. A blank QUERY finds nothing.
 
+    Of several banks (--in) the lines are one list, and each names its bank.
     Where nothing seems relevant, the nearest lines are shown all the same, and standard error says so.
     """
     chosen, at = where(values), moment(as_of)
-    with opened(ctx, bank) as memory:
-        hits = memory.recall(query, k, where=chosen, as_of=at)
+    with opened(ctx, banks[0] if banks else bank) as memory:
+        hits = memory.recall(query, k, where=chosen, as_of=at, banks=banks or None)
         if as_json:
             show_json(hits)
             return
-        relevant = bool(memory.context(query, where=chosen, as_of=at))
+        asked = (Memory(each, memory.store, memory.embedder, memory.recipe) for each in banks or [bank])
+        relevant = any(each.context(query, where=chosen, as_of=at) for each in asked)
     rows = [show_hit(hit, why) for hit in hits] or [none_found(query, chosen != Where() or at is not None)]
     click.echo("\n\n".join([*rows, LEGEND] if why and hits else rows))
     if hits and not relevant:

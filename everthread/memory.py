@@ -31,6 +31,7 @@ from everthread.observe.clean import clean
 from everthread.observe.copies import copies
 from everthread.observe.units import TELLS_NOTHING, marks, pieces
 from everthread.prompt.tokens import Counter, estimate
+from everthread.recall import banks as several
 from everthread.recall import derived, expand, fuse, overview, rewrite, search
 from everthread.recipes.base import Asked, Ranked, Recalled, Recipe, Room
 from everthread.stores.base import Entry, Scope, Store
@@ -232,6 +233,7 @@ class Memory:
         where: Where | None = None,
         as_of: datetime | None = None,
         without: Collection[int] = (),
+        banks: Collection[str] | None = None,
     ) -> list[Hit]:
         """The k lines that bear most on the query, best first; fewer when the bank has fewer.
 
@@ -244,10 +246,13 @@ class Memory:
         where.kind names the units to be found instead of lines ("note", "summary", "fact"), but for facts that a later
         one has superseded: each comes as a line of its own, with its id in the metadata as "unit", and its relevance is
         only its cosine to the query, no calibrated chance.
-        A blank query recalls nothing. Raises BadQuery.
+        banks of the same store are searched instead of this one, which must be named to be among them; the hits of all
+        are one list by relevance, and each names its bank. It is the caller's to know who may see what of whom.
+        A blank query recalls nothing. Raises BadQuery, and NotFound for a bank that is not there.
         """
         checks.positive(k, "k")
-        return self._recall(Asked(query, where, as_of, checks.seqs(without)), k).hits
+        asked = Asked(query, where, as_of, checks.seqs(without))
+        return self._recall(asked, k).hits if banks is None else several.recall(self, banks, asked, k)
 
     def measure(
         self,

@@ -213,7 +213,8 @@ def show_line(line: Line) -> str:
 
 
 def show_hit(hit: Hit, signals: bool) -> str:
-    text = f"{hit.relevance:4.0%}  {heading(hit.line)} #{hit.line.seq}\n"
+    place = f" in {hit.bank}" if hit.bank else ""
+    text = f"{hit.relevance:4.0%}  {heading(hit.line)} #{hit.line.seq}{place}\n"
     rows = (f"{'>' if line.seq == hit.line.seq else ' '} {sentence(line)}" for line in hit.passage)
     text += "\n".join(f"    {row}".replace("\n", "\n    ") for row in rows)
     if signals:

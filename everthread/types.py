@@ -149,6 +149,7 @@ class Hit:
 
     score orders hits and has no unit; relevance is the calibrated chance (0..1) that the line bears on the query.
     signals are the raw measurements that made the score, by name. passage is the line among its neighbours, in order.
+    bank names where it was found, if several banks were asked.
     """
 
     line: Line
@@ -157,13 +158,14 @@ class Hit:
     signals: Mapping[str, float]
     passage: tuple[Line, ...]
     kind: str = "line"
+    bank: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
     """What is remembered for a query, laid out as text for a prompt.
 
-    lines are those in the text, in the order they were said; cut are the hits left out for want of room.
+    lines are those in the text, in its order; cut are the hits left out for want of room.
     relevance is the gate's verdict (0..1) on the query as a whole; an empty text means that nothing passed it.
     """
 

@@ -271,10 +271,26 @@ def test_recall_says_on_standard_error_when_nothing_seems_relevant(alice: Cli) -
     assert alice("recall", *relevant, "--as-of", "2020-01-01").stderr == ""
 
 
+def test_recall_in_several_banks_names_the_bank_of_each_line(alice: Cli) -> None:
+    alice("observe", "I saw Mia in Lisbon.", "-b", "bob/home")
+    both = alice("recall", "Where did Mia move? To Lisbon?", "--in", "bob/home", "--in", "alice", "-k", "2")
+    assert [row.split("] ")[1] for row in both.stdout.splitlines() if "%" in row] == ["#1 in alice", "#1 in bob/home"]
+    assert both.stderr == ""
+    hits = out(alice("recall", "Mia", "--in", "bob/home", "--json"))
+    assert [hit["bank"] for hit in hits] == ["bob/home"]
+    strange = alice("recall", "Who ever invented lawnmowers?", "--in", "bob/home", "--in", "alice")
+    assert strange.stderr.startswith("(nothing here seems relevant")
+    for banks in (("alice", "alicia"), ("alicia", "alice")):
+        wrong = alice("recall", "Mia", "--in", banks[0], "--in", banks[1])
+        assert wrong.exit_code == 1
+        assert "there is no bank 'alicia'" in wrong.stderr
+    assert out(alice("banks", "--json")) == ["alice", "bob/home"]
+
+
 def test_recall_as_json_holds_everything_of_a_hit(alice: Cli) -> None:
     hits = out(alice("recall", "Where did Mia move?", "-b", "alice", "--json"))
     assert len(hits) == 3
-    assert set(hits[0]) == {"line", "score", "relevance", "signals", "passage", "kind"}
+    assert set(hits[0]) == {"line", "score", "relevance", "signals", "passage", "kind", "bank"}
     assert hits[0]["line"]["text"] == "My sister Mia moved to Lisbon."
     assert hits[0]["line"]["said_at"] == "2024-05-06T18:00:00+02:00"
     assert [line["seq"] for line in hits[0]["passage"]] == [1, 2]

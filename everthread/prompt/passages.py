@@ -25,13 +25,28 @@ def sentence(line: Line) -> str:
 
 def layout(lines: Sequence[Line], now: datetime | None = None) -> str:
     """The lines in the order they were said, a heading wherever the conversation or the day changes."""
+    return in_order(sorted(lines, key=_when), now)
+
+
+def in_order(lines: Sequence[Line], now: datetime | None = None) -> str:
+    """The lines in the order in which they are given, a heading also where one goes back in time."""
     text: list[str] = []
     before: Line | None = None
-    for line in sorted(lines, key=lambda line: (line.said_at, line.seq)):
-        if before is None or (line.session, line.said_at.date()) != (before.session, before.said_at.date()):
+    for line in lines:
+        if before is None or _begins(line, before):
             text += ["", heading(line, now)] if text else [heading(line, now)]
         elif line.seq != before.seq + 1:
             text.append(GAP)
         text.append(sentence(line))
         before = line
     return "\n".join(text)
+
+
+def _begins(line: Line, before: Line) -> bool:
+    """Whether another conversation begins with a line, another day, or an earlier part of the same."""
+    day, day_before = (line.session, line.said_at.date()), (before.session, before.said_at.date())
+    return day != day_before or _when(line) < _when(before)
+
+
+def _when(line: Line) -> tuple[datetime, int]:
+    return line.said_at, line.seq

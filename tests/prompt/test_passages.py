@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread.prompt.passages import GAP, heading, layout, sentence
+from everthread.prompt.passages import GAP, heading, in_order, layout, sentence
 from everthread.types import Line
 
 TOKYO = timezone(timedelta(hours=9))
@@ -50,6 +50,25 @@ def test_conversations_stand_under_their_days_with_gaps_and_speakers() -> None:
             "Bob: Well slept?",
         ]
     )
+
+
+def test_lines_in_an_order_of_their_own_keep_it_and_have_a_heading_where_one_goes_back_in_time() -> None:
+    at = datetime(2024, 5, 6, 18, tzinfo=UTC)
+    lines = [line(n, at + timedelta(minutes=n), text=f"Number {n}.") for n in (5, 6, 9, 2, 3)]
+    assert in_order(lines, at + timedelta(days=3)) == "\n".join(
+        [
+            "[Monday, 6 May 2024, 18:05, 3 days ago]",
+            "Ann: Number 5.",
+            "Ann: Number 6.",
+            GAP,
+            "Ann: Number 9.",
+            "",
+            "[Monday, 6 May 2024, 18:02, 3 days ago]",
+            "Ann: Number 2.",
+            "Ann: Number 3.",
+        ]
+    )
+    assert in_order(sorted(lines, key=lambda each: each.seq)) == layout(lines)
 
 
 @pytest.mark.parametrize("end", ["\n", "\n\n", "\r", "\r\n", "\u2028"])

@@ -1,0 +1,439 @@
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twenty import BOT, PERSON, SESSIONS, TWENTY
+
+from everthread.chat import Chat
+from everthread.errors import BadInput, EmbedderUnavailable
+from everthread.memory import Memory
+from everthread.models.embed import OnnxEmbedder
+from everthread.models.extract import ExtractiveScribe
+from everthread.models.fakes import HashEmbedder, ScriptedLLM
+from everthread.prompt.character import Character
+from everthread.prompt.tokens import estimate
+from everthread.recipes.default import Default
+from everthread.recipes.membot import Membot
+from everthread.stores.postgres import PostgresStore
+from everthread.types import Context, NewLine, NewUnit, Vector, Vectors, Where
+
+LATER = datetime(2026, 11, 20, 12, tzinfo=UTC)
+JONAS = Character(BOT, "{{char}} keeps a lighthouse.", person=PERSON, examples="{{user}}: Ahoy!\n{{char}}: Ahoy, ahoy.")
+GREYHOUND, COAT, MILK = "Is Biscuit a greyhound?", "Which coat did you say: the green one?", "Who is allergic to milk?"
+
+
+@pytest.fixture(scope="module", params=["folder", "database"])
+def place(request: pytest.FixtureRequest) -> Iterator[object]:
+    if request.param == "folder":
+        with tempfile.TemporaryDirectory() as folder:
+            yield folder
+        return
+    store = PostgresStore(request.getfixturevalue("database"))
+    yield store
+    store.close()
+
+
+@pytest.fixture(scope="module")
+def twenty(place: str | PostgresStore) -> Iterator[Memory]:
+    """The twenty lines, in a store of each kind. Its tests write nothing but buffers, each of a session of its own."""
+    with Memory.open("mara", store=place, embedder="minilm", recipe="membot") as memory:
+        memory.observe_many(TWENTY)
+        yield memory
+
+
+@pytest.fixture
+def talked(tmp_path: Path) -> Iterator[Memory]:
+    """The twenty lines in a bank of the test's own."""
+    with Memory.open("mara", store=tmp_path, embedder="minilm", recipe="membot") as memory:
+        memory.observe_many(TWENTY)
+        yield memory
+
+
+def seqs(context: Context) -> list[int]:
+    return [line.seq for line in context.lines]
+
+
+def found(context: Context) -> list[int]:
+    return [hit.line.seq for hit in context.hits]
+
+
+# ------------------------------------------------------------------------- twenty lines
+
+
+@pytest.mark.parametrize(
+    ("query", "hits", "shown"),
+    [
+        ("Where did Olga move to?", [5, 19, 20], [*range(16, 21), *range(2, 9)]),
+        (GREYHOUND, [16, 3, 4], [*range(1, 8), *range(13, 20)]),
+        (COAT, [10], [7, 8, 9, 10]),
+        (MILK, [17], range(14, 21)),
+        ("When do I begin at the library?", [13, 14, 9], [*range(6, 11), *range(11, 18)]),
+        ("How do I change a bicycle tyre?", [], []),
+        ("thanks", [], []),
+        ("", [], []),
+    ],
+)
+def test_the_nearest_three_are_shown_with_three_lines_around_the_best_last(
+    twenty: Memory, query: str, hits: list[int], shown: Sequence[int]
+) -> None:
+    context = twenty.context(query, 5000)
+    assert found(context) == hits
+    assert seqs(context) == list(shown)
+    assert context.tokens == estimate(context.text) if context else context.text == ""
+
+
+def test_blocks_stay_in_view_first_in_at_the_top_whatever_their_scores(twenty: Memory) -> None:
+    assert seqs(twenty.context(MILK, 5000, session="fifo")) == [*range(14, 21)]
+    both = twenty.context(COAT, 5000, session="fifo")
+    assert (found(both), seqs(both)) == ([10], [*range(14, 21), 7, 8, 9, 10])
+    assert both.text.index("allergic to milk") < both.text.index("green coat")
+    assert [row for row in both.text.splitlines() if row.startswith("[")] == [
+        "[Saturday, 20 June 2026, 20:03]",
+        "[Monday, 2 March 2026, 18:06]",
+    ]
+    assert twenty.context("How do I change a bicycle tyre?", 5000, session="fifo").text == both.text
+    assert twenty.context("", 5000, session="fifo").text == both.text
+    assert seqs(twenty.context("", 5000, session="another")) == []
+    assert seqs(twenty.context(MILK, 5000, session="fifo")) == [7, 8, 9, 10, *range(14, 21)]  # recalled again: the last
+
+
+def test_over_the_budget_the_oldest_blocks_go_whole_and_the_newest_is_cut(twenty: Memory) -> None:
+    twenty.context(MILK, 5000, session="budget")
+    both = twenty.context(COAT, 5000, session="budget")
+    alone = twenty.context(COAT, both.tokens - 1, session="budget")
+    assert seqs(alone) == [7, 8, 9, 10]
+    crumbs = twenty.context(COAT, alone.tokens - 1, session="budget")
+    assert set(seqs(crumbs)) < {7, 8, 9, 10}
+    assert found(crumbs) == [10]
+    assert crumbs.tokens == estimate(crumbs.text) < alone.tokens
+    nothing = twenty.context(COAT, 1, session="budget")
+    assert (nothing.text, nothing.lines, [hit.line.seq for hit in nothing.cut]) == ("", (), [10])
+
+
+def test_of_a_cut_block_that_was_found_at_an_earlier_turn_the_lines_that_fit_are_shown(twenty: Memory) -> None:
+    whole = twenty.context(MILK, 5000, session="earlier")
+    cut = twenty.context("", whole.tokens - 1, session="earlier")
+    assert 0 < cut.tokens < whole.tokens
+    assert set(seqs(cut)) < set(seqs(whole))
+    assert cut.hits == cut.cut == ()
+
+
+def test_what_is_shown_obeys_every_filter_and_leaves_out_the_prompts_lines(twenty: Memory) -> None:
+    twenty.context(MILK, 5000, session="filters")
+    spring = Where(session="spring")
+    assert set(seqs(twenty.context(COAT, 5000, session="filters", where=spring))) == {7, 8, 9, 10}
+    then = TWENTY[8].said_at
+    assert seqs(twenty.context(COAT, 5000, session="filters", as_of=then)) == [7, 8, 9]
+    kept = twenty.context(COAT, 5000, session="filters", without={9, 10, 18})
+    assert not {9, 10, 18} & {*seqs(kept), *found(kept)}
+    assert {14, 17} < set(seqs(kept))
+    assert 10 not in [hit.line.seq for hit in twenty.recall(COAT, 20, without={10})]
+
+
+def test_recall_gives_the_nearest_also_below_the_threshold_and_says_how_near(twenty: Memory) -> None:
+    hits = twenty.recall("How do I change a bicycle tyre?", 20)
+    assert len(hits) == 20
+    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+    assert all(0 <= hit.relevance < Membot().threshold for hit in hits)
+    assert twenty.context("How do I change a bicycle tyre?", gated=False).text
+
+
+def test_nothing_but_the_lines_is_written(talked: Memory) -> None:
+    with Chat(talked, JONAS, ScriptedLLM(["Aye, in August."]), clock=lambda: LATER) as chat:
+        "".join(chat.reply("When does Olga visit?"))
+        chat.end(remember=True)
+        assert chat.settle(30)
+    assert talked.units() == []
+    assert talked.queued() == []
+    assert talked.stats().lines == 22
+
+
+# --------------------------------------------------------------------------------- chat
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = LATER
+
+    def __call__(self) -> datetime:
+        self.now += timedelta(minutes=1)
+        return self.now
+
+
+def prompt_of(chat: Chat) -> str:
+    """What changes every turn: the last message of the latest prompt."""
+    assert isinstance(chat.llm, ScriptedLLM)
+    return chat.llm.prompts[-1][-1].content
+
+
+def test_a_prompt_has_the_blocks_in_the_order_in_which_they_came_with_how_long_ago(talked: Memory) -> None:
+    with Chat(talked, JONAS, ScriptedLLM(["Aye."] * 3), clock=Clock()) as chat:
+        "".join(chat.reply(MILK))
+        first = prompt_of(chat)
+        assert first.startswith(
+            "[From earlier conversations with Jonas]\n[Saturday, 20 June 2026, 20:03, 5 months ago]"
+        )
+        assert first.endswith(f"\n\n{PERSON}: {MILK}")
+        "".join(chat.reply(COAT))
+        second = prompt_of(chat)
+        places = [second.index(each) for each in ("20 June 2026", "allergic to milk", "2 March 2026", "green coat for")]
+        assert places == sorted(places)
+        "".join(chat.reply("Thanks."))
+        assert "allergic to milk" in prompt_of(chat)
+        assert "green coat for" in prompt_of(chat)
+
+
+def test_the_window_is_ten_lines_and_none_of_them_is_recalled(talked: Memory) -> None:
+    replies = [f"Reply number {n} about lamps and boats." for n in range(12)]
+    with Chat(talked, JONAS, ScriptedLLM(replies), clock=Clock()) as chat:
+        for n in range(12):
+            "".join(chat.reply(f"Tell me something about lamps and boats, number {n}."))
+        assert isinstance(chat.llm, ScriptedLLM)
+        messages = [message.content for message in chat.llm.prompts[-1]]
+        window, tail = messages[1:-1], messages[-1]
+        verbatim = [line.text for line in chat.lines[-12:-2]]  # but for the newest and its answer
+        assert [any(each in message for message in [*window, tail]) for each in verbatim] == [True] * 10
+        assert sum(message.count(" about lamps and boats") for message in window) == 10 - window[0].count("begins")
+        remembered = tail.partition("(It is")[0]
+        assert not any(each in remembered for each in verbatim)
+        assert "number 3" in remembered  # of this very conversation, from behind the window
+
+
+def test_nothing_is_brought_up_unasked_where_the_default_recipe_does(talked: Memory) -> None:
+    offering = Memory(talked.bank, talked.store, talked.embedder, Default())
+    for memory, brought_up in ((offering, True), (talked, False)):
+        clock = Clock()
+        clock.now = SESSIONS["summer"] + timedelta(days=10)
+        with Chat(memory, JONAS, ScriptedLLM(["Aye."]), scribe=ExtractiveScribe(), clock=clock) as chat:
+            "".join(chat.reply("Hello, I am back."))
+            assert ("could bring up" in prompt_of(chat)) is brought_up
+            chat.end(remember=False)
+
+
+def test_what_was_taken_back_or_said_in_private_is_in_no_block(talked: Memory) -> None:
+    with Chat(talked, JONAS, ScriptedLLM(["Aye."] * 9), clock=Clock()) as chat:
+        "".join(chat.reply(MILK))
+        chat.forget(17)
+        talked.retract(18)
+        "".join(chat.reply("And?"))
+        assert "allergic" not in prompt_of(chat).partition("(It is")[0]
+        assert "high shelf" not in prompt_of(chat)
+        assert "greyhound" in prompt_of(chat)  # the rest of the block
+        held = talked.store.buffer("mara", chat.session)
+        chat.incognito = True
+        "".join(chat.reply(COAT))
+        assert "green coat for" in prompt_of(chat)
+        assert talked.store.buffer("mara", chat.session) == held
+
+
+# ------------------------------------------------------------------------- second mode
+
+
+def test_in_the_second_mode_the_characters_examples_speak_and_nothing_is_recalled(tmp_path: Path) -> None:
+    with Memory.open("mara", store=tmp_path, embedder="minilm", recipe=Membot(canon=True)) as memory:
+        memory.observe_many(TWENTY)
+        assert memory.recall(MILK) == []
+        assert not memory.context(MILK, session="s", gated=False)
+        with Chat(memory, JONAS, ScriptedLLM(["Ahoy."]), clock=Clock()) as chat:
+            "".join(chat.reply(MILK))
+            assert isinstance(chat.llm, ScriptedLLM)
+            system = chat.llm.prompts[-1][0].content
+        assert "Mara: Ahoy!\nJonas: Ahoy, ahoy." in system
+        assert "milk" not in prompt_of(chat).replace(MILK, "")
+        assert memory.stats().lines == 22
+
+
+# --------------------------------------------------------------------- any bank, any day
+
+
+class Failing(HashEmbedder):
+    """An embedder that can be switched off."""
+
+    down = False
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        if self.down:
+            raise EmbedderUnavailable("switched off")
+        return super().embed(texts)
+
+
+def test_while_no_embedder_answers_lines_are_kept_and_what_was_in_view_stays(tmp_path: Path) -> None:
+    model = Failing(512)
+    with Memory.open("mara", store=tmp_path, embedder=model, recipe="membot") as memory:
+        memory.observe_many(TWENTY[:10])
+        before = memory.context(COAT, 5000, session="s")
+        assert 10 in seqs(before)
+        model.down = True
+        memory.observe_many(TWENTY[10:])
+        assert memory.stats().lines == 20
+        assert memory.recall(MILK) == []
+        assert memory.context(MILK, 5000, session="s").text == before.text
+        model.down = False
+        assert memory.reindex() == 10
+        assert 17 in seqs(memory.context("The vet said he is allergic to milk.", 5000, session="s"))
+
+
+def test_an_empty_bank_and_any_question_give_nothing_and_no_error(memory: Memory) -> None:
+    bare = Memory(memory.bank, memory.store, memory.embedder, Membot())
+    for query in ("", "  ", "Hello?", "你好", "\ud800", "x" * 20_000, ":" * 9):
+        assert bare.recall(query) == []
+        assert not bare.context(query, session="s")
+
+
+def test_units_of_another_recipe_are_found_where_they_are_asked_for(memory: Memory) -> None:
+    line = memory.observe("The library hired me.", session="s")
+    memory.write(NewUnit("note", "Mara works at the library.", line.seq, line.seq, line.said_at))
+    other = Memory(memory.bank, memory.store, memory.embedder, Membot(threshold=0.9))
+    context = other.context("works at the library", session="s", where=Where(kind="note"))
+    assert [line.text for line in context.lines] == ["Mara works at the library."]
+
+
+# ------------------------------------------------------------------- faults of the source
+
+
+def test_a_message_with_colons_is_recalled_by_all_of_it(memory: Memory) -> None:
+    memory.observe("walrus tusk ivory")
+    memory.observe("noon")
+    bare = Memory(memory.bank, memory.store, memory.embedder, Membot())
+    query = "walrus tusk ivory: tomorrow at 12:30: noon"
+    vector = memory.embedder.embed_query(query)
+    mine = {line.seq: float(memory.embedder.embed([line.text])[0] @ vector) for line in memory.lines()}
+    assert mine[1] > mine[2] > 0
+    assert [hit.line.seq for hit in bare.recall(query)] == [1, 2]
+
+
+def test_two_threads_in_one_bank_stay_apart_though_their_lines_alternate(memory: Memory) -> None:
+    texts = {
+        "web": "lamp oil wick glass brass keeper stairs".split(),
+        "sms": "kite wind string tail bow sand sea".split(),
+    }
+    pairs = zip(texts["web"], texts["sms"], strict=True)
+    lines = [NewLine(text, session=name) for pair in pairs for name, text in zip(texts, pair, strict=True)]
+    kept = memory.observe_many(lines)
+    assert [line.seq for line in kept] == list(range(1, 15))  # one count for both, without a gap
+    bare = Memory(memory.bank, memory.store, memory.embedder, Membot(threshold=0.9))
+    for session in (None, "s"):
+        only = bare.context("brass", session=session)
+        assert {line.session for line in only.lines} == {"web"}
+        assert "brass" in only.text
+    both = bare.context("tail", session="s")
+    assert {"brass", "tail"} <= {line.text for line in both.lines}
+
+
+def test_a_block_ends_where_its_conversation_does(twenty: Memory) -> None:
+    assert seqs(twenty.context(COAT, 5000)) == [7, 8, 9, 10]  # line 11 begins another
+
+
+# ------------------------------------------------------------------------------ numbers
+
+
+@pytest.mark.parametrize(
+    ("numbers", "named"),
+    [({"threshold": 65}, "65"), ({"threshold": -0.1}, "-0.1"), ({"blocks": 0}, "0"), ({"width": -1}, "-1")],
+)
+def test_impossible_numbers_are_an_error_that_names_them(numbers: dict[str, float], named: str) -> None:
+    with pytest.raises(BadInput, match=rf"{next(iter(numbers))}.*from.*got.*{named}"):
+        Membot(**numbers)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("threshold", "passes"), [(0.4, True), (0.65, True), (0.8, False)])
+def test_the_sources_thresholds_are_one_argument_away(twenty: Memory, threshold: float, passes: bool) -> None:
+    other = Memory(twenty.bank, twenty.store, twenty.embedder, Membot(threshold=threshold))
+    assert bool(other.context("Where did Olga move to?")) is passes
+
+
+def test_the_codes_eight_blocks_are_one_argument_away(memory: Memory) -> None:
+    words = [f"word{n}" for n in range(12)]
+    memory.observe_many([NewLine(word, session=f"s{n}") for n, word in enumerate(words)])
+    for blocks in (10, 8):
+        bare = Memory(memory.bank, memory.store, memory.embedder, Membot(threshold=0.9, blocks=blocks))
+        for word in words:
+            shown = bare.context(word, 5000, session=f"view {blocks}")
+        assert [line.text for line in shown.lines] == words[-blocks:]
+
+
+# --------------------------------------------------------------------------- properties
+
+WORDS = "fern lamp ferry kite pier otter".split()
+TEXTS = st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map(" ".join)
+TALKS = st.lists(st.tuples(st.sampled_from("ab"), TEXTS), min_size=1, max_size=30)
+TURNS = st.lists(st.tuples(TEXTS, st.sets(st.integers(1, 30), max_size=6)), min_size=1, max_size=6)
+
+
+@pytest.fixture(scope="module")
+def bank() -> Iterator[Callable[[list[tuple[str, str]], Membot], Memory]]:
+    """Makes a bank of these lines."""
+    with tempfile.TemporaryDirectory() as folder, Memory.open("0", store=folder, embedder=HashEmbedder(64)) as first:
+        names = iter(range(1, 10_000))
+
+        def make(talk: list[tuple[str, str]], recipe: Membot) -> Memory:
+            memory = Memory(str(next(names)), first.store, first.embedder, recipe)
+            memory.observe_many([NewLine(text, session=session) for session, text in talk])
+            return memory
+
+        yield make
+
+
+Make = Callable[[list[tuple[str, str]], Membot], Memory]
+
+
+@settings(max_examples=40, deadline=None)
+@given(talk=TALKS, turns=TURNS, blocks=st.integers(1, 10), threshold=st.sampled_from([0.0, 0.3, 0.6]))
+def test_over_any_turns_no_line_is_shown_twice_nor_one_that_is_in_the_prompt_and_the_order_is_the_buffers(
+    bank: Make, talk: list[tuple[str, str]], turns: list[tuple[str, set[int]]], blocks: int, threshold: float
+) -> None:
+    memory = bank(talk, Membot(blocks=blocks, threshold=threshold))
+    for query, without in turns:
+        context = memory.context(query, 10_000, session="s", without=without)
+        hits = memory.recall(query, 30, without=without)
+        shown = seqs(context)
+        assert len(shown) == len(set(shown))
+        assert not without & {*shown, *found(context), *(line.seq for hit in hits for line in hit.passage)}
+        held = memory.store.buffer(memory.bank, "s")
+        assert len(held) <= blocks
+        order = [seq for first, last in held for seq in range(first, last + 1)]
+        assert len(order) == len(set(order))
+        assert shown == [seq for seq in order if seq in set(shown)]
+        assert set(found(context)) <= set(shown)
+        assert {hit.line.seq for hit in context.cut}.isdisjoint(shown)
+
+
+@settings(max_examples=40, deadline=None)
+@given(talk=TALKS, query=TEXTS, thresholds=st.lists(st.floats(0, 1), min_size=2, max_size=2).map(sorted))
+def test_a_higher_threshold_never_finds_more(
+    bank: Make, talk: list[tuple[str, str]], query: str, thresholds: list[float]
+) -> None:
+    memory = bank(talk, Membot(threshold=thresholds[0]))
+    stricter = Memory(memory.bank, memory.store, memory.embedder, Membot(threshold=thresholds[1]))
+    many, few = memory.context(query, 10_000), stricter.context(query, 10_000)
+    assert set(found(few)) <= set(found(many))
+    assert set(seqs(few)) <= set(seqs(many))
+
+
+@settings(max_examples=40, deadline=None)
+@given(talk=TALKS, turns=TURNS, budget=st.integers(1, 200))
+def test_no_context_is_over_its_budget_and_its_figures_are_true(
+    bank: Make, talk: list[tuple[str, str]], turns: list[tuple[str, set[int]]], budget: int
+) -> None:
+    memory = bank(talk, Membot(threshold=0.3))
+    for query, _ in turns:
+        context = memory.context(query, budget, session="s")
+        assert context.tokens == (estimate(context.text) if context.text else 0) <= budget
+        assert bool(context.text) is bool(context.lines)
+        assert all(line.text in context.text for line in context.lines)
+
+
+def test_the_shipped_models_ranking_is_that_of_an_exact_scan(twenty: Memory) -> None:
+    model = OnnxEmbedder()
+    vectors = model.embed([line.text for line in TWENTY])
+    for query in (GREYHOUND, COAT, MILK):
+        vector: Vector = model.embed_query(query)
+        nearest = np.argsort(-(vectors @ vector))[:10] + 1
+        assert [hit.line.seq for hit in twenty.recall(query, 10)] == nearest.tolist()
