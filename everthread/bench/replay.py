@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from everthread.models.scribe import Scribe
 from everthread.prompt.character import DEFAULT
 from everthread.prompt.layout import cost, prefix
 from everthread.prompt.tokens import estimate
+from everthread.recipes.base import Recipe
 from everthread.types import Line, NewLine, Vector, Vectors
 
 # Tokens of the window of a chat with the default character, on a model with a context of NOMINAL tokens.
@@ -86,11 +88,29 @@ class RememberingEmbedder:
         return self._real.embed_query(text)
 
 
+@dataclass(slots=True)
+class _Session:
+    """An open session: its lines with their tokens, and how many of them are noted."""
+
+    lines: list[Line] = field(default_factory=list)
+    costs: list[int] = field(default_factory=list)
+    noted: int = 0
+
+    def add(self, line: Line) -> None:
+        self.lines.append(line)
+        self.costs.append(cost(line, estimate))
+
+    def window(self, recipe: Recipe) -> int:
+        """Where the lines begin that stand in the window: those not noted yet, and the recipe's overlap."""
+        first = max(self.noted - recipe.overlap, 0)
+        return first if recipe.window is None else max(first, len(self.lines) - recipe.window)
+
+
 class Replay:
     """One conversation on its way into a bank.
 
     Where the recipe finds notes, what leaves the window of a chat (`Recipe.leaving`) is noted; where it finds notes or
-    summaries, each session is ended behind its last line, as a chat ends it.
+    summaries, each session is ended behind its last line, as a chat ends it when the person agrees.
     """
 
     def __init__(self, memory: Memory, lines: Sequence[NewLine], scribe: Scribe) -> None:
@@ -100,29 +120,31 @@ class Replay:
         self.kept: list[Line] = []
         self._lines = lines
         self._last = {line.session: place for place, line in enumerate(lines)}  # where each session ends
+        self._open: dict[str, _Session] = {}
         self._desk = Desk(memory, scribe)
-        self._windows: dict[str, list[tuple[Line, int]]] = {}  # each open session's lines not noted, with their tokens
 
     def say(self, count: int) -> None:
         """Go on until so many lines have been said, and all that is to be written of them is written."""
+        wanted = self.memory.recipe.kinds
         for place in range(len(self.kept), count):
-            line = self.memory.observe_many([self._lines[place]])[0]
+            new = self._lines[place]
+            line = self.memory.observe_many([new])[0]
             self.kept.append(line)
-            if "note" in self.memory.recipe.kinds:
-                self._note(line)
-            if self._last[line.session] == place and {"note", "summary"} & set(self.memory.recipe.kinds):
-                self._windows.pop(line.session, None)
+            if "note" in wanted:
+                self._leave(line)
+            if self._last[new.session] == place and ("note" in wanted or "summary" in wanted):
+                self._open.pop(line.session, None)
                 self._desk.end(line.session, line.said_at)
                 self._desk.settle()
 
-    def _note(self, line: Line) -> None:
+    def _leave(self, line: Line) -> None:
         """Have noted what has no more room in the window. It leaves the window when that is done, and not before."""
-        window = self._windows.setdefault(line.session, [])
-        window.append((line, cost(line, estimate)))
-        recipe = self.memory.recipe
-        shown = window if recipe.window is None else window[-recipe.window :]
-        if gone := recipe.leaving([tokens for _, tokens in shown], ROOM):
-            self._desk.put(work("notes", [each for each, _ in shown[:gone]]))
+        session = self._open.setdefault(line.session, _Session())
+        session.add(line)
+        first = session.window(self.memory.recipe)
+        gone = self.memory.recipe.leaving(session.costs[first:], ROOM)
+        if gone and not any(waiting.kind == "notes" for waiting in self.memory.queued()):
+            self._desk.put(work("notes", session.lines[first : first + gone]))
             self._desk.settle()
-            noted = self._desk.noted([each for each, _ in window])
-            self._windows[line.session] = [each for each in window if each[0].seq > noted]
+            noted = self._desk.noted(session.lines)
+            session.noted = sum(each.seq <= noted for each in session.lines)
