@@ -175,71 +175,6 @@ def goodai_(ctx: click.Context, /, path: Path, dataset: str, limit: int, as_json
     click.echo(json.dumps(found.json(), indent=2) if as_json else found.text())
 
 
-@bench.command("recipes")
-@click.argument("dataset", type=click.Choice(sorted(LOADERS)))
-@click.argument("path", type=click.Path(path_type=Path))
-@click.option("--recipe", "chosen", multiple=True, metavar="NAME", help="May be given again. Default: all of them.")
-@click.option("--only", multiple=True, metavar="ID", help="Only this conversation. May be given again.")
-@click.option("--model", metavar="NAME", help="The language model that writes summaries and notes. Default: none.")
-@json_option
-@click.option("--plot", type=click.Path(path_type=Path), metavar="FILE", help="Draw the figures (extra: bench).")
-@click.option(
-    "--write-docs",
-    "page",
-    type=click.Path(path_type=Path),
-    metavar="PAGE",
-    help="Put the tables between "
-    "this page's marks, <!-- recipes on DATASET --> and <!-- end of recipes on DATASET -->.",
-)
-@click.pass_context
-def recipes_(
-    ctx: click.Context,
-    /,
-    dataset: str,
-    path: Path,
-    chosen: tuple[str, ...],
-    only: tuple[str, ...],
-    model: str | None,
-    as_json: bool,
-    plot: Path | None,
-    page: Path | None,
-) -> None:
-    """Measure the recipes beside one another on a DATASET: what a context holds, what a write and a recall take, and
-    how often something is shown where nothing should be.
-
-    Each conversation is replayed line by line. What a recipe wants summarised or noted is written without a language
-    model, in the words of the conversation; with --model, one is asked.
-    """
-    if plot is not None:
-        drawable(plot)  # minutes pass before it is drawn
-    if page is not None:
-        comparison.marked(page, dataset)
-    found = recipes.compare(
-        LOADERS[dataset](path, only),
-        chosen,
-        dataset=dataset,
-        embedder=ctx.find_root().obj["embedder"],
-        scribe=_scribe(model),
-        progress=lambda text: click.echo(text, err=True),
-    )
-    click.echo(json.dumps(found.json(), indent=2) if as_json else found.text())
-    if page is not None:
-        found.write(page)
-    if plot is not None:
-        found.plot(plot)
-        click.echo(f"plot: {plot}", err=True)
-
-
-def _scribe(model: str | None) -> Scribe | None:
-    """Whoever writes with that language model; None where none is named."""
-    llm = opening.llm(model) if model else None
-    if llm is None:
-        return None
-    from everthread.models.llm_scribe import LLMScribe  # with it comes what only those need who have a model
-
-    return LLMScribe(llm)
-
-
 @bench.command("same")
 @click.argument("url")
 @click.argument("dataset", type=click.Choice(sorted(LOADERS)))
@@ -311,6 +246,71 @@ def beside_(ctx: click.Context, /, store: str, banks: int, lines: int, as_json: 
     )
     opened.close()
     click.echo(json.dumps(found.json(), indent=2) if as_json else found.text())
+
+
+@bench.command("recipes")
+@click.argument("dataset", type=click.Choice(sorted(LOADERS)))
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option("--recipe", "chosen", multiple=True, metavar="NAME", help="May be given again. Default: all of them.")
+@click.option("--only", multiple=True, metavar="ID", help="Only this conversation. May be given again.")
+@click.option("--model", metavar="NAME", help="The language model that writes summaries and notes. Default: none.")
+@json_option
+@click.option("--plot", type=click.Path(path_type=Path), metavar="FILE", help="Draw the figures (extra: bench).")
+@click.option(
+    "--write-docs",
+    "page",
+    type=click.Path(path_type=Path),
+    metavar="PAGE",
+    help="Put the tables between "
+    "this page's marks, <!-- recipes on DATASET --> and <!-- end of recipes on DATASET -->.",
+)
+@click.pass_context
+def recipes_(
+    ctx: click.Context,
+    /,
+    dataset: str,
+    path: Path,
+    chosen: tuple[str, ...],
+    only: tuple[str, ...],
+    model: str | None,
+    as_json: bool,
+    plot: Path | None,
+    page: Path | None,
+) -> None:
+    """Measure the recipes beside one another on a DATASET: what a context holds, what a write and a recall take, and
+    how often something is shown where nothing should be.
+
+    Each conversation is replayed line by line. What a recipe wants summarised or noted is written without a language
+    model, in the words of the conversation; with --model, one is asked.
+    """
+    if plot is not None:
+        drawable(plot)  # minutes pass before it is drawn
+    if page is not None:
+        comparison.marked(page, dataset)
+    found = recipes.compare(
+        LOADERS[dataset](path, only),
+        chosen,
+        dataset=dataset,
+        embedder=ctx.find_root().obj["embedder"],
+        scribe=_scribe(model),
+        progress=lambda text: click.echo(text, err=True),
+    )
+    click.echo(json.dumps(found.json(), indent=2) if as_json else found.text())
+    if page is not None:
+        found.write(page)
+    if plot is not None:
+        found.plot(plot)
+        click.echo(f"plot: {plot}", err=True)
+
+
+def _scribe(model: str | None) -> Scribe | None:
+    """Whoever writes with that language model; None where none is named."""
+    llm = opening.llm(model) if model else None
+    if llm is None:
+        return None
+    from everthread.models.llm_scribe import LLMScribe  # with it comes what only those need who have a model
+
+    return LLMScribe(llm)
 
 
 @bench.command("chat")
