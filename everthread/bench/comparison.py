@@ -14,6 +14,7 @@ from everthread.errors import BadFile
 
 BASE = "default"  # beside whose times the others stand
 NONE = "–"  # in place of what can't be measured
+BAR = 0.27  # of the room that a recipe has in the plot, what each of its three bars takes
 
 Table = list[list[str]]  # the head, then a row each
 
@@ -36,7 +37,7 @@ class Row:
     write_ms: float  # a line
     units: float  # a line
     calls: float  # of the scribe, a line
-    recall_ms: float  # half of the recalls are quicker
+    recall_ms: float  # of as many hits as a context is made of; half of the recalls are quicker
     waiting: int = 0  # pieces of work that the scribe has not done
 
 
@@ -72,9 +73,9 @@ class Comparison:
         page.write_text(f"{text[: span[0]]}\n{self.markdown()}\n{text[span[1] :]}", encoding="utf-8")
 
     def plot(self, path: Path) -> None:
-        """Draw gold in context over its tokens, and what the gate lets through. The file's ending names the format.
-        Raises ConfigError."""
-        drawn(path, f"{self.dataset} · recipes", (self._draw_gold, self._draw_gate))
+        """Draw gold and answers in context over its tokens, and what the gate lets through. The file's ending names the
+        format. Raises ConfigError."""
+        drawn(path, f"{self.dataset} · recipes", (self._draw_gold, self._draw_words, self._draw_gate))
 
     # ------------------------------------------------------------------- tables
 
@@ -107,7 +108,7 @@ class Comparison:
             "tokens: of a context of at most 1000, gate on; kept: % of questions that the gate lets pass; strangers: % "
             "of questions that the bank can't answer and for which it shows something; mapped: with its own names",
             f"write: ms a line with its embedding and all that is written of it; calls: of the scribe, {calls}; "
-            "recall: ms, half of them are quicker",
+            "recall: ms of as many hits as a context is made of; half of them are quicker",
         ]
         notes += [_by_number(row) for row in self.rows if row.numbered]
         notes += [
@@ -142,22 +143,29 @@ class Comparison:
     # --------------------------------------------------------------------- plot
 
     def _draw_gold(self, axes: Any) -> None:
-        for row in self.rows:
-            tokens, gold = [row.laid_out[b] for b in BUDGETS], [percent(row.gold[b]) for b in BUDGETS]
-            axes.plot(tokens, gold, marker="o", linewidth=1, label=row.recipe)
-        axes.set(xlabel="tokens of the context (mean)", ylabel="gold lines in it (%)", ylim=(0, 100))
-        axes.set(title=f"Gold in contexts of {', '.join(map(str, BUDGETS))} tokens")
+        self._draw_over_tokens(axes, [row.gold for row in self.rows])
+        axes.set(ylabel="gold lines in it (%)", title=f"Gold in contexts of {', '.join(map(str, BUDGETS))} tokens")
         axes.legend(fontsize="small")
 
+    def _draw_words(self, axes: Any) -> None:
+        self._draw_over_tokens(axes, [row.words for row in self.rows])
+        axes.set(ylabel="words of the answer in it (%)", title="Answers in the same contexts")
+
+    def _draw_over_tokens(self, axes: Any, shares: Sequence[Mapping[int, float]]) -> None:
+        for row, values in zip(self.rows, shares, strict=True):
+            places = [(row.laid_out[budget], percent(value)) for budget, value in values.items()]
+            axes.plot(*zip(*places, strict=True) if places else ((), ()), marker="o", linewidth=1, label=row.recipe)
+        axes.set(xlabel="tokens of the context (mean)", ylim=(0, 100), xlim=(0, None))
+
     def _draw_gate(self, axes: Any) -> None:
-        places = range(len(self.rows))
         bars = (("kept", "its own questions"), ("unchanged", "strangers'"), ("mapped", "strangers', its names"))
         for offset, (name, label) in enumerate(bars):
             heights = [percent(getattr(row, name) or 0.0) for row in self.rows]
-            axes.bar([place + 0.27 * (offset - 1) for place in places], heights, 0.27, label=label)
-        axes.set_xticks(list(places), [row.recipe for row in self.rows], rotation=20)
-        axes.set(ylabel="questions for which something is shown (%)", ylim=(0, 100), title="Gate")
-        axes.legend(fontsize="small")
+            places = [place + BAR * (offset - 1) for place in range(len(self.rows))]
+            axes.bar(places, heights, BAR, label=label)
+        axes.set_xticks(range(len(self.rows)), [row.recipe for row in self.rows], rotation=20)
+        axes.set(ylabel="questions that pass (%)", ylim=(0, 100), title="Gate")
+        axes.legend(fontsize="small", loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=len(bars))
 
 
 def marked(page: Path, dataset: str) -> tuple[str, tuple[int, int]]:

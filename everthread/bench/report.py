@@ -140,7 +140,7 @@ def drawn(path: Path, title: str, parts: Sequence[Callable[[Any], None]]) -> Non
         from matplotlib.figure import Figure
     except ImportError:
         raise ConfigError("plots need matplotlib; install it with: pip install 'everthread[bench]'") from None
-    figure = Figure(figsize=(10, 4), layout="constrained")
+    figure = Figure(figsize=(5 * len(parts), 4), layout="constrained")
     FigureCanvasAgg(figure)
     for draw, axes in zip(parts, figure.subplots(1, len(parts), squeeze=False)[0], strict=True):
         draw(axes)
