@@ -36,7 +36,7 @@ LOADERS: dict[str, Callable[[Path, Sequence[str]], list[Conversation]]] = {
 
 @click.group()
 def bench() -> None:
-    """Measure recall on public conversations, and speed. No language model is used."""
+    """Measure recall on public conversations, and speed. No language model is used unless one is named."""
 
 
 def dataset_options(command: Command) -> Command:
