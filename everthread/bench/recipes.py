@@ -141,12 +141,17 @@ def _measured(own: Conversation, odd: Sequence[tuple[str, str]], bank: Memory, s
     replay.say(len(own.lines))
     return Measured(
         found=found,
-        strayed=[tuple(bool(bank.context(text, GATED)) for text in pair) for pair in odd],  # type: ignore[misc]
+        strayed=[_strayed(bank, *pair) for pair in odd],
         lines=len(own.lines),
         units=len(bank.units()),
         asked=scribe.asked.total(),
         waiting=len(bank.queued()),
     )
+
+
+def _strayed(bank: Memory, text: str, mapped: str) -> tuple[bool, bool]:
+    shown = bool(bank.context(text, GATED))
+    return shown, shown if mapped == text else bool(bank.context(mapped, GATED))
 
 
 def _found(bank: Memory, question: Question, lines: Mapping[str, Line]) -> Found:
