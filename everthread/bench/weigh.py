@@ -11,6 +11,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from everthread import open as opening
 from everthread.bench.firsts import answered, firsts
 from everthread.bench.fit import Example, fit, logistic, pruned
 from everthread.bench.metrics import KS
-from everthread.bench.questions import Conversation
+from everthread.bench.questions import Conversation, Question
 from everthread.bench.run import renamed
 from everthread.errors import BadInput
 from everthread.memory import Memory
@@ -182,8 +183,11 @@ def _put(
 
 
 def _own(conversation: Conversation, bank: Memory, names: Sequence[str]) -> Iterator[Put]:
+    def after(question: Question) -> int:
+        return len(conversation.lines) if question.after is None else question.after
+
     seqs: dict[str, int] = {}
-    for count, questions in conversation.moments():
+    for count, questions in groupby(sorted(conversation.questions, key=after), after):
         fed = bank.observe_many(conversation.lines[len(seqs) : count])
         seqs |= dict(zip(conversation.ids[len(seqs) : count], (line.seq for line in fed), strict=True))
         for question in questions:
