@@ -156,7 +156,7 @@ def _strayed(bank: Memory, text: str, mapped: str) -> tuple[bool, bool]:
 
 def _found(bank: Memory, question: Question, lines: Mapping[str, Line]) -> Found:
     begun = time.perf_counter()
-    bank.recall(question.text, bank.recipe.hits)  # as many as a context is made of
+    hits = bank.recall(question.text, bank.recipe.hits)  # as many as a context is made of
     taken = time.perf_counter() - begun
     gated = bank.context(question.text, GATED)
     contexts = {budget: bank.context(question.text, budget, gated=False) for budget in BUDGETS}
@@ -165,7 +165,9 @@ def _found(bank: Memory, question: Question, lines: Mapping[str, Line]) -> Found
     answer = frozenset(terms(question.answer))
     of_lines = bank.recipe.kinds == LINES
     ids = {line.seq: id for id, line in lines.items()} if of_lines else {}
-    ranked = [ids[hit.line.seq] for hit in bank.recall(question.text, max(KS))] if of_lines else []
+    if of_lines and bank.recipe.hits < max(KS):
+        hits = bank.recall(question.text, max(KS))
+    ranked = [ids[hit.line.seq] for hit in hits] if of_lines else []
     return Found(
         milliseconds=1000 * taken,
         gold={budget: sum(map(text.holds, gold)) / len(question.gold) for budget, text in laid.items()},
