@@ -12,16 +12,29 @@ from typing import Any, TypeVar
 import click
 
 from everthread import open as opening
-from everthread.bench import beside, chat, datasets, facts, goodai, load, priming, same, speed
+from everthread.bench import (
+    beside,
+    chat,
+    comparison,
+    datasets,
+    facts,
+    goodai,
+    load,
+    priming,
+    recipes,
+    same,
+    speed,
+)
 from everthread.bench.dense import dense
 from everthread.bench.firsts import firsts
 from everthread.bench.madial import KS as MADIAL_KS
 from everthread.bench.metrics import KS
 from everthread.bench.questions import Conversation
-from everthread.bench.report import Report
+from everthread.bench.report import Report, drawable
 from everthread.bench.run import run
 from everthread.bench.weigh import weigh
 from everthread.errors import BadInput
+from everthread.models.scribe import Scribe
 from everthread.shell import json_option
 
 Command = TypeVar("Command", bound=Callable[..., None])
@@ -35,7 +48,7 @@ LOADERS: dict[str, Callable[[Path, Sequence[str]], list[Conversation]]] = {
 
 @click.group()
 def bench() -> None:
-    """Measure recall on public conversations, and speed. No language model is used."""
+    """Measure recall on public conversations, and speed. No language model is used unless one is named."""
 
 
 def dataset_options(command: Command) -> Command:
@@ -265,6 +278,71 @@ def beside_(ctx: click.Context, /, store: str, banks: int, lines: int, as_json: 
     )
     opened.close()
     click.echo(json.dumps(found.json(), indent=2) if as_json else found.text())
+
+
+@bench.command("recipes")
+@click.argument("dataset", type=click.Choice(sorted(LOADERS)))
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option("--recipe", "chosen", multiple=True, metavar="NAME", help="May be given again. Default: all of them.")
+@click.option("--only", multiple=True, metavar="ID", help="Only this conversation. May be given again.")
+@click.option("--model", metavar="NAME", help="The language model that writes summaries and notes. Default: none.")
+@json_option
+@click.option("--plot", type=click.Path(path_type=Path), metavar="FILE", help="Draw the figures (extra: bench).")
+@click.option(
+    "--write-docs",
+    "page",
+    type=click.Path(path_type=Path),
+    metavar="PAGE",
+    help="Put the tables between "
+    "this page's marks, <!-- recipes on DATASET --> and <!-- end of recipes on DATASET -->.",
+)
+@click.pass_context
+def recipes_(
+    ctx: click.Context,
+    /,
+    dataset: str,
+    path: Path,
+    chosen: tuple[str, ...],
+    only: tuple[str, ...],
+    model: str | None,
+    as_json: bool,
+    plot: Path | None,
+    page: Path | None,
+) -> None:
+    """Measure the recipes beside one another on a DATASET: what a context holds, what a write and a recall take, and
+    how often something is shown where nothing should be.
+
+    Each conversation is replayed line by line. What a recipe wants summarised or noted is written without a language
+    model, in the words of the conversation; with --model, one is asked.
+    """
+    if plot is not None:
+        drawable(plot)  # minutes pass before it is drawn
+    if page is not None:
+        comparison.marked(page, dataset)
+    found = recipes.compare(
+        LOADERS[dataset](path, only),
+        chosen,
+        dataset=dataset,
+        embedder=ctx.find_root().obj["embedder"],
+        scribe=_scribe(model),
+        progress=lambda text: click.echo(text, err=True),
+    )
+    click.echo(json.dumps(found.json(), indent=2) if as_json else found.text())
+    if page is not None:
+        found.write(page)
+    if plot is not None:
+        found.plot(plot)
+        click.echo(f"plot: {plot}", err=True)
+
+
+def _scribe(model: str | None) -> Scribe | None:
+    """Whoever writes with that language model; None where none is named."""
+    llm = opening.llm(model) if model else None
+    if llm is None:
+        return None
+    from everthread.models.llm_scribe import LLMScribe  # with it comes what only those need who have a model
+
+    return LLMScribe(llm)
 
 
 @bench.command("chat")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 
 from everthread.transfer.files import bad, shown
@@ -41,6 +42,14 @@ class Conversation:
     split: int = 0
     left_out: int = 0
     strange: tuple[str, ...] = ()
+
+    def moments(self) -> list[tuple[int, list[Question]]]:
+        """The questions by how many lines had been said when they were asked, the fewest first."""
+
+        def said(question: Question) -> int:
+            return len(self.lines) if question.after is None else question.after
+
+        return [(count, list(asked)) for count, asked in groupby(sorted(self.questions, key=said), said)]
 
 
 @dataclass(slots=True)

@@ -10,7 +10,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
 from typing import TypeVar
 
@@ -108,7 +107,7 @@ class _Count:
     def __init__(self, conversations: Sequence[Conversation], progress: Progress | None) -> None:
         befores = [conversations[at - 1] for at in range(len(conversations))]
         self._all = sum(
-            len(own.questions) + len(_strange(own, before)) for own, before in zip(conversations, befores, strict=True)
+            len(own.questions) + len(strange(own, before)) for own, before in zip(conversations, befores, strict=True)
         )
         self._done, self._progress = 0, progress
 
@@ -132,12 +131,8 @@ def _open(
 def _ask(bank: Memory, conversation: Conversation, most: int) -> Iterator[Asked]:
     """Feed the conversation and ask its questions, each when as many lines had been said as it says."""
     ids = {str(line.key): id for line, id in zip(conversation.lines, conversation.ids, strict=True)}
-
-    def after(question: Question) -> int:
-        return len(ids) if question.after is None else question.after
-
     fed = 0
-    for count, questions in groupby(sorted(conversation.questions, key=after), after):
+    for count, questions in conversation.moments():
         bank.observe_many(conversation.lines[fed:count])
         fed = count
         for number, question in enumerate(questions):
@@ -167,12 +162,14 @@ def _stray(conversations: Sequence[Conversation], banks: Sequence[Memory]) -> It
     """Questions that a bank can't answer: those that the dataset has for it, or else those of the conversation before,
     as they are and with the bank's names in them."""
     for at, (own, bank) in enumerate(zip(conversations, banks, strict=True)):
-        for text, mapped in _strange(own, conversations[at - 1]):
+        for text, mapped in strange(own, conversations[at - 1]):
             unchanged = bank.context(text, BUDGETS[0])
             yield Strayed(unchanged, bank.context(mapped, BUDGETS[0]) if mapped != text else unchanged)
 
 
-def _strange(own: Conversation, before: Conversation) -> list[tuple[str, str]]:
+def strange(own: Conversation, before: Conversation) -> list[tuple[str, str]]:
+    """What a conversation can't answer, as it is and with its own names in it: the questions that the dataset has for
+    it, or else those of the conversation before."""
     if own.strange:
         return [(text, text) for text in own.strange]
     others = before.questions if before is not own else ()

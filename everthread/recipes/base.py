@@ -80,6 +80,7 @@ class Recipe:
     summaries: ClassVar[bool] = True  # whether a conversation that ends is summarised
     asks: ClassVar[bool] = False  # whether it is summarised only if the person agreed to that
     offers: ClassVar[bool] = True  # whether a character may bring up something of the past unasked
+    overlap: int = 0  # lines that were noted and still stand in the window of a conversation
     window: int | None = None  # lines of a conversation that stand word for word; None: as many as there is room for
     behind: ClassVar[bool] = False  # whether what is told stands behind the newest line of a prompt, not before it
 

@@ -1,0 +1,218 @@
+"""Recipes beside one another: as tables for the terminal and the docs, as JSON and as a plot. It measures nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from everthread.bench.metrics import KS
+from everthread.bench.report import BUDGETS, drawn, percent, percents
+from everthread.errors import BadFile
+
+BASE = "default"  # beside whose times the others stand
+NONE = "–"  # in place of what can't be measured
+BAR = 0.27  # of the room that a recipe has in the plot, what each of its three bars takes
+
+Table = list[list[str]]  # the head, then a row each
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What one recipe showed. Shares are 0..1, by the tokens of the context or by k; None is what can't be measured."""
+
+    recipe: str
+    kinds: tuple[str, ...]
+    gold: Mapping[int, float]  # gold lines that stand in the context, gate off
+    numbered: Mapping[int, float] | None  # the same by the lines' numbers, where lines are found
+    words: Mapping[int, float]  # of the answer that stand in the context, gate off; empty where no question has one
+    laid_out: Mapping[int, float]  # tokens of these contexts
+    recall: Mapping[int, float] | None  # where lines are found
+    tokens: float  # of a context with the gate on
+    kept: float  # questions that the gate lets pass
+    unchanged: float | None  # questions that the bank can't answer, and for which it shows something
+    mapped: float | None  # the same with the bank's own names in them
+    write_ms: float  # a line
+    units: float  # a line
+    calls: float  # of the scribe, a line
+    recall_ms: float  # of as many hits as a context is made of; half of the recalls are quicker
+    waiting: int = 0  # pieces of work that the scribe has not done
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Recipes on one dataset, with one embedder and one scribe."""
+
+    dataset: str
+    embedder: str
+    scribe: str
+    questions: int
+    rows: tuple[Row, ...]
+
+    def json(self) -> dict[str, Any]:
+        """The figures under the names that scripts rely on, shares in percent."""
+        head = {"dataset": self.dataset, "embedder": self.embedder, "scribe": self.scribe, "questions": self.questions}
+        return {**head, "recipes": {row.recipe: self._json(row) for row in self.rows}}
+
+    def text(self) -> str:
+        """The figures for the terminal."""
+        head = f"{self.dataset}: {self.questions} questions, embedder {self.embedder}, scribe {self.scribe}"
+        return "\n".join([head, "", *_plain(self._found()), "", *_plain(self._costs()), "", *self._notes()])
+
+    def markdown(self) -> str:
+        """The figures for the docs."""
+        head = f"{self.questions} questions, embedder {self.embedder}, scribe {self.scribe}."
+        notes = [f"- {note}" for note in self._notes()]
+        return "\n".join([head, "", *_piped(self._found()), "", *_piped(self._costs()), "", *notes])
+
+    def write(self, page: Path) -> None:
+        """Put the tables between the page's marks for this dataset. Raises BadFile."""
+        text, span = marked(page, self.dataset)
+        page.write_text(f"{text[: span[0]]}\n{self.markdown()}\n{text[span[1] :]}", encoding="utf-8")
+
+    def plot(self, path: Path) -> None:
+        """Draw gold and answers in context over its tokens, and what the gate lets through. The file's ending names the
+        format. Raises ConfigError."""
+        drawn(path, f"{self.dataset} · recipes", (self._draw_gold, self._draw_words, self._draw_gate))
+
+    # ------------------------------------------------------------------- tables
+
+    def _found(self) -> Table:
+        """What stands in a context, and where lines are found."""
+        head = [f"gold @{b}" for b in BUDGETS] + [f"words @{b}" for b in BUDGETS] + [f"R@{k}" for k in KS]
+        rows = [
+            [row.recipe, *_of(row.gold, BUDGETS), *_of(row.words, BUDGETS), *_of(row.recall, KS)] for row in self.rows
+        ]
+        return [["recipe", *head], *rows]
+
+    def _costs(self) -> Table:
+        """What it takes, and what comes in that should not."""
+        head = "tokens,kept,strangers,mapped,write ms,× default,units a line,calls a line,recall ms,× default"
+        rows = [
+            [
+                *(row.recipe, f"{row.tokens:.0f}", _percent(row.kept), _percent(row.unchanged), _percent(row.mapped)),
+                *(f"{row.write_ms:.2f}", _times(self._ratio(row, "write_ms")), f"{row.units:.3f}", f"{row.calls:.3f}"),
+                *(f"{row.recall_ms:.2f}", _times(self._ratio(row, "recall_ms"))),
+            ]
+            for row in self.rows
+        ]
+        return [["recipe", *head.split(",")], *rows]
+
+    def _notes(self) -> list[str]:
+        calls = "asked without a model" if self.scribe == "extractive" else "each at least one call of the model"
+        notes = [
+            "gold: % of gold lines that stand in a context of so many tokens, by its text, gate off; "
+            "words: % of the words of the answer; R: % of gold lines among the first k, where lines are found",
+            "tokens: of a context of at most 1000, gate on; kept: % of questions that the gate lets pass; strangers: % "
+            "of questions that the bank can't answer and for which it shows something; mapped: with its own names",
+            f"write: ms a line with its embedding and all that is written of it; calls: of the scribe, {calls}; "
+            "recall: ms of as many hits as a context is made of; half of them are quicker",
+        ]
+        notes += [_by_number(row) for row in self.rows if row.numbered]
+        notes += [
+            f"{row.recipe}: the scribe failed at {row.waiting} pieces of work; the figures lack what it would have "
+            "written"
+            for row in self.rows
+            if row.waiting
+        ]
+        return notes
+
+    def _ratio(self, row: Row, what: str) -> float | None:
+        """A time as a multiple of the default recipe's, if that was measured as well."""
+        base = next((getattr(each, what) for each in self.rows if each.recipe == BASE), 0.0)
+        return getattr(row, what) / base if base else None
+
+    def _json(self, row: Row) -> dict[str, Any]:
+        shares = {name: getattr(row, name) for name in ("gold", "numbered", "words", "recall")}
+        names = {"gold": "gold_in_context", "numbered": "gold_by_number", "words": "answer_words_in_context"}
+        ratios = {f"{name}_ratio": self._ratio(row, name) for name in ("write_ms", "recall_ms")}
+        plain = {name: value for name, value in asdict(row).items() if name not in (*shares, "recipe", "laid_out")}
+        plain |= {
+            name: None if plain[name] is None else percent(plain[name]) for name in ("kept", "unchanged", "mapped")
+        }
+        return {
+            **{names.get(name, name): None if value is None else percents(value) for name, value in shares.items()},
+            "tokens_laid_out": {str(budget): round(tokens, 1) for budget, tokens in row.laid_out.items()},
+            **{
+                name: round(value, 3) if isinstance(value, float) else value for name, value in (plain | ratios).items()
+            },
+        }
+
+    # --------------------------------------------------------------------- plot
+
+    def _draw_gold(self, axes: Any) -> None:
+        self._draw_over_tokens(axes, [row.gold for row in self.rows])
+        axes.set(ylabel="gold lines in it (%)", title=f"Gold in contexts of {', '.join(map(str, BUDGETS))} tokens")
+        axes.legend(fontsize="small")
+
+    def _draw_words(self, axes: Any) -> None:
+        self._draw_over_tokens(axes, [row.words for row in self.rows])
+        axes.set(ylabel="words of the answer in it (%)", title="Answers in the same contexts")
+
+    def _draw_over_tokens(self, axes: Any, shares: Sequence[Mapping[int, float]]) -> None:
+        for row, values in zip(self.rows, shares, strict=True):
+            places = [(row.laid_out[budget], percent(value)) for budget, value in values.items()]
+            axes.plot(*zip(*places, strict=True) if places else ((), ()), marker="o", linewidth=1, label=row.recipe)
+        axes.set(xlabel="tokens of the context (mean)", ylim=(0, 100), xlim=(0, None))
+
+    def _draw_gate(self, axes: Any) -> None:
+        bars = (("kept", "its own questions"), ("unchanged", "strangers'"), ("mapped", "strangers', its names"))
+        for offset, (name, label) in enumerate(bars):
+            heights = [percent(getattr(row, name) or 0.0) for row in self.rows]
+            places = [place + BAR * (offset - 1) for place in range(len(self.rows))]
+            axes.bar(places, heights, BAR, label=label)
+        axes.set_xticks(range(len(self.rows)), [row.recipe for row in self.rows], rotation=20)
+        axes.set(ylabel="questions that pass (%)", ylim=(0, 100), title="Gate")
+        axes.legend(fontsize="small", loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=len(bars))
+
+
+def marked(page: Path, dataset: str) -> tuple[str, tuple[int, int]]:
+    """A page's text, and from where to where the tables of a dataset stand in it. Raises BadFile."""
+    try:
+        text = page.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadFile(f"{page} can't be read ({error}); name the page that holds the tables") from None
+    begin, end = f"<!-- recipes on {dataset} -->", f"<!-- end of recipes on {dataset} -->"
+    found = re.search(f"{re.escape(begin)}(.*?){re.escape(end)}", text, re.DOTALL)
+    if found is None:
+        raise BadFile(f"{page} has no place for the tables; write {begin} and {end} where they are to stand")
+    return text, found.span(1)
+
+
+def _by_number(row: Row) -> str:
+    """How far the criterion by text differs from the lines' own numbers."""
+    told = row.numbered or {}
+    figures = " / ".join(_of(told, BUDGETS))
+    apart = " / ".join(f"{percent(row.gold[b]) - percent(told[b]):+.2f}" for b in BUDGETS)
+    return f"{row.recipe}: gold by the numbers of the lines in the context {figures}; by their text {apart}"
+
+
+def _of(shares: Mapping[int, float] | None, numbers: Iterable[int]) -> list[str]:
+    return [_percent(shares[number]) if shares else NONE for number in numbers]
+
+
+def _percent(share: float | None) -> str:
+    return NONE if share is None else f"{percent(share):.2f}"
+
+
+def _times(ratio: float | None) -> str:
+    return NONE if ratio is None else f"{ratio:.2f}"
+
+
+def _plain(table: Table) -> list[str]:
+    """A table for the terminal: names to the left, figures to the right."""
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    return [
+        "  ".join(
+            [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
+        )
+        for row in table
+    ]
+
+
+def _piped(table: Sequence[Sequence[str]]) -> list[str]:
+    """A table in Markdown."""
+    rows = [f"| {' | '.join(row)} |" for row in table]
+    return [rows[0], "|" + "---|" * len(table[0]), *rows[1:]]

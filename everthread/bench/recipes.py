@@ -1,0 +1,215 @@
+"""Every recipe on the same conversations and questions, beside the others.
+
+Each conversation is replayed into a bank of its own for each recipe (`replay.py`), asked its questions, and asked what
+it can't know. What a context holds is told by one criterion for all (`standing.py`), for not every recipe finds lines.
+The vectors of the lines are made once; what a write costs is measured apart, with the model itself, on the first lines
+of the first conversation: session by session, one recipe after the other, so that a busy moment meets them all.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+from everthread import open as opening
+from everthread.bench.comparison import Comparison, Row
+from everthread.bench.metrics import KS, gold_in, mean, percentile, recall_at, share
+from everthread.bench.questions import Conversation, Question
+from everthread.bench.replay import CountingScribe, RememberingEmbedder, Replay
+from everthread.bench.report import BUDGETS
+from everthread.bench.run import strange
+from everthread.bench.standing import Laid
+from everthread.errors import BadInput
+from everthread.memory import Memory
+from everthread.models.embed import Embedder
+from everthread.models.extract import ExtractiveScribe
+from everthread.models.scribe import Scribe
+from everthread.recipes.base import Recipe
+from everthread.stores.base import Store
+from everthread.stores.text import terms
+from everthread.types import Context, Line
+
+GATED = 1000  # tokens of the context in which the gate has its say
+WRITTEN = 300  # lines on which the cost of writing is measured
+WARMING = "Is there anything new?"  # asked before the clock runs: the first question after a write reads what is new
+LINES = ("line",)
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What came back for one of a bank's own questions. Shares are 0..1, by the budget of the context."""
+
+    milliseconds: float
+    gold: Mapping[int, float]  # by the text of the context
+    numbered: Mapping[int, float] | None  # by the numbers of its lines, where lines are found
+    words: Mapping[int, float] | None  # of the answer, where it has any
+    laid_out: Mapping[int, int]  # tokens, gate off
+    recall: Mapping[int, float] | None  # by k, where lines are found
+    gated: int  # tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One recipe on one conversation."""
+
+    found: Sequence[Found]
+    strayed: Sequence[tuple[bool, bool]]  # whether anything is shown for what it can't know: as it is, and mapped
+    lines: int
+    units: int
+    asked: int  # of the scribe
+    waiting: int  # pieces of work that the scribe has not done
+
+
+def compare(
+    conversations: Sequence[Conversation],
+    recipes: Sequence[Recipe | str] = (),
+    *,
+    dataset: str,
+    embedder: Embedder | str | None = None,
+    scribe: Scribe | None = None,
+    progress: Progress = lambda text: None,
+) -> Comparison:
+    """Measure recipes, all that come with Everthread if none is named. scribe writes what they want written; without
+    one it is ExtractiveScribe. Raises BadInput where there is nothing to ask."""
+    if not any(conversation.questions for conversation in conversations):
+        raise BadInput(f"{dataset} has no question with gold; choose other conversations")
+    chosen = [opening.recipe(each) for each in recipes or opening.RECIPES]
+    if len({recipe.name for recipe in chosen}) < len(chosen):
+        raise BadInput(f"a recipe is named twice: {', '.join(each.name for each in chosen)}; name each once")
+    model, writer = opening.embedder(embedder), scribe or ExtractiveScribe()
+    with tempfile.TemporaryDirectory(prefix="everthread-bench-") as folder:
+        store = opening.store(Path(folder))
+        try:
+            progress("what a write costs")
+            costs = write_costs(conversations[0], chosen, store, model, writer)
+            measured = list(_all(conversations, chosen, store, RememberingEmbedder(model), writer, progress))
+        finally:
+            store.close()
+    rows = [_row(recipe, costs[recipe.name], [each for of, each in measured if of is recipe]) for recipe in chosen]
+    questions = sum(len(conversation.questions) for conversation in conversations)
+    return Comparison(dataset, model.name, writer.name, questions, tuple(rows))
+
+
+def write_costs(
+    conversation: Conversation, recipes: Sequence[Recipe], store: Store, embedder: Embedder, scribe: Scribe
+) -> dict[str, float]:
+    """Milliseconds a line for each recipe: embedded, durable, and with all that is written of it."""
+    lines = conversation.lines[:WRITTEN]
+    embedder.embed([WARMING])
+    replays = {each.name: Replay(Memory(f"cost-{each.name}", store, embedder, each), lines, scribe) for each in recipes}
+    spent = dict.fromkeys(replays, 0.0)
+    said = 0
+    for _, session in groupby(lines, lambda line: line.session):
+        said += len(list(session))
+        for name, replay in replays.items():
+            begun = time.perf_counter()
+            replay.say(said)
+            spent[name] += time.perf_counter() - begun
+    return {name: 1000 * seconds / max(len(lines), 1) for name, seconds in spent.items()}
+
+
+def _all(
+    conversations: Sequence[Conversation],
+    recipes: Sequence[Recipe],
+    store: Store,
+    embedder: Embedder,
+    scribe: Scribe,
+    progress: Progress,
+) -> Iterator[tuple[Recipe, Measured]]:
+    """Each conversation under each recipe."""
+    for at, own in enumerate(conversations):
+        for recipe in recipes:
+            progress(f"{own.id}, {recipe.name}: {len(own.lines)} lines, {len(own.questions)} questions")
+            bank = Memory(f"bench-{at}-{recipe.name}", store, embedder, recipe)
+            yield recipe, _measured(own, strange(own, conversations[at - 1]), bank, CountingScribe(scribe))
+
+
+def _measured(own: Conversation, odd: Sequence[tuple[str, str]], bank: Memory, scribe: CountingScribe) -> Measured:
+    replay = Replay(bank, own.lines, scribe)
+    found: list[Found] = []
+    for count, questions in own.moments():
+        replay.say(count)
+        bank.recall(WARMING)
+        lines = dict(zip(own.ids, replay.kept, strict=False))  # what has been said so far
+        found += [_found(bank, question, lines) for question in questions]
+    replay.say(len(own.lines))
+    return Measured(
+        found=found,
+        strayed=[_strayed(bank, *pair) for pair in odd],
+        lines=len(own.lines),
+        units=len(bank.units()),
+        asked=scribe.asked.total(),
+        waiting=len(bank.queued()),
+    )
+
+
+def _strayed(bank: Memory, text: str, mapped: str) -> tuple[bool, bool]:
+    shown = bool(bank.context(text, GATED))
+    return shown, shown if mapped == text else bool(bank.context(mapped, GATED))
+
+
+def _found(bank: Memory, question: Question, lines: Mapping[str, Line]) -> Found:
+    begun = time.perf_counter()
+    hits = bank.recall(question.text, bank.recipe.hits)  # as many as a context is made of
+    taken = time.perf_counter() - begun
+    gated = bank.context(question.text, GATED)
+    contexts = {budget: bank.context(question.text, budget, gated=False) for budget in BUDGETS}
+    laid = {budget: Laid(context.text) for budget, context in contexts.items()}
+    gold = [lines[id] for id in question.gold if id in lines]
+    answer = frozenset(terms(question.answer))
+    of_lines = bank.recipe.kinds == LINES
+    ids = {line.seq: id for id, line in lines.items()} if of_lines else {}
+    if of_lines and bank.recipe.hits < max(KS):
+        hits = bank.recall(question.text, max(KS))
+    ranked = [ids[hit.line.seq] for hit in hits] if of_lines else []
+    return Found(
+        milliseconds=1000 * taken,
+        gold={budget: sum(map(text.holds, gold)) / len(question.gold) for budget, text in laid.items()},
+        numbered={budget: gold_in(_ids(context, ids), question.gold) for budget, context in contexts.items()}
+        if of_lines
+        else None,
+        words={budget: text.share(answer) for budget, text in laid.items()} if answer else None,
+        laid_out={budget: context.tokens for budget, context in contexts.items()},
+        recall={k: recall_at(ranked, question.gold, k) for k in KS} if of_lines else None,
+        gated=gated.tokens,
+    )
+
+
+def _ids(context: Context, ids: Mapping[int, str]) -> set[str]:
+    return {ids[line.seq] for line in context.lines}
+
+
+def _row(recipe: Recipe, cost: float, measured: Sequence[Measured]) -> Row:
+    found = [each for part in measured for each in part.found]
+    strayed = [each for part in measured for each in part.strayed]
+    lines = max(sum(part.lines for part in measured), 1)
+    of_lines = recipe.kinds == LINES
+    return Row(
+        recipe=recipe.name,
+        kinds=recipe.kinds,
+        gold=_means([each.gold for each in found]),
+        numbered=_means([each.numbered for each in found if each.numbered]) if of_lines else None,
+        words=_means([each.words for each in found if each.words]),
+        laid_out=_means([each.laid_out for each in found]),
+        recall=_means([each.recall for each in found if each.recall]) if of_lines else None,
+        tokens=mean(each.gated for each in found),
+        kept=share(each.gated > 0 for each in found),
+        unchanged=share(unchanged for unchanged, _ in strayed) if strayed else None,
+        mapped=share(mapped for _, mapped in strayed) if strayed else None,
+        write_ms=cost,
+        units=sum(part.units for part in measured) / lines,
+        calls=sum(part.asked for part in measured) / lines,
+        recall_ms=percentile((each.milliseconds for each in found), 50),
+        waiting=sum(part.waiting for part in measured),
+    )
+
+
+def _means(values: Sequence[Mapping[int, float]]) -> dict[int, float]:
+    """The mean under each number; empty where there are none."""
+    return {number: mean(each[number] for each in values) for number in values[0]} if values else {}

@@ -1,0 +1,150 @@
+"""A conversation as it comes to a bank: line by line, with what a scribe writes where the recipe finds that.
+
+It does what a chat does behind its replies (`chat.py`), without replies and without recall, so that the background that
+a scribe gets beside the lines is empty. It measures nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from everthread.chat import NOMINAL, NOTED, RECALLED, REPLY
+from everthread.desk import Desk, work
+from everthread.errors import BadLine
+from everthread.memory import Memory
+from everthread.models.embed import Embedder
+from everthread.models.scribe import Scribe
+from everthread.prompt.character import DEFAULT
+from everthread.prompt.layout import cost, prefix
+from everthread.prompt.tokens import estimate
+from everthread.recipes.base import Recipe
+from everthread.types import Line, NewLine, Vector, Vectors
+
+# Tokens of the window of a chat with the default character, on a model with a context of NOMINAL tokens.
+ROOM = NOMINAL - NOMINAL // 8 - NOTED - RECALLED - REPLY - estimate(prefix(DEFAULT))
+
+
+class CountingScribe:
+    """A scribe that counts what it is asked for, by the names of its methods."""
+
+    def __init__(self, scribe: Scribe) -> None:
+        self.name = scribe.name
+        self.asked: Counter[str] = Counter()
+        self._scribe = scribe
+
+    def summarize(self, *given: Any, **named: Any) -> str:
+        self.asked["summarize"] += 1
+        return self._scribe.summarize(*given, **named)
+
+    def note(self, *given: Any, **named: Any) -> str:
+        self.asked["note"] += 1
+        return self._scribe.note(*given, **named)
+
+    def categorize(self, text: str) -> str:
+        self.asked["categorize"] += 1
+        return self._scribe.categorize(text)
+
+    def strip(self, text: str) -> str | None:
+        self.asked["strip"] += 1
+        return self._scribe.strip(text)
+
+    def relevant(self, query: str, text: str) -> bool:
+        self.asked["relevant"] += 1
+        return self._scribe.relevant(query, text)
+
+    def importance(self, text: str) -> int:
+        self.asked["importance"] += 1
+        return self._scribe.importance(text)
+
+    def rewrite_query(self, query: str, lines: Sequence[Line]) -> str:
+        self.asked["rewrite_query"] += 1
+        return self._scribe.rewrite_query(query, lines)
+
+    def rewrite_memory(self, text: str, lines: Sequence[Line]) -> str:
+        self.asked["rewrite_memory"] += 1
+        return self._scribe.rewrite_memory(text, lines)
+
+
+class RememberingEmbedder:
+    """The vectors of an embedder, each text's made once, for the same lines are written under every recipe. A question
+    is embedded anew each time."""
+
+    def __init__(self, real: Embedder) -> None:
+        self.name, self.multilingual = real.name, real.multilingual
+        self._real = real
+        self._known: dict[str, Vector] = {}
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        if new := [text for text in dict.fromkeys(texts) if text not in self._known]:
+            self._known |= dict(zip(new, self._real.embed(new), strict=True))
+        return np.stack([self._known[text] for text in texts]) if texts else self._real.embed(texts)  # (N, D)
+
+    def embed_query(self, text: str) -> Vector:
+        return self._real.embed_query(text)
+
+
+@dataclass(slots=True)
+class _Session:
+    """An open session: its lines with their tokens, and how many of them are noted."""
+
+    lines: list[Line] = field(default_factory=list)
+    costs: list[int] = field(default_factory=list)
+    noted: int = 0
+
+    def add(self, line: Line) -> None:
+        self.lines.append(line)
+        self.costs.append(cost(line, estimate))
+
+    def window(self, recipe: Recipe) -> int:
+        """Where the lines begin that stand in the window: those not noted yet, and the recipe's overlap."""
+        first = max(self.noted - recipe.overlap, 0)
+        return first if recipe.window is None else max(first, len(self.lines) - recipe.window)
+
+
+class Replay:
+    """One conversation on its way into a bank.
+
+    Where the recipe finds notes, what leaves the window of a chat (`Recipe.leaving`) is noted; where it finds notes or
+    summaries, each session is ended behind its last line, as a chat ends it when the person agrees.
+    """
+
+    def __init__(self, memory: Memory, lines: Sequence[NewLine], scribe: Scribe) -> None:
+        if any(line.session is None for line in lines):
+            raise BadLine("a line to be replayed must name its session; give it one")
+        self.memory = memory
+        self.kept: list[Line] = []
+        self._lines = lines
+        self._last = {line.session: place for place, line in enumerate(lines)}  # where each session ends
+        self._open: dict[str, _Session] = {}
+        self._desk = Desk(memory, scribe)
+
+    def say(self, count: int) -> None:
+        """Go on until so many lines have been said, and all that is to be written of them is written."""
+        wanted = self.memory.recipe.kinds
+        for place in range(len(self.kept), count):
+            new = self._lines[place]
+            line = self.memory.observe_many([new])[0]
+            self.kept.append(line)
+            if "note" in wanted:
+                self._leave(line)
+            if self._last[new.session] == place and ("note" in wanted or "summary" in wanted):
+                self._open.pop(line.session, None)
+                self._desk.end(line.session, line.said_at)
+                self._desk.settle()
+
+    def _leave(self, line: Line) -> None:
+        """Have noted what has no more room in the window. It leaves the window when that is done, and not before."""
+        session = self._open.setdefault(line.session, _Session())
+        session.add(line)
+        first = session.window(self.memory.recipe)
+        gone = self.memory.recipe.leaving(session.costs[first:], ROOM)
+        if gone and not any(waiting.kind == "notes" for waiting in self.memory.queued()):
+            self._desk.put(work("notes", session.lines[first : first + gone]))
+            self._desk.settle()
+            noted = self._desk.noted(session.lines)
+            session.noted = sum(each.seq <= noted for each in session.lines)

@@ -1,0 +1,208 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from everthread import Memory
+from everthread.bench.replay import ROOM, CountingScribe, RememberingEmbedder, Replay
+from everthread.errors import BadLine, ScribeFailed
+from everthread.models.extract import ExtractiveScribe
+from everthread.models.fakes import HashEmbedder
+from everthread.models.scribe import NOTES
+from everthread.recipes.base import Asked, Recalled, Recipe
+from everthread.types import Line, NewLine, Vectors
+
+BEGUN = datetime(2024, 5, 1, tzinfo=UTC)
+TEXTS = {
+    "may": [
+        "I planted a walnut tree behind the house.",
+        "My parrot Otto speaks Danish.",
+        "We sold the old tractor to my uncle.",
+        "The roof of the barn leaks again.",
+        "My sister Mia moved to Lisbon.",
+    ],
+    "june": ["I broke my left arm in the orchard.", "My boss gave me the week off."],
+}
+LINES = [
+    NewLine(text, "Ida", said_at=BEGUN + timedelta(days=30 * at, minutes=n), session=session)
+    for at, (session, texts) in enumerate(TEXTS.items())
+    for n, text in enumerate(texts)
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Units(Recipe):
+    """Finds units of its kinds by meaning and words."""
+
+    name = "units"
+    about = "what a scribe wrote"
+
+    def recall(self, memory: Memory, asked: Asked, k: int) -> Recalled:
+        return memory.find_units(asked, self.kinds, k)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summaries(Units):
+    kinds = ("summary",)
+    notes = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Notes(Units):
+    """The three oldest of four lines go, and one of them stays in view."""
+
+    kinds = ("note",)
+    summaries = False
+    overlap: int = 1
+
+    def leaving(self, costs: Sequence[int], room: int) -> int:
+        assert room == ROOM
+        return 3 if len(costs) >= 4 else 0
+
+
+class Writer(ExtractiveScribe):
+    """Notes which lines were given to it; fails where it is told to."""
+
+    name = "writer"
+
+    def __init__(self, failing: int = 0) -> None:
+        self.leaving: list[list[str]] = []
+        self._failing = failing
+
+    def note(self, old: str, recalled: Sequence[Line], leaving: Sequence[Line], limit: int = NOTES) -> str:
+        if self._failing:
+            self._failing -= 1
+            raise ScribeFailed("it can't")
+        self.leaving.append([line.text for line in leaving])
+        return f"{old}\n{len(self.leaving)}".strip()
+
+
+Open = Callable[[Recipe], Memory]
+
+
+@pytest.fixture
+def bank(tmp_path: Path) -> Iterator[Open]:
+    opened: list[Memory] = []
+
+    def open_(recipe: Recipe) -> Memory:
+        opened.append(Memory.open("b", store=tmp_path, embedder=HashEmbedder(512), recipe=recipe))
+        return opened[-1]
+
+    yield open_
+    for each in opened:
+        each.close()
+
+
+def test_a_session_is_summarised_when_its_last_line_was_said_and_not_before(bank: Open) -> None:
+    memory = bank(Summaries())
+    replay = Replay(memory, LINES, ExtractiveScribe())
+    replay.say(4)
+    assert (memory.units(), memory.queued()) == ([], [])
+    replay.say(5)
+    assert [(unit.first_seq, unit.last_seq) for unit in memory.units("summary")] == [(1, 5)]
+    assert memory.sessions()[0].ended_at == LINES[4].said_at
+    replay.say(7)
+    assert [(unit.first_seq, unit.last_seq) for unit in memory.units("summary")] == [(1, 5), (6, 7)]
+    assert [line.text for line in replay.kept] == [line.text for line in LINES]
+
+
+def test_what_leaves_the_window_is_noted_and_the_rest_at_the_sessions_end(bank: Open) -> None:
+    memory, writer = bank(Notes()), Writer()
+    Replay(memory, LINES, writer).say(len(LINES))
+    may, june = TEXTS.values()
+    assert writer.leaving == [may[:3], may[3:], june]
+    assert [unit.last_seq for unit in memory.units("note")] == [3, 5, 7]
+
+
+def test_lines_that_stay_in_view_are_noted_again_with_what_follows_them(bank: Open) -> None:
+    lines = [NewLine(f"Line number {n}.", "Ida", said_at=BEGUN, session="s") for n in range(7)]
+    writer = Writer()
+    Replay(bank(Notes()), lines, writer).say(6)
+    texts = [line.text for line in lines]
+    assert writer.leaving == [texts[:3], texts[2:5]]
+
+
+def test_a_recipe_with_a_window_lets_go_of_no_line_outside_it(bank: Open) -> None:
+    Replay(bank(Notes(window=3)), LINES, writer := Writer()).say(4)
+    assert writer.leaving == []
+
+
+def test_a_recipe_that_finds_lines_alone_asks_no_scribe(bank: Open) -> None:
+    memory = bank(Units())
+    counting = CountingScribe(ExtractiveScribe())
+    Replay(memory, LINES, counting).say(len(LINES))
+    assert (memory.units(), memory.queued(), counting.asked.total()) == ([], [], 0)
+
+
+def test_what_a_scribe_fails_at_stays_queued_and_no_line_is_lost(bank: Open) -> None:
+    memory, writer = bank(Notes()), Writer(failing=1)
+    replay = Replay(memory, LINES, writer)
+    replay.say(4)
+    assert [(work.first_seq, work.last_seq, work.tries) for work in memory.queued()] == [(1, 3, 1)]
+    replay.say(5)
+    assert [(work.first_seq, work.last_seq) for work in memory.queued()] == [(1, 5)]
+    assert memory.stats().lines == 5
+
+
+def test_sessions_that_alternate_are_each_ended_behind_their_own_last_line(bank: Open) -> None:
+    lines = [NewLine(f"Line {n} of a story.", "Ida", said_at=BEGUN, session="ab"[n % 2]) for n in range(4)]
+    memory = bank(Summaries())
+    replay = Replay(memory, lines, ExtractiveScribe())
+    replay.say(3)
+    assert [unit.last_seq for unit in memory.units("summary")] == [3]
+    replay.say(4)
+    assert [unit.last_seq for unit in memory.units("summary")] == [3, 4]
+
+
+def test_a_line_without_a_session_is_refused(bank: Open) -> None:
+    with pytest.raises(BadLine, match="must name its session"):
+        Replay(bank(Units()), [NewLine("Hello.")], ExtractiveScribe())
+
+
+def test_every_question_to_a_scribe_is_counted_and_answered_by_it() -> None:
+    real, counting = ExtractiveScribe(), CountingScribe(ExtractiveScribe())
+    said = [Line(1, "s", "user", "Ida", TEXTS["may"][0], BEGUN)]
+    text = "Ida moved to Lisbon."
+    assert counting.name == real.name
+    assert counting.summarize(said, "Ida", 50) == real.summarize(said, "Ida", 50) != ""
+    assert counting.note("", [], said, 40) == real.note("", [], said, 40) != ""
+    assert counting.categorize(text) == real.categorize(text)
+    assert counting.strip(text) == real.strip(text)
+    assert counting.relevant(text, text) is real.relevant(text, text) is True
+    assert counting.importance(text) == real.importance(text)
+    assert counting.rewrite_query("And there?", said) == real.rewrite_query("And there?", said)
+    assert counting.rewrite_memory(text, said) == real.rewrite_memory(text, said)
+    assert set(counting.asked.values()) == {1}
+    assert counting.asked.total() == 8
+
+
+class Told(HashEmbedder):
+    """Notes what it was asked to embed."""
+
+    def __init__(self) -> None:
+        super().__init__(64)
+        self.asked: list[str] = []
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        self.asked += texts
+        return super().embed(texts)
+
+
+def test_each_text_is_embedded_once_and_each_question_anew() -> None:
+    told = Told()
+    remembering = RememberingEmbedder(told)
+    first = remembering.embed(["a kite", "a tree", "a kite"])
+    again = remembering.embed(["a tree", "a boat"])
+    assert told.asked == ["a kite", "a tree", "a boat"]
+    assert np.array_equal(first, HashEmbedder(64).embed(["a kite", "a tree", "a kite"]))
+    assert np.array_equal(again[0], first[1])
+    assert remembering.embed([]).shape == (0, 64)
+    assert (remembering.name, remembering.multilingual) == (told.name, told.multilingual)
+    for _ in range(2):
+        assert np.array_equal(remembering.embed_query("a kite"), first[0])
+    assert told.asked[3:] == ["a kite", "a kite"]
