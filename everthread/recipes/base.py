@@ -29,6 +29,7 @@ class Asked:
     where: Where | None = None
     as_of: datetime | None = None
     without: Collection[int] = frozenset()
+    notes: int | None = None  # the id of the notes that stand in the prompt already
 
 
 class Ranked(NamedTuple):
@@ -79,6 +80,7 @@ class Recipe:
     notes: ClassVar[bool] = True  # whether what leaves the window of a conversation is noted
     summaries: ClassVar[bool] = True  # whether a conversation that ends is summarised
     offers: ClassVar[bool] = True  # whether a character may bring up something of the past unasked
+    overlap: int = 0  # lines that were noted and still stand in the window of a conversation
     window: int | None = None  # lines of a conversation that stand word for word; None: as many as there is room for
     behind: ClassVar[bool] = False  # whether what is told stands behind the newest line of a prompt, not before it
 

@@ -1,16 +1,144 @@
-"""character: to be written."""
+"""character: notes that are kept up to date, and every earlier state of them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import islice
+from typing import TYPE_CHECKING, ClassVar
 
-from everthread.recipes.base import Recipe
+import numpy as np
+
+from everthread.observe.centrality import cosines, mmr
+from everthread.prompt.passages import heading, sentence
+from everthread.recall.budget import fit
+from everthread.recipes.base import Asked, Recalled, Recipe, Room
+from everthread.stores.filters import any_of
+from everthread.stores.text import terms
+from everthread.types import Context, Hit, Line, Session, Unit, Where
+
+if TYPE_CHECKING:
+    from everthread.memory import Memory
+
+NOTE = "note"
+
+
+@dataclass(frozen=True, slots=True)
+class Noted(Recalled):
+    """What was recalled, and the notes as they stand, if they are not in the prompt already."""
+
+    notes: Hit | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Snapshots(Recipe):
-    """To be written."""
+    """long-memory-character-chat, a page on which one talks with characters: three tiers of memory.
+
+    The window: where 16 lines stand in it, the oldest 8 are noted and go, and the last 2 of these stay for one more
+    round, to be noted again with what follows them. The notes (at most 125 words), which the scribe brings up to date
+    from the old ones, what was recalled and those lines. The earlier states of the notes: each message searches them
+    for 3 by maximal marginal relevance, which are told in the order of their dates, and where two differ the newer one
+    counts. There is no gate. The source's next step, a character that refers to the past unasked, is not in it, and
+    there are no summaries of sessions but the notes.
+
+    Where it deviates: the window also gives way where its tokens outgrow the model's room; lines that could not be
+    noted stay in it. How relevant a note is, is the mean of its cosine and of the share of the question's words in it
+    (the source: its cosine), and how like another, the cosine of their words (the source: of their vectors): states of
+    one scratchpad are alike by the rows that they share, so words tell it without a vector, and are there when no
+    embedder is. Of states with the same text only the latest is found.
+
+    A note is found only where all the lines that it derives from may be recalled: it tells of both sides, so none is
+    found for one speaker's lines, and for those of one session only what was noted before any other.
+    """
 
     name = "character"
     about = "long-memory-character-chat's: notes kept up to date, and every earlier state of them"
-    kinds = ("note",)
+    kinds = (NOTE,)
+    summaries: ClassVar[bool] = False
+    offers: ClassVar[bool] = False
+
+    full: int = 16  # lines in the window at which the oldest go
+    left: int = 8  # lines that go then
+    overlap: int = 2
+    hits: int = 3
+    floor: float = 0.0
+    pool: int = 20  # most relevant notes of which the hits are chosen
+    balance: float = 0.5  # of relevance against novelty
+
+    def leaving(self, costs: Sequence[int], room: int) -> int:
+        """So many that at least one goes that was not noted yet; the newest line stays."""
+        gone = super().leaving(costs, room)
+        if len(costs) >= self.full:
+            gone = max(gone, self.left)
+        wanted = max(gone, self.overlap + 1) if gone else 0
+        return wanted if wanted < len(costs) else 0
+
+    def recall(self, memory: Memory, asked: Asked, k: int) -> Noted:
+        units = {unit.id: unit for unit in memory.units(NOTE)}
+        found = memory.find_units(asked, (NOTE,), max(len(units), 1))
+        sessions = memory.sessions()
+        hits = [hit for hit in found.hits if _allowed(units.get(_id(hit)), asked, sessions)]
+        stands = max(hits, key=_id, default=None) if asked.notes is None else None
+        known = {unit.text for unit in units.values() if unit.id == asked.notes}
+        chosen = list(islice(self._varied(_latest(hits, known), max(k, self.pool)), k))
+        whole = max((hit.relevance for hit in chosen), default=0.0)
+        return Noted(chosen, whole, True, found.terms, notes=stands)
+
+    def _varied(self, hits: Sequence[Hit], pool: int) -> list[Hit]:
+        """The most relevant hits by maximal marginal relevance; Carbonell and Goldstein, SIGIR 1998."""
+        best = [replace(hit, score=hit.score / 2) for hit in hits[:pool]]
+        near = cosines([terms(hit.line.text) for hit in best])
+        order = mmr(np.array([hit.score for hit in best]), near, lambda _: True, self.balance)
+        return [best[place] for place in order]
+
+    def lay_out(self, memory: Memory, found: Recalled, room: Room) -> Context:
+        """The notes as they stand, then the earlier states by their dates."""
+        notes = found.notes if isinstance(found, Noted) else None
+        hits = found.hits if notes is None else [notes, *(hit for hit in found.hits if _id(hit) != _id(notes))]
+        for most in range(len(hits), 0, -1):
+            context = fit(hits[:most], (), room.budget, room.count, found.relevance, found.terms)
+            text = _told(context.lines, None if notes is None else notes.line.key)
+            if (tokens := room.count(text)) <= room.budget:
+                return replace(context, text=text, tokens=tokens, cut=(*context.cut, *hits[most:]))
+        return Context("", 0, (), (), tuple(hits), found.relevance)
+
+    def told(self, context: Context, name: str, now: datetime) -> str:
+        """The earlier notes, each with how long ago that was; the layout of a prompt may have left some out."""
+        title = f"[Older notes of {name}'s, the oldest first; what a newer one says otherwise is so no more]"
+        return "\n\n".join([title, *(_dated(line, now) for line in context.lines)])
+
+
+def _id(hit: Hit) -> int:
+    """The number of the unit that a hit is."""
+    return int(str(hit.line.key).rpartition(":")[2])
+
+
+def _latest(hits: Sequence[Hit], known: set[str]) -> list[Hit]:
+    """Of the hits of one text the latest alone, and none of a text that is known."""
+    latest = {hit.line.text: _id(hit) for hit in sorted(hits, key=_id)}
+    return [hit for hit in hits if hit.line.text not in known and latest[hit.line.text] == _id(hit)]
+
+
+def _allowed(unit: Unit | None, asked: Asked, sessions: Sequence[Session]) -> bool:
+    """Whether a note may be shown: it stands, and derives from no line that the question excludes or that is in the
+    prompt already. A filter's times and metadata were looked at when it was found."""
+    if unit is None or unit.id == asked.notes or any(unit.first_seq <= seq <= unit.last_seq for seq in asked.without):
+        return False
+    where = asked.where or Where()
+    if where.speaker is not None or where.role is not None or where.kind is not None:
+        return False
+    if where.session is None:
+        return True
+    allowed = any_of(where.session, "session")
+    others = (session for session in sessions if session.id not in allowed)
+    return not any(each.first_seq <= unit.last_seq and unit.first_seq <= each.last_seq for each in others)
+
+
+def _told(lines: Sequence[Line], first: str | None) -> str:
+    """The line of this key first, then the others as they come, each under its date."""
+    return "\n\n".join(_dated(line) for line in sorted(lines, key=lambda line: line.key != first))
+
+
+def _dated(line: Line, now: datetime | None = None) -> str:
+    return f"{heading(line, now)}\n{sentence(line)}"
