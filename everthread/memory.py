@@ -380,7 +380,7 @@ class Memory:
         gated: bool = True,
         floor: float | None = None,
         without: Collection[int] = (),
-        notes: int | None = None,
+        notes: Unit | None = None,
         count: Counter = estimate,
     ) -> Context:
         """What is remembered that bears on the query, laid out for a prompt in at most `budget` tokens by `count`.
@@ -388,8 +388,8 @@ class Memory:
         When nothing is relevant the text is empty, unless gated is False. Hits less relevant than floor (the recipe's,
         if not given) are left out, however much room there is. With a session, passages recalled at its earlier turns
         stay in view for a while (the relevance buffer), also when this query recalls nothing, as a blank one does.
-        without as for `recall`; such lines are in no passage of the buffer, either. notes is the id of the notes that
-        are in the prompt already, which a recipe that finds notes would show else. Raises BadQuery.
+        without as for `recall`; such lines are in no passage of the buffer, either. notes are those that are in
+        the prompt already, which a recipe of notes would show else. Raises BadQuery.
         """
         checks.positive(budget, "budget")
         if floor is not None and not (isinstance(floor, int | float) and 0 <= floor <= 1):

@@ -78,16 +78,16 @@ class Snapshots(Recipe):
         units = {unit.id: unit for unit in memory.units(NOTE)}
         found = memory.find_units(asked, (NOTE,), max(len(units), 1))
         sessions = memory.sessions()
-        hits = [hit for hit in found.hits if _allowed(units.get(_id(hit)), asked, sessions)]
+        allowed = (hit for hit in found.hits if _allowed(units.get(_id(hit)), asked, sessions))
+        hits = [replace(hit, score=hit.score / 2) for hit in allowed]
         stands = max(hits, key=_id, default=None) if asked.notes is None else None
-        known = {unit.text for unit in units.values() if unit.id == asked.notes}
-        chosen = list(islice(self._varied(_latest(hits, known), max(k, self.pool)), k))
+        chosen = list(islice(self._varied(_latest(hits, asked.notes), max(k, self.pool)), k))
         whole = max((hit.relevance for hit in chosen), default=0.0)
         return Noted(chosen, whole, True, found.terms, notes=stands)
 
     def _varied(self, hits: Sequence[Hit], pool: int) -> list[Hit]:
         """The most relevant hits by maximal marginal relevance; Carbonell and Goldstein, SIGIR 1998."""
-        best = [replace(hit, score=hit.score / 2) for hit in hits[:pool]]
+        best = hits[:pool]
         near = cosines([terms(hit.line.text) for hit in best])
         order = mmr(np.array([hit.score for hit in best]), near, lambda _: True, self.balance)
         return [best[place] for place in order]
@@ -114,16 +114,17 @@ def _id(hit: Hit) -> int:
     return int(str(hit.line.key).rpartition(":")[2])
 
 
-def _latest(hits: Sequence[Hit], known: set[str]) -> list[Hit]:
-    """Of the hits of one text the latest alone, and none of a text that is known."""
+def _latest(hits: Sequence[Hit], notes: Unit | None) -> list[Hit]:
+    """Of the hits of one text the latest alone, and none of the text of these notes."""
     latest = {hit.line.text: _id(hit) for hit in sorted(hits, key=_id)}
-    return [hit for hit in hits if hit.line.text not in known and latest[hit.line.text] == _id(hit)]
+    known = "" if notes is None else notes.text
+    return [hit for hit in hits if hit.line.text != known and latest[hit.line.text] == _id(hit)]
 
 
 def _allowed(unit: Unit | None, asked: Asked, sessions: Sequence[Session]) -> bool:
     """Whether a note may be shown: it stands, and derives from no line that the question excludes or that is in the
     prompt already. A filter's times and metadata were looked at when it was found."""
-    if unit is None or unit.id == asked.notes or any(unit.first_seq <= seq <= unit.last_seq for seq in asked.without):
+    if unit is None or any(unit.first_seq <= seq <= unit.last_seq for seq in asked.without):
         return False
     where = asked.where or Where()
     if where.speaker is not None or where.role is not None or where.kind is not None:
