@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import islice
 from typing import TYPE_CHECKING, ClassVar
 
@@ -14,14 +15,14 @@ from everthread.observe.centrality import cosines, mmr
 from everthread.prompt.passages import heading, sentence
 from everthread.recall.budget import fit
 from everthread.recipes.base import Asked, Recalled, Recipe, Room
-from everthread.stores.filters import any_of
 from everthread.stores.text import terms
-from everthread.types import Context, Hit, Line, Session, Unit, Where
+from everthread.types import Context, Hit, Line, Seqs, Unit
 
 if TYPE_CHECKING:
     from everthread.memory import Memory
 
 NOTE = "note"
+EVER = datetime.max.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +49,8 @@ class Snapshots(Recipe):
     one scratchpad are alike by the rows that they share, so words tell it without a vector, and are there when no
     embedder is. Of states with the same text only the latest is found.
 
-    A note is found only where all the lines that it derives from may be recalled: it tells of both sides, so none is
-    found for one speaker's lines, and for those of one session only what was noted before any other.
+    A note is found only where all the lines that it derives from may be recalled. It tells of both sides and of all
+    that went before, so none is found for one speaker's lines alone, nor for what was said since some day.
     """
 
     name = "character"
@@ -75,11 +76,12 @@ class Snapshots(Recipe):
         return wanted if wanted < len(costs) else 0
 
     def recall(self, memory: Memory, asked: Asked, k: int) -> Noted:
-        units = {unit.id: unit for unit in memory.units(NOTE)}
-        found = memory.find_units(asked, (NOTE,), max(len(units), 1))
-        sessions = memory.sessions()
-        allowed = (hit for hit in found.hits if _allowed(units.get(_id(hit)), asked, sessions))
-        hits = [replace(hit, score=hit.score / 2) for hit in allowed]
+        if asked.where is not None and asked.where.kind is not None:
+            return Noted()  # lines are wanted, for units would not have come here
+        excluded = _excluded(memory, asked)
+        units = {unit.id for unit in memory.units(NOTE) if not _tells_of(unit, excluded)}
+        found = memory.find_units(asked, (NOTE,), sys.maxsize)
+        hits = [replace(hit, score=hit.score / 2) for hit in found.hits if _id(hit) in units]
         stands = max(hits, key=_id, default=None) if asked.notes is None else None
         chosen = list(islice(self._varied(_latest(hits, asked.notes), max(k, self.pool)), k))
         whole = max((hit.relevance for hit in chosen), default=0.0)
@@ -121,19 +123,19 @@ def _latest(hits: Sequence[Hit], notes: Unit | None) -> list[Hit]:
     return [hit for hit in hits if hit.line.text != known and latest[hit.line.text] == _id(hit)]
 
 
-def _allowed(unit: Unit | None, asked: Asked, sessions: Sequence[Session]) -> bool:
-    """Whether a note may be shown: it stands, and derives from no line that the question excludes or that is in the
-    prompt already. A filter's times and metadata were looked at when it was found."""
-    if unit is None or any(unit.first_seq <= seq <= unit.last_seq for seq in asked.without):
-        return False
-    where = asked.where or Where()
-    if where.speaker is not None or where.role is not None or where.kind is not None:
-        return False
-    if where.session is None:
-        return True
-    allowed = any_of(where.session, "session")
-    others = (session for session in sessions if session.id not in allowed)
-    return not any(each.first_seq <= unit.last_seq and unit.first_seq <= each.last_seq for each in others)
+def _excluded(memory: Memory, asked: Asked) -> Seqs:
+    """The lines that may not be shown, and those that are in the prompt already, ascending."""
+    shown = np.array(sorted(asked.without), np.int64)
+    if (allowed := memory.allowed(asked)) is None:
+        return shown
+    standing = np.asarray(memory.allowed(Asked("", as_of=EVER)), np.int64)
+    return np.union1d(np.setdiff1d(standing, allowed), shown)
+
+
+def _tells_of(unit: Unit, seqs: Seqs) -> bool:
+    """Whether a note derives from any of these lines, which are ascending."""
+    first, behind = np.searchsorted(seqs, [unit.first_seq, unit.last_seq + 1])
+    return bool(first < behind)
 
 
 def _told(lines: Sequence[Line], first: str | None) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import groupby
 
 from twenty import APART, BOT, PERSON, TWENTY
@@ -13,17 +13,26 @@ from everthread.memory import Memory
 from everthread.models.extract import ExtractiveScribe
 from everthread.models.fakes import ScriptedLLM
 from everthread.models.scribe import Scribe
+from everthread.open import RECIPES
 from everthread.prompt.character import Character
+from everthread.recipes.base import Recipe
+from everthread.recipes.character import Snapshots
 from everthread.types import Message, NewLine
 
 JONAS = Character(BOT, "{{char}} keeps a lighthouse.", person=PERSON)
 
 
+LATER = datetime(2026, 7, 4, 21, tzinfo=UTC)
+
+# Every recipe as it is registered, and one that also notes so short a talk while it goes on.
+EVERY: dict[str, Recipe] = {**RECIPES, "character in small": Snapshots(full=6, left=3)}
+
+
 class Clock:
     """Shows the moment that it is set to."""
 
-    def __init__(self) -> None:
-        self.now = TWENTY[0].said_at
+    def __init__(self, now: datetime | None = TWENTY[0].said_at) -> None:
+        self.now = now
 
     def __call__(self) -> datetime:
         assert self.now is not None
@@ -63,3 +72,17 @@ def _answer(line: NewLine, clock: Clock) -> Callable[[Sequence[Message]], str]:
         return line.text
 
     return answer
+
+
+def asked(memory: Memory, question: str) -> str:
+    """The prompt in which a question stands that is asked later, in private."""
+    model = ScriptedLLM(["I will think about it."])
+    with Chat(memory, JONAS, model, session="later", incognito=True, clock=Clock(LATER)) as chat:
+        "".join(chat.reply(question))
+    return "\n\n".join(message.content for message in model.prompts[-1])
+
+
+def written_up(memory: Memory, scribe: Scribe | None = None) -> None:
+    """Have all that waits to be written tried once."""
+    with Chat(memory, JONAS, None, scribe=scribe or ExtractiveScribe(), session="later", clock=Clock(LATER)) as chat:
+        assert chat.settle(60)
