@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import islice
@@ -11,9 +10,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from everthread.observe.centrality import cosines, mmr
+from everthread.errors import BadInput
+from everthread.observe.centrality import DIGITS, cosines, mmr
 from everthread.prompt.passages import heading, sentence
+from everthread.recall import derived
 from everthread.recall.budget import fit
+from everthread.recall.fuse import UNKNOWN_COSINE
+from everthread.recall.rewrite import LONGEST
 from everthread.recipes.base import Asked, Recalled, Recipe, Room
 from everthread.stores.text import terms
 from everthread.types import Context, Hit, Line, Seqs, Unit
@@ -44,10 +47,9 @@ class Snapshots(Recipe):
     there are no summaries of sessions but the notes.
 
     Where it deviates: the window also gives way where its tokens outgrow the model's room; lines that could not be
-    noted stay in it. How relevant a note is, is the mean of its cosine and of the share of the question's words in it
-    (the source: its cosine), and how like another, the cosine of their words (the source: of their vectors): states of
-    one scratchpad are alike by the rows that they share, so words tell it without a vector, and are there when no
-    embedder is. Of states with the same text only the latest is found.
+    noted stay in it. How like one note is to another is told by their words, not by their vectors: states of one
+    scratchpad are alike by the rows that they share, and words are there when no embedder is. Of states with the same
+    text only the latest is found.
 
     A note is found only where all the lines that it derives from may be recalled. It tells of both sides and of all
     that went before, so none is found for one speaker's lines alone, nor for what was said since some day.
@@ -67,6 +69,15 @@ class Snapshots(Recipe):
     pool: int = 20  # most relevant notes of which the hits are chosen
     balance: float = 0.5  # of relevance against novelty
 
+    def __post_init__(self) -> None:
+        if not 0 <= self.overlap < self.left < self.full:
+            raise BadInput(
+                f"of a window of full={self.full} lines left={self.left} can't go and overlap={self.overlap} of these "
+                "stay; give overlap from 0, left above it, and full above that"
+            )
+        if not 0 <= self.balance <= 1:
+            raise BadInput(f"balance can't be {self.balance}; give a number from 0 (different) to 1 (near)")
+
     def leaving(self, costs: Sequence[int], room: int) -> int:
         """So many that at least one goes that was not noted yet; the newest line stays."""
         gone = super().leaving(costs, room)
@@ -79,20 +90,20 @@ class Snapshots(Recipe):
         if asked.where is not None and asked.where.kind is not None:
             return Noted()  # lines are wanted, for units would not have come here
         excluded = _excluded(memory, asked)
-        units = {unit.id for unit in memory.units(NOTE) if not _tells_of(unit, excluded)}
-        found = memory.find_units(asked, (NOTE,), sys.maxsize)
-        hits = [replace(hit, score=hit.score / 2) for hit in found.hits if _id(hit) in units]
-        stands = max(hits, key=_id, default=None) if asked.notes is None else None
-        chosen = list(islice(self._varied(_latest(hits, asked.notes), max(k, self.pool)), k))
-        whole = max((hit.relevance for hit in chosen), default=0.0)
-        return Noted(chosen, whole, True, found.terms, notes=stands)
+        units = [unit for unit in memory.units(NOTE) if not _tells_of(unit, excluded)]
+        query = asked.query[:LONGEST]
+        pool = list(islice(_by_text(_scored(memory, query, units), asked.notes), max(k, self.pool)))
+        hits = _placed(memory, self._varied(pool)[:k])
+        whole = max((hit.relevance for hit in hits), default=0.0)
+        stands = _placed(memory, [_hit(unit, 0.0, "notes") for unit in units[-1:] if asked.notes is None])
+        notes = stands[0] if stands else None
+        return Noted(hits, whole, True, tuple(dict.fromkeys(terms(query))), notes=notes)
 
-    def _varied(self, hits: Sequence[Hit], pool: int) -> list[Hit]:
-        """The most relevant hits by maximal marginal relevance; Carbonell and Goldstein, SIGIR 1998."""
-        best = hits[:pool]
-        near = cosines([terms(hit.line.text) for hit in best])
-        order = mmr(np.array([hit.score for hit in best]), near, lambda _: True, self.balance)
-        return [best[place] for place in order]
+    def _varied(self, hits: Sequence[Hit]) -> list[Hit]:
+        """The hits by maximal marginal relevance; Carbonell and Goldstein, SIGIR 1998."""
+        near = cosines([terms(hit.line.text) for hit in hits])
+        order = mmr(np.array([hit.score for hit in hits]), near, lambda _: True, self.balance)
+        return [hits[place] for place in order]
 
     def lay_out(self, memory: Memory, found: Recalled, room: Room) -> Context:
         """The notes as they stand, then the earlier states by their dates."""
@@ -116,11 +127,41 @@ def _id(hit: Hit) -> int:
     return int(str(hit.line.key).rpartition(":")[2])
 
 
-def _latest(hits: Sequence[Hit], notes: Unit | None) -> list[Hit]:
-    """Of the hits of one text the latest alone, and none of the text of these notes."""
-    latest = {hit.line.text: _id(hit) for hit in sorted(hits, key=_id)}
-    known = "" if notes is None else notes.text
-    return [hit for hit in hits if hit.line.text != known and latest[hit.line.text] == _id(hit)]
+def _scored(memory: Memory, query: str, units: Sequence[Unit]) -> Iterator[Hit]:
+    """The notes as hits, the most relevant first: by their cosines, or where there is no vector of the question, by the
+    share of its words in them. Of two that are as relevant, the later one."""
+    vector = memory.embed_query(query)
+    if vector is None:
+        wanted = set(terms(query))
+        scores = [len(wanted.intersection(terms(unit.text))) / max(len(wanted), 1) for unit in units]
+    else:
+        told = memory.store.unit_cosines(memory.bank, memory.embedder.name, vector, (NOTE,))
+        values = memory.shipped(np.array([cosine for *_, cosine in told], np.float32)).tolist()
+        known = {number: round(value, DIGITS) for (_, number, _), value in zip(told, values, strict=True)}
+        scores = [known.get(unit.id, UNKNOWN_COSINE) for unit in units]
+    signal = "share" if vector is None else "cosine"
+    for score, unit in sorted(zip(scores, units, strict=True), key=lambda each: (-each[0], -each[1].id)):
+        yield _hit(unit, score, signal)
+
+
+def _hit(unit: Unit, score: float, signal: str) -> Hit:
+    view = derived.line(unit)
+    return Hit(view, score, min(max(score, 0.0), 1.0), {signal: score}, (view,), NOTE)
+
+
+def _by_text(hits: Iterable[Hit], notes: Unit | None) -> Iterator[Hit]:
+    """Of the hits of one text the first, which is the latest, for they are as relevant; none of that of these notes."""
+    seen = set() if notes is None else {notes.text}
+    for hit in hits:
+        if hit.line.text not in seen:
+            seen.add(hit.line.text)
+            yield hit
+
+
+def _placed(memory: Memory, hits: Sequence[Hit]) -> list[Hit]:
+    """The hits, each in the session of the last line that its note was written of."""
+    sessions = {line.seq: line.session for line in memory.store.get(memory.bank, [hit.line.seq for hit in hits])}
+    return [derived.placed(hit, sessions) for hit in hits]
 
 
 def _excluded(memory: Memory, asked: Asked) -> Seqs:
