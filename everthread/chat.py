@@ -406,14 +406,15 @@ class Chat:
         return next((unit for unit in older if not any(unit.first_seq <= seq <= unit.last_seq for seq in gone)), None)
 
     def _window(self, lines: list[Line], notes: Unit | None, most: int | None = None) -> list[Line]:
-        """The lines that are not in the notes yet; of very many the last, in so many tokens."""
+        """The lines that are not in the notes yet, and the recipe's overlap; of many the last, in so many tokens."""
         noted, left = self._noted(notes), most or self._context
         first = len(lines)
         while first and not 0 < lines[first - 1].seq <= noted and left > 0:
             first -= 1
             left -= cost(lines[first], self._count)
-        window = self.memory.recipe.window
-        return lines[first:] if window is None else lines[first:][-window:]
+        recipe = self.memory.recipe
+        shown = lines[max(first - recipe.overlap, 0) :]
+        return shown if recipe.window is None else shown[-recipe.window :]
 
     def _noted(self, notes: Unit | None) -> int:
         """The last line of the conversation that is in the notes. Looked up where others became current."""
@@ -429,7 +430,7 @@ class Chat:
     def _asked(
         self, llm: LLM, newest: Line | None, window: list[Line], notes: Unit | None, replaces: Line | None
     ) -> Reply:
-        context = self._recall(newest, [*window, *([replaces] if replaces else [])], self._remembered)
+        context = self._recall(newest, [*window, *([replaces] if replaces else [])], notes)
         sample = self._character.sample or self._style(replaces)
         seq, offer = self._offered(context, replaces)
         recipe = self.memory.recipe
@@ -450,19 +451,19 @@ class Chat:
     def _shown(self, newest: Line | None) -> Reply:
         """What is remembered, in place of a reply: shown, and never kept, or the memory would fill with echoes."""
         first = newest is not None and newest.seq == 1
-        context = self._recall(newest, [], SHOWN, FLOOR)
+        context = self._recall(newest, [])
         reply = Reply(context, None, lambda: Spoken(told(context, first, self.incognito)), AsItIs(), unkept)
         self._leave()
         return reply
 
-    def _recall(self, newest: Line | None, window: list[Line], budget: int, floor: float | None = None) -> Context:
-        said = newest.text if newest else ""
-        shown = {line.seq for line in (*window, *([newest] if newest else [])) if line.seq > 0}
-        shown |= self._conversation.hidden
+    def _recall(self, newest: Line | None, window: list[Line], notes: Unit | None = None) -> Context:
+        said, seen = (newest.text, [*window, newest]) if newest else ("", window)
+        shown = self._conversation.hidden.union(line.seq for line in seen if line.seq > 0)
+        budget, floor = (self._remembered, None) if self.llm else (SHOWN, FLOOR)
         moment = self._now() if self._clock else None
         session = self.session if self.memory.recipe.lasting and not self.incognito else None
         context = self.memory.context(
-            said, budget, floor=floor, without=shown, as_of=moment, session=session, count=self._count
+            said, budget, floor=floor, without=shown, as_of=moment, session=session, notes=notes, count=self._count
         )
         self._desk.background = context.lines
         self._desk.echoes.add(line.text for line in context.lines)

@@ -21,6 +21,7 @@ from everthread.memory import Memory
 from everthread.models.scribe import Scribe
 from everthread.observe import secrets
 from everthread.observe.echo import Recalled
+from everthread.recall import derived
 from everthread.stores.text import own
 from everthread.types import Line, NewUnit, Unit, Where, Work, now
 
@@ -166,9 +167,15 @@ class Desk:
                 self.memory.dequeue(done)
 
     def _standing(self, lines: Sequence[Line]) -> list[Line]:
-        """Those of the lines that were neither retracted nor forgotten."""
+        """Those of the lines, and of the units that came as such, that were neither retracted nor forgotten. A number
+        that got free goes to another unit, so it is the text that tells; of an excerpt it doesn't, and it goes."""
         there = {line.seq for line in self.memory.store.get(self.memory.bank, [line.seq for line in lines])}
-        return [line for line in lines if line.seq in there]
+        texts = {(unit.kind, unit.text) for unit in self.memory.units()} if any(map(derived.is_unit, lines)) else set()
+        return [
+            line
+            for line in lines
+            if ((line.speaker, line.text) in texts if derived.is_unit(line) else line.seq in there)
+        ]
 
     def _lines(self, work: Work) -> list[Line]:
         """The lines that it is about, as far as they stand, without what they repeat of memories, and without what a

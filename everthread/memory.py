@@ -385,6 +385,7 @@ class Memory:
         gated: bool = True,
         floor: float | None = None,
         without: Collection[int] = (),
+        notes: Unit | None = None,
         count: Counter = estimate,
     ) -> Context:
         """What is remembered that bears on the query, laid out for a prompt in at most `budget` tokens by `count`.
@@ -392,7 +393,8 @@ class Memory:
         When nothing is relevant the text is empty, unless gated is False. Hits less relevant than floor (the recipe's,
         if not given) are left out, however much room there is. With a session, passages recalled at its earlier turns
         stay in view for a while (the relevance buffer), also when this query recalls nothing, as a blank one does.
-        without as for `recall`; such lines are in no passage of the buffer, either. Raises BadQuery.
+        without as for `recall`; such lines are in no passage of the buffer, either. notes are those that are in
+        the prompt already, which a recipe of notes would show else. Raises BadQuery.
         """
         checks.positive(budget, "budget")
         if floor is not None and not (isinstance(floor, int | float) and 0 <= floor <= 1):
@@ -400,7 +402,7 @@ class Memory:
         if session is not None:
             checks.name(session, "session")
         gone = checks.seqs(without)
-        found = self._recall(Asked(query, where, as_of, gone), self.recipe.hits)
+        found = self._recall(Asked(query, where, as_of, gone, notes), self.recipe.hits)
         least = self.recipe.floor if floor is None else floor
         hits = [hit for hit in found.hits if hit.relevance >= least] if found.passes or not gated else []
         return self.recipe.lay_out(self, replace(found, hits=hits), Room(budget, count, session, gone))

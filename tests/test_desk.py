@@ -15,7 +15,8 @@ from everthread.models.extract import ExtractiveScribe
 from everthread.models.fakes import HashEmbedder
 from everthread.models.scribe import NOTES, SUMMARY
 from everthread.prompt.character import Character
-from everthread.types import Work
+from everthread.recall import derived
+from everthread.types import NewUnit, Work
 
 Opened = Callable[..., Desk]
 
@@ -174,6 +175,27 @@ def test_a_memory_that_is_forgotten_while_it_is_in_the_background_is_in_no_notes
     (note,) = memory.units("note")
     assert "Lisbon" in note.text
     assert "Oslo" not in note.text
+
+
+def test_notes_that_went_with_a_line_are_no_background_any_more_though_their_last_line_stands(
+    memory: Memory, desk: Opened
+) -> None:
+    told = said(memory, "old", TOM, "And so the evening went.")
+    gone = memory.write(NewUnit("note", "Tom works in Oslo.", 1, 2, told[1].said_at, sources=(1, 2)))
+    scribe = Waiting()
+    scribe.go.set()
+    busy = desk(scribe)
+    busy.background = [derived.line(gone)]
+    memory.forget(seq=told[0].seq)
+    again = memory.write(NewUnit("note", "The evening went.", 2, 2, told[1].said_at, sources=(2,)))
+    assert again.id == gone.id  # the number is given anew
+    busy.put(work("notes", said(memory, "s", MIA)))
+    assert busy.settle(30)
+    assert "Oslo" not in memory.units("note")[-1].text
+    busy.background = [derived.line(again)]
+    busy.put(work("notes", said(memory, "t", TOM.replace("Oslo", "Bergen"))))
+    assert busy.settle(30)
+    assert "The evening went." in memory.units("note")[-1].text  # what stands is background, as the scribe tells
 
 
 def test_two_at_one_bank_write_a_summary_once(memory: Memory, desk: Opened, tmp_path: Path) -> None:

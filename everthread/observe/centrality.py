@@ -48,7 +48,7 @@ def degree(near: Floats) -> Floats:
     return degrees / max(float(degrees.max(initial=0.0)), 1e-12)
 
 
-def mmr(worth: Floats, near: Floats, fits: Callable[[int], bool]) -> list[int]:
+def mmr(worth: Floats, near: Floats, fits: Callable[[int], bool], balance: float = BALANCE) -> list[int]:
     """The texts in the order of their maximal marginal relevance, each offered to fits and taken where it says so.
 
     Carbonell and Goldstein, "The use of MMR, diversity-based reranking for reordering documents and producing
@@ -58,7 +58,7 @@ def mmr(worth: Floats, near: Floats, fits: Callable[[int], bool]) -> list[int]:
     left = np.ones(len(worth), bool)
     closest = np.zeros(len(worth))  # (N,) to whatever was taken
     while left.any():
-        marginal = np.round(BALANCE * worth - (1 - BALANCE) * closest, DIGITS)
+        marginal = np.round(balance * worth - (1 - balance) * closest, DIGITS)
         best = int(np.where(left, marginal, -np.inf).argmax())
         left[best] = False
         if fits(best):

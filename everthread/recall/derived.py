@@ -97,6 +97,11 @@ def line(unit: Unit) -> Line:
     )
 
 
+def is_unit(line: Line) -> bool:
+    """Whether a line is a unit that came as one."""
+    return line.role == "system" and "unit" in line.metadata and str(line.key).startswith(f"{line.speaker}:")
+
+
 def placed(hit: Hit, sessions: Mapping[int, str]) -> Hit:
     """The hit in the session of the last line that its unit was written of, where that line is there."""
     view = replace(hit.line, session=sessions.get(hit.line.seq, ""))

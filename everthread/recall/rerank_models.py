@@ -80,12 +80,11 @@ class MMR:
 
     def _chosen(self, worth: Floats, near: Floats) -> tuple[list[int], list[float]]:
         """The places in order, and the marginal relevance that each had when it was chosen."""
-        novelty = 1 - self._balance
-        order = mmr(self._balance / BALANCE * worth, novelty / (1 - BALANCE) * near, lambda _: True)
+        order = mmr(worth, near, lambda _: True, self._balance)
         before = np.tril(near[np.ix_(order, order)], -1).max(
             axis=1
         )  # (N,) at least 0, which stands beside the diagonal
-        return order, (self._balance * worth[order] - novelty * before).tolist()
+        return order, (self._balance * worth[order] - (1 - self._balance) * before).tolist()
 
 
 class Predicts(Protocol):

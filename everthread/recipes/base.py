@@ -15,7 +15,7 @@ from everthread.prompt.layout import leaving, lines_told
 from everthread.prompt.tokens import Counter, estimate
 from everthread.recall import buffer, expand
 from everthread.recall.budget import fit
-from everthread.types import Context, Hit, Line, Seqs, Where
+from everthread.types import Context, Hit, Line, Seqs, Unit, Where
 
 if TYPE_CHECKING:
     from everthread.memory import Memory
@@ -29,6 +29,7 @@ class Asked:
     where: Where | None = None
     as_of: datetime | None = None
     without: Collection[int] = frozenset()
+    notes: Unit | None = None  # those that stand in the prompt already
 
 
 class Ranked(NamedTuple):

@@ -50,6 +50,11 @@ def test_a_repetition_comes_behind_what_is_new() -> None:
     assert mmr(np.array([1.0, 0.9, 0.6]), near, lambda _: True) == [0, 2, 1]
 
 
+def test_only_what_is_worth_counts_where_novelty_has_no_weight() -> None:
+    near = np.array([[1.0, 0.95, 0.0], [0.95, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    assert mmr(np.array([1.0, 0.9, 0.6]), near, lambda _: True, balance=1) == [0, 1, 2]
+
+
 def test_what_does_not_fit_is_passed_over_and_repels_nothing() -> None:
     near = np.array([[1.0, 0.95, 0.0], [0.95, 1.0, 0.0], [0.0, 0.0, 1.0]])
     assert mmr(np.array([1.0, 0.9, 0.6]), near, lambda place: place != 0) == [1, 2]

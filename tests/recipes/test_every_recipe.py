@@ -1,0 +1,297 @@
+"""What holds of every recipe, whatever bank it is put to, whatever is asked, and whatever fails meanwhile."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hardship.embedders import Moody
+from talking import EVERY, LATER, asked, talk, written_up
+from twenty import SESSIONS, TWENTY
+
+from everthread import Memory, NewLine, Where
+from everthread.errors import LLMUnavailable, ScribeFailed
+from everthread.models.extract import ExtractiveScribe
+from everthread.models.fakes import HashEmbedder
+from everthread.models.scribe import NOTES, SUMMARY
+from everthread.recipes.base import Recipe
+from everthread.types import Context, Hit, Line
+
+SUMMER = SESSIONS["summer"]
+ODD = (
+    "",
+    " \n\t ",
+    "?!",
+    "Good morning!",
+    "Where did Olga move to? " * 834,  # 20,016 characters
+    "x" * 20_000,
+    "\N{OTTER}\N{FACE WITH TEARS OF JOY}",
+    "奥尔加搬到哪里去了？",
+    "What did we talk about yesterday?",
+    'note: "Biscuit" OR 1=1; -- %s {0} \N{NO-BREAK SPACE}',
+)
+QUESTIONS = ("What did the vet say about Biscuit?", "Where did Olga move?", "When does Mara start at the library?")
+
+# What is asked, and which of the twenty lines it excludes, by their numbers.
+EXCLUDING: Mapping[str, tuple[Mapping[str, Any], set[int]]] = {
+    "a session": ({"where": Where(session="spring")}, set(range(11, 21))),
+    "the other session": ({"where": Where(session=("summer",))}, set(range(1, 11))),
+    "a speaker": ({"where": Where(speaker="Mara")}, set(range(2, 21, 2))),
+    "a role": ({"where": Where(role="assistant")}, set(range(1, 21, 2))),
+    "a day": ({"where": Where(since=SUMMER)}, set(range(1, 11))),
+    "until": ({"where": Where(until=SUMMER)}, set(range(11, 21))),
+    "hours of an evening": (
+        {"where": Where(since=TWENTY[4].said_at, until=TWENTY[14].said_at)},
+        {*range(1, 5), *range(15, 21)},
+    ),
+    "as of then": ({"as_of": SUMMER - timedelta(days=1)}, set(range(11, 21))),
+    "in the prompt": ({"without": {3, 13, 17}}, {3, 13, 17}),
+    "metadata": ({"where": Where(metadata={"topic": "dogs"})}, set(range(1, 21))),
+    "nobody": ({"where": Where(speaker="Wanda")}, set(range(1, 21))),
+    "all at once": (
+        {"where": Where(session="summer", speaker="Mara", until=LATER), "as_of": LATER, "without": {17}},
+        {*range(1, 11), *range(12, 21, 2), 17},
+    ),
+}
+
+every_recipe = pytest.mark.parametrize("recipe", EVERY.values(), ids=EVERY)
+
+
+class Faltering(ExtractiveScribe):
+    """Fails at every nth call, now in one way and now in another."""
+
+    def __init__(self, nth: int) -> None:
+        self.nth, self.calls, self.failed = nth, 0, 0
+
+    def _falter(self) -> None:
+        self.calls += 1
+        if self.calls % self.nth == 0:
+            self.failed += 1
+            raise (ScribeFailed("no text") if self.failed % 2 else LLMUnavailable("no answer"))
+
+    def summarize(self, lines: Sequence[Line], person: str, limit: int = SUMMARY) -> str:
+        self._falter()
+        return super().summarize(lines, person, limit)
+
+    def note(self, old: str, recalled: Sequence[Line], leaving: Sequence[Line], limit: int = NOTES) -> str:
+        self._falter()
+        return super().note(old, recalled, leaving, limit)
+
+    def categorize(self, text: str) -> str:
+        self._falter()
+        return super().categorize(text)
+
+    def strip(self, text: str) -> str | None:
+        self._falter()
+        return super().strip(text)
+
+    def importance(self, text: str) -> int:
+        self._falter()
+        return super().importance(text)
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """By recipe, the folder of a bank that was talked into under it."""
+    made: dict[str, Path] = {}
+    for name, recipe in EVERY.items():
+        made[name] = tmp_path_factory.mktemp("talked")
+        with Memory.open("mara", store=made[name], embedder=HashEmbedder(512), recipe=recipe) as memory:
+            talk(memory)
+    return made
+
+
+def opened(folder: Path, recipe: Recipe, embedder: HashEmbedder | Moody | None = None) -> Memory:
+    return Memory.open("mara", store=folder, embedder=embedder or HashEmbedder(512), recipe=recipe)
+
+
+@pytest.fixture
+def banks(folders: dict[str, Path], recipe: Recipe) -> Iterator[dict[str, Memory]]:
+    """The banks that every recipe has written, open under this one."""
+    found = {name: opened(folder, recipe) for name, folder in folders.items()}
+    yield found
+    for memory in found.values():
+        memory.close()
+
+
+def standing(hits: Sequence[Hit], context: Context) -> list[str]:
+    """Every text that was found or told."""
+    lines = [line for hit in hits for line in (hit.line, *hit.passage)]
+    return [context.text, *(line.text for line in (*lines, *context.lines))]
+
+
+def quoted(texts: Iterable[str], excluded: Set[int]) -> list[tuple[str, str]]:
+    """What stands in these texts of the excluded lines: four words in a row that none of the other lines has."""
+    others = {run for seq in range(1, 21) if seq not in excluded for run in runs(TWENTY[seq - 1].text)}
+    gone = {run for seq in excluded for run in runs(TWENTY[seq - 1].text)} - others
+    return [(run, text) for text in texts for run in runs(text) if run in gone]
+
+
+def runs(text: str, words: int = 4) -> Iterator[str]:
+    found = re.findall(r"\w+", text)
+    return (" ".join(found[at : at + words]) for at in range(max(1, len(found) - words + 1)))
+
+
+# ----------------------------------------------------------------------- what is asked
+
+
+@every_recipe
+@pytest.mark.parametrize("options", [options for options, _ in EXCLUDING.values()], ids=EXCLUDING)
+def test_an_empty_bank_answers_everything_with_nothing(
+    recipe: Recipe, options: Mapping[str, Any], tmp_path: Path
+) -> None:
+    with opened(tmp_path, recipe) as memory:
+        for query in (*ODD, *QUESTIONS):
+            assert memory.recall(query, 5, **options) == []
+            context = memory.context(query, 100, session="s", gated=False, **options)
+            assert (context.text, context.tokens, context.lines) == ("", 0, ())
+        assert memory.units() == []
+        assert QUESTIONS[0] in asked(memory, QUESTIONS[0])
+
+
+@every_recipe
+def test_no_question_is_too_odd(recipe: Recipe, banks: dict[str, Memory]) -> None:
+    for memory in banks.values():
+        for query in ODD:
+            hits = memory.recall(query, 5)
+            assert len(hits) <= 5
+            for gated in (True, False):
+                context = memory.context(query, 120, session="spring", gated=gated)
+                assert context.tokens <= 120
+            if not query.strip():
+                assert hits == []
+                assert context.hits == ()
+
+
+@every_recipe
+def test_what_a_recipe_wrote_itself_it_finds(recipe: Recipe, banks: dict[str, Memory]) -> None:
+    own = next(memory for name, memory in banks.items() if EVERY[name] is recipe)
+    for query in QUESTIONS:
+        hits = own.recall(query)
+        assert hits
+        assert {hit.kind for hit in hits} <= {"line", *recipe.kinds}
+    assert any(own.context(query).text for query in QUESTIONS)
+
+
+@every_recipe
+@pytest.mark.parametrize("what", EXCLUDING)
+def test_what_is_excluded_is_not_found_in_whatever_bank(recipe: Recipe, what: str, banks: dict[str, Memory]) -> None:
+    options, excluded = EXCLUDING[what]
+    for memory in banks.values():
+        for query in QUESTIONS:
+            hits = memory.recall(query, 20, **options)
+            context = memory.context(query, 300, gated=False, **options)
+            assert quoted(standing(hits, context), excluded) == []
+            seqs = {line.seq for hit in hits for line in hit.passage if hit.kind == "line"}
+            assert seqs.isdisjoint(excluded)
+
+
+@every_recipe
+@pytest.mark.parametrize("kind", ["line", "note", "summary", "fact"])
+def test_who_asks_for_a_kind_gets_no_other(recipe: Recipe, kind: str, banks: dict[str, Memory]) -> None:
+    for memory in banks.values():
+        hits = [hit for query in QUESTIONS for hit in memory.recall(query, 20, where=Where(kind=kind))]
+        assert {hit.kind for hit in hits} <= {kind}
+        if kind in memory.stats().units:
+            assert hits
+
+
+@every_recipe
+def test_with_the_embedder_down_lines_are_kept_and_nothing_is_raised(recipe: Recipe, tmp_path: Path) -> None:
+    embedder = Moody(calls=6)  # it goes down in the middle of the talk
+    with opened(tmp_path, recipe, embedder) as memory:
+        talk(memory)
+        assert embedder.down
+        assert [line.text for line in memory.lines(retracted=True)] == [line.text for line in TWENTY]
+        for query in (*ODD, *QUESTIONS):
+            hits = memory.recall(query, 5, without={17})
+            context = memory.context(query, 200, without={17}, gated=False)
+            assert quoted(standing(hits, context), {17}) == []
+        embedder.down, embedder.calls = False, None
+        memory.reindex()
+        assert memory.stats().pending == 0
+        assert all(memory.recall(query) for query in QUESTIONS)
+
+
+@every_recipe
+def test_two_people_never_see_what_the_other_told(recipe: Recipe, tmp_path: Path) -> None:
+    swapped = {"Biscuit": "Pretzel", "Olga": "Wanda", "vet": "dentist", "library": "bakery", "aquarium": "circus"}
+
+    def other(line: NewLine) -> NewLine:
+        text = line.text
+        for ours, theirs in swapped.items():
+            text = text.replace(ours, theirs)
+        return NewLine(text, line.speaker, line.role, line.said_at, line.session)
+
+    with (
+        Memory.open("mara", store=tmp_path, embedder=HashEmbedder(512), recipe=recipe) as one,
+        Memory.open("nora", store=one.store, embedder=HashEmbedder(512), recipe=recipe) as two,
+    ):
+        prompts = talk(one), talk(two, lines=[other(line) for line in TWENTY])
+        for memory, told, strange in ((one, prompts[0], swapped.values()), (two, prompts[1], swapped.keys())):
+            contexts = [memory.context(" ".join(swapped), gated=False) for _ in range(2)]
+            hits = memory.recall(" ".join((*swapped, *swapped.values())), 20)
+            texts = [*told, *(unit.text for unit in memory.units()), *(context.text for context in contexts)]
+            texts += standing(hits, contexts[0])
+            assert not [(word, text) for word in strange for text in texts if word in text]
+
+
+# ------------------------------------------------------------------------- what fails
+
+
+@every_recipe
+@pytest.mark.parametrize("nth", [1, 2, 3])
+def test_a_scribe_that_fails_in_the_middle_loses_nothing(recipe: Recipe, nth: int, tmp_path: Path) -> None:
+    scribe = Faltering(nth)
+    waiting: list[int] = []
+    with opened(tmp_path / "troubled", recipe) as memory, opened(tmp_path / "calm", recipe) as calm:
+        prompts = talk(memory, scribe=scribe, after=lambda _: waiting.append(memory.stats().queued))
+        talk(calm)
+        assert [line.text for line in memory.lines(retracted=True)] == [line.text for line in TWENTY]
+        assert [line.text for line in memory.lines()] == [line.text for line in calm.lines()]
+        for at, prompt in enumerate(prompts):
+            assert TWENTY[2 * at].text in prompt
+        writes = bool(calm.units("note") or calm.units("summary"))
+        if nth == 1:
+            assert memory.units("note") == memory.units("summary") == []
+            assert bool(scribe.failed) == (max(waiting) > 0) == writes
+        errors = {work.error for work in memory.queued()}  # none, where more lines have come to a work since
+        assert errors <= {"ScribeFailed", "LLMUnavailable", None}
+        assert memory.stats().queued == len(memory.queued()) == waiting[-1]
+
+        written_up(memory)
+        assert memory.queued() == []
+        assert told(memory, "summary") == told(calm, "summary")
+        assert noted(memory) == noted(calm)
+        for query in QUESTIONS:
+            assert bool(memory.context(query).text) == bool(calm.context(query).text)
+
+
+def told(memory: Memory, kind: str) -> list[tuple[Any, ...]]:
+    units = memory.units(kind, current=True)
+    return sorted((unit.text, unit.first_seq, unit.last_seq, unit.category, unit.importance) for unit in units)
+
+
+def noted(memory: Memory) -> set[int]:
+    """The lines that are in the notes."""
+    return {seq for unit in memory.units("note") for seq in range(unit.first_seq, unit.last_seq + 1)}
+
+
+@every_recipe
+@pytest.mark.parametrize("nth", [1, 5, 7])
+def test_what_waits_for_a_scribe_is_tried_until_it_is_written(recipe: Recipe, nth: int, tmp_path: Path) -> None:
+    scribe = Faltering(nth)
+    with opened(tmp_path, recipe) as memory:
+        talk(memory, scribe=scribe)
+        before = [(work.kind, work.session, work.first_seq) for work in memory.queued()]
+        for _ in range(3):
+            written_up(memory, scribe)
+        left = [(work.kind, work.session, work.first_seq) for work in memory.queued()]
+        assert left == (before if nth == 1 else [])
+        if nth == 1:
+            assert all(work.tries >= 3 for work in memory.queued())
+        assert [line.text for line in memory.lines(retracted=True)] == [line.text for line in TWENTY]
