@@ -20,12 +20,11 @@ from types import TracebackType
 from typing import Self
 
 from everthread import open as opening
-from everthread.conversation import Conversation
+from everthread.conversation import Conversation, latest
 from everthread.desk import GREETING, Desk, work
 from everthread.errors import BadInput, BadQuery, StoreUnavailable
 from everthread.memory import Memory
 from everthread.models.embed import Embedder
-from everthread.models.extract import ExtractiveScribe
 from everthread.models.llm import LLM
 from everthread.models.scribe import Scribe
 from everthread.observe.clean import clean
@@ -51,7 +50,6 @@ from everthread.types import (
     Receipt,
     Role,
     Sampling,
-    Session,
     Unit,
     Where,
     now,
@@ -59,8 +57,6 @@ from everthread.types import (
 
 log = logging.getLogger("everthread")
 
-RECALLED = 500  # tokens of what is remembered: on LoCoMo 84% of what answers a question stands in so many
-SHARE = 16  # of a small context, the part that it may take: more, and little of a prompt stays in the server's cache
 NOTED = 250  # tokens of notes and of what could be brought up, with their headings
 REPLY = 512  # tokens kept free for a reply
 REWRITTEN = 4  # contexts full of lines that are noted anew, where a forgotten line took the notes along
@@ -112,7 +108,7 @@ class Chat:
         than an hour ago. clock tells the time (this machine's), count the tokens of a text. Raises as `Memory`.
         """
         self.memory, self.llm = memory, llm
-        self.scribe = scribe or _scribe(llm)
+        self.scribe = scribe or opening.scribe(llm)
         self.sampling = sampling or Sampling()
         self._count = lru_cache(COUNTED)(count)  # a window's lines are counted again at every turn
         self._clock = clock
@@ -361,7 +357,7 @@ class Chat:
         conversation left to be written is written; but not in private, when nothing is."""
         at, sessions, agreed = self._now(), self.memory.sessions(), beforehand(self.memory.settings())
         private = private or agreed is False
-        last = _last(sessions, at)
+        last = latest(sessions, at)
         open_ = last is not None and (last.ended_at is None or last.ended_at < last.last_at)
         if session is None and resume and last and open_ and at - last.last_at <= SESSION_GAP:
             session = last.id
@@ -532,7 +528,7 @@ class Chat:
     @property
     def _remembered(self) -> int:
         """Tokens of what is remembered."""
-        return min(RECALLED, self._context // SHARE)
+        return self.memory.recipe.remembered(self._context)
 
     @property
     def _reply_room(self) -> int:
@@ -573,28 +569,9 @@ class Chat:
             self.last.stop()
 
 
-def _last(sessions: list[Session], at: datetime) -> Session | None:
-    """The session in which something was said last: of those of this hour the one last written to, for a clock may go
-    back a little. One that is to come was said by a clock that was wrong, and counts for nothing."""
-    past = [each for each in sessions if each.last_at - at <= SESSION_GAP]
-    recent = [each for each in past if at - each.last_at <= SESSION_GAP]
-    if recent:
-        return max(recent, key=lambda each: each.last_seq)
-    return max(past, key=lambda each: (each.last_at, each.last_seq), default=None)
-
-
 def _shows_style(line: Line) -> bool:
     """Whether a reply is one to keep to: whole, no refusal, and of a length that shows a style and leaves room."""
     if line.metadata.get("partial") or line.metadata.get("refused"):
         return False
     words = len(line.text) // 2 if unspaced(line.text) else len(line.text.split())
     return words >= SAMPLE and len(line.text) <= LONGEST_SAMPLE
-
-
-def _scribe(llm: LLM | None) -> Scribe:
-    """Whoever writes about the conversation where nobody is named."""
-    if llm is None:
-        return ExtractiveScribe()
-    from everthread.models.llm_scribe import LLMScribe  # with it comes what only those need who have a model
-
-    return LLMScribe(llm)

@@ -16,7 +16,8 @@ from everthread.errors import BadQuery, NotFound
 from everthread.memory import Memory
 from everthread.observe.clean import clean
 from everthread.observe.copies import AGAIN
-from everthread.types import Line, Metadata, NewLine, Where, now
+from everthread.stores.lines import SESSION_GAP
+from everthread.types import Line, Metadata, NewLine, Session, Where, now
 
 
 class Conversation:
@@ -142,3 +143,13 @@ class Conversation:
         if line.parent is not None or not self.lines or self.lines[0].seq > line.seq:
             return line.parent
         return roots[bisect_left(roots, line.seq) - 1]
+
+
+def latest(sessions: list[Session], at: datetime) -> Session | None:
+    """The session in which something was said last: of those of this hour the one last written to, for a clock may go
+    back a little. One that is to come was said by a clock that was wrong, and counts for nothing."""
+    past = [each for each in sessions if each.last_at - at <= SESSION_GAP]
+    recent = [each for each in past if at - each.last_at <= SESSION_GAP]
+    if recent:
+        return max(recent, key=lambda each: each.last_seq)
+    return max(past, key=lambda each: (each.last_at, each.last_seq), default=None)

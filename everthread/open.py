@@ -16,9 +16,11 @@ from everthread.config import Config
 from everthread.errors import ConfigError, NotFound
 from everthread.models import servers
 from everthread.models.embed import Embedder, OnnxEmbedder, RemoteEmbedder, SentenceTransformerEmbedder
+from everthread.models.extract import ExtractiveScribe
 from everthread.models.fakes import HashEmbedder
 from everthread.models.faults import shown
 from everthread.models.llm import LLM, OpenAICompatible, installed
+from everthread.models.scribe import Scribe
 from everthread.prompt.character import DEFAULT as DEFAULT_CHARACTER
 from everthread.prompt.character import Character
 from everthread.recipes.base import Recipe
@@ -158,6 +160,15 @@ def _only_model(address: str, key: str) -> str:
         some = ", ".join(names[:20]) + (" …" if len(names) > 20 else "") if names else "none"
         raise ConfigError(f"no model of {shown(address)} is named, and it has {some}; {remedy}")
     return names[0]
+
+
+def scribe(llm: LLM | None) -> Scribe:
+    """Whoever writes about conversations with that language model, or without one, where nobody is named."""
+    if llm is None:
+        return ExtractiveScribe()
+    from everthread.models.llm_scribe import LLMScribe  # with it comes what only those need who have a model
+
+    return LLMScribe(llm)
 
 
 def recipe(given: Recipe | str | None = None) -> Recipe:

@@ -34,7 +34,6 @@ from everthread.bench.report import Report, drawable
 from everthread.bench.run import run
 from everthread.bench.weigh import weigh
 from everthread.errors import BadInput
-from everthread.models.scribe import Scribe
 from everthread.shell import json_option
 
 Command = TypeVar("Command", bound=Callable[..., None])
@@ -324,7 +323,7 @@ def recipes_(
         chosen,
         dataset=dataset,
         embedder=ctx.find_root().obj["embedder"],
-        scribe=_scribe(model),
+        scribe=opening.scribe(opening.llm(model or "none")),
         progress=lambda text: click.echo(text, err=True),
     )
     click.echo(json.dumps(found.json(), indent=2) if as_json else found.text())
@@ -333,16 +332,6 @@ def recipes_(
     if plot is not None:
         found.plot(plot)
         click.echo(f"plot: {plot}", err=True)
-
-
-def _scribe(model: str | None) -> Scribe | None:
-    """Whoever writes with that language model; None where none is named."""
-    llm = opening.llm(model) if model else None
-    if llm is None:
-        return None
-    from everthread.models.llm_scribe import LLMScribe  # with it comes what only those need who have a model
-
-    return LLMScribe(llm)
 
 
 @bench.command("chat")

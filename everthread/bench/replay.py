@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from everthread.chat import NOMINAL, NOTED, RECALLED, REPLY
+from everthread.chat import NOMINAL, NOTED, REPLY
 from everthread.desk import Desk, work
 from everthread.errors import BadLine
 from everthread.memory import Memory
@@ -22,11 +22,11 @@ from everthread.models.scribe import Scribe
 from everthread.prompt.character import DEFAULT
 from everthread.prompt.layout import cost, prefix
 from everthread.prompt.tokens import estimate
-from everthread.recipes.base import Recipe
+from everthread.recipes.base import REMEMBERED, Recipe
 from everthread.types import Line, NewLine, Vector, Vectors
 
 # Tokens of the window of a chat with the default character, on a model with a context of NOMINAL tokens.
-ROOM = NOMINAL - NOMINAL // 8 - NOTED - RECALLED - REPLY - estimate(prefix(DEFAULT))
+ROOM = NOMINAL - NOMINAL // 8 - NOTED - REMEMBERED - REPLY - estimate(prefix(DEFAULT))
 
 
 class CountingScribe:

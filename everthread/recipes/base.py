@@ -15,10 +15,14 @@ from everthread.prompt.layout import leaving, lines_told
 from everthread.prompt.tokens import Counter, estimate
 from everthread.recall import buffer, expand
 from everthread.recall.budget import fit
+from everthread.recall.expand import Span
 from everthread.types import Context, Hit, Line, Seqs, Unit, Where
 
 if TYPE_CHECKING:
     from everthread.memory import Memory
+
+REMEMBERED = 500  # tokens of what is remembered in a prompt: on LoCoMo 84% of what answers a question is in so many
+SHARE = 16  # of a small context, the part that it may take: more, and little of a prompt stays in the server's cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +80,16 @@ class Recipe:
     hits: int = 50  # offered to the room of a context
     floor: float = 0.001  # relevance below which a hit is not worth its tokens, whatever room there is
     buffered: int = 3  # hits whose passages enter the session's relevance buffer
-    lasting: ClassVar[bool] = False  # whether in a conversation the relevance buffer is in view as well
-    notes: ClassVar[bool] = True  # whether what leaves the window of a conversation is noted
+
+    # In a conversation (`Chat`):
+    window: int | None = None  # lines that stand word for word; None: as many as there is room for
+    overlap: int = 0  # lines of the window that were noted already
+    lasting: ClassVar[bool] = False  # whether the relevance buffer is in view as well
+    behind: ClassVar[bool] = False  # whether what is told stands behind the newest line of a prompt, not before it
+    offers: ClassVar[bool] = True  # whether a character may bring up something of the past unasked
+    notes: ClassVar[bool] = True  # whether what leaves the window is noted
     summaries: ClassVar[bool] = True  # whether a conversation that ends is summarised
     asks: ClassVar[bool] = False  # whether it is summarised only if the person agreed to that
-    offers: ClassVar[bool] = True  # whether a character may bring up something of the past unasked
-    overlap: int = 0  # lines that were noted and still stand in the window of a conversation
-    window: int | None = None  # lines of a conversation that stand word for word; None: as many as there is room for
-    behind: ClassVar[bool] = False  # whether what is told stands behind the newest line of a prompt, not before it
 
     def written(self, memory: Memory) -> None:
         """Write what derives from the lines alone, as far as it is not written yet. Called after lines were kept or
@@ -102,17 +108,9 @@ class Recipe:
 
     def _held(self, memory: Memory, found: Recalled, session: str) -> list[Line]:
         """The lines in the session's buffer, the newest passage first."""
-        spans = reversed(self.push(memory, found, session))
-        return [line for first, last in spans for line in memory.shown(range(first, last + 1), found.allowed)]
-
-    def push(self, memory: Memory, found: Recalled, session: str, capacity: int = buffer.CAPACITY) -> list[expand.Span]:
-        """Push the best hits' passages into the session's relevance buffer; what it then holds, the oldest first."""
-        before = memory.store.buffer(memory.bank, session)
         new = expand.merge(expand.span(hit.passage) for hit in found.hits[: self.buffered] if hit.kind == "line")
-        held = buffer.push(before, new, capacity)
-        if held != before:
-            memory.store.set_buffer(memory.bank, session, held)
-        return held
+        spans = reversed(pushed(memory, session, new))
+        return [line for first, last in spans for line in memory.shown(range(first, last + 1), found.allowed)]
 
     def told(self, context: Context, name: str, now: datetime) -> str:
         """The part of a character's prompt that holds what is remembered, with its heading."""
@@ -121,3 +119,16 @@ class Recipe:
     def leaving(self, costs: Sequence[int], room: int) -> int:
         """How many of the lines in a conversation's window, of so many tokens each, go out of it, oldest first."""
         return leaving(costs, room)
+
+    def remembered(self, context: int) -> int:
+        """Tokens of what is remembered in a prompt, for a model with a context of so many."""
+        return min(REMEMBERED, context // SHARE)
+
+
+def pushed(memory: Memory, session: str, new: Sequence[Span], capacity: int = buffer.CAPACITY) -> list[Span]:
+    """Push passages into the session's relevance buffer; what it then holds, the oldest first."""
+    before = memory.store.buffer(memory.bank, session)
+    held = buffer.push(before, new, capacity)
+    if held != before:
+        memory.store.set_buffer(memory.bank, session, held)
+    return held

@@ -11,7 +11,7 @@ from everthread.errors import BadInput
 from everthread.prompt.passages import in_order
 from everthread.recall import buffer, expand
 from everthread.recall.budget import fit
-from everthread.recipes.base import Asked, Ranked, Recalled, Recipe, Room
+from everthread.recipes.base import Asked, Ranked, Recalled, Recipe, Room, pushed
 from everthread.stores.text import terms
 from everthread.types import Context, Hit, Line
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from everthread.memory import Memory
 
 Block = list[Line]
+BLOCK = 300  # tokens of a block of seven lines with its heading, as people talk
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,15 +104,15 @@ class Membot(Recipe):
         new = [expand.span(hit.passage) for hit in reversed(hits)]  # the best enters last
         if session is None:
             return buffer.push([], new, self.blocks)
-        before = memory.store.buffer(memory.bank, session)
-        held = buffer.push(before, new, self.blocks)
-        if held != before:
-            memory.store.set_buffer(memory.bank, session, held)
-        return held
+        return pushed(memory, session, new, self.blocks)
 
     def told(self, context: Context, name: str, now: datetime) -> str:
         text = in_order(context.lines, now)
         return f"[From earlier conversations with {name}]\n{text}" if text else ""
+
+    def remembered(self, context: int) -> int:
+        """As much as all blocks need, up to a quarter: the window is short, and a server's cache keeps little of it."""
+        return min(BLOCK * self.blocks, context // 4)
 
 
 def _of_its_sessions(block: Block, hits: Sequence[Hit]) -> Block:
