@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("everthread")
 
-PAGE = 32  # chunks read together, the nearest first
+PAGE = 16  # chunks read together, the nearest first
 
 
 @dataclass(frozen=True, slots=True)
