@@ -124,20 +124,21 @@ class Chunking:
         if (state.last, state.lines, state.retracted) == (corpus.last_seq, corpus.lines, corpus.retracted):
             if not state.open or shown is None or set(shown).issuperset(range(state.seq, state.last + 1)):
                 return None
-            found = self._added(state, [], state.last, whole=True)
-            return self._put(kept, state, found) if found else self._mend(kept, state, corpus)
-        page = list(self.store.lines(self.bank, after=state.last, limit=PAGE, retracted=True))
+            change = self._added(state, [], state.last, whole=True)
+            return self._put(kept, state, change) if change else self._mend(kept, state, corpus)
+        found = self.store.lines(self.bank, after=state.last, limit=PAGE, retracted=True)
+        page = [line for line in found if line.seq <= corpus.last_seq]  # those that were counted
         more = len(page) == PAGE
-        lines = [line for line in page if line.seq <= corpus.last_seq and line.retracted_at is None]
+        lines = [line for line in page if line.retracted_at is None]
         after = replace(
             state,
             last=page[-1].seq if more else corpus.last_seq,
             lines=state.lines + len(lines),
-            retracted=state.retracted + sum(line.retracted_at is not None for line in page),
+            retracted=state.retracted + len(page) - len(lines),
         )
         added = more or (after.lines, after.retracted) == (corpus.lines, corpus.retracted)
-        found = self._added(state, lines, after.last) if added else None
-        return self._put(kept, after, found) if found else self._mend(kept, state, corpus)
+        change = self._added(state, lines, after.last) if added else None
+        return self._put(kept, after, change) if change else self._mend(kept, state, corpus)
 
     def _state(self, kept: JSONValue | None) -> State | None:
         """The state, where it is one, and of this cut."""

@@ -24,9 +24,10 @@ from everthread.recipes.default import Default
 from everthread.recipes.goodai import GoodAI
 from everthread.recipes.streams import CHUNK, PLACE
 from everthread.recipes.tokenizers import words
+from everthread.stores.base import Corpus
 from everthread.stores.sqlite import SQLiteStore
 from everthread.stores.text import ECHO
-from everthread.types import Unit, Vectors
+from everthread.types import Seqs, Unit, Vectors
 
 NOON = datetime(2026, 4, 1, 12, tzinfo=UTC)
 Cut = set[tuple[str, tuple[int, ...]]]
@@ -263,6 +264,30 @@ def test_two_processes_that_write_at_once_cut_nothing_twice(tmp_path: Path) -> N
     assert held(one, asked(one)) == from_nothing(one, goodai())
     for each in (one, other):
         each.close()
+
+
+@pytest.mark.parametrize("said", [1, 4, 9])
+def test_lines_that_are_kept_between_the_counting_and_the_reading_are_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: int
+) -> None:
+    monkeypatch.setattr(chunking, "PAGE", 4)
+    more = [NewLine(f"meanwhile {n}", "Bob", session="a") for n in range(said)]
+
+    class Busy(SQLiteStore):
+        """Once a bank was counted, somebody else says something."""
+
+        def corpus(self, bank: str, among: Seqs | None = None) -> Corpus:
+            found = super().corpus(bank, among)
+            if found.lines and more:
+                new, more[:] = list(more), []
+                opened(tmp_path, "default").observe_many(new)
+            return found
+
+    one = Memory("bank", Busy(tmp_path), HashEmbedder(32), goodai())
+    one.observe_many([NewLine(f"number {n} is here", "Ann", session="a") for n in range(3)])
+    assert held(one, asked(one)) == from_nothing(one, goodai())
+    assert len(list(one.lines())) == 3 + said
+    one.store.close()
 
 
 def test_a_line_that_is_forgotten_while_its_chunk_is_embedded_is_in_none(tmp_path: Path) -> None:
