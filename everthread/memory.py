@@ -183,7 +183,7 @@ class Memory:
 
     def _entries(self, lines: Sequence[NewLine]) -> list[Entry]:
         texts = [own(line.text, line.metadata) for line in lines]
-        vectors = self._embed(texts)
+        vectors = self.embed(texts)
         return [
             Entry(line, line.said_at or now(), words(text), _marks(text), vectors[i] if vectors else None)
             for i, (line, text) in enumerate(zip(lines, texts, strict=True))
@@ -202,8 +202,8 @@ class Memory:
         entries = [replace(entry, seq=line.seq) for entry, line in zip(self._entries(new), lines, strict=True)]
         self.store.append(self.bank, entries, self.embedder.name)
 
-    def _embed(self, texts: Sequence[str]) -> list[Vectors] | None:
-        """The vectors of each text's pieces, or None when the embedder is down: the lines are kept without."""
+    def embed(self, texts: Sequence[str]) -> list[Vectors] | None:
+        """The vectors of each text's pieces, or None when the embedder is down: what is kept is kept without."""
         if time.monotonic() < self._retry_at:
             return None
         try:
@@ -483,7 +483,8 @@ class Memory:
         names = copies(self.store, self.bank, name) if scope == "line" and isinstance(name, int) else [name]
         receipts = [self.store.forget(self.bank, scope, each, now()) for each in names]
         summaries.again(self.store, self.bank, before)
-        self._derive()
+        if scope != "bank":  # of one that is gone nothing is written, or it would be there again
+            self._derive()
         seqs = tuple(span for receipt in receipts for span in receipt.seqs)
         return replace(receipts[-1], seqs=seqs, lines=sum(receipt.lines for receipt in receipts))
 
@@ -500,7 +501,7 @@ class Memory:
         if supersedes is not None and (type(supersedes) is not int or not 1 <= supersedes <= LARGEST_SEQ):
             raise BadInput(f"supersedes must be the id of a unit, counted from 1, got {supersedes!r}")
         done = done and offered.work(done)
-        vectors = self._embed([unit.text])
+        vectors = self.embed([unit.text])
         return self.store.put_unit(
             *(self.bank, unit, vectors[0] if vectors else None, self.embedder.name, now()),
             supersedes=supersedes,
@@ -509,7 +510,7 @@ class Memory:
 
     def restore_unit(self, unit: Unit) -> None:
         """Write a unit of another store as it is there. Raises StoreUnavailable."""
-        vectors = self._embed([unit.text]) if unit.retracted_at is None else None
+        vectors = self.embed([unit.text]) if unit.retracted_at is None else None
         self.store.restore_unit(self.bank, unit, vectors[0] if vectors else None, self.embedder.name)
 
     def units(self, kind: str | None = None, *, current: bool = False) -> list[Unit]:

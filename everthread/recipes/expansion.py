@@ -11,11 +11,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import accumulate
-from typing import TypeVar
+from itertools import accumulate, islice
+from typing import Protocol, TypeVar
 
 from everthread.errors import BadInput
-from everthread.recipes.chunks import Chunk, ChunkQueue
+from everthread.recipes.chunks import Chunk
 
 REDUNDANCY = 0.75  # share of a passage in earlier ones from which it is left out
 
@@ -51,7 +51,19 @@ class Passage:
     text: str
 
 
-def expanded(queue: ChunkQueue, chunk: Chunk, expansion: Expansion) -> Passage:
+class Tokens(Protocol):
+    """Runs of tokens, such as a ChunkQueue has."""
+
+    def bounds(self, run: int) -> tuple[int, int]:
+        """The positions of a run's first token, and behind its last one."""
+        ...
+
+    def pieces(self, run: int, start: int, end: int) -> list[str]:
+        """The tokens of a run from start to end (excluded), both within its bounds."""
+        ...
+
+
+def expanded(queue: Tokens, chunk: Chunk | Passage, expansion: Expansion) -> Passage:
     """The passage that a chunk grows to."""
     first, end = queue.bounds(chunk.run)
     near = max(chunk.start - expansion.least, first), min(chunk.end + expansion.least, end)
@@ -78,6 +90,21 @@ def _upto_first(pieces: list[str], limit: re.Pattern[str] | None) -> int:
 
 
 Found = TypeVar("Found")
+
+
+def pooled(found: Iterable[tuple[Passage, Found]], wanted: int, redundancy: float) -> list[tuple[Passage, Found]]:
+    """As many of the first as hold `wanted` that are not redundant, with the redundant ones between them: scored anew,
+    one of these may turn out the better of two."""
+    pool: list[tuple[Passage, Found]] = []
+
+    def passed() -> Iterator[tuple[Passage, Found]]:
+        for each in found:
+            pool.append(each)
+            yield each
+
+    for _ in islice(novel(passed(), redundancy), wanted):
+        pass
+    return pool
 
 
 def novel(found: Iterable[tuple[Passage, Found]], redundancy: float = REDUNDANCY) -> Iterator[tuple[Passage, Found]]:

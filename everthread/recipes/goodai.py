@@ -1,16 +1,203 @@
-"""goodai: to be written."""
+"""The recipe that stands for GoodAI-LTM: the talk as a queue of overlapping chunks, grown to passages."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import logging
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import islice
+from typing import TYPE_CHECKING, ClassVar
 
-from everthread.recipes.base import Recipe
+import numpy as np
+
+from everthread.errors import BadInput, EverthreadError
+from everthread.recall import derived
+from everthread.recall.budget import fit
+from everthread.recipes import chunks
+from everthread.recipes.around import Around
+from everthread.recipes.base import Asked, Recalled, Recipe, Room
+from everthread.recipes.chunking import Chunking, Cut
+from everthread.recipes.expansion import REDUNDANCY, SENTENCE, Expansion, Passage, expanded, novel, pooled
+from everthread.recipes.matching import Matcher, confidences
+from everthread.recipes.streams import CHUNK, LINES, SPEAKER, Stream
+from everthread.recipes.textmemory import RERANKING_K_FACTOR
+from everthread.recipes.tokenizers import Tokenizer, word_pieces
+from everthread.recipes.weighing import Weighing
+from everthread.types import Context, Hit, JSONValue, Seqs, Unit, Vector, now
+
+if TYPE_CHECKING:
+    from everthread.memory import Memory
+
+log = logging.getLogger("everthread")
+
+PAGE = 16  # chunks read together, the nearest first
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A chunk that was found, the passage that it grows to, and what is thought of it."""
+
+    unit: Unit  # the passage, under the chunk's id
+    text: str  # of the chunk
+    session: str
+    distance: float
+    confidence: float | None = None
+    score: float | None = None
+
+    @property
+    def relevance(self) -> float:
+        return 1 - self.distance / 4 if self.confidence is None else self.confidence
 
 
 @dataclass(frozen=True, kw_only=True)
 class GoodAI(Recipe):
-    """To be written."""
+    """GoodAI-LTM (github.com/GoodAI/goodai-ltm): the lines of a session follow one another in a stream of tokens, cut
+    into overlapping chunks of `chunk_capacity` tokens; a question finds the nearest, and each grows to a passage.
+
+    A new session is a separator. The distance of two vectors is 2 − 2 cos, of several the least. Passages of which
+    `redundancy` stands in better ones are left out. A matcher rates `reranking_k_factor` times as many chunks anew;
+    weighing orders what was found by relevance, recency and importance, which is told in a line's metadata as
+    "importance", from 1 to 10. There is no gate: the nearest are found, however far they are.
+
+    Where it deviates: the embedder is the bank's, with one vector a chunk as a rule. Chunks lie where they would lie if
+    the standing lines had been said and nothing else, so a line taken back costs no neighbour its chunk. Those of the
+    last session's end that aren't full are written when they are first asked for. Beyond `capacity` a hundredth of the
+    chunks is evicted at once, and never a line. Nothing is rewritten by a model, queries and lines neither.
+    """
 
     name = "goodai"
     about = "goodai-ltm's: overlapping chunks of the talk, grown to passages"
-    kinds = ("chunk",)
+    kinds = (CHUNK,)
+    notes: ClassVar[bool] = False
+    summaries: ClassVar[bool] = False
+    offers: ClassVar[bool] = False
+
+    hits: int = 10  # as its evaluation asks for
+    chunk_capacity: int = chunks.CAPACITY  # tokens
+    overlap: float = chunks.OVERLAP
+    capacity: int = chunks.LIMIT  # chunks
+    tokenizer: Tokenizer = word_pieces
+    expansion: Expansion = SENTENCE
+    redundancy: float = REDUNDANCY
+    matcher: Matcher | None = None
+    reranking_k_factor: float = RERANKING_K_FACTOR
+    weighing: Weighing | None = None
+
+    def __post_init__(self) -> None:
+        """Raises BadInput for impossible numbers."""
+        chunks.ChunkQueue(self.chunk_capacity, self.overlap, self.capacity)
+        if not 0 < self.redundancy <= 1:
+            raise BadInput(f"redundancy can't be {self.redundancy}; give a share above 0 and up to 1")
+        if not self.reranking_k_factor >= 1:
+            raise BadInput(f"reranking_k_factor can't be {self.reranking_k_factor}; give at least 1")
+
+    def written(self, memory: Memory) -> None:
+        self._chunking(memory).update()
+
+    def _chunking(self, memory: Memory) -> Chunking:
+        step = self.chunk_capacity - int(self.chunk_capacity * self.overlap)
+        return Chunking(memory, Cut(self.chunk_capacity, step, self.tokenizer), self.capacity)
+
+    def recall(self, memory: Memory, asked: Asked, k: int) -> Recalled:
+        allowed = memory.allowed(asked)
+        if (vector := memory.embed_query(asked.query)) is None:
+            return Recalled(allowed=allowed)
+        self._chunking(memory).update(shown=asked.without)
+        found = self._best(asked, k, self._candidates(memory, asked, vector, allowed))
+        hits = [_hit(each) for each in found]
+        return Recalled(hits, max((hit.relevance for hit in hits), default=0.0), bool(hits), allowed=allowed)
+
+    def lay_out(self, memory: Memory, found: Recalled, room: Room) -> Context:
+        hits = [_as_said(hit) for hit in found.hits]
+        return fit(hits, (), room.budget, room.count, found.relevance, found.terms)
+
+    def _candidates(
+        self, memory: Memory, asked: Asked, vector: Vector, allowed: Seqs | None
+    ) -> Iterator[tuple[Passage, _Candidate]]:
+        """Chunks with their passages, from the nearest on."""
+        around = Around(memory.store, memory.bank, self.tokenizer, self.expansion.most, allowed, asked.without)
+        nearest = _nearest(memory, vector, allowed)
+        while some := dict(islice(nearest, PAGE)):
+            units = {unit.id: unit for unit in memory.store.units(memory.bank, (CHUNK,), ids=list(some))}
+            around.read(list(units.values()))
+            for id, distance in some.items():
+                if id in units and (stands := around.of(units[id])) is not None:
+                    passage = expanded(*stands, self.expansion)
+                    if passage.text:
+                        yield passage, _candidate(units[id], passage, stands[0], distance)
+
+    def _best(self, asked: Asked, k: int, candidates: Iterator[tuple[Passage, _Candidate]]) -> Sequence[_Candidate]:
+        if self.matcher is None and self.weighing is None:
+            return [each for _, each in islice(novel(candidates, self.redundancy), k)]
+        wanted = math.ceil(k * self.reranking_k_factor)
+        pool = self._matched(asked.query, pooled(candidates, wanted, self.redundancy))
+        best = [each for _, each in islice(novel(pool, self.redundancy), wanted)]
+        if self.weighing is not None:
+            best = _weighed(best, self.weighing, asked.as_of or now())
+        return best[:k]
+
+    def _matched(self, query: str, pool: list[tuple[Passage, _Candidate]]) -> list[tuple[Passage, _Candidate]]:
+        """The candidates by the matcher's confidence; by their distance where it fails."""
+        if self.matcher is None:
+            return pool
+        try:
+            rated = confidences(self.matcher, query, [each.text for _, each in pool])
+        except (EverthreadError, RuntimeError, OSError) as error:
+            log.warning("chunks are ordered by their distance alone: %s", error)
+            return pool
+        found = [(passage, replace(each, confidence=value)) for (passage, each), value in zip(pool, rated, strict=True)]
+        return sorted(found, key=lambda each: -each[1].relevance)
+
+
+def _nearest(memory: Memory, vector: Vector, allowed: Seqs | None) -> Iterator[tuple[int, float]]:
+    """The ids of all chunks with their distances, the nearest first, but for those whose first or last line may not be
+    shown; what stands between these is seen when it is read."""
+    told = memory.store.unit_cosines(memory.bank, memory.embedder.name, vector, (CHUNK,))
+    ids = np.array([number for _, number, _ in told], np.int64)
+    distances = np.maximum(2 - 2 * np.array([cosine for *_, cosine in told], np.float64), 0)
+    if allowed is not None:
+        spans = memory.store.unit_spans(memory.bank, CHUNK)
+        shown = np.isin(spans[:, 1], allowed) & np.isin(spans[:, 2], allowed)
+        keep = np.isin(ids, spans[shown, 0])
+        ids, distances = ids[keep], distances[keep]
+    order = np.lexsort((ids, distances))
+    return zip(ids[order].tolist(), distances[order].tolist(), strict=True)
+
+
+def _candidate(unit: Unit, passage: Passage, stream: Stream, distance: float) -> _Candidate:
+    """The chunk as the passage that it grew to."""
+    lines = stream.between(passage.start, passage.end)
+    first, last = lines[0], lines[-1]
+    metadata: dict[str, JSONValue] = {LINES: [first.seq, last.seq], SPEAKER: first.speaker}
+    grown = replace(
+        unit, text=passage.text, first_seq=first.seq, last_seq=last.seq, said_at=last.said_at, metadata=metadata
+    )
+    return _Candidate(grown, unit.text, last.session, distance)
+
+
+def _weighed(found: Sequence[_Candidate], weighing: Weighing, at: datetime) -> list[_Candidate]:
+    """What was found, by relevance, recency and importance together."""
+
+    def weighed(each: _Candidate) -> _Candidate:
+        importance = None if each.unit.importance is None else round(each.unit.importance)
+        return replace(each, score=weighing.score(each.relevance, at - each.unit.said_at, importance))
+
+    return sorted(map(weighed, found), key=lambda each: -(each.score or 0.0))
+
+
+def _hit(found: _Candidate) -> Hit:
+    """The passage as a line of its own."""
+    view = replace(derived.line(found.unit), session=found.session)
+    signals = {"distance": found.distance}
+    signals |= {} if found.confidence is None else {"confidence": found.confidence}
+    score = found.relevance if found.score is None else found.score
+    return Hit(view, score, found.relevance, signals, (view,), CHUNK)
+
+
+def _as_said(hit: Hit) -> Hit:
+    """The hit as it stands in a prompt: by whoever speaks where it begins."""
+    speaker = str(hit.line.metadata.get(SPEAKER, hit.line.speaker))
+    view = replace(hit.line, speaker=speaker, text=hit.line.text.removeprefix(f"{speaker}: "))
+    return replace(hit, line=view, passage=(view,))

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +25,8 @@ from everthread.models.embed import Embedder, clean
 from everthread.models.scribe import Scribe
 from everthread.recipes import chunks
 from everthread.recipes.chunks import Changes, Chunk, ChunkQueue
-from everthread.recipes.expansion import REDUNDANCY, SENTENCE, Expansion, Passage, expanded, novel
+from everthread.recipes.expansion import REDUNDANCY, SENTENCE, Expansion, Passage, expanded, novel, pooled
+from everthread.recipes.matching import Matcher, confidences
 from everthread.recipes.nearest import Nearest
 from everthread.recipes.texts import Text
 from everthread.recipes.tokenizers import Tokenizer, word_pieces
@@ -35,14 +36,6 @@ from everthread.types import Line, Metadata, Vectors, now
 RERANKING_K_FACTOR = 10.0  # candidates a passage asked for, where they are scored anew
 VERSION = 1  # of the state as text
 BATCH = 256  # chunks embedded at a time
-
-
-class Matcher(Protocol):
-    """Says how well texts answer a query: a cross-encoder, another embedding model, a language model."""
-
-    def score(self, query: str, passages: Sequence[str]) -> Sequence[float]:
-        """A probability from 0 to 1 for each passage, in order."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,7 +304,7 @@ class TextMemory:
         if self._matcher is None and self._weighing is None:
             return [self._told(each) for _, each in islice(novel(candidates, self._redundancy), k)]
         wanted = math.ceil(k * self._factor)
-        pool = self._pool(candidates, wanted)
+        pool = [each for _, each in pooled(candidates, wanted, self._redundancy)]
         if self._matcher is not None:
             pool = self._matched(query, pool, self._matcher)
         best = [each for _, each in islice(novel(((each.passage, each) for each in pool), self._redundancy), wanted)]
@@ -326,25 +319,9 @@ class TextMemory:
             passage = expanded(self._queue, chunk, self._expansion)
             yield passage, _Candidate(chunk, passage, distance)
 
-    def _pool(self, candidates: Iterator[tuple[Passage, _Candidate]], wanted: int) -> list[_Candidate]:
-        """As many of the nearest as hold `wanted` that are not redundant, with the redundant ones between them: scored
-        anew, one of these may turn out the better of two."""
-        pool: list[_Candidate] = []
-
-        def passed() -> Iterator[tuple[Passage, _Candidate]]:
-            for passage, each in candidates:
-                pool.append(each)
-                yield passage, each
-
-        for _ in islice(novel(passed(), self._redundancy), wanted):
-            pass
-        return pool
-
     def _matched(self, query: str, pool: list[_Candidate], matcher: Matcher) -> list[_Candidate]:
-        scores = list(matcher.score(query, [each.chunk.text for each in pool]))
-        if len(scores) != len(pool) or not all(math.isfinite(score) for score in scores):
-            raise ModelError(f"the matcher gave {len(scores)} scores for {len(pool)} passages; each needs a number")
-        rated = [replace(each, confidence=float(score)) for each, score in zip(pool, scores, strict=True)]
+        scores = confidences(matcher, query, [each.chunk.text for each in pool])
+        rated = [replace(each, confidence=score) for each, score in zip(pool, scores, strict=True)]
         return sorted(rated, key=lambda each: -each.relevance)
 
     def _weighed(self, found: list[_Candidate], weighing: Weighing) -> list[_Candidate]:

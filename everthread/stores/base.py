@@ -9,7 +9,7 @@ Rows of different banks never meet in one call: every method takes the bank firs
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, Protocol
@@ -126,6 +126,7 @@ class Corpus:
     sessions: int
     last_seq: int
     speakers: tuple[Speaker, ...]
+    retracted: int = 0  # lines that are; of a choice of lines none is
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -140,6 +141,20 @@ class Corpus:
     def mean(self, total: int) -> float:
         """A total of terms as a share of each line."""
         return total / self.lines if self.lines else 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Rewriting:
+    """Units of one kind that come and go together, and the setting that tells how far their writing has come."""
+
+    kind: str
+    gone: Sequence[int]  # ids of those that are removed, with every trace
+    units: Sequence[NewUnit]
+    vectors: Sequence[Vectors]  # of the units, in their order
+    above: int  # the new ones are numbered behind this id, and behind every one that is there
+    setting: str
+    before: JSONValue | None  # what the setting was when this was thought out
+    after: Callable[[int], JSONValue]  # what it becomes, by the id of the first new unit
 
 
 Scope = Literal["line", "session", "speaker", "bank"]
@@ -263,11 +278,24 @@ class Store(Protocol):
     def restore_unit(self, bank: str, unit: Unit, vectors: Vectors | None, model: str) -> None:
         """Keep a unit of another store as it is there, in place of the one of its kind and id."""
 
+    def rewrite_units(self, bank: str, change: Rewriting, model: str, at: datetime) -> bool:
+        """Remove units, write others and keep the setting, in one transaction. False, with nothing changed, where the
+        setting is another meanwhile, or a line of the new units' sources is gone or retracted."""
+
     def units(
-        self, bank: str, kinds: Sequence[str] = (), *, current: bool = False, retracted: bool = False
+        self,
+        bank: str,
+        kinds: Sequence[str] = (),
+        *,
+        current: bool = False,
+        retracted: bool = False,
+        ids: Sequence[int] | None = None,
     ) -> list[Unit]:
         """The units of these kinds (all, where none is named) by kind and id; only those that none has superseded, if
-        current."""
+        current; only those of these ids, if there are any."""
+
+    def unit_spans(self, bank: str, kind: str) -> npt.NDArray[np.int64]:
+        """(U, 3) id, first and last seq of every unit of a kind that is not retracted, by id."""
 
     def unit_cosines(self, bank: str, model: str, query: Vector, kinds: Sequence[str]) -> list[tuple[str, int, float]]:
         """Kind, id and cosine of the nearest piece of every unit of these kinds (all, where none is named) that is not

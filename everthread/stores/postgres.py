@@ -24,9 +24,8 @@ from pgvector import HalfVector
 from everthread.errors import EverthreadError, NotFound
 from everthread.stores import units, vectors
 from everthread.stores.arrays import member
-from everthread.stores.base import LINE, POSTING, Corpus, Entry, Postings, Rows, Scope
+from everthread.stores.base import LINE, POSTING, Corpus, Entry, Postings, Rewriting, Rows, Scope
 from everthread.stores.erase import ranges
-from everthread.stores.filters import as_json
 from everthread.stores.ids import UNKEEPABLE, checked
 from everthread.stores.lines import session as session_of
 from everthread.stores.pg import nearest, records, removing, schema
@@ -300,14 +299,7 @@ class PostgresStore:
     def set_setting(self, bank: str, name: str, value: JSONValue | None) -> None:
         def write(db: Connection) -> None:
             records.lock(db, bank, micros(now()))
-            if value is None:
-                db.execute("DELETE FROM everthread.setting WHERE bank_id = %s AND name = %s", (bank, name))
-            else:
-                db.execute(
-                    """INSERT INTO everthread.setting (bank_id, name, value) VALUES (%s, %s, %s)
-                       ON CONFLICT (bank_id, name) DO UPDATE SET value = excluded.value""",
-                    (bank, name, as_json(value)),
-                )
+            written_of.put_setting(db, bank, name, value)
 
         self._write(bank, write)
 
@@ -336,6 +328,17 @@ class PostgresStore:
             return written_of.has(db, bank, made)
 
         return self._write(bank, write, kept)
+
+    def rewrite_units(self, bank: str, change: Rewriting, model: str, at: datetime) -> bool:
+        def write(db: Connection) -> JSONValue | None:
+            *_, models = records.lock(db, bank, micros(now()))
+            return written_of.rewrite(db, bank, change, model, micros(at), models)
+
+        def kept(db: Connection, value: JSONValue | None) -> bool:
+            records.lock(db, bank, micros(now()))  # wait for the end of the attempt that was not heard
+            return value is not None and written_of.setting(db, bank, change.setting) == value
+
+        return self._write(bank, write, kept) is not None
 
     def restore_unit(self, bank: str, unit: Unit, vectors: Vectors | None, model: str) -> None:
         def write(db: Connection) -> None:
@@ -531,12 +534,23 @@ class PostgresStore:
         return {name: json.loads(value) for name, value in rows}
 
     def units(
-        self, bank: str, kinds: Sequence[str] = (), *, current: bool = False, retracted: bool = False
+        self,
+        bank: str,
+        kinds: Sequence[str] = (),
+        *,
+        current: bool = False,
+        retracted: bool = False,
+        ids: Sequence[int] | None = None,
     ) -> list[Unit]:
-        condition = "(%s OR kind = ANY(%s::text[]))"
+        condition = "(%s OR kind = ANY(%s::text[])) AND (%s::bigint[] IS NULL OR unit_id = ANY(%s::bigint[]))"
         condition += " AND valid_to IS NULL" if current else ""
         condition += "" if retracted else " AND retracted_at IS NULL"
-        return self._read(bank, lambda db: written_of.read(db, bank, condition, (not kinds, list(kinds))))
+        chosen = None if ids is None else list(ids)
+        values = (not kinds, list(kinds), chosen, chosen)
+        return self._read(bank, lambda db: written_of.read(db, bank, condition, values))
+
+    def unit_spans(self, bank: str, kind: str) -> npt.NDArray[np.int64]:
+        return np.array(self._read(bank, lambda db: written_of.spans(db, bank, kind)), np.int64).reshape(-1, 3)
 
     def unit_cosines(self, bank: str, model: str, query: Vector, kinds: Sequence[str]) -> list[tuple[str, int, float]]:
         return self._read(bank, lambda db: written_of.cosines(db, bank, model, query, kinds))

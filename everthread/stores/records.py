@@ -80,10 +80,10 @@ def rows(db: sqlite3.Connection, columns: Columns, seqs: Seqs, among: Seqs | Non
 
 def corpus(db: sqlite3.Connection) -> Corpus:
     """The statistics of the bank."""
-    counted: tuple[int, int, int, int, int] = db.execute(
-        "SELECT lines, terms, head_terms, (SELECT count(*) FROM session), last_seq FROM bank"
+    lines, terms, head_terms, sessions, last_seq, retracted = db.execute(
+        "SELECT lines, terms, head_terms, (SELECT count(*) FROM session), last_seq, retracted FROM bank"
     ).fetchone()
-    return Corpus(*counted, _speakers(db))
+    return Corpus(lines, terms, head_terms, sessions, last_seq, _speakers(db), retracted)
 
 
 def corpus_among(db: sqlite3.Connection, columns: Columns, among: Seqs) -> Corpus:

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from everthread.errors import NotFound, StoreUnavailable
 from everthread.stores import blocks, erase, postings, records, schema, units, vectors
 from everthread.stores.arrays import member, places
-from everthread.stores.base import LINE, Corpus, Entry, Postings, Rows, Scope
+from everthread.stores.base import LINE, Corpus, Entry, Postings, Rewriting, Rows, Scope
 from everthread.stores.files import SUFFIX, UNERASED, BankFile, bank_id, explained, file_name
 from everthread.stores.filters import as_json, choice, clause
 from everthread.stores.lines import gist, next_seq, session
@@ -236,10 +236,7 @@ class SQLiteStore:
 
     def set_setting(self, bank: str, name: str, value: JSONValue | None) -> None:
         with self._bank(bank).file.writing() as db:
-            if value is None:
-                db.execute("DELETE FROM setting WHERE name = ?", (name,))
-            else:
-                db.execute("INSERT OR REPLACE INTO setting VALUES (?, ?)", (name, as_json(value)))
+            units.put_setting(db, name, value)
 
     def put_unit(
         self,
@@ -258,6 +255,10 @@ class SQLiteStore:
             if done is not None:
                 db.execute(_DONE, units.work_key(done))
             return made
+
+    def rewrite_units(self, bank: str, change: Rewriting, model: str, at: datetime) -> bool:
+        with self._bank(bank).file.writing() as db:
+            return units.rewrite(db, change, model, micros(at))
 
     def restore_unit(self, bank: str, unit: Unit, vectors: Vectors | None, model: str) -> None:
         with self._bank(bank).file.writing() as db:
@@ -399,13 +400,26 @@ class SQLiteStore:
         return {name: json.loads(value) for name, value in rows}
 
     def units(
-        self, bank: str, kinds: Sequence[str] = (), *, current: bool = False, retracted: bool = False
+        self,
+        bank: str,
+        kinds: Sequence[str] = (),
+        *,
+        current: bool = False,
+        retracted: bool = False,
+        ids: Sequence[int] | None = None,
     ) -> list[Unit]:
         condition = "(?1 = '[]' OR kind IN (SELECT value FROM json_each(?1)))"
+        condition += "" if ids is None else " AND unit_id IN (SELECT value FROM json_each(?2))"
         condition += " AND valid_to IS NULL" if current else ""
         condition += "" if retracted else " AND retracted_at IS NULL"
         with self._bank(bank).file.reading() as db:
-            return units.read(db, condition, (json.dumps(list(kinds)),))
+            chosen = [] if ids is None else [json.dumps(list(ids))]
+            return units.read(db, condition, (json.dumps(list(kinds)), *chosen))
+
+    def unit_spans(self, bank: str, kind: str) -> npt.NDArray[np.int64]:
+        with self._bank(bank).file.reading() as db:
+            rows = db.execute(f"{units.SPANS} kind = ? ORDER BY unit_id", (kind,)).fetchall()
+        return np.array(rows, np.int64).reshape(-1, 3)
 
     def unit_cosines(self, bank: str, model: str, query: Vector, kinds: Sequence[str]) -> list[tuple[str, int, float]]:
         with self._bank(bank).file.reading() as db:

@@ -17,9 +17,10 @@ import numpy.typing as npt
 
 from everthread.errors import NotFound
 from everthread.stores import records, vectors
+from everthread.stores.base import Rewriting
 from everthread.stores.filters import as_json
 from everthread.stores.times import micros, moment, offset
-from everthread.types import NewUnit, Unit, Vector, Vectors, Work
+from everthread.types import JSONValue, NewUnit, Unit, Vector, Vectors, Work
 
 Key = tuple[str, int]  # kind and id
 
@@ -27,6 +28,7 @@ COLUMNS = """unit_id, kind, text, first_seq, last_seq, said_at, said_offset, val
     metadata, retracted_at, supersedes"""
 WORK = "kind, session_id, first_seq, last_seq, queued_at, tries, error"
 LINK = "kind, unit_id, first_seq, last_seq, supersedes, retracted_at IS NULL"
+SPANS = "SELECT unit_id, first_seq, last_seq FROM unit WHERE retracted_at IS NULL AND"
 
 
 def unit(row: tuple[Any, ...]) -> Unit:
@@ -71,6 +73,21 @@ def see(bank: str, new: NewUnit, last: int, there: Collection[int], supersedes: 
             f"bank {bank!r} has no current {new.kind} {supersedes} that could be superseded; it was retracted, "
             "forgotten or superseded meanwhile. Read the current one and write again"
         )
+
+
+def rows_of(change: Rewriting, first: int, at: int) -> list[tuple[Any, ...]]:
+    """The new units as rows of COLUMNS, numbered from `first`."""
+    return [row_of(numbered(new, number, at, None)) for number, new in enumerate(change.units, first)]
+
+
+def sources(change: Rewriting) -> list[int]:
+    """The lines of which the new units are made, each once."""
+    return sorted({seq for new in change.units for seq in new.sources})
+
+
+def embedded(change: Rewriting, first: int) -> dict[Key, Vectors]:
+    """The new units' vectors, by kind and id."""
+    return {(change.kind, number): data for number, data in enumerate(change.vectors, first)}
 
 
 # --------------------------------------------------------------------------- links
@@ -150,21 +167,55 @@ def restore(db: sqlite3.Connection, made: Unit) -> None:
     db.execute(f"INSERT INTO unit ({COLUMNS}) VALUES ({', '.join('?' * len(values))})", values)
 
 
+def rewrite(db: sqlite3.Connection, change: Rewriting, model: str, at: int) -> bool:
+    """Units in the place of others, and the setting, if all is still as it was when this was thought out."""
+    kept = db.execute("SELECT value FROM setting WHERE name = ?", (change.setting,)).fetchone()
+    lines = sources(change)
+    there = db.execute(
+        "SELECT count(*) FROM line WHERE retracted_at IS NULL AND seq IN (SELECT value FROM json_each(?))",
+        (json.dumps(lines),),
+    ).fetchone()[0]
+    if (kept and json.loads(kept[0])) != change.before or there < len(lines):
+        return False
+    highest = db.execute("SELECT coalesce(max(unit_id), 0) FROM unit WHERE kind = ?", (change.kind,)).fetchone()[0]
+    first = max(highest, change.above) + 1
+    db.executemany(
+        "DELETE FROM unit WHERE kind = ? AND unit_id = ?", [(change.kind, int(number)) for number in change.gone]
+    )
+    rows = rows_of(change, first, at)
+    if rows:
+        db.executemany(f"INSERT INTO unit ({COLUMNS}) VALUES ({', '.join('?' * len(rows[0]))})", rows)
+    put_vectors(db, model, embedded(change, first))
+    put_setting(db, change.setting, change.after(first))
+    return True
+
+
+def put_setting(db: sqlite3.Connection, name: str, value: JSONValue | None) -> None:
+    """Keep one setting; None removes it."""
+    if value is None:
+        db.execute("DELETE FROM setting WHERE name = ?", (name,))
+    else:
+        db.execute("INSERT OR REPLACE INTO setting VALUES (?, ?)", (name, as_json(value)))
+
+
 def read(db: sqlite3.Connection, condition: str, values: Sequence[object] = ()) -> list[Unit]:
     """The units for which a condition holds, by kind and id."""
     rows = db.execute(f"SELECT {COLUMNS} FROM unit WHERE {condition} ORDER BY kind, unit_id", values)
     return [unit(row) for row in rows]
 
 
-def links(db: sqlite3.Connection) -> list[Link]:
-    """All units, in short."""
-    rows = db.execute(f"SELECT {LINK} FROM unit")
+def links(db: sqlite3.Connection, seqs: Sequence[int]) -> list[Link]:
+    """In short the units that may derive from these lines (ascending), and those that took the place of another."""
+    rows = db.execute(
+        f"SELECT {LINK} FROM unit WHERE supersedes IS NOT NULL OR (first_seq <= ? AND last_seq >= ?)",
+        (seqs[-1], seqs[0]),
+    )
     return [Link(kind, number, first, last, before, bool(live)) for kind, number, first, last, before, live in rows]
 
 
 def retract(db: sqlite3.Connection, seq: int, at: int) -> None:
     """Retract what derives from a line."""
-    every = links(db)
+    every = links(db, [seq])
     gone = touched([link for link in every if link.live], [seq])
     _unlink(db, every, gone)
     for link in gone:
@@ -176,7 +227,7 @@ def retract(db: sqlite3.Connection, seq: int, at: int) -> None:
 
 def forget(db: sqlite3.Connection, seqs: Sequence[int]) -> None:
     """Remove what derives from any of these lines (ascending)."""
-    every = links(db)
+    every = links(db, seqs)
     gone = touched(every, seqs)
     _unlink(db, every, gone)
     db.executemany("DELETE FROM unit WHERE kind = ? AND unit_id = ?", [link.key for link in gone])

@@ -1,7 +1,8 @@
 """Copying a bank from one store to another: every line under its number, with its times, retracted ones as such; and
 what is kept beside lines: units, settings, ended sessions, queued work.
 
-What is forgotten stays forgotten. Vectors are made anew, for they belong to the embedder and not to the record.
+What is forgotten stays forgotten. Vectors are made anew, for they belong to the embedder and not to the record; so are
+chunks, which come and go, and are cut of the lines alone when they are first asked for.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from itertools import islice, takewhile
 
 from everthread.errors import StoreError
 from everthread.memory import BATCH, Memory
+from everthread.recipes.chunking import SETTING as CHUNKED
+from everthread.recipes.streams import place
 from everthread.stores.base import Scope
 from everthread.types import Line, Unit, now
 
@@ -107,7 +110,7 @@ def _beside(source: Memory, target: Memory) -> None:
         if session.ended_at is not None and session.id in over and session.ended_at != over[session.id]:
             target.store.end_session(target.bank, session.id, session.ended_at)
     ours, theirs = source.settings(), target.settings()
-    for name in ours.keys() | theirs.keys():
+    for name in (ours.keys() | theirs.keys()) - {CHUNKED}:
         if ours.get(name) != theirs.get(name):
             target.store.set_setting(target.bank, name, ours.get(name))
     work = source.queued()
@@ -132,7 +135,7 @@ def _units(source: Memory, target: Memory) -> None:
 
 
 def _every(memory: Memory) -> list[Unit]:
-    return memory.store.units(memory.bank, retracted=True)
+    return [unit for unit in memory.store.units(memory.bank, retracted=True) if place(unit) is None]
 
 
 def _written(unit: Unit) -> str:

@@ -20,6 +20,7 @@ from everthread.bench import synthetic
 from everthread.bench.speed import BulkEmbedder
 from everthread.errors import BadLine, BadQuery, EverthreadError, NotFound
 from everthread.models.fakes import HashEmbedder
+from everthread.stores.base import Rewriting
 from everthread.stores.postgres import PostgresStore
 from everthread.stores.sqlite import SQLiteStore
 from everthread.stores.text import ECHO
@@ -145,6 +146,12 @@ BESIDE = st.one_of(
     STEPS,
     st.tuples(st.just("write"), st.tuples(st.sampled_from(["note", "fact"]), st.integers(1, 9), st.integers(1, 9))),
     st.tuples(st.just("supersede"), st.tuples(st.sampled_from(["note", "fact"]), st.integers(1, 9), st.integers(1, 4))),
+    st.tuples(
+        st.just("rewrite"),
+        st.tuples(
+            st.lists(st.integers(1, 4), max_size=3), st.lists(st.integers(1, 9), max_size=3), st.sampled_from([None, 3])
+        ),
+    ),
     st.tuples(st.just("end"), st.sampled_from(["a", "b"])),
     st.tuples(st.sampled_from(["queue", "dequeue"]), st.tuples(st.sampled_from("ab"), st.integers(1, 3))),
     st.tuples(st.just("set"), st.tuples(st.sampled_from("xy"), st.sampled_from([None, 0, [1.0, {"ü": "\\"}]]))),
@@ -156,6 +163,7 @@ def kept(memory: Memory, what: str, value: Any) -> object:
     calls: dict[str, Callable[[], object]] = {
         "write": lambda: memory.write(written(*value)).id,
         "supersede": lambda: memory.write(written(value[0], value[1], value[1]), supersedes=value[2]).id,
+        "rewrite": lambda: rewritten(memory, *value),
         "end": lambda: memory.end(value),
         "queue": lambda: memory.queue(Work("notes", value[0], value[1], 9, BEGUN, value[1])),
         "dequeue": lambda: memory.dequeue(Work("notes", value[0], value[1], 9, BEGUN)),
@@ -167,6 +175,14 @@ def kept(memory: Memory, what: str, value: Any) -> object:
         return calls[what]()
     except NotFound as error:
         return str(error)
+
+
+def rewritten(memory: Memory, gone: list[int], seqs: list[int], before: int | None) -> bool:
+    """Facts in the place of others; the setting that goes with them is only at first what it is said to be."""
+    units = [replace(written("fact", seq, seq), sources=(seq,)) for seq in seqs]
+    vectors = memory.embed([unit.text for unit in units]) or []
+    change = Rewriting("fact", gone, units, vectors, 2, "told", before, lambda first: first)
+    return memory.store.rewrite_units(memory.bank, change, memory.embedder.name, BEGUN)
 
 
 def written(kind: str, first: int, last: int) -> NewUnit:
@@ -188,9 +204,23 @@ def furnished(memory: Memory) -> object:
     ]
     sessions = [replace(session, ended_at=session.ended_at and BEGUN) for session in memory.sessions()]
     current = [(unit.kind, unit.id) for unit in memory.store.units(memory.bank, ("note",), current=True)]
+    spans = memory.store.unit_spans(memory.bank, "fact").tolist()
+    facts = memory.store.units(memory.bank, ("fact",), ids=[1, 3, 4])
+    assert [[unit.id, unit.first_seq, unit.last_seq] for unit in facts] == [
+        each for each in spans if each[0] in (1, 3, 4)
+    ]
     stats = memory.stats()
     assert stats.queued == len(memory.queued())
-    return units, current, sessions, memory.settings(), memory.queued(), stats.units, memory.store.check(memory.bank)
+    return (
+        units,
+        current,
+        spans,
+        sessions,
+        memory.settings(),
+        memory.queued(),
+        stats.units,
+        memory.store.check(memory.bank),
+    )
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

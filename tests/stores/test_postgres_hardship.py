@@ -22,6 +22,7 @@ from hardship.proxy import Pooler, Proxy
 from everthread import Memory, NewLine
 from everthread.errors import BadLine, NotFound, StoreUnavailable
 from everthread.models.fakes import HashEmbedder
+from everthread.stores.base import Rewriting
 from everthread.stores.pg import removing
 from everthread.stores.pg.server import Server
 from everthread.stores.postgres import PostgresStore
@@ -191,6 +192,20 @@ def test_so_is_a_unit_that_supersedes_another(proxy: Proxy, behind: PostgresStor
     assert proxy.fault is None
     assert memory.units() == [replace(first, valid_to=second.valid_from), second]
     assert memory.queued() == []
+
+
+@pytest.mark.parametrize("heard", [True, False])
+def test_so_are_units_that_come_together(proxy: Proxy, behind: PostgresStore, heard: bool) -> None:
+    memory = opened(behind)
+    line = next(memory.lines())
+    units = [NewUnit("chunk", text, 1, 1, line.said_at, sources=(1,)) for text in ("Hel", "lo.")]
+    vectors = memory.embed([unit.text for unit in units]) or []
+    change = Rewriting("chunk", (), units, vectors, 0, "told", None, lambda first: {"first": first})
+    proxy.set(lambda: heard)
+    assert behind.rewrite_units("alice", change, memory.embedder.name, line.said_at)
+    assert proxy.fault is None
+    assert [(unit.id, unit.text) for unit in memory.units()] == [(1, "Hel"), (2, "lo.")]
+    assert memory.settings() == {"told": {"first": 1}}
 
 
 @pytest.mark.parametrize("heard", [True, False])

@@ -348,3 +348,25 @@ def test_a_copy_that_the_database_spoiled_is_noticed(tmp_path: Path, url: str) -
             with psycopg.connect(url) as db:
                 db.execute(f"UPDATE everthread.line SET {column} = %s WHERE seq = 8".encode(), kept)
         assert move(old, there)[0] == 10
+
+
+def test_chunks_are_cut_anew_where_the_lines_have_gone(tmp_path: Path) -> None:
+    def goodai(folder: str) -> Memory:
+        return Memory.open("alice", store=tmp_path / folder, embedder=HashEmbedder(), recipe="goodai")
+
+    with goodai("old") as old, goodai("new") as new:
+        filled(old, 30)
+        move(old, new)
+        assert new.units() == []
+        old.recall("lighthouse")
+        assert new.recall("lighthouse")
+        assert cut(new) == cut(old)
+        old.observe("One more line about the lighthouse.", session="session 5")  # the last chunks grow
+        old.recall("lighthouse")
+        move(old, new)
+        new.recall("lighthouse")
+        assert cut(new) == cut(old)
+
+
+def cut(memory: Memory) -> set[tuple[str, int, int]]:
+    return {(unit.text, unit.first_seq, unit.last_seq) for unit in memory.units("chunk")}

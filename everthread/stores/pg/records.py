@@ -283,8 +283,8 @@ def put_vectors(db: Connection, bank: str, model: Model, vectors: Mapping[int, V
 def corpus(db: Connection, bank: str, only: str, values: Sequence[object]) -> Corpus | None:
     """The statistics of the bank, or of its lines for which a condition holds; None where there is no bank."""
     kept = db.execute(
-        """SELECT lines, terms, head_terms, (SELECT count(*) FROM everthread.session WHERE bank_id = %s), last_seq
-           FROM everthread.bank WHERE bank_id = %s""",
+        """SELECT lines, terms, head_terms, (SELECT count(*) FROM everthread.session WHERE bank_id = %s), last_seq,
+           retracted FROM everthread.bank WHERE bank_id = %s""",
         (bank, bank),
     ).fetchone()
     rows = db.execute(
@@ -293,7 +293,7 @@ def corpus(db: Connection, bank: str, only: str, values: Sequence[object]) -> Co
     speakers = [Speaker(*row) for row in rows]
     if kept is None:
         return None
-    lines, terms, head_terms, sessions, last_seq = kept
+    lines, terms, head_terms, sessions, last_seq, retracted = kept
     if only:
         counted = db.execute(
             f"""SELECT count(*), coalesce(sum(length), 0)::bigint, coalesce(sum(head_length), 0)::bigint,
@@ -302,8 +302,9 @@ def corpus(db: Connection, bank: str, only: str, values: Sequence[object]) -> Co
             (bank, *values),
         ).fetchone()
         lines, terms, head_terms, sessions, speaking = counted or (0, 0, 0, 0, None)
+        retracted = 0
         speakers = [speaker for speaker in speakers if speaker.number in (speaking or ())]
-    return Corpus(lines, terms, head_terms, sessions, last_seq, tuple(speakers))
+    return Corpus(lines, terms, head_terms, sessions, last_seq, tuple(speakers), retracted)
 
 
 def stats(db: Connection, bank: str, model: str) -> Stats:

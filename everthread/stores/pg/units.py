@@ -3,16 +3,19 @@ of them is in `stores.units`."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 
 from pgvector import HalfVector
 
 from everthread.stores import units
+from everthread.stores.base import Rewriting
+from everthread.stores.filters import as_json
 from everthread.stores.pg import records
 from everthread.stores.pg.server import Connection
 from everthread.stores.times import micros
 from everthread.stores.units import Key, Link
-from everthread.types import NewUnit, Unit, Vector, Vectors
+from everthread.types import JSONValue, NewUnit, Unit, Vector, Vectors
 
 _OF = "bank_id = %s AND kind = %s AND unit_id = %s"
 
@@ -48,6 +51,59 @@ def restore(db: Connection, bank: str, made: Unit) -> None:
     )
 
 
+def rewrite(db: Connection, bank: str, change: Rewriting, model: str, at: int, models: int) -> JSONValue | None:
+    """Units in the place of others, and the setting, if all is still as it was when this was thought out: what the
+    setting has become, None where it has not. The bank is locked; `models` have been numbered."""
+    lines = units.sources(change)
+    there = db.execute(
+        """SELECT count(*) FROM everthread.line
+           WHERE bank_id = %s AND seq = ANY(%s::bigint[]) AND retracted_at IS NULL""",
+        (bank, lines),
+    ).fetchone()
+    if setting(db, bank, change.setting) != change.before or there is None or there[0] < len(lines):
+        return None
+    highest = db.execute(
+        "SELECT coalesce(max(unit_id), 0) FROM everthread.unit WHERE bank_id = %s AND kind = %s", (bank, change.kind)
+    ).fetchone()
+    first = max(highest[0] if highest else 0, change.above) + 1
+    db.execute(
+        "DELETE FROM everthread.unit WHERE bank_id = %s AND kind = %s AND unit_id = ANY(%s::bigint[])",
+        (bank, change.kind, [int(number) for number in change.gone]),
+    )
+    records.insert(db, bank, f"unit (bank_id, {units.COLUMNS})", _KINDS, units.rows_of(change, first, at))
+    put_vectors(db, bank, model, units.embedded(change, first), models)
+    value = change.after(first)
+    put_setting(db, bank, change.setting, value)
+    return value
+
+
+# The types of units.COLUMNS.
+_KINDS = (
+    *("bigint", "text", "text", "bigint", "bigint", "bigint", "int", "bigint", "bigint", "float8", "text"),
+    *("text", "bigint", "bigint"),
+)
+
+
+def setting(db: Connection, bank: str, name: str) -> JSONValue | None:
+    """A setting of the bank; None where it is not set."""
+    query = "SELECT value FROM everthread.setting WHERE bank_id = %s AND name = %s"
+    row = db.execute(query, (bank, name)).fetchone()
+    value: JSONValue | None = None if row is None else json.loads(row[0])
+    return value
+
+
+def put_setting(db: Connection, bank: str, name: str, value: JSONValue | None) -> None:
+    """Keep one setting; None removes it."""
+    if value is None:
+        db.execute("DELETE FROM everthread.setting WHERE bank_id = %s AND name = %s", (bank, name))
+    else:
+        db.execute(
+            """INSERT INTO everthread.setting (bank_id, name, value) VALUES (%s, %s, %s)
+               ON CONFLICT (bank_id, name) DO UPDATE SET value = excluded.value""",
+            (bank, name, as_json(value)),
+        )
+
+
 def has(db: Connection, bank: str, made: Unit) -> bool:
     """Whether this very unit was written."""
     found = db.execute(
@@ -63,14 +119,25 @@ def read(db: Connection, bank: str, condition: str, values: Sequence[object] = (
     return [units.unit(row) for row in db.execute(query, (bank, *values))]
 
 
-def links(db: Connection, bank: str) -> list[Link]:
-    """All units, in short."""
-    return [Link(*row) for row in db.execute(f"SELECT {units.LINK} FROM everthread.unit WHERE bank_id = %s", (bank,))]
+def spans(db: Connection, bank: str, kind: str) -> list[tuple[int, int, int]]:
+    """Id, first and last seq of the units of a kind that are not retracted, by id."""
+    query = f"{units.SPANS.replace('unit WHERE', 'everthread.unit WHERE')} bank_id = %s AND kind = %s ORDER BY unit_id"
+    return [(number, first, last) for number, first, last in db.execute(query, (bank, kind))]
+
+
+def links(db: Connection, bank: str, seqs: Sequence[int] | None = None) -> list[Link]:
+    """In short all units; or those that may derive from these lines (ascending), and those that took the place of
+    another."""
+    query = f"SELECT {units.LINK} FROM everthread.unit WHERE bank_id = %s"
+    if seqs is None:
+        return [Link(*row) for row in db.execute(query, (bank,))]
+    near = " AND (supersedes IS NOT NULL OR (first_seq <= %s AND last_seq >= %s))"
+    return [Link(*row) for row in db.execute(query + near, (bank, seqs[-1], seqs[0]))]
 
 
 def retract(db: Connection, bank: str, seq: int, at: int) -> None:
     """Retract what derives from a line."""
-    every = links(db, bank)
+    every = links(db, bank, [seq])
     gone = units.touched([link for link in every if link.live], [seq])
     _unlink(db, bank, every, gone)
     for link in gone:
@@ -82,7 +149,7 @@ def retract(db: Connection, bank: str, seq: int, at: int) -> None:
 
 def forget(db: Connection, bank: str, seqs: Sequence[int]) -> list[str]:
     """Remove what derives from any of these lines (ascending); the tables in which something was."""
-    every = links(db, bank)
+    every = links(db, bank, seqs)
     gone = units.touched(every, seqs)
     _unlink(db, bank, every, gone)
     with db.pipeline():
@@ -105,8 +172,11 @@ def put_vectors(db: Connection, bank: str, name: str, by_unit: Mapping[Key, Vect
     if not by_unit:
         return
     of = records.model(db, bank, name, {0: next(iter(by_unit.values()))}, models).number
-    for key in by_unit:
-        db.execute(f"DELETE FROM everthread.unit_vector WHERE {_OF} AND model = %s", (bank, *key, of))
+    db.execute(
+        """DELETE FROM everthread.unit_vector WHERE bank_id = %s AND model = %s
+           AND (kind, unit_id) IN (SELECT * FROM unnest(%s::text[], %s::bigint[]))""",
+        (bank, of, [kind for kind, _ in by_unit], [number for _, number in by_unit]),
+    )
     rows = [(of, *key, at, HalfVector(row)) for key, data in by_unit.items() for at, row in enumerate(data)]
     into = "unit_vector (bank_id, model, kind, unit_id, ordinal, data)"
     records.insert(db, bank, into, ("int", "text", "bigint", "int", "halfvec"), rows)
