@@ -76,7 +76,7 @@ class GoodAI(Recipe):
 
     hits: int = 10  # as its evaluation asks for
     chunk_capacity: int = chunks.CAPACITY  # tokens
-    overlap: float = chunks.OVERLAP
+    chunk_overlap: float = chunks.OVERLAP  # the share of a chunk that stands in the next one, too
     capacity: int = chunks.LIMIT  # chunks
     tokenizer: Tokenizer = word_pieces
     expansion: Expansion = SENTENCE
@@ -87,7 +87,7 @@ class GoodAI(Recipe):
 
     def __post_init__(self) -> None:
         """Raises BadInput for impossible numbers."""
-        chunks.ChunkQueue(self.chunk_capacity, self.overlap, self.capacity)
+        chunks.ChunkQueue(self.chunk_capacity, self.chunk_overlap, self.capacity)
         if not 0 < self.redundancy <= 1:
             raise BadInput(f"redundancy can't be {self.redundancy}; give a share above 0 and up to 1")
         if not self.reranking_k_factor >= 1:
@@ -97,7 +97,7 @@ class GoodAI(Recipe):
         self._chunking(memory).update()
 
     def _chunking(self, memory: Memory) -> Chunking:
-        step = self.chunk_capacity - int(self.chunk_capacity * self.overlap)
+        step = self.chunk_capacity - int(self.chunk_capacity * self.chunk_overlap)
         return Chunking(memory, Cut(self.chunk_capacity, step, self.tokenizer), self.capacity)
 
     def recall(self, memory: Memory, asked: Asked, k: int) -> Recalled:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 Tokenizer = Callable[[str], Sequence[int]]  # a text to the ascending places at which its tokens begin
 
+KNOWN = 10_000  # texts whose tokens' places are kept in mind
+_known: dict[int, Sequence[int]] = {}  # by the hash of a text
 _BREAKS = re.compile(r"\n+")
 _WORD = re.compile(r"\w+|[^\w\s]")
 
@@ -24,14 +26,21 @@ def words(text: str) -> list[int]:
     return [match.start() for match in _WORD.finditer(text)]
 
 
-def word_pieces(text: str) -> list[int]:
+def word_pieces(text: str) -> Sequence[int]:
     """The word pieces of the shipped model, however long the text. It is to hold no lone surrogate.
 
     Line breaks are a token, too: the model leaves them out, but goodai-ltm's tokenizer counts them, and a chunk of so
-    many tokens is to hold as much as there.
+    many tokens is to hold as much as there. A line is looked at again and again: its places are kept in mind, and no
+    word of it.
     """
-    pieces = {start for start, _ in _pieces().encode(text, add_special_tokens=False).offsets}
-    return sorted(pieces.union(match.start() for match in _BREAKS.finditer(text)))
+    key = hash(text)
+    if (known := _known.get(key)) is None:
+        pieces = {start for start, _ in _pieces().encode(text, add_special_tokens=False).offsets}
+        known = sorted(pieces.union(match.start() for match in _BREAKS.finditer(text)))
+        if len(_known) >= KNOWN:
+            _known.clear()
+        _known[key] = known
+    return known
 
 
 def piece_names(text: str) -> list[str]:

@@ -264,11 +264,12 @@ def cosines(db: sqlite3.Connection, model: str, query: Vector, kinds: Sequence[s
 
 
 def best(keys: Sequence[Key], values: npt.NDArray[np.float32]) -> list[tuple[str, int, float]]:
-    """The greatest value of each unit."""
-    found: dict[Key, float] = {}
-    for key, value in zip(keys, values.tolist(), strict=True):
-        found[key] = max(value, found.get(key, value))
-    return [(kind, number, value) for (kind, number), value in found.items()]
+    """The greatest value of each unit; the values of one stand together."""
+    if not keys:
+        return []
+    begins = [0, *(at for at, (key, before) in enumerate(zip(keys[1:], keys, strict=False), 1) if key != before)]
+    greatest = np.maximum.reduceat(values, begins).tolist()
+    return [(*keys[at], value) for at, value in zip(begins, greatest, strict=True)]
 
 
 # --------------------------------------------------------------------- a scribe's work

@@ -45,7 +45,7 @@ class Counting(HashEmbedder):
 
 
 def goodai(tokens: int = 6, overlap: float = 0.5, **options: Any) -> GoodAI:
-    return GoodAI(chunk_capacity=tokens, overlap=overlap, tokenizer=words, **options)
+    return GoodAI(chunk_capacity=tokens, chunk_overlap=overlap, tokenizer=words, **options)
 
 
 def opened(folder: Path | str, recipe: GoodAI | str | None = None, **options: Any) -> Memory:
@@ -68,7 +68,7 @@ def held(memory: Memory, units: Sequence[Unit]) -> list[tuple[str, int, int, str
 
 def from_nothing(memory: Memory, recipe: GoodAI) -> list[tuple[str, int, int, str]]:
     """What cutting the standing lines gives, by the queue of goodai-ltm's library."""
-    queue, seqs = ChunkQueue(recipe.chunk_capacity, recipe.overlap, 10**6), {}
+    queue, seqs = ChunkQueue(recipe.chunk_capacity, recipe.chunk_overlap, 10**6), {}
     lines = sorted(memory.lines(), key=lambda line: line.session)
     for before, line in zip([None, *lines], lines, strict=False):
         if before is None or before.session != line.session:

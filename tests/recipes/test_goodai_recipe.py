@@ -360,7 +360,7 @@ def test_importance_is_told_in_a_lines_metadata(tmp_path: Path) -> None:
     ("wrong", "said"),
     [
         ({"chunk_capacity": 0}, "can't hold 0 tokens"),
-        ({"overlap": 0.6}, "can't overlap by 0.6"),
+        ({"chunk_overlap": 0.6}, "can't overlap by 0.6"),
         ({"capacity": 0}, "can't be limited to 0 chunks"),
         ({"redundancy": 0}, "redundancy can't be 0"),
         ({"reranking_k_factor": 0.5}, "reranking_k_factor can't be 0.5"),
@@ -373,7 +373,7 @@ def test_impossible_numbers_are_refused(wrong: dict[str, Any], said: str) -> Non
 
 def test_the_numbers_are_the_sources() -> None:
     recipe = GoodAI()
-    assert (recipe.chunk_capacity, recipe.overlap, recipe.capacity) == (24, 0.5, 50_000)
+    assert (recipe.chunk_capacity, recipe.chunk_overlap, recipe.capacity) == (24, 0.5, 50_000)
     assert (recipe.redundancy, recipe.reranking_k_factor, recipe.matcher) == (0.75, 10, None)
     assert (recipe.notes, recipe.summaries, recipe.offers) == (False, False, False)
 
