@@ -77,7 +77,7 @@ BY_WORDS = Kind(
     given={"person": 1.1275},  # as with an assistant: no bot speaks in them
     careful=1.0,
     curve=(0.9, 0.8, 0.7, 0.6, 0.5, 0.4),
-    let_in=0.25,
+    let_in=0.2,
 )
 
 
