@@ -26,7 +26,7 @@ from everthread.bench import (
     speed,
 )
 from everthread.bench.dense import dense
-from everthread.bench.firsts import firsts
+from everthread.bench.firsts import firsts, together
 from everthread.bench.madial import KS as MADIAL_KS
 from everthread.bench.metrics import KS
 from everthread.bench.questions import Conversation
@@ -120,10 +120,12 @@ _dataset("longmemeval", "LongMemEval: one question to many sessions. PATH is its
 
 @bench.command("firsts")
 @report_options
+@click.option("--language", type=click.Choice(["en", "zh"]), default="en", show_default=True)
 @click.pass_context
-def firsts_(ctx: click.Context, /, only: tuple[str, ...], **options: Any) -> None:
+def firsts_(ctx: click.Context, /, only: tuple[str, ...], language: Any, **options: Any) -> None:
     """The first things people tell a bot: little banks that come with Everthread."""
-    measured(ctx, "firsts", [each for each in firsts() if not only or each.id in only], **options)
+    found = [each for each in firsts(language) if not only or each.id in only]
+    measured(ctx, "firsts" if language == "en" else f"firsts-{language}", found, **options)
 
 
 @bench.command()
@@ -137,7 +139,7 @@ def madial(ctx: click.Context, /, path: Path, only: tuple[str, ...], language: A
 
 
 @bench.command()
-@click.argument("dataset", type=click.Choice(sorted(LOADERS)))
+@click.argument("dataset", type=click.Choice(sorted([*LOADERS, "madial"])))
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option("--only", multiple=True, metavar="ID", help="Only this conversation. May be given again.")
 @json_option
@@ -149,10 +151,21 @@ def fit(
     """Fit the weights and the gate on a DATASET, and report them on conversations left out.
 
     Each conversation is measured with what was fitted on all the others; the weights printed are fitted on all.
+    Of madial it is the Chinese part, with the Chinese firsts in two banks, weighed by words alone.
     """
     mixed = datasets.locomo(mix) if mix else []
-    weighed = weigh(LOADERS[dataset](path, only), ctx.find_root().obj["embedder"], mixed)
+    chinese = dataset == "madial"
+    found = (
+        [each for each in _chinese(path) if not only or each.id in only] if chinese else LOADERS[dataset](path, only)
+    )
+    weighed = weigh(found, ctx.find_root().obj["embedder"], mixed, by_words=chinese)
     click.echo(json.dumps(weighed.json(), indent=2) if as_json else weighed.text())
+
+
+def _chinese(path: Path) -> list[Conversation]:
+    """Dialogues among each child's memories, and questions to two banks of what seven people tell."""
+    halves = [together(firsts("zh")[at::2], f"firsts-zh-{at + 1}") for at in (0, 1)]
+    return [*datasets.madial(path, "zh"), *halves]
 
 
 @bench.command("dense")

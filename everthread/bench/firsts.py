@@ -1,4 +1,4 @@
-"""The first things that people tell a bot: fourteen little banks, written for this project.
+"""The first things that people tell a bot: fourteen little banks, written for this project, in English and in Chinese.
 
 Their questions are put as people put them, mostly without a word of the line that answers; beside them stand
 questions, and small talk, that the bank knows nothing about. Large datasets have neither, and a gate fitted on those
@@ -8,16 +8,23 @@ alone keeps a new user's bank silent.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from importlib.resources import files
-from typing import TypedDict
+from typing import Literal, TypedDict
 
 from everthread.bench.questions import Conversation, Question
 from everthread.types import NewLine
 
 BEGUN = datetime(2024, 3, 4, 9, tzinfo=UTC)
-_REPLIES = ("Thanks for telling me.", "Good to know.", "I'll remember that.", "Oh, I see!")
+FILES = {"en": "firsts.json", "zh": "firsts_zh.json"}
+_REPLIES = {
+    "en": ("Thanks for telling me.", "Good to know.", "I'll remember that.", "Oh, I see!"),
+    "zh": ("谢谢你告诉我。", "知道了，很好。", "我会记住的。", "哦，原来如此！"),
+}
+
+Language = Literal["en", "zh"]
 
 
 class _Bank(TypedDict):
@@ -28,21 +35,35 @@ class _Bank(TypedDict):
     strange: list[str]
 
 
-def firsts() -> list[Conversation]:
+def firsts(language: Language = "en") -> list[Conversation]:
     """The banks as a person tells them, without a reply."""
-    banks: list[_Bank] = json.loads(files("everthread.bench").joinpath("firsts.json").read_text("utf-8"))
+    banks: list[_Bank] = json.loads(files("everthread.bench").joinpath(FILES[language]).read_text("utf-8"))
     return [_conversation(bank) for bank in banks]
 
 
-def answered(conversation: Conversation) -> Conversation:
+def answered(conversation: Conversation, language: Language = "en") -> Conversation:
     """The same with a bot's short reply behind every line."""
+    said = _REPLIES[language]
     replies = [
-        replace(line, text=_REPLIES[n % len(_REPLIES)], speaker="Bot", role="assistant", key=f"{line.key}:reply")
+        replace(line, text=said[n % len(said)], speaker="Bot", role="assistant", key=f"{line.key}:reply")
         for n, line in enumerate(conversation.lines)
     ]
     lines = tuple(line for pair in zip(conversation.lines, replies, strict=True) for line in pair)
     ids = tuple(id for own in conversation.ids for id in (own, f"{own}:reply"))
     return replace(conversation, lines=lines, ids=ids, speakers=(*conversation.speakers, "Bot"))
+
+
+def together(banks: Sequence[Conversation], name: str) -> Conversation:
+    """Several banks as one: what is told and asked in any of them."""
+    lines = tuple(line for bank in banks for line in bank.lines)
+    ids = tuple(f"{bank.id}:{id}" for bank in banks for id in bank.ids)
+    questions = tuple(
+        replace(question, gold=frozenset(f"{bank.id}:{id}" for id in question.gold))
+        for bank in banks
+        for question in bank.questions
+    )
+    speakers = tuple(dict.fromkeys(speaker for bank in banks for speaker in bank.speakers))
+    return Conversation(name, lines, ids, questions, speakers)
 
 
 def _conversation(bank: _Bank) -> Conversation:

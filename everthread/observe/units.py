@@ -31,6 +31,12 @@ SMALL_TALK = frozenset(
     yeah yep yes yo yup afternoon much
     """.split()
 )
+# And one of nothing but these.
+_SMALL_TALK_UNSPACED = re.compile(
+    r"(?:\W*(?:[您你大]家?好|早上?好?|早安|[上中下]午好|晚上?好|晚安|[哈呵嘿嗯哦噢喔啊呀]|好[的吧啊]?|行|[对對]|是的|[没沒][错錯事]|算了"
+    r"|[谢謝][谢謝][你您]?|多[谢謝]|不客[气氣]|不用[谢謝]|[没沒][关關][系係]|再[见見]|拜拜|明天[见見]|回[头頭][见見]|知道了|明白了"
+    r"|原[来來]如此|真的[吗嗎]?|太好了|太棒了|真好|不[错錯]|[当當]然))+\W*"
+)
 # One sentence with the word order of a question: "is my dog ...", "where do ...", "which dog did ...". Its first word
 # alone does not tell: "When I was six we moved to Rome", "Had lunch with Tom".
 _VERB = r"(?:is|are|am|was|were|do|does|did|has|have|had|can|could|will|would|should|shall)"
@@ -76,10 +82,10 @@ def marks(text: str) -> int:
 
 
 def small_talk(text: str) -> bool:
-    """Whether a text is nothing but "thanks", "good morning" and the like."""
-    said = tokens(text[:LONGEST_SMALL_TALK])
-    return (
-        len(text) <= LONGEST_SMALL_TALK
-        and any(word in SMALL_TALK for word in said)
-        and all(word in SMALL_TALK or word in STOP for word in said)
-    )
+    """Whether a text is nothing but "thanks", "good morning" and the like, in English or Chinese."""
+    if len(text) > LONGEST_SMALL_TALK:
+        return False
+    said = tokens(text)
+    if any(word in SMALL_TALK for word in said) and all(word in SMALL_TALK or word in STOP for word in said):
+        return True
+    return _SMALL_TALK_UNSPACED.fullmatch(text) is not None

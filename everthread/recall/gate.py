@@ -29,6 +29,7 @@ EVIDENCE = (
     "small",  # how far the bank is from FULL, on a log scale: 1 for a bank of one line, 0 for a full one
     "small_cosine",  # the greatest cosine x small: among few lines even a faint likeness tells
     "small_top",  # the best score x small
+    "asked",  # the log of one more than the question's terms: where words alone tell, many of them find something
 )
 FULL = 500  # lines; from here on a bank has something near to any question
 
@@ -60,6 +61,7 @@ def evidence(found: Found, values: Signals, scores: Floats) -> dict[str, float]:
         "small": small,
         "small_cosine": small * cosine,
         "small_top": small * top,
+        "asked": math.log1p(len(found.query.terms)),
     }
 
 

@@ -1,16 +1,159 @@
-"""emi: to be written."""
+"""emi: the one earlier reply that shares most keywords with what is asked now."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import islice
+from typing import TYPE_CHECKING
 
-from everthread.recipes.base import Recipe
+import numpy as np
+
+from everthread.errors import BadInput, ModelError, StoreUnavailable
+from everthread.observe.refusal import refuses
+from everthread.prompt.passages import sentence
+from everthread.recall.budget import fit
+from everthread.recall.keywords import keywords
+from everthread.recall.rerank import KeywordOverlap, marked, text_of, whole
+from everthread.recipes.base import Asked, Recalled, Recipe, Room
+from everthread.stores.base import Corpus
+from everthread.stores.filters import any_of
+from everthread.stores.text import terms, unspaced
+from everthread.types import Context, Hit, Line, Role, Seqs, Where
+
+if TYPE_CHECKING:
+    from everthread.memory import Memory
+
+log = logging.getLogger("everthread")
+
+DEEPER = 10  # times as many candidates are looked at as are wanted, to find so many that are no refusals
+LABEL, LABEL_UNSPACED = "For reference", "供参考"
+GIVEN_UP = (StoreUnavailable, ModelError, OSError)  # TimeoutError is one of the last
 
 
 @dataclass(frozen=True, kw_only=True)
 class Emi(Recipe):
-    """To be written."""
+    """Emi's way (a desktop chatbot over ChatGPT's API, in Simplified Chinese first): what the assistant said is
+    searched, but for its refusals. Of the `candidates` nearest by vector the one is recalled that shares most keywords
+    with the question, the `top` of each text by TF-IDF; of equals the nearer. Where nothing is shared, nothing is.
+
+    person has the person's lines searched as well: that they are not is the first limitation that Emi names. In a bank
+    where no bot ever spoke (people among themselves) all lines are searched. hits is how many go into a prompt.
+
+    What is otherwise than there, and why:
+    - The memory is a part of a prompt's last message, and no system message of its own: many servers take one only.
+      It is gone after the turn, as there. That the character takes it for true, its rules say already.
+    - Without a vector of the question (the embedder is down, or can't read its script, as the shipped one Chinese) the
+      candidates are the lines that hold most of its words by their rarity. Emi has no other way than its vectors.
+    - Of Chinese, keywords are pairs of characters and not jieba's words (`recall.keywords` tells why). How rare a term
+      is, the bank says and no dictionary. How many keywords a text has, Emi leaves open; 20 are jieba's default.
+    - A hit's score is the number of keywords shared, its relevance their share of the question's, no calibrated chance.
+    """
 
     name = "emi"
     about = "Emi's: the one reply that shares most keywords with the question"
     kinds = ("line",)
+    notes = False
+    summaries = False
+    offers = False
+
+    hits: int = 1
+    floor: float = 0.0  # one shared keyword is enough
+    buffered: int = 0
+    candidates: int = 10
+    top: int = 20  # keywords of a text
+    person: bool = False
+    patience: float = 10.0  # seconds
+
+    def __post_init__(self) -> None:
+        whole(self.candidates, "candidates", 1)
+        whole(self.top, "top", 1)
+        if not self.patience > 0:
+            raise BadInput(f"patience must be more than 0 seconds, got {self.patience!r}; Emi waits for 10")
+
+    def recall(self, memory: Memory, asked: Asked, k: int) -> Recalled:
+        """A search that fails, or takes longer than there is patience, finds nothing and says so in the log."""
+        pool = ThreadPoolExecutor(1, "everthread emi")
+        try:
+            return pool.submit(self._search, memory, asked, k).result(self.patience)
+        except GIVEN_UP as error:
+            log.warning("nothing is recalled this time, for the search failed or took too long: %r", error)
+            return Recalled()
+        finally:
+            pool.shutdown(wait=False)  # what still searches comes to an end: no store or embedder waits for ever
+
+    def lay_out(self, memory: Memory, found: Recalled, room: Room) -> Context:
+        """What was found for this turn alone, whatever the session's buffer holds."""
+        return fit(found.hits, (), room.budget, room.count, found.relevance, found.terms)
+
+    def told(self, context: Context, name: str, now: datetime) -> str:
+        """A label and the text, and neither when it was said nor that it was: that would pass for a reproach. Only
+        who said it, where that was not the character."""
+        said = "\n".join(_set_in(line) for line in context.lines)
+        return f"[{LABEL_UNSPACED if unspaced(said) else LABEL}]\n{said}"
+
+    def _search(self, memory: Memory, asked: Asked, k: int) -> Recalled:
+        past = None if asked.as_of is None else memory.allowed(Asked("", as_of=asked.as_of))
+        corpus = memory.store.corpus(memory.bank, past)
+        asked = replace(asked, where=self._searched(asked.where or Where(), corpus))
+        hits = list(islice(_candidates(memory, asked, self.candidates * DEEPER), self.candidates))
+        counts = _counts(memory, [asked.query, *map(text_of, hits)], past)
+        wanted = self._keywords(asked.query, counts, corpus)
+        mass = max(len(wanted), 1)
+        shared = [len(wanted & self._keywords(text_of(hit), counts, corpus)) for hit in hits]
+        rated = [
+            replace(marked(hit, KeywordOverlap.name, share), score=float(share), relevance=share / mass)
+            for hit, share in zip(hits, shared, strict=True)
+            if share
+        ]
+        best = sorted(rated, key=lambda hit: -hit.score)[:k]  # of equals the one that came first, which is nearer
+        return Recalled(best, best[0].relevance if best else 0.0, bool(best))
+
+    def _searched(self, where: Where, corpus: Corpus) -> Where:
+        """The filter, and of those whom it allows only those whose lines are searched."""
+        if not corpus.has_assistant:
+            return where
+        mine: tuple[Role, ...] = ("assistant", "user") if self.person else ("assistant",)
+        return replace(
+            where, role=tuple(role for role in mine if where.role is None or role in any_of(where.role, "role"))
+        )
+
+    def _keywords(self, text: str, counts: Mapping[str, int], corpus: Corpus) -> set[str]:
+        """The keywords of a text; the bot's own name is none."""
+        names = (speaker.name for speaker in corpus.speakers if speaker.role == "assistant")
+        return set(keywords(text, self.top, counts, corpus.lines)).difference(*map(terms, names))
+
+
+def _candidates(memory: Memory, asked: Asked, most: int) -> Iterator[Hit]:
+    """Lines, the nearest first, without refusals: by vector, or by words where there is no vector."""
+    near, signal = memory.nearest(asked.query, most, asked), "cosine"
+    if not near:
+        near, signal = _by_words(memory, asked, most), "share"
+    lines = {line.seq: line for line in memory.shown(sorted(seq for seq, _ in near), None)}
+    for seq, value in near:
+        line = lines.get(seq)  # it may have been forgotten meanwhile
+        if line is not None and not (line.role == "assistant" and refuses(line.text)):
+            yield Hit(line, 0.0, 0.0, {signal: value}, (line,))
+
+
+def _by_words(memory: Memory, asked: Asked, most: int) -> list[tuple[int, float]]:
+    """The lines that hold most of the question's words by their rarity, and the share of it that they hold."""
+    found, signals = memory.measure(asked.query, most, where=asked.where, as_of=asked.as_of, without=asked.without)
+    share = signals["share"]
+    best = np.lexsort((-signals["bm25_window"], -share))[:most]
+    return [(int(found.seqs[at]), float(share[at])) for at in best if share[at] > 0]
+
+
+def _counts(memory: Memory, texts: Sequence[str], past: Seqs | None) -> dict[str, int]:
+    """In how many of the bank's lines each term of the texts stands."""
+    every = list(dict.fromkeys(term for text in texts for term in keywords(text, len(text) + 1)))
+    postings = memory.store.postings(memory.bank, every, len(every), 0, past)  # 0: they are only counted
+    return {term: posting.df for term, posting in postings.items()}
+
+
+def _set_in(line: Line) -> str:
+    """A line as it stands in a prompt; its further rows are set in, so that none passes for a part of the prompt."""
+    return "\n  ".join(line.text.splitlines()) if line.role == "assistant" else sentence(line)

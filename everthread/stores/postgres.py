@@ -464,7 +464,7 @@ class PostgresStore:
         def read(db: Connection) -> dict[str, Postings]:
             last = records.last_blocks(db, bank, terms)
             counts = {term: before + count for term, (_, before, count) in last.items()}
-            chosen = sorted(counts, key=lambda term: (counts[term], terms.index(term)))[:rarest]
+            chosen = sorted((term for term in terms if term in counts), key=counts.__getitem__)[:rarest]
             left, readable = most, []
             for term in chosen:
                 left -= counts[term]

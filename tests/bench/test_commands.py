@@ -255,3 +255,20 @@ def test_madial_is_measured_where_its_published_figures_are(tmp_path: Path) -> N
     found = report(run("madial", tmp_path, "--json"))
     assert (found["dataset"], found["questions"]) == ("madial-en", 1)
     assert found["recall"] == {"1": 100, "5": 100, "10": 100, "20": 100, "50": 100}
+
+
+def test_the_firsts_are_asked_in_chinese_as_well(tmp_path: Path) -> None:
+    found = report(run("firsts", "--language", "zh", "--only", "farm", "--json"))
+    assert (found["dataset"], found["questions"]) == ("firsts-zh", 9)
+
+
+def test_words_alone_are_weighed_on_madial_and_the_chinese_firsts(tmp_path: Path) -> None:
+    memories = [{"1": {"user-id": 1, "time": "2023-05-02", "event": "巴特的红帽子被风吹走了。"}}]
+    dialogue = ["<BOD>", "<Bart>: 我的帽子不见了！", "<Assistant>: 是红的吗？", "<Assistant>: 跟五月一样。", "<EOD>"]
+    dialogues = [{"dialogue": dialogue, "test-turn": [3], "relevant-id": [1], "user-id": 1}]
+    for kind, records in (("memory", memories), ("dialogue", dialogues)):
+        (tmp_path / f"MADial-Bench-zh-{kind}.json").write_text("\n".join(map(json.dumps, records)))
+    found = report(run("fit", "madial", tmp_path, "--json"))
+    assert set(found["left_out"]["banks"]) == {"madial-zh-1", "firsts-zh-1", "firsts-zh-2"}
+    assert found["left_out"]["questions"] == 127
+    assert "cosine" not in found["head"]["weights"]

@@ -8,11 +8,13 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from hardship.embedders import Moody
 
+from everthread.bench.firsts import firsts, together
 from everthread.bench.fit import Example
 from everthread.bench.metrics import KS
 from everthread.bench.questions import Conversation, Question
-from everthread.bench.weigh import ASSISTANT, CURVE, FRIENDS, Put, Weighed, _without, weigh
+from everthread.bench.weigh import ASSISTANT, BY_WORDS, CURVE, FRIENDS, WORDS, Put, Weighed, _without, weigh
 from everthread.errors import BadInput
 from everthread.recall.gate import EVIDENCE
 from everthread.types import NewLine, Role
@@ -55,7 +57,7 @@ def weighed() -> Weighed:
 
 def test_a_head_is_fitted_with_a_number_for_each_signal_and_each_piece_of_evidence(weighed: Weighed) -> None:
     assert tuple(weighed.weights) == FRIENDS
-    assert tuple(weighed.whole) == ("bias", *EVIDENCE)
+    assert tuple(weighed.whole) == ("bias", *EVIDENCE[:-1])  # how much is asked tells where words are alone
     assert tuple(weighed.hit) == ("bias", "share")
     numbers = [*weighed.weights.values(), *weighed.whole.values(), *weighed.hit.values()]
     assert all(map(math.isfinite, numbers))
@@ -90,6 +92,7 @@ def test_the_figures_come_as_json_and_as_text(weighed: Weighed) -> None:
     assert set(found["head"]) == {"weights", "whole", "hit", "threshold"}
     assert found["left_out"]["questions"] == 24
     assert list(found["left_out"]["recall"]) == [str(k) for k in KS]
+    assert set(found["left_out"]["banks"]) == {each.id for each in FRIENDLY}
     assert set(found["left_out"]["gate"][0]) == {"kept", "unchanged", "mapped"}
     text = weighed.text()
     assert "each conversation left out in turn, 24 questions: R@1 " in text
@@ -102,6 +105,31 @@ def test_where_an_assistant_speaks_the_other_signals_are_weighed_and_friends_may
     assert tuple(alone.weights) == tuple(mixed.weights) == ASSISTANT
     assert alone.weights != mixed.weights
     assert alone.questions == mixed.questions == 18
+
+
+CHINESE = [together(firsts("zh")[at::3], f"talk-{at}") for at in range(3)]
+
+
+def test_where_words_alone_tell_no_weight_is_given_to_meaning_and_the_threshold_is_by_what_is_let_in() -> None:
+    weighed = weigh(CHINESE, "hash", by_words=True)
+    assert tuple(weighed.weights) == WORDS
+    assert tuple(weighed.whole) == ("bias", *BY_WORDS.evidence)
+    assert weighed.weights["share"] > 0
+    assert weighed.weights["person"] == BY_WORDS.given["person"]  # nobody else speaks, so nothing can be told of it
+    assert (weighed.questions, len(weighed.curve)) == (126, len(BY_WORDS.curve))
+    let_in = np.mean([point.unchanged for _, point in weighed.banks.values()])
+    assert let_in == pytest.approx(BY_WORDS.let_in, abs=0.02)
+
+
+def test_an_embedder_that_reads_chinese_leaves_no_words_alone() -> None:
+    with pytest.raises(BadInput, match="moody reads any script"):
+        weigh(CHINESE, Moody(), by_words=True)
+
+
+def test_each_bank_is_told_of_and_together_they_are_the_whole(weighed: Weighed) -> None:
+    assert set(weighed.banks) == {each.id for each in FRIENDLY}
+    for k in KS:
+        assert np.mean([recall[k] for recall, _ in weighed.banks.values()]) == pytest.approx(weighed.recall[k])
 
 
 @pytest.mark.parametrize("few", [[], FRIENDLY[:1], FRIENDLY[:2]], ids=len)

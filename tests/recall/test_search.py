@@ -62,7 +62,7 @@ def whole(memory: Memory, found: Found) -> Found:
 
 def weighed(memory: Memory, found: Found) -> Seqs:
     """(C,) the candidates by score, best first."""
-    scores = fuse.score(fuse.signals(found.query, found), Default().head(found.corpus).weights)
+    scores = fuse.score(fuse.signals(found.query, found), Default().head(found).weights)
     return np.asarray(found.seqs[np.argsort(-scores, kind="stable")])
 
 

@@ -4,6 +4,7 @@ import math
 from pathlib import Path
 
 import pytest
+from hardship.embedders import Moody
 
 from everthread.memory import Memory
 from everthread.models.fakes import HashEmbedder
@@ -12,7 +13,7 @@ from everthread.recall.gate import EVIDENCE
 from everthread.recipes.default import Default, Head
 from everthread.types import Role
 
-HEADS = {"friends": Default().friends, "assistant": Default().assistant}
+HEADS = {"friends": Default().friends, "assistant": Default().assistant, "words": Default().words}
 
 
 @pytest.mark.parametrize("head", HEADS.values(), ids=HEADS)
@@ -24,7 +25,7 @@ def test_a_head_weighs_signals_and_evidence_that_exist_with_finite_numbers(head:
     assert 0 < head.threshold < 1
 
 
-@pytest.mark.parametrize("head", HEADS.values(), ids=HEADS)
+@pytest.mark.parametrize("head", [Default().friends, Default().assistant], ids=["friends", "assistant"])
 def test_meaning_and_words_both_speak_for_a_line(head: Head) -> None:
     assert head.weights["cosine"] > 0
     assert head.weights["bm25_window"] > 0
@@ -42,5 +43,33 @@ def test_the_head_is_chosen_by_whether_a_bot_has_spoken(tmp_path: Path, role: Ro
     with Memory.open("bank", store=tmp_path, embedder=HashEmbedder(), recipe="default") as memory:
         memory.observe("Good morning.", speaker="Ann")
         memory.observe("Good morning!", speaker="Someone", role=role)
-        chosen = Default().head(memory.store.corpus("bank"))
-        assert chosen is getattr(Default(), expected)
+        assert chosen(memory, "How are you?") is getattr(Default(), expected)
+        assert chosen(memory, "你好吗？") is Default().words
+
+
+def chosen(memory: Memory, question: str) -> Head:
+    return Default().head(memory.measure(question)[0])
+
+
+def test_where_the_embedder_reads_chinese_its_vectors_are_weighed(tmp_path: Path) -> None:
+    with Memory.open("bank", store=tmp_path, embedder=Moody(), recipe="default") as memory:
+        memory.observe("早上好。")
+        assert chosen(memory, "你好吗？") is Default().friends
+
+
+def test_meaning_has_no_part_where_words_alone_tell() -> None:
+    words = Default().words
+    assert not any("cosine" in name for name in [*words.weights, *words.whole.weights])
+    assert min(words.weights["bm25_window"], words.weights["share"], words.whole.weights["top"]) > 0
+
+
+@pytest.mark.parametrize("role", ["user", "assistant"])
+def test_a_chinese_question_is_answered_and_small_talk_is_not(tmp_path: Path, role: Role) -> None:
+    with Memory.open("bank", store=tmp_path, recipe="default") as memory:
+        for text in ("我养了一只小狗，叫豆豆。", "我妹妹在上海上大学。", "每个星期天我去游泳。"):
+            memory.observe(text, speaker="小明")
+            memory.observe("哦，原来如此！", speaker="小雪", role=role)
+        assert "豆豆" in memory.context("我的狗叫什么名字？").text
+        assert "上海" in memory.context("妹妹在哪里上大学？").text
+        assert not memory.context("早上好！")
+        assert not memory.context("鸡蛋怎么煮？")
