@@ -324,7 +324,12 @@ class Memory:
         if isinstance(asked.query, str) and not asked.query.strip():  # nothing is asked, so no embedder is
             return Recalled(allowed=self.allowed(asked))
         checks.text(asked.query)
-        return self.recipe.recall(self, asked, k)
+        return self._way(asked.where).recall(self, asked, k)
+
+    def _way(self, where: Where | None) -> Recipe:
+        """The recipe; the default, where lines are asked for by name and the recipe finds none."""
+        lines = where is not None and where.kind is not None and not derived.kinds(where)
+        return opening.RECIPES["default"] if lines and "line" not in self.recipe.kinds else self.recipe
 
     def find_units(self, asked: Asked, kinds: tuple[str, ...], k: int) -> Recalled:
         """The k units of these kinds that bear most on a question: by their cosines and the words that they share."""
@@ -402,10 +407,11 @@ class Memory:
         if session is not None:
             checks.name(session, "session")
         gone = checks.seqs(without)
-        found = self._recall(Asked(query, where, as_of, gone, notes), self.recipe.hits)
-        least = self.recipe.floor if floor is None else floor
+        recipe = self._way(where)
+        found = self._recall(Asked(query, where, as_of, gone, notes), recipe.hits)
+        least = recipe.floor if floor is None else floor
         hits = [hit for hit in found.hits if hit.relevance >= least] if found.passes or not gated else []
-        return self.recipe.lay_out(self, replace(found, hits=hits), Room(budget, count, session, gone))
+        return recipe.lay_out(self, replace(found, hits=hits), Room(budget, count, session, gone))
 
     def shown(self, seqs: Sequence[int], allowed: Seqs | None) -> list[Line]:
         """These lines, as far as the filter allows: a neighbour must not tell what the line itself could not."""

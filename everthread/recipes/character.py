@@ -87,8 +87,6 @@ class Snapshots(Recipe):
         return wanted if wanted < len(costs) else 0
 
     def recall(self, memory: Memory, asked: Asked, k: int) -> Noted:
-        if asked.where is not None and asked.where.kind is not None:
-            return Noted()  # lines are wanted, for units would not have come here
         excluded = _excluded(memory, asked)
         units = [unit for unit in memory.units(NOTE) if not _tells_of(unit, excluded)]
         query = asked.query[:LONGEST]

@@ -94,8 +94,6 @@ class Packabby(Recipe):
     def recall(self, memory: Memory, asked: Asked, k: int) -> Recalled:
         """The k nearest summaries that pass what is set. A filter is of lines: a summary is found if it allows every
         line of the person's that the summary was written of, and none of them is in the prompt already."""
-        if asked.where is not None and asked.where.kind is not None:
-            return Recalled()  # lines are wanted, for units would not have come here
         query = asked.query[:LONGEST]
         vector = memory.embed_query(query)
         near = _by_words(memory, asked) if vector is None else self._near(memory, asked, vector)

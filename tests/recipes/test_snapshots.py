@@ -298,7 +298,7 @@ def test_what_a_question_leaves_out_is_in_no_state_that_is_found(bank: Opened) -
     assert ids(memory, query, where=Where(since=SESSIONS["summer"])) == []
     assert set(ids(memory, query, where=Where(since=SESSIONS["spring"]))) == whole
     assert set(ids(memory, query, without={14})) == spring | {"note:5"}
-    for none in (Where(speaker="Mara"), Where(role="user"), Where(kind="line"), Where(metadata={"a": 1})):
+    for none in (Where(speaker="Mara"), Where(role="user"), Where(metadata={"a": 1})):
         assert ids(memory, query, where=none) == []
         assert memory.context(query, where=none).text == ""
     assert "hired" not in memory.context(query, where=Where(session="spring")).text
