@@ -183,7 +183,7 @@ class Memory:
 
     def _entries(self, lines: Sequence[NewLine]) -> list[Entry]:
         texts = [own(line.text, line.metadata) for line in lines]
-        vectors = self.embed(texts)
+        vectors = self.embed(texts) if self.recipe.vectors else None
         return [
             Entry(line, line.said_at or now(), words(text), _marks(text), vectors[i] if vectors else None)
             for i, (line, text) in enumerate(zip(lines, texts, strict=True))
@@ -446,7 +446,9 @@ class Memory:
 
     def stats(self) -> Stats:
         """What the bank holds."""
-        return replace(self.store.stats(self.bank, self.embedder.name), recipe=self.recipe.name)
+        found = self.store.stats(self.bank, self.embedder.name)
+        pending = found.pending if self.recipe.vectors else 0
+        return replace(found, recipe=self.recipe.name, pending=pending)
 
     def retract(self, seq: int) -> Line:
         """Take a line out of recall for good, because it was edited, regenerated or is not true. Its text stays in the

@@ -201,7 +201,8 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """What a bank holds. pending counts lines that still want a vector of the present model."""
+    """What a bank holds. pending counts lines that still want a vector of the present model; none do where the
+    recipe finds no lines."""
 
     bank: str
     lines: int

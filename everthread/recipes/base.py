@@ -77,6 +77,7 @@ class Recipe:
     name: ClassVar[str]
     about: ClassVar[str]  # in a few words
     kinds: ClassVar[tuple[str, ...]] = ("line",)  # what it finds
+    vectors: ClassVar[bool] = True  # whether lines are embedded; else `reindex` does it, for a recipe that finds lines
     hits: int = 50  # offered to the room of a context
     floor: float = 0.001  # relevance below which a hit is not worth its tokens, whatever room there is
     buffered: int = 3  # hits whose passages enter the session's relevance buffer

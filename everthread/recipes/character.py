@@ -58,6 +58,7 @@ class Snapshots(Recipe):
     name = "character"
     about = "long-memory-character-chat's: notes kept up to date, and every earlier state of them"
     kinds = (NOTE,)
+    vectors = False
     summaries: ClassVar[bool] = False
     offers: ClassVar[bool] = False
 

@@ -70,6 +70,7 @@ class GoodAI(Recipe):
     name = "goodai"
     about = "goodai-ltm's: overlapping chunks of the talk, grown to passages"
     kinds = (CHUNK,)
+    vectors = False
     notes: ClassVar[bool] = False
     summaries: ClassVar[bool] = False
     offers: ClassVar[bool] = False

@@ -80,6 +80,7 @@ class Packabby(Recipe):
     name = "packabby"
     about = "packabby's: what a person told is summarised when they agree to it, and the best summary recalled"
     kinds = (KIND,)
+    vectors = False
     notes = False
     offers = False
     asks = True

@@ -202,7 +202,7 @@ def test_who_asks_for_a_kind_gets_no_other(recipe: Recipe, kind: str, banks: dic
 
 @every_recipe
 def test_with_the_embedder_down_lines_are_kept_and_nothing_is_raised(recipe: Recipe, tmp_path: Path) -> None:
-    embedder = Moody(calls=6)  # it goes down in the middle of the talk
+    embedder = Moody(calls=1)  # it goes down in the middle of the talk
     with opened(tmp_path, recipe, embedder) as memory:
         talk(memory)
         assert embedder.down
@@ -215,6 +215,22 @@ def test_with_the_embedder_down_lines_are_kept_and_nothing_is_raised(recipe: Rec
         memory.reindex()
         assert memory.stats().pending == 0
         assert all(memory.recall(query) for query in QUESTIONS)
+
+
+@every_recipe
+def test_lines_are_embedded_where_lines_are_found_and_reindex_does_it_for_another(
+    recipe: Recipe, tmp_path: Path
+) -> None:
+    with opened(tmp_path, recipe, HashEmbedder(512)) as memory:
+        talk(memory)
+        assert memory.stats().pending == 0
+        standing = len(list(memory.lines()))
+        assert memory.stats().vectors == ({"hash-512": standing} if "line" in recipe.kinds else {})
+        bank = memory.bank
+    with Memory.open(bank, store=tmp_path, embedder=HashEmbedder(512), recipe="default") as memory:
+        assert all(memory.recall(query) for query in QUESTIONS)
+        assert memory.reindex() == (0 if "line" in recipe.kinds else standing)
+        assert (memory.stats().pending, memory.stats().vectors) == (0, {"hash-512": standing})
 
 
 @every_recipe
