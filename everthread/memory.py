@@ -347,7 +347,7 @@ class Memory:
         hits = [derived.placed(hit, sessions) for hit in hits]
         whole = max((hit.relevance for hit in hits), default=0.0)
         passes = not rewritten.small_talk and any(hit.score >= derived.PASSES for hit in hits)
-        return Recalled(hits, whole, passes, rewritten.terms)
+        return Recalled(hits, whole, passes, rewritten.terms, allowed=np.empty(0, np.int64))  # no lines were asked for
 
     def shipped(self, cosines: fuse.Floats) -> fuse.Floats:
         """Cosines of the embedder as the shipped model would give them, as far as a query was embedded yet."""
