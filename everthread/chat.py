@@ -410,7 +410,7 @@ class Chat:
             left -= cost(lines[first], self._count)
         recipe = self.memory.recipe
         shown = lines[max(first - recipe.overlap, 0) :]
-        return shown if recipe.window is None else shown[-recipe.window :]
+        return shown if recipe.window is None else shown[max(len(shown) - recipe.window, 0) :]
 
     def _noted(self, notes: Unit | None) -> int:
         """The last line of the conversation that is in the notes. Looked up where others became current."""

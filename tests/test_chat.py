@@ -13,6 +13,7 @@ from everthread.models.extract import ExtractiveScribe
 from everthread.models.fakes import Cut, HashEmbedder, ScriptedLLM
 from everthread.prompt.character import DEFAULT, Character
 from everthread.prompt.layout import shared
+from everthread.recipes.membot import Membot
 from everthread.showing import LABEL
 from everthread.stores.text import ECHO, own
 from everthread.types import Line, Message, NewLine, Where
@@ -1170,3 +1171,13 @@ def test_what_was_recalled_in_private_is_no_background_of_the_notes(talk: Talk, 
     assert chat.settle(30)
     assert memory.units("note")
     assert told == []
+
+
+def test_a_window_of_no_lines_holds_none(talk: Talk, memory: Memory) -> None:
+    memory.recipe = Membot(window=0)
+    chat = talk(character=Character("Captain", person="Nora"))
+    said(chat, "I moved to Lisbon.")
+    said(chat, "And to Oslo.")
+    assert chat.last
+    assert chat.last.prompt
+    assert len(chat.last.prompt.messages) == 2  # who the character is, and the newest line
