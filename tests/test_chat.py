@@ -11,6 +11,7 @@ from everthread.errors import BadInput, BadLine, BadQuery, LLMUnavailable, NotFo
 from everthread.memory import Memory
 from everthread.models.extract import ExtractiveScribe
 from everthread.models.fakes import Cut, HashEmbedder, ScriptedLLM
+from everthread.models.scribe import NOTES
 from everthread.prompt.character import DEFAULT, Character
 from everthread.prompt.layout import shared
 from everthread.recipes.membot import Membot
@@ -1157,9 +1158,9 @@ def test_what_was_recalled_in_private_is_no_background_of_the_notes(talk: Talk, 
     told: list[str] = []
 
     class Listening(ExtractiveScribe):
-        def note(self, notes: str, background: Sequence[Line], lines: Sequence[Line]) -> str:
-            told.extend(line.text for line in background)
-            return super().note(notes, background, lines)
+        def note(self, old: str, recalled: Sequence[Line], leaving: Sequence[Line], limit: int = NOTES) -> str:
+            told.extend(line.text for line in recalled)
+            return super().note(old, recalled, leaving, limit)
 
     chat = talk(scribe=Listening())
     said(chat, "I moved to Lisbon with my sister Mia.")
