@@ -479,6 +479,8 @@ def stats(chat: Chat) -> str:
 
 def notes(chat: Chat) -> str:
     """The notes as they stand, and what is still to be written of them."""
+    if not chat.memory.recipe.notes:
+        return f"With the recipe {chat.memory.recipe.name} no notes are kept."
     queued = chat.memory.queued()
     failed = next((f"; the last try failed: {work.error}" for work in queued if work.error), "")
     waiting = f"({counted(len(queued), 'piece')} still to be written{failed})" if queued else ""

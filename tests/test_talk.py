@@ -139,6 +139,11 @@ def test_why_shows_the_relevance_and_the_signals_of_the_last_answer(memory: Memo
     assert screen[3].endswith(f"{LEGEND}\n")
 
 
+def test_notes_that_a_recipe_does_not_keep_are_not_awaited(memory: Memory) -> None:
+    memory.recipe = Membot()
+    assert converse(memory, "/notes")[1] == "With the recipe membot no notes are kept.\n"
+
+
 def test_why_shows_what_is_still_in_view_of_what_was_recalled_earlier(memory: Memory) -> None:
     memory.recipe = Membot()
     remember(memory)
