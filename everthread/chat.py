@@ -410,7 +410,7 @@ class Chat:
             left -= cost(lines[first], self._count)
         recipe = self.memory.recipe
         shown = lines[max(first - recipe.overlap, 0) :]
-        return shown if recipe.window is None else shown[-recipe.window :]
+        return shown if recipe.window is None else shown[max(len(shown) - recipe.window, 0) :]
 
     def _noted(self, notes: Unit | None) -> int:
         """The last line of the conversation that is in the notes. Looked up where others became current."""
@@ -461,7 +461,8 @@ class Chat:
         context = self.memory.context(
             said, budget, floor=floor, without=shown, as_of=moment, session=session, notes=notes, count=self._count
         )
-        self._desk.background = context.lines
+        if not self.incognito:  # what it was asked for is to leave no trace
+            self._desk.background = context.lines
         self._desk.echoes.add(line.text for line in context.lines)
         return context
 
@@ -550,10 +551,13 @@ class Chat:
         return NewLine(text, speaker, role, self._now(), metadata=metadata or {})
 
     def _look(self) -> None:
-        """See the conversation as it stands now, whoever else talks in it. BadQuery once it is closed."""
+        """See the conversation as it stands now, whoever else talks in it, and whether it may be kept. BadQuery once
+        it is closed."""
         if self._closed:
             raise BadQuery("this conversation is closed; open another Chat to go on with it")
         self._settle_reply()
+        if beforehand(self.memory.settings()) is False:  # it may have been set meanwhile
+            self._conversation.private = True
         self._conversation.refresh()
 
     def _see_room(self) -> None:

@@ -107,11 +107,11 @@ def opened(
         own = conversation.memory.settings().get("character")
         if isinstance(own, dict) and character is not None and own.get("name") != conversation.character.name:
             click.echo(f"(this bank's character was {own.get('name')}, as changed; it is dropped now)", err=True)
-        if character is not None:
-            conversation.character = conversation.character  # whom the bank knows from now on
         if remember is not None:
             conversation.memory.set_setting(SETTING, remember)
             conversation.incognito = beforehand({SETTING: remember}) is False
+        if character is not None:
+            conversation.character = conversation.character  # whom the bank knows from now on
         if speaker is not None and speaker != conversation.character.person:
             conversation.change(person=speaker)
         yield conversation, there or not incognito

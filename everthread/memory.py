@@ -339,15 +339,22 @@ class Memory:
         rewritten = rewrite.rewrite(query, names, as_of or now().astimezone())
         vector = self.embed_query(rewritten.dense) if query.strip() else None
         units = derived.eligible(self.store.units(self.bank, kinds), where, as_of) if query.strip() else []
-        told = [] if vector is None else self.store.unit_cosines(self.bank, self.embedder.name, vector, kinds)
-        values = self.shipped(np.array([cosine for *_, cosine in told], np.float32))
-        cosines = {(kind, number): value for (kind, number, _), value in zip(told, values.tolist(), strict=True)}
-        hits = derived.rank(rewritten, units, cosines, k)
-        sessions = {line.seq: line.session for line in self.store.get(self.bank, [hit.line.seq for hit in hits])}
-        hits = [derived.placed(hit, sessions) for hit in hits]
+        cosines = {} if vector is None else self.unit_cosines(vector, kinds)
+        hits = self.placed(derived.rank(rewritten, units, cosines, k))
         whole = max((hit.relevance for hit in hits), default=0.0)
         passes = not rewritten.small_talk and any(hit.score >= derived.PASSES for hit in hits)
-        return Recalled(hits, whole, passes, rewritten.terms)
+        return Recalled(hits, whole, passes, rewritten.terms, allowed=np.empty(0, np.int64))  # no lines were asked for
+
+    def unit_cosines(self, vector: Vector, kinds: Sequence[str]) -> dict[derived.Key, float]:
+        """How near the units of these kinds are to a question's vector, by kind and id; as `shipped`."""
+        told = self.store.unit_cosines(self.bank, self.embedder.name, vector, kinds)
+        values = self.shipped(np.array([cosine for *_, cosine in told], np.float32)).tolist()
+        return {(kind, number): value for (kind, number, _), value in zip(told, values, strict=True)}
+
+    def placed(self, hits: Sequence[Hit]) -> list[Hit]:
+        """Hits that are units, each in the session of the last line that it was written of."""
+        sessions = {line.seq: line.session for line in self.store.get(self.bank, [hit.line.seq for hit in hits])}
+        return [derived.placed(hit, sessions) for hit in hits]
 
     def shipped(self, cosines: fuse.Floats) -> fuse.Floats:
         """Cosines of the embedder as the shipped model would give them, as far as a query was embedded yet."""

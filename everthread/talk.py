@@ -20,9 +20,10 @@ Read = Callable[[str], str]
 Write = Callable[[str], None]
 
 LEGEND = """\
-(percent: the chance that it bears on what was said. Behind it the signals that made the score, those at 0 left out:
-cosine, near in meaning; bm25 and share, words in common; near, window and session, of the lines around it; the others,
-who said it, when, and how.)"""
+(percent: the chance that it bears on what was said; of a text about lines, and with another recipe than default, how
+near it is by that recipe's measure. Behind it the signals that made the score, those at 0 left out: cosine, near in
+meaning; bm25 and share, words in common; near, window and session, of the lines around it; the others, who said it,
+when, and how.)"""
 HELP = """\
 Whatever you type is said, and remembered; what is to begin with a slash begins with two. Commands:
   /why              what was remembered for the last reply, how relevant each line is, and by which signals
@@ -454,6 +455,9 @@ def why(last: Context | None) -> str:
         signals = "  ".join(f"{name} {value:.2f}" for name, value in hit.signals.items() if value)
         said = f"{hit.line.speaker}: {shortened(hit.line.text)}"
         rows.append(f"{hit.relevance:4.0%}  #{hit.line.seq} {said}\n      {signals}")
+    around = {line.seq for hit in last.hits for line in hit.passage}
+    held = [listed(line) for line in last.lines if line.seq not in around]
+    rows += ["still in view from earlier turns:", *held] if held else []
     return "\n".join([*rows, LEGEND] if last.hits else rows)
 
 
@@ -475,6 +479,8 @@ def stats(chat: Chat) -> str:
 
 def notes(chat: Chat) -> str:
     """The notes as they stand, and what is still to be written of them."""
+    if not chat.memory.recipe.notes:
+        return f"With the recipe {chat.memory.recipe.name} no notes are kept."
     queued = chat.memory.queued()
     failed = next((f"; the last try failed: {work.error}" for work in queued if work.error), "")
     waiting = f"({counted(len(queued), 'piece')} still to be written{failed})" if queued else ""

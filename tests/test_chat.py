@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -11,11 +11,13 @@ from everthread.errors import BadInput, BadLine, BadQuery, LLMUnavailable, NotFo
 from everthread.memory import Memory
 from everthread.models.extract import ExtractiveScribe
 from everthread.models.fakes import Cut, HashEmbedder, ScriptedLLM
+from everthread.models.scribe import NOTES
 from everthread.prompt.character import DEFAULT, Character
 from everthread.prompt.layout import shared
+from everthread.recipes.membot import Membot
 from everthread.showing import LABEL
 from everthread.stores.text import ECHO, own
-from everthread.types import Message, NewLine, Where
+from everthread.types import Line, Message, NewLine, Where
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 CAPTAIN = Character("Captain", "{{char}} sails with {{user}}.", person="Nora", greeting="Ahoy, {{user}}!")
@@ -1139,3 +1141,44 @@ def test_what_was_said_before_a_bank_was_set_to_never_is_asked_about(talk: Talk,
     assert recorded(memory) == ["Captain: Ahoy, Nora!", "Nora: I moved to Lisbon.", "Captain: Aye."]
     assert chat.end(remember=False).receipt
     assert recorded(memory, retracted=True) == []
+
+
+def test_a_bank_that_is_set_to_never_elsewhere_keeps_no_more_of_a_conversation_that_goes_on(
+    talk: Talk, memory: Memory
+) -> None:
+    said(chat := talk(), "I moved to Lisbon.")
+    memory.set_setting("remember", "never")
+    said(chat, "And to Oslo.")
+    assert chat.incognito
+    assert recorded(memory) == ["Captain: Ahoy, Nora!", "Nora: I moved to Lisbon.", "Captain: Aye."]
+
+
+def test_what_was_recalled_in_private_is_no_background_of_the_notes(talk: Talk, memory: Memory) -> None:
+    memory.observe("The gold lies in the cave behind the waterfall.", speaker="Nora", said_at=NOON - timedelta(days=9))
+    told: list[str] = []
+
+    class Listening(ExtractiveScribe):
+        def note(self, old: str, recalled: Sequence[Line], leaving: Sequence[Line], limit: int = NOTES) -> str:
+            told.extend(line.text for line in recalled)
+            return super().note(old, recalled, leaving, limit)
+
+    chat = talk(scribe=Listening())
+    said(chat, "I moved to Lisbon with my sister Mia.")
+    chat.incognito = True
+    said(chat, "Where is the gold, in the cave behind the waterfall?")
+    assert "gold lies in the cave" in chat.last.context.text if chat.last else False
+    chat.incognito = False
+    chat.end(remember=True)
+    assert chat.settle(30)
+    assert memory.units("note")
+    assert told == []
+
+
+def test_a_window_of_no_lines_holds_none(talk: Talk, memory: Memory) -> None:
+    memory.recipe = Membot(window=0)
+    chat = talk(character=Character("Captain", person="Nora"))
+    said(chat, "I moved to Lisbon.")
+    said(chat, "And to Oslo.")
+    assert chat.last
+    assert chat.last.prompt
+    assert len(chat.last.prompt.messages) == 2  # who the character is, and the newest line

@@ -281,6 +281,9 @@ def test_whether_a_bank_remembers_is_set_before_the_first_word(run: Run, tmp_pat
     screen = run("-b", "nora", "-m", "none", "--remember", "never", stdin="I moved to Lisbon.\n/end\n").stdout
     assert "Incognito: nothing you say is written." in screen
     assert "(yes or no)" not in screen
+    run("-b", "nora", "-m", "none", "--remember", "never", "-c", "Ever", "--speaker", "Nora", stdin="Hello.\n")
+    with Memory.open("nora", store=tmp_path / "store", embedder="hash") as memory:
+        assert memory.settings() == {"remember": "never"}  # nor whom one talked with
     again = run("-b", "nora", "-m", "none", stdin="A secret.\n/incognito\nAnother.\n").stdout  # it stays set
     assert "is set to remember never; set it to ask or always first" in again
     assert kept(tmp_path, "nora") == []

@@ -19,6 +19,9 @@ from hypothesis import strategies as st
 from everthread import Memory, NewLine, Where
 from everthread.errors import BadInput, BadQuery, ModelError, NotFound
 from everthread.models.fakes import HashEmbedder
+from everthread.open import RECIPES
+from everthread.recipes.base import Recipe
+from everthread.recipes.packabby import Packabby
 from everthread.stores.text import ECHO
 from everthread.types import JSONValue, NewUnit, Unit, Vectors, Work
 
@@ -523,6 +526,25 @@ def test_units_are_filtered_by_time_and_metadata_and_by_nothing_else(memory: Mem
     with pytest.raises(BadQuery, match=r"asks for lines and for units .*; ask for one after the other"):
         memory.recall("ferry", where=Where(kind=("line", "note")))
     assert {hit.kind for hit in memory.recall("topic4", where=Where(kind=("line",)))} == {"line"}
+
+
+@pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)
+def test_a_context_of_units_holds_no_line_of_the_buffer_also_where_no_unit_is_found(
+    memory: Memory, recipe: Recipe
+) -> None:
+    filled(memory)
+    memory.context("topic4", session="t", gated=False)
+    assert memory.store.buffer("alice", "t")
+    memory.recipe = recipe
+    assert memory.context("topic4", where=Where(kind="fact"), session="t").lines == ()
+    assert memory.context("", where=Where(kind="fact"), session="t").lines == ()
+
+
+def test_a_recipe_that_finds_no_lines_shows_none_of_the_buffer_of_another(memory: Memory) -> None:
+    filled(memory)
+    memory.context("topic4", session="t", gated=False)
+    memory.recipe = Packabby()
+    assert memory.context("topic4", where=Where(speaker="nobody"), session="t").lines == ()
 
 
 def test_a_context_of_units_holds_all_that_are_near_also_two_of_one_line(memory: Memory) -> None:

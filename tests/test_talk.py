@@ -22,6 +22,7 @@ from everthread.models.extract import ExtractiveScribe
 from everthread.models.fakes import Cut, ScriptedLLM
 from everthread.models.llm import LLM
 from everthread.prompt.character import Character
+from everthread.recipes.membot import Membot
 from everthread.scene import Scene
 from everthread.showing import LABEL
 from everthread.talk import LEGEND, SceneTalk, Talk
@@ -136,6 +137,19 @@ def test_why_shows_the_relevance_and_the_signals_of_the_last_answer(memory: Memo
     assert "#1 Alice: My sister Mia moved to Lisbon." in screen[3]
     assert "share 1.00" in screen[3]
     assert screen[3].endswith(f"{LEGEND}\n")
+
+
+def test_notes_that_a_recipe_does_not_keep_are_not_awaited(memory: Memory) -> None:
+    memory.recipe = Membot()
+    assert converse(memory, "/notes")[1] == "With the recipe membot no notes are kept.\n"
+
+
+def test_why_shows_what_is_still_in_view_of_what_was_recalled_earlier(memory: Memory) -> None:
+    memory.recipe = Membot()
+    remember(memory)
+    screen = converse(memory, "My sister Mia moved to Lisbon.", "Zzz qqq xxx", "/why", llm=ScriptedLLM(["Aye."] * 2))
+    assert "; nothing bore on it\nstill in view from earlier turns:\n" in screen[3]
+    assert "\n     1  Alice: My sister Mia moved to Lisbon.\n" in screen[3]
 
 
 def test_stats_count_lines_sessions_and_speakers(memory: Memory) -> None:

@@ -78,7 +78,7 @@ class Recalled:
         """The first and last word of each run that one text has too."""
         open_runs: dict[int, int] = {}  # text: where the run of its words begins
         for at, run in enumerate([*_runs(words), None]):
-            texts = self._runs.get(run, ()) if run is not None else ()
+            texts = tuple(self._runs.get(run, ())) if run is not None else ()  # the talk may go on and add to them
             for text in open_runs.keys() - texts:
                 first, last = open_runs.pop(text), at + RUN - 2
                 if _weight(words[first : last + 1]) >= RUN:

@@ -22,8 +22,8 @@ _UNSPACED = re.compile(f"[{UNSPACED}]")
 _DULL_CHARACTERS = re.compile(
     "[我你您他她它们的了是在吗呢啊吧呀哦嗯很也都就不没有这那么什会要和跟还又再可以说想觉得知道好]"
 )
-_SMALL_TALK = re.compile(
-    "(?:你好|您好|好的|好|嗯|哦|啊|谢谢|多谢|再见|拜拜|早上好|早安|晚上好|晚安|没关系|没事|不客气|是的|对|对啊|行|可以|当然|哈|真的|你|您|了|呀|吧|啦|[\\W_])+"
+_SMALL_TALK = re.compile(  # in one way only (see `units`): 你好 is 你 and 好
+    "(?:好的|好|嗯|哦|啊|谢谢|多谢|再见|拜拜|早上好|早安|晚上好|晚安|没关系|没事|不客气|是的|对|行|可以|当然|哈|真的|你|您|了|呀|吧|啦|[\\W_])+"
 )
 _FIRST = re.compile(r"\b(?:i|i['’](?:m|ve|ll|d)|my|mine|myself|we|we['’](?:re|ve|ll|d)|our|ours)\b|[我咱俺]", re.I)
 _NAME = re.compile(r"(?<=[^\W\d_])[,;:]? (?!I\b)[A-ZÀ-Þ][^\W\d_]+")  # a capital that does not begin the sentence

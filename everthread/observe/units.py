@@ -31,9 +31,11 @@ SMALL_TALK = frozenset(
     yeah yep yes yo yup afternoon much
     """.split()
 )
-# And one of nothing but these.
+# And one of nothing but these. Each text can be read as these in one way only: two for each 好啊, and a row of them
+# would be read in more ways than there is time for.
 _SMALL_TALK_UNSPACED = re.compile(
-    r"(?:\W*(?:[您你大]家?好|早上?好?|早安|[上中下]午好|晚上?好|晚安|[哈呵嘿嗯哦噢喔啊呀]|好[的吧啊]?|行|[对對]|是的|[没沒][错錯事]|算了"
+    r"(?:\W*(?:(?<![谢謝][谢謝])[您你]好|[您你]家好|大家?好|早上?|早安|[上中下]午好|晚上?好|晚安|[哈呵嘿嗯哦噢喔啊呀]|好[的吧]?|行"
+    r"|[对對]|是的|[没沒][错錯事]|算了"
     r"|[谢謝][谢謝][你您]?|多[谢謝]|不客[气氣]|不用[谢謝]|[没沒][关關][系係]|再[见見]|拜拜|明天[见見]|回[头頭][见見]|知道了|明白了"
     r"|原[来來]如此|真的[吗嗎]?|太好了|太棒了|真好|不[错錯]|[当當]然))+\W*"
 )

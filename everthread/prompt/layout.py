@@ -56,7 +56,7 @@ class Turn:
     context: Context | None = None
     offer: str = ""  # one thing that could be brought up
     sample: str = ""  # of the character's style
-    told: Told | None = None  # how what is remembered is put; None: as `remembered` does
+    told: Told | None = None  # how what is remembered is put; None: as `lines_told` does
     behind: bool = False  # whether it stands behind the newest line, not before it
 
 

@@ -102,8 +102,7 @@ class Recipe:
 
     def lay_out(self, memory: Memory, found: Recalled, room: Room) -> Context:
         """What was found, as text for a prompt."""
-        units = any(hit.kind != "line" for hit in found.hits)
-        held = [] if room.session is None or units else self._held(memory, found, room.session)
+        held = [] if room.session is None or "line" not in self.kinds else self._held(memory, found, room.session)
         held = [line for line in held if line.seq not in room.without]
         return fit(found.hits, held, room.budget, room.count, found.relevance, found.terms)
 

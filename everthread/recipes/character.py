@@ -92,9 +92,9 @@ class Snapshots(Recipe):
         units = [unit for unit in memory.units(NOTE) if not _tells_of(unit, excluded)]
         query = asked.query[:LONGEST]
         pool = list(islice(_by_text(_scored(memory, query, units), asked.notes), max(k, self.pool)))
-        hits = _placed(memory, self._varied(pool)[:k])
+        hits = memory.placed(self._varied(pool)[:k])
         whole = max((hit.relevance for hit in hits), default=0.0)
-        stands = _placed(memory, [_hit(unit, 0.0, "notes") for unit in units[-1:] if asked.notes is None])
+        stands = memory.placed([_hit(unit, 0.0, "notes") for unit in units[-1:] if asked.notes is None])
         notes = stands[0] if stands else None
         return Noted(hits, whole, True, tuple(dict.fromkeys(terms(query))), notes=notes)
 
@@ -134,10 +134,8 @@ def _scored(memory: Memory, query: str, units: Sequence[Unit]) -> Iterator[Hit]:
         wanted = set(terms(query))
         scores = [len(wanted.intersection(terms(unit.text))) / max(len(wanted), 1) for unit in units]
     else:
-        told = memory.store.unit_cosines(memory.bank, memory.embedder.name, vector, (NOTE,))
-        values = memory.shipped(np.array([cosine for *_, cosine in told], np.float32)).tolist()
-        known = {number: round(value, DIGITS) for (_, number, _), value in zip(told, values, strict=True)}
-        scores = [known.get(unit.id, UNKNOWN_COSINE) for unit in units]
+        known = memory.unit_cosines(vector, (NOTE,))
+        scores = [round(known.get((NOTE, unit.id), UNKNOWN_COSINE), DIGITS) for unit in units]
     signal = "share" if vector is None else "cosine"
     for score, unit in sorted(zip(scores, units, strict=True), key=lambda each: (-each[0], -each[1].id)):
         yield _hit(unit, score, signal)
@@ -155,12 +153,6 @@ def _by_text(hits: Iterable[Hit], notes: Unit | None) -> Iterator[Hit]:
         if hit.line.text not in seen:
             seen.add(hit.line.text)
             yield hit
-
-
-def _placed(memory: Memory, hits: Sequence[Hit]) -> list[Hit]:
-    """The hits, each in the session of the last line that its note was written of."""
-    sessions = {line.seq: line.session for line in memory.store.get(memory.bank, [hit.line.seq for hit in hits])}
-    return [derived.placed(hit, sessions) for hit in hits]
 
 
 def _excluded(memory: Memory, asked: Asked) -> Seqs:

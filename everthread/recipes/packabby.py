@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from everthread.errors import ModelError
+from everthread.errors import BadInput, ModelError
 from everthread.models.scribe import Scribe
 from everthread.prompt.passages import heading
 from everthread.recall import derived
@@ -92,6 +92,12 @@ class Packabby(Recipe):
     scribe: Scribe | None = None
     _vectors: dict[tuple[str, int], Vectors] = field(default_factory=dict, init=False, repr=False, compare=False)
 
+    def __post_init__(self) -> None:
+        if self.threshold is not None and not -1 <= self.threshold <= 1:
+            raise BadInput(f"threshold must be a cosine from -1 to 1, got {self.threshold!r}")
+        if isinstance(self.general, str):
+            raise BadInput(f"general must be several texts, got one: {self.general[:40]!r}; give a tuple of them")
+
     def recall(self, memory: Memory, asked: Asked, k: int) -> Recalled:
         """The k nearest summaries that pass what is set. A filter is of lines: a summary is found if it allows every
         line of the person's that the summary was written of, and none of them is in the prompt already."""
@@ -99,9 +105,7 @@ class Packabby(Recipe):
         vector = memory.embed_query(query)
         near = _by_words(memory, asked) if vector is None else self._near(memory, asked, vector)
         best = islice(_shown(memory, asked, near), k)
-        hits = [hit for hit in map(_hit, best) if self._bears(query, hit)]
-        sessions = {line.seq: line.session for line in memory.store.get(memory.bank, [hit.line.seq for hit in hits])}
-        hits = [derived.placed(hit, sessions) for hit in hits]
+        hits = memory.placed([hit for hit in map(_hit, best) if self._bears(query, hit)])
         relevance = max((hit.relevance for hit in hits), default=0.0)
         return Recalled(hits, relevance, bool(hits), tuple(dict.fromkeys(terms(query))))
 
@@ -114,11 +118,8 @@ class Packabby(Recipe):
         """The summaries that are near enough, the nearest first, the later one where two are as near."""
         if not (units := _units(memory, asked)):
             return []
-        told = memory.store.unit_cosines(memory.bank, memory.embedder.name, vector, self.kinds)
-        values = memory.shipped(np.array([cosine for *_, cosine in told], np.float32)).tolist()
-        cosines = {number: value for (_, number, _), value in zip(told, values, strict=True)}
-        least = self._least(memory, vector)
-        found = [_Found(unit, cosines.get(unit.id, UNKNOWN_COSINE), "cosine") for unit in units]
+        cosines, least = memory.unit_cosines(vector, self.kinds), self._least(memory, vector)
+        found = [_Found(unit, cosines.get((KIND, unit.id), UNKNOWN_COSINE), "cosine") for unit in units]
         return sorted((each for each in found if each.score >= least), key=_Found.place)
 
     def _least(self, memory: Memory, vector: Vector) -> float:

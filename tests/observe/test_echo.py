@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import itertools
+import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import assume, given
@@ -181,3 +183,20 @@ def test_what_is_left_reads_on() -> None:
     assert without(reply, recalled(LISBON).spans(reply)) == "Well. How is it there?\n\nTell me."
     assert without(LISBON, recalled(LISBON).spans(LISBON)) == ""
     assert without(" as it is ", []) == " as it is "
+
+
+def test_a_scribe_may_look_while_the_talk_goes_on() -> None:
+    seen, text = Recalled(), " ".join(f"word{n}" for n in range(60))
+    seen.add([text])
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(1) as pool:
+            looked = pool.submit(lambda: [seen.spans(text) for _ in range(25)])
+            for n in itertools.count():
+                if looked.done():
+                    break
+                seen.add([f"{text} and number {n}"])
+        assert looked.result()[-1] == [(0, len(text))]
+    finally:
+        sys.setswitchinterval(before)

@@ -123,3 +123,9 @@ def test_any_text_has_a_category_and_an_importance(text: str) -> None:
     assert category(text) in CATEGORIES
     assert 1 <= importance(text) <= 10
     assert 0 <= telling(text) < 6
+
+
+@pytest.mark.parametrize("said", ["你好", "对啊", "好的"])
+def test_a_row_of_small_talk_is_read_at_once_whatever_stands_behind_it_in_a_sentence(said: str) -> None:
+    assert small_talk(said * 50)
+    assert not small_talk(f"{said * 50}猫咪")

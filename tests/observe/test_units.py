@@ -74,3 +74,10 @@ def test_of_an_endless_text_only_the_beginning_is_embedded() -> None:
 )
 def test_a_line_is_marked_for_asking_and_telling_time(text: str, bits: int) -> None:
     assert marks(text) == bits
+
+
+@pytest.mark.parametrize("said", ["好啊", "早好", "早上好", "谢谢你好", "你好"])
+def test_a_row_of_small_talk_is_read_at_once_whatever_stands_behind_it(said: str) -> None:
+    row = said * (78 // len(said))
+    assert marks(row) == TELLS_NOTHING
+    assert marks(f"{row}猫") & TELLS_NOTHING == 0

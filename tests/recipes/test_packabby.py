@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 from twenty import BOT, PERSON, SESSIONS, TWENTY
 
 from everthread.chat import QUESTION, Chat
-from everthread.errors import BadQuery, EmbedderUnavailable, ScribeFailed
+from everthread.errors import BadInput, BadQuery, EmbedderUnavailable, ScribeFailed
 from everthread.memory import Memory
 from everthread.models.embed import Embedder
 from everthread.models.extract import ExtractiveScribe
@@ -561,3 +562,16 @@ def test_who_leaves_without_an_answer_has_changed_nothing(alone: Memory) -> None
 def test_numbers_of_the_recipe_are_one_argument_away() -> None:
     assert (Packabby().hits, Packabby().threshold, Packabby().general, Packabby().scribe) == (1, None, (), None)
     assert replace(Packabby(general=GENERAL), hits=3).general == GENERAL
+
+
+@pytest.mark.parametrize(
+    ("numbers", "told"),
+    [
+        ({"threshold": 80}, "threshold must be a cosine from -1 to 1, got 80"),
+        ({"threshold": float("nan")}, "threshold must be a cosine from -1 to 1, got nan"),
+        ({"general": "They said hello."}, "general must be several texts, got one: 'They said hello.'"),
+    ],
+)
+def test_numbers_that_can_not_be_are_refused(numbers: dict[str, Any], told: str) -> None:
+    with pytest.raises(BadInput, match=re.escape(told)):
+        Packabby(**numbers)
