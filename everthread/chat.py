@@ -227,6 +227,7 @@ class Chat:
         of it goes as well. Raises as `Memory.forget`."""
         self._look()
         receipt = self.memory.forget(seq=seq) if seq > 0 else None
+        self.last = None  # what it recalled may tell of the line
         self._conversation.forget(seq)
         self._conversation.refresh()
         return receipt
@@ -401,16 +402,18 @@ class Chat:
         older = (unit for unit in reversed(self.memory.units("note")))
         return next((unit for unit in older if not any(unit.first_seq <= seq <= unit.last_seq for seq in gone)), None)
 
-    def _window(self, lines: list[Line], notes: Unit | None, most: int | None = None) -> list[Line]:
+    def _window(self, lines: list[Line], notes: Unit | None) -> list[Line]:
+        """The lines that stand in the prompt: those that are not in the notes yet, as many as the recipe wants."""
+        waiting, wanted = self._unnoted(lines, notes, self._context), self.memory.recipe.window
+        return waiting if wanted is None else waiting[max(len(waiting) - wanted, 0) :]
+
+    def _unnoted(self, lines: list[Line], notes: Unit | None, most: int) -> list[Line]:
         """The lines that are not in the notes yet, and the recipe's overlap; of many the last, in so many tokens."""
-        noted, left = self._noted(notes), most or self._context
-        first = len(lines)
+        noted, left, first = self._noted(notes), most, len(lines)
         while first and not 0 < lines[first - 1].seq <= noted and left > 0:
             first -= 1
             left -= cost(lines[first], self._count)
-        recipe = self.memory.recipe
-        shown = lines[max(first - recipe.overlap, 0) :]
-        return shown if recipe.window is None else shown[max(len(shown) - recipe.window, 0) :]
+        return lines[max(first - self.memory.recipe.overlap, 0) :]
 
     def _noted(self, notes: Unit | None) -> int:
         """The last line of the conversation that is in the notes. Looked up where others became current."""
@@ -513,7 +516,7 @@ class Chat:
             return
         gone, window = 0, []
         if self.memory.recipe.notes:
-            window = self._window(self.lines, self._desk.notes(), REWRITTEN * self._context)
+            window = self._unnoted(self.lines, self._desk.notes(), REWRITTEN * self._context)
             gone = self.memory.recipe.leaving([cost(line, self._count) for line in window], self._room())
         if gone and not any(waiting.kind == "notes" for waiting in self.memory.queued()):
             self._desk.put(work("notes", window[:gone]))

@@ -418,7 +418,7 @@ class Memory:
         found = self._recall(Asked(query, where, as_of, gone, notes), recipe.hits)
         least = recipe.floor if floor is None else floor
         hits = [hit for hit in found.hits if hit.relevance >= least] if found.passes or not gated else []
-        return recipe.lay_out(self, replace(found, hits=hits), Room(budget, count, session, gone))
+        return recipe.lay_out(self, replace(found, hits=hits), Room(budget, count, session, gone, gated))
 
     def shown(self, seqs: Sequence[int], allowed: Seqs | None) -> list[Line]:
         """These lines, as far as the filter allows: a neighbour must not tell what the line itself could not."""

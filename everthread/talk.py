@@ -448,7 +448,7 @@ def remark(reply: Reply) -> str:
 def why(last: Context | None) -> str:
     """What was behind the last answer."""
     if last is None:
-        return "Nothing has been recalled in this conversation yet."
+        return "Nothing has been recalled yet, or nothing since a line was forgotten."
     nothing = "" if last.hits else "; nothing bore on it"
     rows = [f"relevance of the whole {last.relevance:.0%}{nothing}"]
     for hit in last.hits:

@@ -59,12 +59,14 @@ class Recalled:
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """The room of a context: so many tokens by the counter, for a session whose passages stay in view, if any."""
+    """The room of a context: so many tokens by the counter, for a session whose passages stay in view, if any, and
+    whether what is found must be good enough."""
 
     budget: int
     count: Counter = estimate
     session: str | None = None
     without: Collection[int] = frozenset()
+    gated: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)

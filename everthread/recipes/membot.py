@@ -88,7 +88,7 @@ class Membot(Recipe):
             return super().lay_out(memory, found, room)
         if self.canon:
             return Context("", 0, (), (), (), 0.0)
-        if found.passes:  # else there are hits only where the gate was left open
+        if room.gated:
             found = replace(found, hits=[hit for hit in found.hits if hit.relevance >= self.threshold])
         return _within(self._blocks(memory, found, room), found, room)
 
