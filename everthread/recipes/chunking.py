@@ -59,16 +59,15 @@ class State:
     """How far the chunks are.
 
     They are of the lines up to `last`, of which so many stood and were retracted; a line taken back makes either count
-    another. `session` is the last line's, and goes on: its chunks from the place `at` on are not full yet. They begin
-    in the line `seq`, `before` tokens of which stand before; `tail` are the ids of those that are written, and `open`
-    tells that not all are.
+    another. The session of the line `seq` goes on: its chunks from the place `at` on are not full yet. They begin in
+    that line, `before` tokens of which stand before; `tail` are the ids of those that are written, and `open` tells
+    that not all are. No word of a line and no session's name is kept here: who forgets them knows nothing of this.
     """
 
     cut: str
     last: int = 0
     lines: int = 0
     retracted: int = 0
-    session: str = ""
     seq: int = 0
     before: int = 0
     at: int = 0
@@ -155,23 +154,27 @@ class Chunking:
 
     def _added(self, state: State, lines: Sequence[Line], last: int, whole: bool = False) -> _Change | None:
         """Chunks of lines that were added, up to the line `last`; None where the chunks before aren't as they were."""
-        groups: dict[str, list[Line]] = {state.session: []} if state.open else {}
+        first = self.store.get(self.bank, [state.seq])
+        if state.seq and not first:
+            return None
+        going = first[0].session if first else ""
+        groups: dict[str, list[Line]] = {going: []} if state.open else {}
         for line in lines:
             groups.setdefault(line.session, []).append(line)
-        latest = lines[-1].session if lines else state.session
+        latest = lines[-1].session if lines else going
         change = _Change()
         for session in sorted(groups, key=lambda name: name == latest):  # it comes last
             open_ = session == latest and not whole
-            if session == state.session:
-                if not self._continue(change, state, last, open_):
+            if session == going:
+                if not self._continue(change, state, session, last, open_):
                     return None
             else:
                 self._recut(change, session, self._held(session, groups[session][0].seq), state.first, last, open_)
         return change
 
-    def _continue(self, change: _Change, state: State, last: int, open_: bool) -> bool:
-        """The chunks of the state's session from where they were not full; False where that line is gone."""
-        lines = self._lines(state.session, last, after=state.seq - 1)
+    def _continue(self, change: _Change, state: State, session: str, last: int, open_: bool) -> bool:
+        """The chunks of the session that goes on, from where they were not full; False where that line is gone."""
+        lines = self._lines(session, last, after=state.seq - 1)
         if not lines or lines[0].seq != state.seq:
             return False
         stream = self.cut.stream(lines, state.at - state.before)
@@ -198,7 +201,7 @@ class Chunking:
         spans = self.store.unit_spans(self.bank, CHUNK)
         ids = spans[(spans[:, 1] >= first.seq) & (spans[:, 2] < before), 0]
         units = self.store.units(self.bank, (CHUNK,), ids=ids.tolist())
-        return _sorted(unit for unit in units if unit.metadata.get(SESSION) == session)
+        return _sorted(unit for unit in units if place(unit) and unit.metadata.get(SESSION) == session)
 
     def _recut(
         self, change: _Change, session: str, held: Sequence[Chunk], first: int, last: int, open_: bool
@@ -245,7 +248,7 @@ class Chunking:
     def _whole(self, session: Session, chunks: Sequence[Chunk], state: State) -> bool:
         """Whether the chunks of a session hold all of its lines: they begin where it does, but for what was evicted,
         none between them is missing, and the last is the last there can be. Whatever the store has taken away with a
-        line, one of these is not so."""
+        line, one of these is not so. (Where chunks don't overlap, the last may be full, and only its line tells.)"""
         if session.lines == 0 or session.last_seq < state.first:
             return True
         if not chunks or session.last_seq > state.last:
@@ -253,7 +256,8 @@ class Chunking:
         places = [_place(chunk) for chunk in chunks]
         begins = places[0].at == 0 or chunks[0].first_seq == state.first
         steps = all(two.at - one.at == self.cut.step for one, two in pairwise(places))
-        return begins and steps and places[-1].tokens <= self.cut.step and places[-1].behind == 0
+        ends = places[-1].tokens < self.cut.capacity or chunks[-1].last_seq == session.last_seq
+        return begins and steps and ends and places[-1].tokens <= self.cut.step and places[-1].behind == 0
 
     # ------------------------------------------------------------------ keeping
 
@@ -287,7 +291,7 @@ class Chunking:
             return replace(state, count=len(spans) + len(change.new))
         evicted = spans[: over + self.most // SPARED, 0].tolist()
         change.gone += evicted
-        del change.new[: over - len(evicted)]
+        del change.new[: max(over - len(evicted), 0)]
         left = [*spans[len(evicted) : len(evicted) + 1, 1].tolist(), *(unit.first_seq for unit in change.new)]
         return replace(state, count=len(spans) - len(evicted) + len(change.new), first=min(left, default=state.last))
 
@@ -297,12 +301,11 @@ def _gone_on(state: State, change: _Change, written: dict[int, int]) -> State:
     if change.tail is None:
         return state
     if change.partly or not change.tail:
-        return replace(state, session="", seq=0, before=0, at=0, tail=(), open=False)
+        return replace(state, seq=0, before=0, at=0, tail=(), open=False)
     first, place = change.tail[0], _place(change.tail[0])
     ids = [written[id(chunk)] for chunk in change.tail if id(chunk) in written]
     return replace(
         state,
-        session=str(first.metadata[SESSION]),
         seq=first.first_seq,
         before=place.before,
         at=place.at,

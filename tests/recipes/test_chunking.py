@@ -207,6 +207,27 @@ def test_a_discarded_line_that_is_forgotten_later_takes_no_chunk_with_it(tmp_pat
         assert held(memory, chunks(memory)) == before
 
 
+def test_where_chunks_do_not_overlap_what_follows_a_retracted_line_is_cut_anew(tmp_path: Path) -> None:
+    with opened(tmp_path, goodai(overlap=0.0)) as memory:
+        for text in ("one two three four", "gone", "stays"):  # 6 tokens, 3 and 3
+            memory.observe(text, speaker="Ann", session="a")
+        assert len(asked(memory)) == 2
+        memory.retract(2)
+        assert held(memory, asked(memory)) == from_nothing(memory, goodai(overlap=0.0))
+        assert "stays" in chunks(memory)[-1].text
+
+
+@pytest.mark.parametrize("recipe", [goodai(), "default"])
+def test_no_byte_of_a_forgotten_sessions_name_is_left(tmp_path: Path, recipe: GoodAI | str) -> None:
+    with opened(tmp_path) as memory:
+        memory.observe("one two three four five", speaker="Ann", session="morning")
+        memory.observe("six seven eight", speaker="Ann", session="at the doctor's")
+        asked(memory)
+    with opened(tmp_path, recipe) as memory:
+        memory.forget(session="at the doctor's")
+        assert not [path.name for path in tmp_path.iterdir() if b"the doctor" in path.read_bytes()]
+
+
 def test_what_a_line_repeats_of_recalled_ones_is_in_no_chunk(tmp_path: Path) -> None:
     with opened(tmp_path) as memory:
         memory.observe("You said the fern is green. I like owls.", session="a", metadata={ECHO: [[9, 27]]})
@@ -333,6 +354,16 @@ def test_a_unit_of_the_same_kind_that_somebody_else_wrote_stays(tmp_path: Path) 
         assert mine in memory.units(CHUNK)
 
 
+def test_one_that_names_a_session_as_ours_do_stays_as_well(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        memory.observe("number 1 is here", speaker="Ann", session="a")
+        mine = memory.write(NewUnit(CHUNK, "Number one.", 1, 1, NOON, metadata={"session": "a"}))
+        memory.observe("number 2 is here", speaker="Ann", session="b")
+        memory.observe("number 3 is here", speaker="Ann", session="a")
+        assert held(memory, asked(memory)) == from_nothing(memory, goodai())
+        assert mine in memory.units(CHUNK)
+
+
 def test_beyond_the_capacity_the_oldest_chunks_go_and_no_line(tmp_path: Path) -> None:
     with opened(tmp_path, goodai(capacity=10)) as memory:
         for n in range(30):
@@ -354,6 +385,16 @@ def test_one_line_may_be_more_than_the_capacity(tmp_path: Path) -> None:
         memory.observe(" ".join(f"w{n}" for n in range(100)), session="a")
         assert len(asked(memory)) <= 5
         assert chunks(memory)[-1].text.endswith("w99\n")
+
+
+def test_of_many_chunks_that_come_at_once_only_the_oldest_are_evicted(tmp_path: Path) -> None:
+    with opened(tmp_path, goodai(capacity=500)) as memory:
+        memory.observe_many([NewLine(f"number {n} is here", "Ann", session="a") for n in range(300)])
+        memory.observe_many([NewLine(f"number {n} is here", "Ann", session="a") for n in range(300, 400)])
+        left, every = held(memory, asked(memory)), from_nothing(memory, goodai())
+        begun = min(first for _, first, _, _ in left)
+        assert 490 <= len(left) <= 500
+        assert {each for each in every if each[1] > begun} <= set(left) <= set(every)
 
 
 def test_a_bank_that_is_forgotten_is_not_made_again(tmp_path: Path) -> None:
