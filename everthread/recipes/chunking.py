@@ -3,8 +3,8 @@
 How far they are is a setting of the bank, written in one transaction with the chunks: what was cut short, or written
 by two at once, is then seen and done again. Where lines were only added, the chunks go on from where the last ones
 ended. Where lines were taken back, the store has taken with them all that held some of them; the sessions in which a
-chunk is missing are cut anew, and chunks that come out as they were stay. Chunks are removed for good when others take
-their place: they are no record of anything, the lines are.
+chunk is missing are cut anew, and chunks that come out as they were stay. Chunks are removed for good, retracted ones
+too: they are no record of anything, the lines are.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ class Chunking:
 
     def _begin(self, kept: JSONValue | None) -> bool | None:
         """Remove the chunks that were cut otherwise."""
-        old = [unit.id for unit in self.store.units(self.bank, (CHUNK,)) if place(unit)]
+        old = [unit.id for unit in self.store.units(self.bank, (CHUNK,), retracted=True) if place(unit)]
         return self._put(kept, State(self.cut.name), _Change(old))
 
     # ------------------------------------------------------------------- adding
@@ -226,10 +226,14 @@ class Chunking:
     def _mend(self, kept: JSONValue | None, state: State, corpus: Corpus) -> bool | None:
         """Cut the sessions anew whose chunks aren't whole, all of their lines; of many some at a time."""
         held: defaultdict[str, list[Chunk]] = defaultdict(list)
-        for unit in self.store.units(self.bank, (CHUNK,)):
-            if place(unit) is not None:
-                held[str(unit.metadata.get(SESSION))].append(unit)
         change, seen = _Change(), 0
+        for unit in self.store.units(self.bank, (CHUNK,), retracted=True):
+            if place(unit) is None:
+                continue
+            if unit.retracted_at is None:
+                held[str(unit.metadata.get(SESSION))].append(unit)
+            else:
+                change.gone.append(unit.id)
         for session in self.store.sessions(self.bank):
             there = held[session.id] = _sorted(held[session.id])
             if self._whole(session, there, state):

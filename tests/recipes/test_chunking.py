@@ -135,6 +135,7 @@ def test_whatever_is_done_the_chunks_are_those_of_the_standing_lines(
             ids = [unit.id for unit in found]
             assert len(set(ids)) == len(ids)
             assert memory.store.check("bank") == []
+            assert len(memory.store.units("bank", retracted=True)) == len(found)
             before = chunks(memory)
             memory.recall("kite")
             memory.recipe.written(memory)
