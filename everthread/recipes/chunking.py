@@ -124,7 +124,7 @@ class Chunking:
             if not state.open or shown is None or set(shown).issuperset(range(state.seq, state.last + 1)):
                 return None
             change = self._added(state, [], state.last, whole=True)
-            return self._put(kept, state, change) if change else self._mend(kept, state, corpus)
+            return self._put(kept, state, change) if change else self._mend(kept, state, corpus, None)
         found = self.store.lines(self.bank, after=state.last, limit=PAGE, retracted=True)
         page = [line for line in found if line.seq <= corpus.last_seq]  # those that were counted
         more = len(page) == PAGE
@@ -136,8 +136,10 @@ class Chunking:
             retracted=state.retracted + len(page) - len(lines),
         )
         added = more or (after.lines, after.retracted) == (corpus.lines, corpus.retracted)
-        change = self._added(state, lines, after.last) if added else None
-        return self._put(kept, after, change) if change else self._mend(kept, state, corpus)
+        if added and (change := self._added(state, lines, after.last)):
+            return self._put(kept, after, change)
+        forgotten = more or after.lines - corpus.lines != corpus.retracted - after.retracted
+        return self._mend(kept, state, corpus, None if forgotten else self._touched(state, lines))
 
     def _state(self, kept: JSONValue | None) -> State | None:
         """The state, where it is one, and of this cut."""
@@ -223,18 +225,43 @@ class Chunking:
 
     # ------------------------------------------------------------------ mending
 
-    def _mend(self, kept: JSONValue | None, state: State, corpus: Corpus) -> bool | None:
-        """Cut the sessions anew whose chunks aren't whole, all of their lines; of many some at a time."""
+    def _touched(self, state: State, lines: Sequence[Line]) -> set[str] | None:
+        """The sessions whose chunks may not be whole, where no line was forgotten: those of the chunks that were
+        retracted, of the new lines, and the one that goes on. None where nobody knows which that is."""
+        first = next(self.store.lines(self.bank, after=state.seq - 1, limit=1, retracted=True), None)
+        if state.seq == 0 or first is None:
+            return None
+        ids = self.store.unit_spans(self.bank, CHUNK, retracted=True)[:, 0]
+        gone = self.store.units(self.bank, (CHUNK,), retracted=True, ids=ids.tolist())
+        return {first.session, *(line.session for line in lines), *(str(unit.metadata.get(SESSION)) for unit in gone)}
+
+    def _near(self, sessions: Sequence[Session]) -> list[int]:
+        """The ids of the chunks that these sessions enclose, and of those that were retracted."""
+        spans = self.store.unit_spans(self.bank, CHUNK)
+        inside = np.zeros(len(spans), bool)
+        for each in sessions:
+            inside |= (spans[:, 1] >= each.first_seq) & (spans[:, 2] <= each.last_seq)
+        retracted = self.store.unit_spans(self.bank, CHUNK, retracted=True)
+        return [*spans[inside, 0].tolist(), *retracted[:, 0].tolist()]
+
+    def _mend(
+        self, kept: JSONValue | None, state: State, corpus: Corpus, touched: Collection[str] | None
+    ) -> bool | None:
+        """Cut the sessions anew whose chunks aren't whole, all of their lines; of many some at a time. Only the touched
+        ones are looked at, if they are known."""
+        sessions = [each for each in self.store.sessions(self.bank) if touched is None or each.id in touched]
+        ids = None if touched is None else self._near(sessions)
         held: defaultdict[str, list[Chunk]] = defaultdict(list)
-        change, seen = _Change(), 0
-        for unit in self.store.units(self.bank, (CHUNK,), retracted=True):
-            if place(unit) is None:
+        change, seen, retracted = _Change(), 0, list[int]()
+        for unit in self.store.units(self.bank, (CHUNK,), retracted=True, ids=ids):
+            name = str(unit.metadata.get(SESSION))
+            if place(unit) is None or (touched is not None and name not in touched):
                 continue
             if unit.retracted_at is None:
-                held[str(unit.metadata.get(SESSION))].append(unit)
+                held[name].append(unit)
             else:
-                change.gone.append(unit.id)
-        for session in self.store.sessions(self.bank):
+                retracted.append(unit.id)
+        for session in sessions:
             there = held[session.id] = _sorted(held[session.id])
             if self._whole(session, there, state):
                 continue
@@ -246,8 +273,11 @@ class Chunking:
             seen += session.lines if len(change.gone) + len(change.new) > before else 0
         latest = max(filter(None, held.values()), key=lambda chunks: chunks[-1].last_seq, default=[])
         change.tail = self._tail(latest)
+        if change.partly:
+            return self._put(kept, state, change)
+        change.gone += retracted  # only now: they tell which sessions are touched
         after = replace(state, last=corpus.last_seq, lines=corpus.lines, retracted=corpus.retracted)
-        return self._put(kept, state if change.partly else after, change)
+        return self._put(kept, after, change)
 
     def _whole(self, session: Session, chunks: Sequence[Chunk], state: State) -> bool:
         """Whether the chunks of a session hold all of its lines: they begin where it does, but for what was evicted,

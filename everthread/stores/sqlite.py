@@ -416,9 +416,9 @@ class SQLiteStore:
         with self._bank(bank).file.reading() as db:
             return units.read(db, condition, list(told.values()))
 
-    def unit_spans(self, bank: str, kind: str) -> npt.NDArray[np.int64]:
+    def unit_spans(self, bank: str, kind: str, *, retracted: bool = False) -> npt.NDArray[np.int64]:
         with self._bank(bank).file.reading() as db:
-            rows = db.execute(f"{units.SPANS} kind = ? ORDER BY unit_id", (kind,)).fetchall()
+            rows = db.execute(f"{units.SPANS} ? AND kind = ? ORDER BY unit_id", (retracted, kind)).fetchall()
         return np.array(rows, np.int64).reshape(-1, 3)
 
     def unit_cosines(self, bank: str, model: str, query: Vector, kinds: Sequence[str]) -> list[tuple[str, int, float]]:

@@ -28,7 +28,7 @@ COLUMNS = """unit_id, kind, text, first_seq, last_seq, said_at, said_offset, val
     metadata, retracted_at, supersedes"""
 WORK = "kind, session_id, first_seq, last_seq, queued_at, tries, error"
 LINK = "kind, unit_id, first_seq, last_seq, supersedes, retracted_at IS NULL"
-SPANS = "SELECT unit_id, first_seq, last_seq FROM unit WHERE retracted_at IS NULL AND"
+SPANS = "SELECT unit_id, first_seq, last_seq FROM unit WHERE (retracted_at IS NOT NULL) ="
 
 
 def unit(row: tuple[Any, ...]) -> Unit:

@@ -197,6 +197,27 @@ def test_a_line_that_is_retracted_costs_only_what_follows_in_its_session(tmp_pat
         }
 
 
+def test_of_a_line_that_is_taken_back_only_the_chunks_of_its_session_are_read(tmp_path: Path) -> None:
+    read: list[int] = []
+
+    class Reading(SQLiteStore):
+        def units(self, *args: Any, **options: Any) -> list[Unit]:
+            found = super().units(*args, **options)
+            read.append(len(found))
+            return found
+
+    store = Reading(tmp_path)
+    memory = Memory("bank", store, HashEmbedder(32), goodai())
+    memory.observe_many([NewLine(f"number {n} is here", "Ann", session=f"s{n // 10}") for n in range(100)])
+    for seqs in ([100], [96, 97], [35]):
+        before = held(memory, asked(memory))
+        read.clear()
+        memory.replace(seqs, [NewLine(f"instead of {seqs[0]}", "Ann", session="s9")])
+        assert sum(read) < len(before) / 2
+        assert held(memory, asked(memory)) == from_nothing(memory, goodai())
+    store.close()
+
+
 def test_a_discarded_line_that_is_forgotten_later_takes_no_chunk_with_it(tmp_path: Path) -> None:
     with opened(tmp_path) as memory:
         memory.observe("the fern", speaker="Ann", session="a")
