@@ -313,7 +313,7 @@ class Chunking:
         return self.store.rewrite_units(self.bank, rewriting, self.memory.embedder.name, now())
 
     def _evict(self, state: State, change: _Change) -> State:
-        """Take the oldest chunks along, where there would be too many."""
+        """Take the oldest chunks along, where there would be too many; not those that somebody else wrote."""
         count = state.count + len(change.new) - len(change.gone)
         if count <= self.most:
             return replace(state, count=max(count, 0))
@@ -323,11 +323,13 @@ class Chunking:
         over = len(spans) + len(change.new) - self.most
         if over <= 0:
             return replace(state, count=len(spans) + len(change.new))
-        evicted = spans[: over + self.most // SPARED, 0].tolist()
+        oldest, left = np.split(spans, [over + self.most // SPARED])
+        units = self.store.units(self.bank, (CHUNK,), ids=oldest[:, 0].tolist())
+        evicted = [unit.id for unit in units if place(unit)]
         change.gone += evicted
-        del change.new[: max(over - len(evicted), 0)]
-        left = [*spans[len(evicted) : len(evicted) + 1, 1].tolist(), *(unit.first_seq for unit in change.new)]
-        return replace(state, count=len(spans) - len(evicted) + len(change.new), first=min(left, default=state.last))
+        del change.new[: max(over - len(oldest), 0)]
+        begins = [*left[:1, 1].tolist(), *(unit.first_seq for unit in change.new)]
+        return replace(state, count=len(spans) - len(evicted) + len(change.new), first=min(begins, default=state.last))
 
 
 def _gone_on(state: State, change: _Change, written: dict[int, int]) -> State:

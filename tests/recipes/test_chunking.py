@@ -402,6 +402,18 @@ def test_beyond_the_capacity_the_oldest_chunks_go_and_no_line(tmp_path: Path) ->
         assert 8 <= len(chunks(memory)) <= 10
 
 
+def test_what_somebody_else_wrote_is_not_evicted(tmp_path: Path) -> None:
+    with opened(tmp_path, goodai(capacity=10)) as memory:
+        memory.observe("number 0 is here", speaker="Ann", session="a")
+        mine = memory.write(NewUnit(CHUNK, "Number nought.", 1, 1, NOON))
+        for n in range(1, 30):
+            memory.observe(f"number {n} is here", speaker="Ann", session="a")
+            assert len(chunks(memory)) <= 10
+        assert mine in memory.units(CHUNK)
+        assert set(held(memory, asked(memory))) <= set(from_nothing(memory, goodai()))
+        assert len(chunks(memory)) >= 8
+
+
 def test_one_line_may_be_more_than_the_capacity(tmp_path: Path) -> None:
     with opened(tmp_path, goodai(capacity=5)) as memory:
         memory.observe(" ".join(f"w{n}" for n in range(100)), session="a")
