@@ -3,8 +3,8 @@
 How far they are is a setting of the bank, written in one transaction with the chunks: what was cut short, or written
 by two at once, is then seen and done again. Where lines were only added, the chunks go on from where the last ones
 ended. Where lines were taken back, the store has taken with them all that held some of them; the sessions in which a
-chunk is missing are cut anew, and chunks that come out as they were stay. Chunks are removed for good when others take
-their place: they are no record of anything, the lines are.
+chunk is missing are cut anew, and chunks that come out as they were stay. Chunks are removed for good, retracted ones
+too: they are no record of anything, the lines are.
 """
 
 from __future__ import annotations
@@ -59,16 +59,15 @@ class State:
     """How far the chunks are.
 
     They are of the lines up to `last`, of which so many stood and were retracted; a line taken back makes either count
-    another. `session` is the last line's, and goes on: its chunks from the place `at` on are not full yet. They begin
-    in the line `seq`, `before` tokens of which stand before; `tail` are the ids of those that are written, and `open`
-    tells that not all are.
+    another. The session of the line `seq` goes on: its chunks from the place `at` on are not full yet. They begin in
+    that line, `before` tokens of which stand before; `tail` are the ids of those that are written, and `open` tells
+    that not all are. No word of a line and no session's name is kept here: who forgets them knows nothing of this.
     """
 
     cut: str
     last: int = 0
     lines: int = 0
     retracted: int = 0
-    session: str = ""
     seq: int = 0
     before: int = 0
     at: int = 0
@@ -125,7 +124,7 @@ class Chunking:
             if not state.open or shown is None or set(shown).issuperset(range(state.seq, state.last + 1)):
                 return None
             change = self._added(state, [], state.last, whole=True)
-            return self._put(kept, state, change) if change else self._mend(kept, state, corpus)
+            return self._put(kept, state, change) if change else self._mend(kept, state, corpus, None)
         found = self.store.lines(self.bank, after=state.last, limit=PAGE, retracted=True)
         page = [line for line in found if line.seq <= corpus.last_seq]  # those that were counted
         more = len(page) == PAGE
@@ -137,8 +136,10 @@ class Chunking:
             retracted=state.retracted + len(page) - len(lines),
         )
         added = more or (after.lines, after.retracted) == (corpus.lines, corpus.retracted)
-        change = self._added(state, lines, after.last) if added else None
-        return self._put(kept, after, change) if change else self._mend(kept, state, corpus)
+        if added and (change := self._added(state, lines, after.last)):
+            return self._put(kept, after, change)
+        forgotten = more or after.lines - corpus.lines != corpus.retracted - after.retracted
+        return self._mend(kept, state, corpus, None if forgotten else self._touched(state, lines))
 
     def _state(self, kept: JSONValue | None) -> State | None:
         """The state, where it is one, and of this cut."""
@@ -148,30 +149,34 @@ class Chunking:
 
     def _begin(self, kept: JSONValue | None) -> bool | None:
         """Remove the chunks that were cut otherwise."""
-        old = [unit.id for unit in self.store.units(self.bank, (CHUNK,)) if place(unit)]
+        old = [unit.id for unit in self.store.units(self.bank, (CHUNK,), retracted=True) if place(unit)]
         return self._put(kept, State(self.cut.name), _Change(old))
 
     # ------------------------------------------------------------------- adding
 
     def _added(self, state: State, lines: Sequence[Line], last: int, whole: bool = False) -> _Change | None:
         """Chunks of lines that were added, up to the line `last`; None where the chunks before aren't as they were."""
-        groups: dict[str, list[Line]] = {state.session: []} if state.open else {}
+        first = self.store.get(self.bank, [state.seq])
+        if state.seq and not first:
+            return None
+        going = first[0].session if first else ""
+        groups: dict[str, list[Line]] = {going: []} if state.open else {}
         for line in lines:
             groups.setdefault(line.session, []).append(line)
-        latest = lines[-1].session if lines else state.session
+        latest = lines[-1].session if lines else going
         change = _Change()
         for session in sorted(groups, key=lambda name: name == latest):  # it comes last
             open_ = session == latest and not whole
-            if session == state.session:
-                if not self._continue(change, state, last, open_):
+            if session == going:
+                if not self._continue(change, state, session, last, open_):
                     return None
             else:
                 self._recut(change, session, self._held(session, groups[session][0].seq), state.first, last, open_)
         return change
 
-    def _continue(self, change: _Change, state: State, last: int, open_: bool) -> bool:
-        """The chunks of the state's session from where they were not full; False where that line is gone."""
-        lines = self._lines(state.session, last, after=state.seq - 1)
+    def _continue(self, change: _Change, state: State, session: str, last: int, open_: bool) -> bool:
+        """The chunks of the session that goes on, from where they were not full; False where that line is gone."""
+        lines = self._lines(session, last, after=state.seq - 1)
         if not lines or lines[0].seq != state.seq:
             return False
         stream = self.cut.stream(lines, state.at - state.before)
@@ -198,7 +203,7 @@ class Chunking:
         spans = self.store.unit_spans(self.bank, CHUNK)
         ids = spans[(spans[:, 1] >= first.seq) & (spans[:, 2] < before), 0]
         units = self.store.units(self.bank, (CHUNK,), ids=ids.tolist())
-        return _sorted(unit for unit in units if unit.metadata.get(SESSION) == session)
+        return _sorted(unit for unit in units if place(unit) and unit.metadata.get(SESSION) == session)
 
     def _recut(
         self, change: _Change, session: str, held: Sequence[Chunk], first: int, last: int, open_: bool
@@ -220,14 +225,43 @@ class Chunking:
 
     # ------------------------------------------------------------------ mending
 
-    def _mend(self, kept: JSONValue | None, state: State, corpus: Corpus) -> bool | None:
-        """Cut the sessions anew whose chunks aren't whole, all of their lines; of many some at a time."""
+    def _touched(self, state: State, lines: Sequence[Line]) -> set[str] | None:
+        """The sessions whose chunks may not be whole, where no line was forgotten: those of the chunks that were
+        retracted, of the new lines, and the one that goes on. None where nobody knows which that is."""
+        first = next(self.store.lines(self.bank, after=state.seq - 1, limit=1, retracted=True), None)
+        if state.seq == 0 or first is None:
+            return None
+        ids = self.store.unit_spans(self.bank, CHUNK, retracted=True)[:, 0]
+        gone = self.store.units(self.bank, (CHUNK,), retracted=True, ids=ids.tolist())
+        return {first.session, *(line.session for line in lines), *(str(unit.metadata.get(SESSION)) for unit in gone)}
+
+    def _near(self, sessions: Sequence[Session]) -> list[int]:
+        """The ids of the chunks that these sessions enclose, and of those that were retracted."""
+        spans = self.store.unit_spans(self.bank, CHUNK)
+        inside = np.zeros(len(spans), bool)
+        for each in sessions:
+            inside |= (spans[:, 1] >= each.first_seq) & (spans[:, 2] <= each.last_seq)
+        retracted = self.store.unit_spans(self.bank, CHUNK, retracted=True)
+        return [*spans[inside, 0].tolist(), *retracted[:, 0].tolist()]
+
+    def _mend(
+        self, kept: JSONValue | None, state: State, corpus: Corpus, touched: Collection[str] | None
+    ) -> bool | None:
+        """Cut the sessions anew whose chunks aren't whole, all of their lines; of many some at a time. Only the touched
+        ones are looked at, if they are known."""
+        sessions = [each for each in self.store.sessions(self.bank) if touched is None or each.id in touched]
+        ids = None if touched is None else self._near(sessions)
         held: defaultdict[str, list[Chunk]] = defaultdict(list)
-        for unit in self.store.units(self.bank, (CHUNK,)):
-            if place(unit) is not None:
-                held[str(unit.metadata.get(SESSION))].append(unit)
-        change, seen = _Change(), 0
-        for session in self.store.sessions(self.bank):
+        change, seen, retracted = _Change(), 0, list[int]()
+        for unit in self.store.units(self.bank, (CHUNK,), retracted=True, ids=ids):
+            name = str(unit.metadata.get(SESSION))
+            if place(unit) is None or (touched is not None and name not in touched):
+                continue
+            if unit.retracted_at is None:
+                held[name].append(unit)
+            else:
+                retracted.append(unit.id)
+        for session in sessions:
             there = held[session.id] = _sorted(held[session.id])
             if self._whole(session, there, state):
                 continue
@@ -239,13 +273,16 @@ class Chunking:
             seen += session.lines if len(change.gone) + len(change.new) > before else 0
         latest = max(filter(None, held.values()), key=lambda chunks: chunks[-1].last_seq, default=[])
         change.tail = self._tail(latest)
+        if change.partly:
+            return self._put(kept, state, change)
+        change.gone += retracted  # only now: they tell which sessions are touched
         after = replace(state, last=corpus.last_seq, lines=corpus.lines, retracted=corpus.retracted)
-        return self._put(kept, state if change.partly else after, change)
+        return self._put(kept, after, change)
 
     def _whole(self, session: Session, chunks: Sequence[Chunk], state: State) -> bool:
         """Whether the chunks of a session hold all of its lines: they begin where it does, but for what was evicted,
         none between them is missing, and the last is the last there can be. Whatever the store has taken away with a
-        line, one of these is not so."""
+        line, one of these is not so. (Where chunks don't overlap, the last may be full, and only its line tells.)"""
         if session.lines == 0 or session.last_seq < state.first:
             return True
         if not chunks or session.last_seq > state.last:
@@ -253,7 +290,8 @@ class Chunking:
         places = [_place(chunk) for chunk in chunks]
         begins = places[0].at == 0 or chunks[0].first_seq == state.first
         steps = all(two.at - one.at == self.cut.step for one, two in pairwise(places))
-        return begins and steps and places[-1].tokens <= self.cut.step and places[-1].behind == 0
+        ends = places[-1].tokens < self.cut.capacity or chunks[-1].last_seq == session.last_seq
+        return begins and steps and ends and places[-1].tokens <= self.cut.step and places[-1].behind == 0
 
     # ------------------------------------------------------------------ keeping
 
@@ -275,7 +313,7 @@ class Chunking:
         return self.store.rewrite_units(self.bank, rewriting, self.memory.embedder.name, now())
 
     def _evict(self, state: State, change: _Change) -> State:
-        """Take the oldest chunks along, where there would be too many."""
+        """Take the oldest chunks along, where there would be too many; not those that somebody else wrote."""
         count = state.count + len(change.new) - len(change.gone)
         if count <= self.most:
             return replace(state, count=max(count, 0))
@@ -285,11 +323,13 @@ class Chunking:
         over = len(spans) + len(change.new) - self.most
         if over <= 0:
             return replace(state, count=len(spans) + len(change.new))
-        evicted = spans[: over + self.most // SPARED, 0].tolist()
+        oldest, left = np.split(spans, [over + self.most // SPARED])
+        units = self.store.units(self.bank, (CHUNK,), ids=oldest[:, 0].tolist())
+        evicted = [unit.id for unit in units if place(unit)]
         change.gone += evicted
-        del change.new[: over - len(evicted)]
-        left = [*spans[len(evicted) : len(evicted) + 1, 1].tolist(), *(unit.first_seq for unit in change.new)]
-        return replace(state, count=len(spans) - len(evicted) + len(change.new), first=min(left, default=state.last))
+        del change.new[: max(over - len(oldest), 0)]
+        begins = [*left[:1, 1].tolist(), *(unit.first_seq for unit in change.new)]
+        return replace(state, count=len(spans) - len(evicted) + len(change.new), first=min(begins, default=state.last))
 
 
 def _gone_on(state: State, change: _Change, written: dict[int, int]) -> State:
@@ -297,12 +337,11 @@ def _gone_on(state: State, change: _Change, written: dict[int, int]) -> State:
     if change.tail is None:
         return state
     if change.partly or not change.tail:
-        return replace(state, session="", seq=0, before=0, at=0, tail=(), open=False)
+        return replace(state, seq=0, before=0, at=0, tail=(), open=False)
     first, place = change.tail[0], _place(change.tail[0])
     ids = [written[id(chunk)] for chunk in change.tail if id(chunk) in written]
     return replace(
         state,
-        session=str(first.metadata[SESSION]),
         seq=first.first_seq,
         before=place.before,
         at=place.at,

@@ -94,7 +94,8 @@ class Stream:
     def _chunk(self, start: int, end: int) -> NewUnit:
         lines = self.between(start, end)
         before = start - self.begins[bisect_right(self.begins, start) - 1]
-        behind = (*self.begins, self.end)[bisect_left(self.begins, end)] - end
+        after = bisect_left(self.begins, end)
+        behind = (self.begins[after] if after < len(self.begins) else self.end) - end
         metadata: dict[str, JSONValue] = {SESSION: lines[0].session, PLACE: [start, end - start, before, behind]}
         return NewUnit(
             *(CHUNK, "".join(self.pieces(0, start, end)), lines[0].seq, lines[-1].seq, lines[-1].said_at),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from array import array
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
@@ -36,7 +37,7 @@ def word_pieces(text: str) -> Sequence[int]:
     key = hash(text)
     if (known := _known.get(key)) is None:
         pieces = {start for start, _ in _pieces().encode(text, add_special_tokens=False).offsets}
-        known = sorted(pieces.union(match.start() for match in _BREAKS.finditer(text)))
+        known = array("I", sorted(pieces.union(match.start() for match in _BREAKS.finditer(text))))  # 4 bytes each
         if len(_known) >= KNOWN:
             _known.clear()
         _known[key] = known

@@ -292,10 +292,10 @@ class Store(Protocol):
         ids: Sequence[int] | None = None,
     ) -> list[Unit]:
         """The units of these kinds (all, where none is named) by kind and id; only those that none has superseded, if
-        current; only those of these ids, if there are any."""
+        current; only those of these ids, unless it is None."""
 
-    def unit_spans(self, bank: str, kind: str) -> npt.NDArray[np.int64]:
-        """(U, 3) id, first and last seq of every unit of a kind that is not retracted, by id."""
+    def unit_spans(self, bank: str, kind: str, *, retracted: bool = False) -> npt.NDArray[np.int64]:
+        """(U, 3) id, first and last seq of every unit of a kind that is not retracted, or of those that are, by id."""
 
     def unit_cosines(self, bank: str, model: str, query: Vector, kinds: Sequence[str]) -> list[tuple[str, int, float]]:
         """Kind, id and cosine of the nearest piece of every unit of these kinds (all, where none is named) that is not

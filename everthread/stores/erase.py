@@ -33,7 +33,7 @@ def retract(db: sqlite3.Connection, times: Mapping[int, int]) -> None:
     db.execute("UPDATE bank SET retracted = retracted + ?", (len(times),))
     for seq, at in times.items():
         db.execute("UPDATE line SET retracted_at = ? WHERE seq = ?", (at, seq))
-        units.retract(db, seq, at)
+    units.retract(db, times)
 
 
 def forget(db: sqlite3.Connection, bank: str, scope: Scope, name: str | int | None) -> list[int]:

@@ -549,8 +549,9 @@ class PostgresStore:
         values = (not kinds, list(kinds), chosen, chosen)
         return self._read(bank, lambda db: written_of.read(db, bank, condition, values))
 
-    def unit_spans(self, bank: str, kind: str) -> npt.NDArray[np.int64]:
-        return np.array(self._read(bank, lambda db: written_of.spans(db, bank, kind)), np.int64).reshape(-1, 3)
+    def unit_spans(self, bank: str, kind: str, *, retracted: bool = False) -> npt.NDArray[np.int64]:
+        found = self._read(bank, lambda db: written_of.spans(db, bank, kind, retracted))
+        return np.array(found, np.int64).reshape(-1, 3)
 
     def unit_cosines(self, bank: str, model: str, query: Vector, kinds: Sequence[str]) -> list[tuple[str, int, float]]:
         return self._read(bank, lambda db: written_of.cosines(db, bank, model, query, kinds))

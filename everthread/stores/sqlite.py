@@ -267,7 +267,7 @@ class SQLiteStore:
 
     def put_unit_vectors(self, bank: str, model: str, vectors: Mapping[tuple[str, int], Vectors]) -> None:
         with self._bank(bank).file.writing() as db:
-            there = {(unit.kind, unit.id) for unit in units.read(db, "retracted_at IS NULL")}
+            there = set(db.execute("SELECT kind, unit_id FROM unit WHERE retracted_at IS NULL"))
             units.put_vectors(db, model, {key: data for key, data in vectors.items() if key in there})
 
     def queue(self, bank: str, work: Work) -> None:
@@ -408,17 +408,17 @@ class SQLiteStore:
         retracted: bool = False,
         ids: Sequence[int] | None = None,
     ) -> list[Unit]:
-        condition = "(?1 = '[]' OR kind IN (SELECT value FROM json_each(?1)))"
-        condition += "" if ids is None else " AND unit_id IN (SELECT value FROM json_each(?2))"
+        chosen = {"kind": kinds or None, "unit_id": ids}  # said only where they are, or no index is used
+        told = {column: json.dumps(list(each)) for column, each in chosen.items() if each is not None}
+        condition = " AND ".join(["1", *(f"{column} IN (SELECT value FROM json_each(?))" for column in told)])
         condition += " AND valid_to IS NULL" if current else ""
         condition += "" if retracted else " AND retracted_at IS NULL"
         with self._bank(bank).file.reading() as db:
-            chosen = [] if ids is None else [json.dumps(list(ids))]
-            return units.read(db, condition, (json.dumps(list(kinds)), *chosen))
+            return units.read(db, condition, list(told.values()))
 
-    def unit_spans(self, bank: str, kind: str) -> npt.NDArray[np.int64]:
+    def unit_spans(self, bank: str, kind: str, *, retracted: bool = False) -> npt.NDArray[np.int64]:
         with self._bank(bank).file.reading() as db:
-            rows = db.execute(f"{units.SPANS} kind = ? ORDER BY unit_id", (kind,)).fetchall()
+            rows = db.execute(f"{units.SPANS} ? AND kind = ? ORDER BY unit_id", (retracted, kind)).fetchall()
         return np.array(rows, np.int64).reshape(-1, 3)
 
     def unit_cosines(self, bank: str, model: str, query: Vector, kinds: Sequence[str]) -> list[tuple[str, int, float]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -28,7 +29,7 @@ COLUMNS = """unit_id, kind, text, first_seq, last_seq, said_at, said_offset, val
     metadata, retracted_at, supersedes"""
 WORK = "kind, session_id, first_seq, last_seq, queued_at, tries, error"
 LINK = "kind, unit_id, first_seq, last_seq, supersedes, retracted_at IS NULL"
-SPANS = "SELECT unit_id, first_seq, last_seq FROM unit WHERE retracted_at IS NULL AND"
+SPANS = "SELECT unit_id, first_seq, last_seq FROM unit WHERE (retracted_at IS NOT NULL) ="
 
 
 def unit(row: tuple[Any, ...]) -> Unit:
@@ -213,12 +214,14 @@ def links(db: sqlite3.Connection, seqs: Sequence[int]) -> list[Link]:
     return [Link(kind, number, first, last, before, bool(live)) for kind, number, first, last, before, live in rows]
 
 
-def retract(db: sqlite3.Connection, seq: int, at: int) -> None:
-    """Retract what derives from a line."""
-    every = links(db, [seq])
-    gone = touched([link for link in every if link.live], [seq])
+def retract(db: sqlite3.Connection, times: Mapping[int, int]) -> None:
+    """Retract what derives from lines, each retracted at its time; what derives from several, at the first's."""
+    seqs = sorted(times)
+    every = links(db, seqs)
+    gone = touched([link for link in every if link.live], seqs)
     _unlink(db, every, gone)
     for link in gone:
+        at = min(times[seq] for seq in seqs[bisect_left(seqs, link.first) : bisect_right(seqs, link.last)])
         db.execute("DELETE FROM unit_vector WHERE kind = ? AND unit_id = ?", link.key)
         db.execute(
             "UPDATE unit SET retracted_at = ?, supersedes = NULL WHERE kind = ? AND unit_id = ?", (at, *link.key)

@@ -15,7 +15,7 @@ from itertools import islice, takewhile
 from everthread.errors import StoreError
 from everthread.memory import BATCH, Memory
 from everthread.recipes.chunking import SETTING as CHUNKED
-from everthread.recipes.streams import place
+from everthread.recipes.streams import CHUNK, place
 from everthread.stores.base import Scope
 from everthread.types import Line, Unit, now
 
@@ -131,6 +131,8 @@ def _units(source: Memory, target: Memory) -> None:
     last = _last(target)
     for key, unit in ours.items():
         if unit != theirs.get(key) and unit.last_seq <= last:
+            if unit.kind == CHUNK:  # it may come in the place of one of the target's own, which are then cut anew
+                target.store.set_setting(target.bank, CHUNKED, None)
             target.restore_unit(unit)
 
 

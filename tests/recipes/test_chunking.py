@@ -135,6 +135,7 @@ def test_whatever_is_done_the_chunks_are_those_of_the_standing_lines(
             ids = [unit.id for unit in found]
             assert len(set(ids)) == len(ids)
             assert memory.store.check("bank") == []
+            assert len(memory.store.units("bank", retracted=True)) == len(found)
             before = chunks(memory)
             memory.recall("kite")
             memory.recipe.written(memory)
@@ -196,6 +197,27 @@ def test_a_line_that_is_retracted_costs_only_what_follows_in_its_session(tmp_pat
         }
 
 
+def test_of_a_line_that_is_taken_back_only_the_chunks_of_its_session_are_read(tmp_path: Path) -> None:
+    read: list[int] = []
+
+    class Reading(SQLiteStore):
+        def units(self, *args: Any, **options: Any) -> list[Unit]:
+            found = super().units(*args, **options)
+            read.append(len(found))
+            return found
+
+    store = Reading(tmp_path)
+    memory = Memory("bank", store, HashEmbedder(32), goodai())
+    memory.observe_many([NewLine(f"number {n} is here", "Ann", session=f"s{n // 10}") for n in range(100)])
+    for seqs in ([100], [96, 97], [35]):
+        before = held(memory, asked(memory))
+        read.clear()
+        memory.replace(seqs, [NewLine(f"instead of {seqs[0]}", "Ann", session="s9")])
+        assert sum(read) < len(before) / 2
+        assert held(memory, asked(memory)) == from_nothing(memory, goodai())
+    store.close()
+
+
 def test_a_discarded_line_that_is_forgotten_later_takes_no_chunk_with_it(tmp_path: Path) -> None:
     with opened(tmp_path) as memory:
         memory.observe("the fern", speaker="Ann", session="a")
@@ -205,6 +227,27 @@ def test_a_discarded_line_that_is_forgotten_later_takes_no_chunk_with_it(tmp_pat
         assert any(first < 2 < last for _, first, last, _ in before)
         memory.forget(seq=2)
         assert held(memory, chunks(memory)) == before
+
+
+def test_where_chunks_do_not_overlap_what_follows_a_retracted_line_is_cut_anew(tmp_path: Path) -> None:
+    with opened(tmp_path, goodai(overlap=0.0)) as memory:
+        for text in ("one two three four", "gone", "stays"):  # 6 tokens, 3 and 3
+            memory.observe(text, speaker="Ann", session="a")
+        assert len(asked(memory)) == 2
+        memory.retract(2)
+        assert held(memory, asked(memory)) == from_nothing(memory, goodai(overlap=0.0))
+        assert "stays" in chunks(memory)[-1].text
+
+
+@pytest.mark.parametrize("recipe", [goodai(), "default"])
+def test_no_byte_of_a_forgotten_sessions_name_is_left(tmp_path: Path, recipe: GoodAI | str) -> None:
+    with opened(tmp_path) as memory:
+        memory.observe("one two three four five", speaker="Ann", session="morning")
+        memory.observe("six seven eight", speaker="Ann", session="at the doctor's")
+        asked(memory)
+    with opened(tmp_path, recipe) as memory:
+        memory.forget(session="at the doctor's")
+        assert not [path.name for path in tmp_path.iterdir() if b"the doctor" in path.read_bytes()]
 
 
 def test_what_a_line_repeats_of_recalled_ones_is_in_no_chunk(tmp_path: Path) -> None:
@@ -333,6 +376,16 @@ def test_a_unit_of_the_same_kind_that_somebody_else_wrote_stays(tmp_path: Path) 
         assert mine in memory.units(CHUNK)
 
 
+def test_one_that_names_a_session_as_ours_do_stays_as_well(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        memory.observe("number 1 is here", speaker="Ann", session="a")
+        mine = memory.write(NewUnit(CHUNK, "Number one.", 1, 1, NOON, metadata={"session": "a"}))
+        memory.observe("number 2 is here", speaker="Ann", session="b")
+        memory.observe("number 3 is here", speaker="Ann", session="a")
+        assert held(memory, asked(memory)) == from_nothing(memory, goodai())
+        assert mine in memory.units(CHUNK)
+
+
 def test_beyond_the_capacity_the_oldest_chunks_go_and_no_line(tmp_path: Path) -> None:
     with opened(tmp_path, goodai(capacity=10)) as memory:
         for n in range(30):
@@ -349,11 +402,33 @@ def test_beyond_the_capacity_the_oldest_chunks_go_and_no_line(tmp_path: Path) ->
         assert 8 <= len(chunks(memory)) <= 10
 
 
+def test_what_somebody_else_wrote_is_not_evicted(tmp_path: Path) -> None:
+    with opened(tmp_path, goodai(capacity=10)) as memory:
+        memory.observe("number 0 is here", speaker="Ann", session="a")
+        mine = memory.write(NewUnit(CHUNK, "Number nought.", 1, 1, NOON))
+        for n in range(1, 30):
+            memory.observe(f"number {n} is here", speaker="Ann", session="a")
+            assert len(chunks(memory)) <= 10
+        assert mine in memory.units(CHUNK)
+        assert set(held(memory, asked(memory))) <= set(from_nothing(memory, goodai()))
+        assert len(chunks(memory)) >= 8
+
+
 def test_one_line_may_be_more_than_the_capacity(tmp_path: Path) -> None:
     with opened(tmp_path, goodai(capacity=5)) as memory:
         memory.observe(" ".join(f"w{n}" for n in range(100)), session="a")
         assert len(asked(memory)) <= 5
         assert chunks(memory)[-1].text.endswith("w99\n")
+
+
+def test_of_many_chunks_that_come_at_once_only_the_oldest_are_evicted(tmp_path: Path) -> None:
+    with opened(tmp_path, goodai(capacity=500)) as memory:
+        memory.observe_many([NewLine(f"number {n} is here", "Ann", session="a") for n in range(300)])
+        memory.observe_many([NewLine(f"number {n} is here", "Ann", session="a") for n in range(300, 400)])
+        left, every = held(memory, asked(memory)), from_nothing(memory, goodai())
+        begun = min(first for _, first, _, _ in left)
+        assert 490 <= len(left) <= 500
+        assert {each for each in every if each[1] > begun} <= set(left) <= set(every)
 
 
 def test_a_bank_that_is_forgotten_is_not_made_again(tmp_path: Path) -> None:

@@ -209,6 +209,10 @@ def furnished(memory: Memory) -> object:
     assert [[unit.id, unit.first_seq, unit.last_seq] for unit in facts] == [
         each for each in spans if each[0] in (1, 3, 4)
     ]
+    gone = memory.store.unit_spans(memory.bank, "fact", retracted=True)[:, 0].tolist()
+    assert sorted([*gone, *(each[0] for each in spans)]) == [
+        unit.id for unit in memory.store.units(memory.bank, ("fact",), retracted=True)
+    ]
     stats = memory.stats()
     assert stats.queued == len(memory.queued())
     return (

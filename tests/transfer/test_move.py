@@ -19,6 +19,7 @@ from everthread.cli import main
 from everthread.errors import StoreError
 from everthread.memory import BATCH
 from everthread.models.fakes import HashEmbedder
+from everthread.recipes.goodai import GoodAI
 from everthread.transfer.move import move
 from everthread.types import NewUnit, Work
 
@@ -366,6 +367,19 @@ def test_chunks_are_cut_anew_where_the_lines_have_gone(tmp_path: Path) -> None:
         move(old, new)
         new.recall("lighthouse")
         assert cut(new) == cut(old)
+
+
+def test_a_unit_that_comes_under_the_number_of_a_chunk_costs_none(tmp_path: Path) -> None:
+    with opened(tmp_path / "old") as old, opened(tmp_path / "new") as new:
+        filled(old, 30)
+        move(old, new)
+        new.recipe = GoodAI()
+        new.recall("lighthouse")
+        before = cut(new)
+        old.write(NewUnit("chunk", "Somebody's own.", 1, 1, datetime(2019, 3, 2, tzinfo=EAST)))
+        move(old, new)
+        new.recall("lighthouse")
+        assert cut(new) == before | {("Somebody's own.", 1, 1)}
 
 
 def cut(memory: Memory) -> set[tuple[str, int, int]]:

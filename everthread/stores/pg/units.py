@@ -119,10 +119,11 @@ def read(db: Connection, bank: str, condition: str, values: Sequence[object] = (
     return [units.unit(row) for row in db.execute(query, (bank, *values))]
 
 
-def spans(db: Connection, bank: str, kind: str) -> list[tuple[int, int, int]]:
-    """Id, first and last seq of the units of a kind that are not retracted, by id."""
-    query = f"{units.SPANS.replace('unit WHERE', 'everthread.unit WHERE')} bank_id = %s AND kind = %s ORDER BY unit_id"
-    return [(number, first, last) for number, first, last in db.execute(query, (bank, kind))]
+def spans(db: Connection, bank: str, kind: str, retracted: bool) -> list[tuple[int, int, int]]:
+    """Id, first and last seq of the units of a kind that are not retracted, or of those that are, by id."""
+    chosen = units.SPANS.replace("unit WHERE", "everthread.unit WHERE")
+    rows = db.execute(f"{chosen} %s AND bank_id = %s AND kind = %s ORDER BY unit_id", (retracted, bank, kind))
+    return [(number, first, last) for number, first, last in rows]
 
 
 def links(db: Connection, bank: str, seqs: Sequence[int] | None = None) -> list[Link]:
