@@ -139,6 +139,13 @@ def test_why_shows_the_relevance_and_the_signals_of_the_last_answer(memory: Memo
     assert screen[3].endswith(f"{LEGEND}\n")
 
 
+def test_why_shows_nothing_of_a_line_that_was_forgotten(memory: Memory) -> None:
+    remember(memory)
+    screen = converse(memory, "My sister Mia moved to Lisbon", "/forget 1", "yes", "/why")
+    assert "forgotten: 1 line" in screen[2]
+    assert screen[3] == "Nothing has been recalled yet, or nothing since a line was forgotten.\n"
+
+
 def test_notes_that_a_recipe_does_not_keep_are_not_awaited(memory: Memory) -> None:
     memory.recipe = Membot()
     assert converse(memory, "/notes")[1] == "With the recipe membot no notes are kept.\n"

@@ -444,3 +444,17 @@ def test_what_two_people_told_is_noted_and_found_apart(bank: Opened) -> None:
         texts = [context.text, *(unit.text for unit in each.units()), *(hit.line.text for hit in each.recall(query))]
         assert context.text
         assert not any(word in text for text in texts for word in strange)
+
+
+def test_what_stands_beyond_a_narrower_window_is_noted(tmp_path: Path) -> None:
+    recipe = Snapshots(full=6, left=3, overlap=0, window=2)
+    with Memory.open("mara", store=tmp_path, embedder=HashEmbedder(), recipe=recipe) as memory:
+        model = ScriptedLLM([f"Reply {n}, and the sea is calm." for n in range(8)])
+        with Chat(memory, JONAS, model, scribe=ExtractiveScribe()) as chat:
+            for n in range(8):
+                "".join(chat.reply(f"I saw {n} ships near Lisbon today."))
+                assert chat.settle(60)
+        assert memory.units("note")
+        prompt = "".join(message.content for message in model.prompts[-1])
+        assert "I saw 6 ships" in prompt
+        assert "I saw 5 ships" not in prompt.partition("notes")[0]
