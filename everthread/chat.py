@@ -21,7 +21,7 @@ from typing import Self
 
 from everthread import open as opening
 from everthread.conversation import Conversation, latest
-from everthread.desk import GREETING, Desk, work
+from everthread.desk import ASKED, GREETING, Desk, work
 from everthread.errors import BadInput, BadQuery, StoreUnavailable
 from everthread.memory import Memory
 from everthread.models.embed import Embedder
@@ -551,7 +551,8 @@ class Chat:
             self._conversation.add(self._line(text, self._character.name, "assistant", {GREETING: True}))
 
     def _line(self, text: str, speaker: str, role: Role, metadata: Metadata | None = None) -> NewLine:
-        return NewLine(text, speaker, role, self._now(), metadata=metadata or {})
+        asked: Metadata = {ASKED: True} if self.memory.recipe.asks else {}
+        return NewLine(text, speaker, role, self._now(), metadata={**(metadata or {}), **asked})
 
     def _look(self) -> None:
         """See the conversation as it stands now, whoever else talks in it, and whether it may be kept. BadQuery once

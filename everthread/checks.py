@@ -7,7 +7,7 @@ from reprlib import repr as shortly
 
 import numpy as np
 
-from everthread.errors import BadQuery, NotFound
+from everthread.errors import BadInput, BadQuery, NotFound
 from everthread.observe.clean import LONGEST_NAME
 from everthread.stores.filters import holdable
 from everthread.stores.ids import LARGEST_SEQ
@@ -48,3 +48,10 @@ def seq(seq: int, bank: str) -> int:
     if not 1 <= seq <= LARGEST_SEQ:
         raise NotFound(f"bank {bank!r} has no line {seq}; lines are counted from 1")
     return seq
+
+
+def whole(value: int, name: str, least: int) -> int:
+    """The value, if it is a whole number of at least that much. Raises BadInput."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise BadInput(f"{name} must be a whole number of at least {least}, got {value!r}")
+    return value

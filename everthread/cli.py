@@ -246,17 +246,22 @@ def recall(
             return
         asked = (Memory(each, memory.store, memory.embedder, memory.recipe) for each in banks or [bank])
         relevant = any(each.context(query, where=chosen, as_of=at) for each in asked)
-    rows = [show_hit(hit, why) for hit in hits] or [none_found(query, chosen != Where() or at is not None)]
+        rows = [show_hit(hit, why) for hit in hits] or [none_found(memory, query, chosen != Where() or at is not None)]
     click.echo("\n\n".join([*rows, LEGEND] if why and hits else rows))
     if hits and not relevant:
         click.echo("(nothing here seems relevant, so a context would be empty; these lines come nearest)", err=True)
 
 
-def none_found(query: str, filtered: bool) -> str:
+def none_found(memory: Memory, query: str, filtered: bool) -> str:
     """Why there are no hits."""
     if not query.strip():
         return "nothing was asked"
-    return "no line fits these filters" if filtered else "nothing is remembered here yet"
+    if filtered:
+        return "no line fits these filters"
+    if not (lines := memory.stats().lines):
+        return "nothing is remembered here yet"
+    kinds = " and ".join(memory.recipe.kinds)
+    return f"no {kinds} was found by the recipe {memory.recipe.name}; lines the bank holds: {lines}"
 
 
 @main.command()

@@ -101,8 +101,9 @@ def opened(
         there = _there(given["store"], bank, character)
         if incognito and not there:
             given = {**given, "store": stack.enter_context(TemporaryDirectory())}
+        private = incognito or beforehand({SETTING: remember}) is False  # from the first moment on
         conversation = stack.enter_context(
-            Chat.open(bank, character=character, llm=model, session=session, incognito=incognito, **given)
+            Chat.open(bank, character=character, llm=model, session=session, incognito=private, **given)
         )
         own = conversation.memory.settings().get("character")
         if isinstance(own, dict) and character is not None and own.get("name") != conversation.character.name:

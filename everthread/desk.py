@@ -31,6 +31,7 @@ AGAIN = 30.0  # seconds until failed work is tried again, doubled each time
 LATEST = 3600.0  # seconds, the longest of these waits
 CHANGES = 3  # times that it is tried again at once, where a line was taken back while it was written about
 NOTED = "everthread.noted"  # in the metadata of notes: the last line that went into them
+ASKED = "everthread.asked"  # in the metadata of a line: whether it may be summarised is asked at the end
 GREETING = "everthread.greeting"  # in the metadata of a line that stands on a character's card
 
 
@@ -53,10 +54,11 @@ class Desk:
 
     def end(self, session: str, at: datetime, agreed: bool = True) -> None:
         """Have a session summarised, and noted as far as it isn't, where the recipe wants either, and end it; in this
-        order, for the process may. Where the person has not agreed, there is no summary of a recipe that asks."""
-        recipe = self.memory.recipe
-        if lines := list(self.memory.lines(Where(session=session))):
-            if recipe.summaries and (agreed or not recipe.asks):
+        order, for the process may. Where the person has not agreed, nothing is written of what was said under a recipe
+        that asks, whatever the recipe is now."""
+        lines, recipe = list(self.memory.lines(Where(session=session))), self.memory.recipe
+        if lines and (agreed or not any(line.metadata.get(ASKED) for line in lines)):
+            if recipe.summaries:
                 self.put(work("summary", lines))
             noted = self.noted(lines)
             rest = [line for line in lines if line.seq > noted]

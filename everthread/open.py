@@ -174,7 +174,7 @@ def scribe(llm: LLM | None) -> Scribe:
 def recipe(given: Recipe | str | None = None) -> Recipe:
     """A recipe as it is or by name; without either, the configured one."""
     name = config.load().recipe if given is None else given
-    if not isinstance(name, str):
+    if isinstance(name, Recipe):
         return name
     if name not in RECIPES:
         raise ConfigError(f"recipe {name!r} is unknown; known are {', '.join(RECIPES)}")

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -275,6 +276,16 @@ def test_what_began_in_private_without_a_bank_stays_in_private_and_says_so(run: 
     assert "this bank is not there yet and none is made in private; begin again without --incognito" in shown
     assert "nothing that was said in private is kept" in shown
     assert not (tmp_path / "store").exists()
+
+
+def test_nothing_is_written_of_an_earlier_conversation_where_nothing_is_to_be_from_now_on(
+    run: Run, tmp_path: Path
+) -> None:
+    with Memory.open("nora", store=tmp_path / "store", embedder=HashEmbedder(512)) as memory:
+        memory.observe("I keep seven goats in Bruges.", said_at=datetime(2024, 5, 6, tzinfo=UTC))
+    run("-b", "nora", "-m", "none", "--remember", "never", stdin="/quit\n")
+    with Memory.open("nora", store=tmp_path / "store", embedder=HashEmbedder(512)) as memory:
+        assert (memory.units(), memory.queued()) == ([], [])
 
 
 def test_whether_a_bank_remembers_is_set_before_the_first_word(run: Run, tmp_path: Path) -> None:

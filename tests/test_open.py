@@ -30,6 +30,9 @@ def test_objects_are_taken_as_they_are(tmp_path: Path) -> None:
     assert opening.embedder(embedder) is embedder
     ours = Default()
     assert opening.recipe(ours) is ours
+    for wrong in (3, Default):  # a class in place of a recipe is an easy slip
+        with pytest.raises(ConfigError, match="is unknown; known are default"):
+            opening.recipe(wrong)  # type: ignore[arg-type]
 
 
 def test_a_path_is_the_folder_of_a_store(tmp_path: Path) -> None:

@@ -50,7 +50,8 @@ def there(store: Store, banks: Collection[str]) -> list[str]:
     for name in banks:
         if not store.has(name):
             raise NotFound(
-                f"there is no bank {name!r}, so nothing was searched; leave it out, or see who is there: store.banks()"
+                f"there is no bank {name!r}, so nothing was searched; leave it out, or see who is there: "
+                "`everthread banks`, store.banks()"
             )
     return list(dict.fromkeys(banks))
 

@@ -14,6 +14,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Literal, Protocol
 
+from everthread.checks import whole
 from everthread.errors import BadInput, ModelError
 from everthread.recall.keywords import keywords, overlap
 from everthread.recipes.texts import MOST_IMPORTANT
@@ -132,13 +133,6 @@ def ordered(name: str, hits: Sequence[Hit], numbers: Sequence[float]) -> list[Hi
 def marked(hit: Hit, name: str, number: float) -> Hit:
     """The hit with one signal more."""
     return replace(hit, signals={**hit.signals, name: float(number)})
-
-
-def whole(value: int, name: str, least: int) -> int:
-    """The value, if it is a whole number of at least that much. Raises BadInput."""
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise BadInput(f"{name} must be a whole number of at least {least}, got {value!r}")
-    return value
 
 
 def _aware(moment: datetime) -> datetime:

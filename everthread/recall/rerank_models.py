@@ -15,11 +15,12 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from everthread.checks import whole
 from everthread.errors import BadInput, ConfigError, ModelError, ModelNotFound
 from everthread.models.embed import Embedder, clean
 from everthread.models.scribe import Scribe
 from everthread.observe.centrality import BALANCE, DIGITS, Floats, mmr
-from everthread.recall.rerank import marked, ordered, text_of, whole
+from everthread.recall.rerank import marked, ordered, text_of
 from everthread.types import Hit
 
 log = logging.getLogger("everthread")

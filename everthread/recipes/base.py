@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
+from everthread.checks import whole
+from everthread.errors import BadInput
 from everthread.prompt.layout import leaving, lines_told
 from everthread.prompt.tokens import Counter, estimate
 from everthread.recall import buffer, expand
@@ -93,6 +95,16 @@ class Recipe:
     notes: ClassVar[bool] = True  # whether what leaves the window is noted
     summaries: ClassVar[bool] = True  # whether a conversation that ends is summarised
     asks: ClassVar[bool] = False  # whether it is summarised only if the person agreed to that
+
+    def __post_init__(self) -> None:
+        """Raises BadInput for impossible numbers."""
+        whole(self.hits, "hits", 1)
+        whole(self.buffered, "buffered", 0)
+        whole(self.overlap, "overlap", 0)
+        if self.window is not None:
+            whole(self.window, "window", 0)
+        if not (isinstance(self.floor, int | float) and 0 <= self.floor <= 1):
+            raise BadInput(f"floor must be a relevance from 0 to 1, got {self.floor!r}")
 
     def written(self, memory: Memory) -> None:
         """Write what derives from the lines alone, as far as it is not written yet. Called after lines were kept or

@@ -71,6 +71,7 @@ class Snapshots(Recipe):
     balance: float = 0.5  # of relevance against novelty
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not 0 <= self.overlap < self.left < self.full:
             raise BadInput(
                 f"of a window of full={self.full} lines left={self.left} can't go and overlap={self.overlap} of these "

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from everthread.checks import whole
 from everthread.recall import fuse, gate, overview
 from everthread.recall.gate import Curve
 from everthread.recall.search import Found
@@ -130,6 +131,10 @@ class Default(Recipe):
     assistant: Head = _ASSISTANT
     words: Head = _WORDS
     width: int = 1  # lines on either side by which a hit grows
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        whole(self.width, "width", 0)
 
     def head(self, found: Found) -> Head:
         """The numbers for a question, chosen by whether a bot is among the speakers, and whether there are vectors."""

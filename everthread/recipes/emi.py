@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from everthread.checks import whole
 from everthread.errors import BadInput, ModelError, StoreUnavailable
 from everthread.observe.refusal import refuses
 from everthread.prompt.passages import sentence
 from everthread.recall.budget import fit
 from everthread.recall.keywords import keywords
-from everthread.recall.rerank import KeywordOverlap, marked, text_of, whole
+from everthread.recall.rerank import KeywordOverlap, marked, text_of
 from everthread.recipes.base import Asked, Recalled, Recipe, Room
 from everthread.stores.base import Corpus
 from everthread.stores.filters import any_of
@@ -69,6 +70,7 @@ class Emi(Recipe):
     patience: float = 10.0  # seconds
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         whole(self.candidates, "candidates", 1)
         whole(self.top, "top", 1)
         if not self.patience > 0:

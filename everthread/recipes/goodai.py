@@ -88,6 +88,7 @@ class GoodAI(Recipe):
 
     def __post_init__(self) -> None:
         """Raises BadInput for impossible numbers."""
+        super().__post_init__()
         chunks.ChunkQueue(self.chunk_capacity, self.chunk_overlap, self.capacity)
         if not 0 < self.redundancy <= 1:
             raise BadInput(f"redundancy can't be {self.redundancy}; give a share above 0 and up to 1")

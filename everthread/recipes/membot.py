@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from everthread.checks import whole
 from everthread.errors import BadInput
 from everthread.prompt.passages import in_order
 from everthread.recall import buffer, expand
@@ -64,10 +65,11 @@ class Membot(Recipe):
     canon: bool = False  # the second mode: nothing is recalled, and the character's example dialogues speak alone
 
     def __post_init__(self) -> None:
-        if not 0 <= self.threshold <= 1:
+        super().__post_init__()
+        if not (isinstance(self.threshold, int | float) and 0 <= self.threshold <= 1):
             raise BadInput(f"threshold must be a cosine from 0 to 1, got {self.threshold!r}")
-        if self.blocks < 1 or self.width < 0:
-            raise BadInput(f"blocks must be from 1 and width from 0, got {self.blocks!r} and {self.width!r}")
+        whole(self.blocks, "blocks", 1)
+        whole(self.width, "width", 0)
 
     def recall(self, memory: Memory, asked: Asked, k: int) -> Recalled:
         if self.canon:

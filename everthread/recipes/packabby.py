@@ -93,6 +93,7 @@ class Packabby(Recipe):
     _vectors: dict[tuple[str, int], Vectors] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.threshold is not None and not -1 <= self.threshold <= 1:
             raise BadInput(f"threshold must be a cosine from -1 to 1, got {self.threshold!r}")
         if isinstance(self.general, str):

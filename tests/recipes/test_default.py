@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hardship.embedders import Moody
 
+from everthread.errors import BadInput
 from everthread.memory import Memory
 from everthread.models.fakes import HashEmbedder
 from everthread.recall.fuse import SIGNALS
@@ -73,3 +75,11 @@ def test_a_chinese_question_is_answered_and_small_talk_is_not(tmp_path: Path, ro
         assert "上海" in memory.context("妹妹在哪里上大学？").text
         assert not memory.context("早上好！")
         assert not memory.context("鸡蛋怎么煮？")
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"hits": 0}, {"hits": 2.5}, {"floor": 3}, {"window": -1}, {"width": -1}, {"buffered": -1}]
+)
+def test_impossible_numbers_are_an_error(wrong: dict[str, Any]) -> None:
+    with pytest.raises(BadInput, match=f"{next(iter(wrong))} must be .*, got {next(iter(wrong.values()))}"):
+        Default(**wrong)

@@ -339,7 +339,7 @@ def test_a_block_ends_where_its_conversation_does(twenty: Memory) -> None:
     [({"threshold": 65}, "65"), ({"threshold": -0.1}, "-0.1"), ({"blocks": 0}, "0"), ({"width": -1}, "-1")],
 )
 def test_impossible_numbers_are_an_error_that_names_them(numbers: dict[str, float], named: str) -> None:
-    with pytest.raises(BadInput, match=rf"{next(iter(numbers))}.*from.*got.*{named}"):
+    with pytest.raises(BadInput, match=rf"{next(iter(numbers))}.*got.*{named}"):
         Membot(**numbers)  # type: ignore[arg-type]
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from talking import JONAS
 from twenty import BOT, PERSON, SESSIONS, TWENTY
 
 from everthread.chat import QUESTION, Chat
@@ -575,3 +576,16 @@ def test_numbers_of_the_recipe_are_one_argument_away() -> None:
 def test_numbers_that_can_not_be_are_refused(numbers: dict[str, Any], told: str) -> None:
     with pytest.raises(BadInput, match=re.escape(told)):
         Packabby(**numbers)
+
+
+def test_what_nobody_agreed_to_is_written_of_under_no_other_recipe_either(tmp_path: Path) -> None:
+    clock = Clock(SESSIONS["spring"])
+    with Memory.open("mara", store=tmp_path, embedder=HashEmbedder(), recipe=Packabby()) as memory:
+        with Chat(memory, JONAS, None, clock=clock) as chat:
+            "".join(chat.reply("My father Otto breeds ferrets in Aalst."))
+        memory.recipe = Default()
+        clock.now += timedelta(hours=3)
+        with Chat(memory, JONAS, None, clock=clock) as chat:
+            "".join(chat.reply("Good evening, I am back from the harbour."))
+            assert chat.settle(60)
+        assert memory.units() == []

@@ -181,7 +181,7 @@ def test_what_goes_out_of_the_window_is_never_only_what_was_noted_already(
     [
         ({"full": 8}, "full=8 lines left=8 can't go"),
         ({"left": 2}, "left=2 can't go and overlap=2"),
-        ({"overlap": -1}, "overlap=-1 of these stay; give overlap from 0"),
+        ({"overlap": -1}, "overlap must be a whole number of at least 0, got -1"),
         ({"balance": 1.5}, "balance can't be 1.5; give a number from 0"),
     ],
 )
