@@ -20,7 +20,7 @@ from everthread.errors import EverthreadError, NotFound, ScribeFailed
 from everthread.memory import Memory
 from everthread.models.scribe import Scribe
 from everthread.observe import secrets
-from everthread.observe.echo import Recalled
+from everthread.observe.echo import Echoes
 from everthread.recall import derived
 from everthread.stores.text import own
 from everthread.types import Line, NewUnit, Unit, Where, Work, now
@@ -41,7 +41,7 @@ class Desk:
     def __init__(self, memory: Memory, scribe: Scribe) -> None:
         self.memory, self.scribe = memory, scribe
         self.background: Sequence[Line] = ()  # what was recalled lately: for the notes to be understood by
-        self.echoes = Recalled()
+        self.echoes = Echoes()
         self._done = threading.Condition()
         self._writing = threading.Lock()  # held while what was written is kept
         self._working = self._closed = False
@@ -250,7 +250,7 @@ class Desk:
 
     def _news(self, written: str, sources: Sequence[str]) -> str:
         """The rows that repeat nothing recalled, but for what was said again in the lines that they are about."""
-        said = Recalled()
+        said = Echoes()
         said.add(sources)
         rows = written.splitlines()
         return "\n".join(row for row in rows if not self.echoes.spans(row) or said.spans(row))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -36,6 +37,16 @@ def seqs(found: Sequence[Hit]) -> list[int]:
 def numbers(reranker: Reranker, found: Sequence[Hit]) -> list[float]:
     """What a reranker said of each."""
     return [each.signals[reranker.name] for each in found]
+
+
+def assert_only_moved(reranker: Reranker, given: Sequence[Hit], ranked: Sequence[Hit]) -> None:
+    """That hits were put in another order, some left out perhaps, and got the reranker's signal, and nothing else."""
+    before = {each.line.seq: each for each in given}
+    assert len(set(seqs(ranked))) == len(ranked)
+    for each in ranked:
+        old = before[each.line.seq]
+        assert each.line is old.line
+        assert each == replace(old, signals={**old.signals, reranker.name: each.signals[reranker.name]})
 
 
 def remembered(folder: Path | str, lines: Iterable[NewLine | str]) -> Memory:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made import BEGUN, hit, hits, line, numbers, seqs
+from made import BEGUN, assert_only_moved, hit, hits, line, numbers, seqs
 
 from everthread.errors import BadInput
 from everthread.models.extract import ExtractiveScribe
@@ -193,12 +193,7 @@ def found(draw: st.DrawFn) -> list[Hit]:
 @given(query=TEXT, given=found())
 def test_hits_keep_all_but_their_places(reranker: Reranker, query: str, given: list[Hit]) -> None:
     ranked = reranker.rerank(query, given)
-    before = {each.line.seq: each for each in given}
-    assert len(set(seqs(ranked))) == len(ranked)
-    for each in ranked:
-        old = before[each.line.seq]
-        assert each.line is old.line
-        assert each == replace(old, signals={**old.signals, reranker.name: each.signals[reranker.name]})
+    assert_only_moved(reranker, given, ranked)
     order = [(-each.signals[reranker.name], each.line.seq) for each in ranked]
     assert order == sorted(order)
     if reranker is not BOTH[1]:

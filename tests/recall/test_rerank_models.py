@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made import hit, hits, line, numbers, seqs
+from made import assert_only_moved, hit, hits, line, numbers, seqs
 
 from everthread.errors import BadInput, ConfigError, EmbedderUnavailable, LLMUnavailable, ModelError, ModelNotFound
 from everthread.models.extract import ExtractiveScribe
@@ -330,12 +330,7 @@ ALL: list[Reranker] = [
 def test_hits_keep_all_but_their_places(reranker: Reranker, query: str, texts: list[str]) -> None:
     given = [replace(each, signals={"cosine": 0.25, "mmr": -1.0}) for each in hits(*texts)]
     ranked = reranker.rerank(query, given)
-    before = {each.line.seq: each for each in given}
-    assert len(set(seqs(ranked))) == len(ranked)
-    for each in ranked:
-        old = before[each.line.seq]
-        assert each.line is old.line
-        assert each == replace(old, signals={**old.signals, reranker.name: each.signals[reranker.name]})
+    assert_only_moved(reranker, given, ranked)
     order = [-number for number in numbers(reranker, ranked)]
     assert np.allclose(order, sorted(order), atol=1e-5)
     if not isinstance(reranker, LLMVerdict):
