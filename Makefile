@@ -8,8 +8,9 @@ BIN := $(VENV)/bin
 chat: $(VENV)/installed
 	@$(BIN)/everthread chat
 
+# A worker for each core, four at most (each has a Postgres server of its own); a file's tests stay together.
 test: $(VENV)/installed-test check
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses logical --maxprocesses 4 --dist loadfile
 
 check: $(VENV)/installed-test
 	$(BIN)/ruff format --check .
