@@ -1,0 +1,41 @@
+"""Who asks, and what of: one dependency for every route. Who may what, `keys` says."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from fastapi import Depends, Path, Request
+
+from everthread.memory import Memory
+from everthread.server import paths
+from everthread.server.engine import Engine
+
+Verb = Literal["read", "write", "chat", "forget"]
+
+
+def engine(request: Request) -> Engine:
+    """What the requests share."""
+    return request.app.state.engine  # type: ignore[no-any-return]
+
+
+async def bank(bank: Annotated[str, Path(description="A bank's id; a / in it is written %2F.")]) -> str:
+    """The bank that the path names."""
+    return paths.name(bank)
+
+
+class Needs:
+    """The memory of the bank in the path, for whoever may do this with it: a route's `Annotated[Memory, Needs(…)]`."""
+
+    def __init__(self, verb: Verb, *, make: bool = False) -> None:
+        self.verb, self.make = verb, make
+
+    def __call__(self, request: Request, bank: Annotated[str, Depends(bank)]) -> Memory:
+        return engine(request).memory(bank, make=self.make)
+
+
+Bank = Annotated[str, Depends(bank)]
+Shared = Annotated[Engine, Depends(engine)]
+Reading = Annotated[Memory, Depends(Needs("read"))]
+Writing = Annotated[Memory, Depends(Needs("write", make=True))]
+Changing = Annotated[Memory, Depends(Needs("write"))]
+Forgetting = Annotated[Memory, Depends(Needs("forget"))]

@@ -1,0 +1,101 @@
+"""Errors as problem documents (RFC 9457): what is wrong, with which value, and what to do about it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from http import HTTPStatus
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse
+
+from everthread import errors
+
+log = logging.getLogger("everthread.server")
+
+MEDIA_TYPE = "application/problem+json"
+RETRY = 2  # seconds after which what is only just now unavailable may be tried again
+
+STATUS: dict[type[errors.EverthreadError], int] = {  # the first that fits
+    errors.NotFound: 404,
+    errors.BadInput: 422,
+    errors.ConfigError: 422,
+    errors.StoreUnavailable: 503,
+    errors.StoreError: 500,
+    errors.LLMRejected: 422,
+    errors.ModelError: 502,
+}
+
+
+class Problem(Exception):
+    """What is told as a problem document, where the library has no error of its own for it."""
+
+    def __init__(self, status: int, name: str, detail: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(detail)
+        self.status, self.name, self.detail, self.headers = status, name, detail, dict(headers or {})
+
+
+def document(status: int, name: str, detail: str, **more: object) -> dict[str, object]:
+    """A problem document. name is the kind of problem, the same wherever it occurs."""
+    return {
+        "type": f"urn:everthread:{name}",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "detail": detail,
+        **more,
+    }
+
+
+def response(
+    status: int, name: str, detail: str, headers: Mapping[str, str] | None = None, **more: object
+) -> JSONResponse:
+    """The same as an answer."""
+    return JSONResponse(document(status, name, detail, **more), status, headers, media_type=MEDIA_TYPE)
+
+
+def of(error: errors.EverthreadError) -> dict[str, object]:
+    """An error of the library as a problem document."""
+    return document(status(error), kebab(type(error).__name__), str(error))
+
+
+def status(error: errors.EverthreadError) -> int:
+    """The status that tells of an error of the library."""
+    return next((number for kind, number in STATUS.items() if isinstance(error, kind)), 500)
+
+
+def kebab(name: str) -> str:
+    """BadLine as bad-line, LLMDenied as llm-denied."""
+    parts = (f"-{c.lower()}" if c.isupper() and not name[:at].isupper() else c.lower() for at, c in enumerate(name))
+    return "".join(parts).strip("-")
+
+
+def install(app: FastAPI) -> None:
+    """Have every error of the app told so."""
+
+    @app.exception_handler(Problem)
+    async def problem(request: Request, error: Problem) -> JSONResponse:
+        return response(error.status, error.name, error.detail, error.headers)
+
+    @app.exception_handler(errors.EverthreadError)
+    async def ours(request: Request, error: errors.EverthreadError) -> JSONResponse:
+        number = status(error)
+        if number == 500:
+            log.error("%s %s: %s", request.method, request.scope["route"].path, type(error).__name__)
+        headers = {"Retry-After": str(RETRY)} if number == 503 else None
+        return JSONResponse(of(error), number, headers, media_type=MEDIA_TYPE)
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
+        found = [{"where": list(each["loc"]), "what": each["msg"]} for each in error.errors()]
+        where = ".".join(str(part) for part in found[0]["where"]) if found else "the request"
+        return response(422, "invalid-request", f"{where}: {found[0]['what'] if found else 'invalid'}", errors=found)
+
+    @app.exception_handler(HTTPException)
+    async def http(request: Request, error: HTTPException) -> JSONResponse:
+        return response(error.status_code, "http", str(error.detail), error.headers)
+
+    @app.exception_handler(Exception)
+    async def unexpected(request: Request, error: Exception) -> JSONResponse:
+        return response(500, "internal", "something went wrong inside the server; its log says more")
