@@ -21,7 +21,7 @@ from typing import Self
 
 import numpy as np
 
-from everthread import checks
+from everthread import checks, pins
 from everthread import open as opening
 from everthread.errors import BadInput, BadLine, BadQuery, EverthreadError, ModelError
 from everthread.models.embed import Embedder
@@ -499,6 +499,7 @@ class Memory:
         receipts = [self.store.forget(self.bank, scope, each, now()) for each in names]
         summaries.again(self.store, self.bank, before)
         if scope != "bank":  # of one that is gone nothing is written, or it would be there again
+            pins.tidy(self.store, self.bank)
             self._derive()
         seqs = tuple(span for receipt in receipts for span in receipt.seqs)
         return replace(receipts[-1], seqs=seqs, lines=sum(receipt.lines for receipt in receipts))
