@@ -40,6 +40,10 @@ class Config:
     llm_context: int = 8192  # tokens of prompt and reply together
     llm_timeout: int = 60  # seconds that the server may be silent between two pieces of a reply
     llm_prices: str = ""  # of a million tokens read and written: 0.15/0.60; without them nothing is said of cost
+    sms_token: str = field(default="", repr=False)  # the auth token of a Twilio account; none means no text messages
+    sms_account: str = ""  # its account SID, AC…: with it, late replies are sent behind
+    sms_number: str = ""  # from which they are sent; none means the one that was written to
+    sms_url: str = ""  # the public address that Twilio calls, as it was told there: https://bot.example.com/sms
 
 
 def load(path: Path | None = None, environ: Mapping[str, str] = os.environ) -> Config:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from fastapi import APIRouter, FastAPI
 
 from everthread import __version__
-from everthread.server import problems
+from everthread.config import Config
+from everthread.server import problems, sms
 from everthread.server.engine import Engine
 from everthread.server.paths import Segments
 from everthread.server.routes import lines
@@ -13,8 +14,8 @@ from everthread.server.routes import lines
 API = "/api/v1"
 
 
-def create(engine: Engine) -> FastAPI:
-    """The server's app over an engine, which stays the caller's to close."""
+def create(engine: Engine, settings: Config | None = None) -> FastAPI:
+    """The server's app over an engine, which stays the caller's to close. Raises ConfigError for wrong settings."""
     app = FastAPI(
         title="Everthread", version=__version__, openapi_url=f"{API}/openapi.json", docs_url=None, redoc_url=None
     )
@@ -23,6 +24,7 @@ def create(engine: Engine) -> FastAPI:
     for routes in (lines,):
         api.include_router(routes.router)
     app.include_router(api)
+    sms.install(app, engine, settings or Config())
     problems.install(app)
     app.add_middleware(Segments)
     return app

@@ -1,9 +1,9 @@
-"""What the text messages need to be answered once, and to be left alone: a small database beside the banks, without a
-word of what was said and without a number in clear.
+"""What the text messages need to be answered once, and to be left alone: rows in server.sqlite, without a word of what
+was said and without a telephone number.
 
-It knows whose messages have been answered (by the hash of the message's name at Twilio) and of what the answer was made:
-lines of the bank, by their numbers, and phrases of ours; and who has said STOP, by their hash. The key of that hash lies
-in a file of its own, which only its owner can read.
+They tell which messages were answered (by the hash of their names at Twilio) and of what the answers were made: lines
+of the bank, by their numbers, and phrases of ours; and who has said STOP, by the hash of their number. The key of that
+hash lies in a file of its own, which only its owner can read.
 """
 
 from __future__ import annotations
@@ -13,44 +13,38 @@ import hmac
 import json
 import os
 import secrets
-import sqlite3
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
-from everthread.errors import ConfigError, StoreUnavailable
+from everthread.errors import ConfigError
+from everthread.server.beside import Beside
 
 Part = tuple[str, int]  # a line of the bank ("line", its number), or a phrase and the number in it
 Parts = tuple[Part, ...]
 
+KEY = "sms.key"  # a file beside the banks
 LEASE = 20.0  # seconds in which whoever took a message up answers it or says that it will be late
 KEPT = 86_400.0  # seconds that an answer is known: Twilio tries again within minutes
-PATIENCE = 10.0  # seconds to wait for another process that writes
 
 _SCHEMA = """
-    CREATE TABLE IF NOT EXISTS answered (message TEXT PRIMARY KEY, parts TEXT, at REAL NOT NULL) WITHOUT ROWID;
-    CREATE TABLE IF NOT EXISTS stopped (person TEXT PRIMARY KEY, at REAL NOT NULL) WITHOUT ROWID;
+    CREATE TABLE IF NOT EXISTS sms_answered (message TEXT PRIMARY KEY, parts TEXT, at REAL NOT NULL) WITHOUT ROWID;
+    CREATE TABLE IF NOT EXISTS sms_stopped (person TEXT PRIMARY KEY, at REAL NOT NULL) WITHOUT ROWID;
 """
 
 
 class Record:
     """Safe from many threads and processes of one machine."""
 
-    def __init__(self, folder: Path) -> None:
-        """The record in a folder, which is made. Raises ConfigError where it can't be written."""
+    def __init__(self, file: Path) -> None:
+        """The rows in this file, and the key beside it, which is made. ConfigError where it can't be."""
+        self._beside = Beside(file, _SCHEMA)
         try:
-            folder.mkdir(parents=True, exist_ok=True)
-            self._secret = _secret(folder / "sms.key")
-            self._path = folder / "sms.db"
-            with closing(self._connected()) as db:
-                db.execute("PRAGMA journal_mode=WAL")
-                db.executescript(_SCHEMA)
-            self._path.chmod(0o600)
-        except (OSError, sqlite3.Error) as error:
-            raise ConfigError(
-                f"text messages need a folder that can be written, and {folder} can't: {error}"
-            ) from error
+            file.parent.mkdir(parents=True, exist_ok=True)
+            self._secret = _secret(file.with_name(KEY))
+        except OSError as error:
+            raise ConfigError(f"text messages need a key in {file.parent}, and none can be kept: {error}") from error
 
     def person(self, number: str) -> str:
         """Who has that telephone number: HMAC-SHA256 of it, of which nobody without the key can guess it."""
@@ -62,52 +56,43 @@ class Record:
         """Take a message up: True, if it is this caller's to answer now, and False while another does. What was
         answered, where that is done. Raises StoreUnavailable."""
         name, at = _digest(message), time.time()
-        with self._writing() as db:
-            db.execute("DELETE FROM answered WHERE at < ?", (at - KEPT,))
-            row = db.execute("SELECT parts, at FROM answered WHERE message = ?", (name,)).fetchone()
+        with self._beside.writing() as db:
+            db.execute("DELETE FROM sms_answered WHERE at < ?", (at - KEPT,))
+            row = db.execute("SELECT parts, at FROM sms_answered WHERE message = ?", (name,)).fetchone()
             if row is not None and row[0] is not None:
                 return tuple((str(kind), int(number)) for kind, number in json.loads(row[0]))
             if row is not None and 0 <= at - row[1] < LEASE:
                 return False
-            db.execute("INSERT OR REPLACE INTO answered VALUES (?, NULL, ?)", (name, at))
+            db.execute("INSERT OR REPLACE INTO sms_answered VALUES (?, NULL, ?)", (name, at))
             return True
 
     def answered(self, message: str, parts: Sequence[Part]) -> None:
         """Keep of what the answer to a message was made. Raises StoreUnavailable."""
-        with self._writing() as db:
+        with self._beside.writing() as db:
             told = json.dumps([list(part) for part in parts])
-            db.execute("INSERT OR REPLACE INTO answered VALUES (?, ?, ?)", (_digest(message), told, time.time()))
+            db.execute("INSERT OR REPLACE INTO sms_answered VALUES (?, ?, ?)", (_digest(message), told, time.time()))
 
     # ------------------------------------------------------------------ left alone
 
     def stop(self, person: str) -> None:
         """Write nothing to this person any more. Raises StoreUnavailable."""
-        with self._writing() as db:
-            db.execute("INSERT OR REPLACE INTO stopped VALUES (?, ?)", (person, time.time()))
+        with self._beside.writing() as db:
+            db.execute("INSERT OR REPLACE INTO sms_stopped VALUES (?, ?)", (person, time.time()))
 
     def start(self, person: str) -> None:
         """Write to this person again. Raises StoreUnavailable."""
-        with self._writing() as db:
-            db.execute("DELETE FROM stopped WHERE person = ?", (person,))
+        with self._beside.writing() as db:
+            db.execute("DELETE FROM sms_stopped WHERE person = ?", (person,))
 
     def stopped(self, person: str) -> bool:
         """Whether this person wants to be left alone. Raises StoreUnavailable."""
-        with self._writing() as db:
-            return db.execute("SELECT 1 FROM stopped WHERE person = ?", (person,)).fetchone() is not None
+        with self._beside.reading() as db:
+            asked = "SELECT 1 FROM sms_stopped WHERE person = ?"
+            return db is not None and db.execute(asked, (person,)).fetchone() is not None
 
-    def _connected(self) -> sqlite3.Connection:
-        return sqlite3.connect(self._path, timeout=PATIENCE, isolation_level=None)
-
-    @contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
-        """One transaction."""
-        try:
-            with closing(self._connected()) as db:
-                db.execute("BEGIN IMMEDIATE")
-                yield db
-                db.execute("COMMIT")
-        except sqlite3.Error as error:
-            raise StoreUnavailable(f"the record of text messages can't be written just now: {error}") from error
+    def close(self) -> None:
+        """Let go of the file."""
+        self._beside.close()
 
 
 def _digest(message: str) -> str:

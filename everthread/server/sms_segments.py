@@ -1,9 +1,9 @@
 """How long a text is on its way to a phone, and where to part it. Pure.
 
-A text of the GSM 03.38 alphabet goes in segments of 160 septets, 153 each where it takes several (the rest says in which
-order they belong); one with any other character in segments of 70 UTF-16 units, then of 67. Of the alphabet's second
-page each character takes two septets, and of what lies beyond the basic plane, emoji for instance, two units; neither
-is ever cut in two by a segment's end, which then stays empty (3GPP TS 23.038 and 23.040).
+A text of the GSM 03.38 alphabet goes in segments of 160 septets, 153 each where it takes several (the rest says in
+which order they belong); one with any other character in segments of 70 UTF-16 units, then of 67. Of the alphabet's
+second page each character takes two septets, and of what lies beyond the basic plane, emoji for instance, two units;
+neither is ever cut in two by a segment's end, which then stays empty (3GPP TS 23.038 and 23.040).
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ MOST = 10  # segments of a message: at most 1,530 characters, and Twilio takes 1
 MESSAGES = 3  # of one reply: some 700 words, at the price of thirty texts
 
 _STOPS = frozenset("。！？；，、：…")  # behind which a text without blanks may be parted
-_FLAGS = frozenset(map(chr, range(0x1F1E6, 0x1F200)))  # two of them are a flag
 _JOINERS = frozenset("\u200d\ufe0e\ufe0f")  # make one sign of the characters around them
 
 
@@ -73,9 +72,9 @@ def bounded(text: str) -> list[str]:
     if len(parts) <= MESSAGES:
         return parts
     last = parts[MESSAGES - 1]
-    while segments(f"{last} …") > MOST:
+    while segments(f"{last} ...") > MOST:
         last = last[: _parting(last, len(last) - 1)].rstrip()
-    return [*parts[: MESSAGES - 1], f"{last} …"]
+    return [*parts[: MESSAGES - 1], f"{last} ..."]
 
 
 def _fitting(text: str) -> int:
@@ -112,4 +111,4 @@ def _parting(text: str, most: int) -> int:
 def _together(c: str, following: str) -> bool:
     """Whether two characters are, or may be, parts of one sign."""
     joined = c == "\u200d" or following in _JOINERS or unicodedata.category(following) in ("Mn", "Me", "Mc")
-    return joined or "\U0001f3fb" <= following <= "\U0001f3ff" or {c, following} <= _FLAGS
+    return joined or "\U0001f3fb" <= following <= "\U0001f3ff"  # the colours of a skin

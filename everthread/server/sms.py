@@ -1,0 +1,216 @@
+"""POST /sms: the webhook that Twilio calls with each text message, and what becomes of an answer that is late.
+
+Twilio waits 15 seconds, and asks again where the line broke; so a message is taken up once, and its answer can be given
+again. An answer that takes longer is sent behind, through Twilio's REST API.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import parse_qsl
+from weakref import WeakValueDictionary
+
+from fastapi import APIRouter, Depends, FastAPI, Header, Request, Response
+
+from everthread.config import Config
+from everthread.errors import ConfigError, EverthreadError
+from everthread.server import beside
+from everthread.server import sms_words as words
+from everthread.server.engine import Engine
+from everthread.server.problems import Problem
+from everthread.server.sms_record import Parts, Record
+from everthread.server.sms_talk import Correspondence, Message
+from everthread.server.sms_twilio import API, Fields, Sender, Unsubscribed, signed, twiml
+
+log = logging.getLogger("everthread.server")
+
+PATIENCE = 12.0  # seconds until an answer is late: Twilio waits 15, and the way there and back takes its time
+AGAIN = 0.05  # seconds between two looks whether another has answered
+AT_ONCE = 64  # messages that are answered at a time; the others wait, and are late
+LARGEST = 65_536  # bytes of a request: Twilio's have some 500, and 1,600 characters in %-escapes at most 20,000
+FIELDS = 200
+_NUMBER = re.compile(r"(?:[a-z]+:)?\+?[0-9]{1,20}", re.ASCII)
+
+
+@dataclass
+class Turn:
+    """A message that is being answered. Whoever waits for the answer, and whoever makes it, agree here whether it is
+    late; number and sender are known for as long as that takes."""
+
+    message: Message
+    number: str = field(repr=False)
+    sender: str = field(repr=False)
+    done: threading.Event = field(default_factory=threading.Event)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    parts: Parts = (("unkept", 0),)  # unless something better is found
+    late: bool = False
+
+
+class Sms:
+    """Answers the text messages of one Twilio account."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        settings: Config,
+        file: Path,
+        *,
+        api: str = API,
+        patience: float = PATIENCE,
+        clock: Callable[[], datetime] | None = None,
+    ) -> None:
+        """file is where `Record` keeps its rows. Raises ConfigError."""
+        if not settings.sms_url.startswith(("https://", "http://")):
+            raise ConfigError(
+                f"sms_url is {settings.sms_url!r}; set it to the address that Twilio calls, such as "
+                "https://bot.example.com/sms, for it is part of Twilio's signature"
+            )
+        self._token, self._url, self._from = settings.sms_token, settings.sms_url, settings.sms_number
+        self._sender = Sender(settings.sms_account, settings.sms_token, api) if settings.sms_account else None
+        self.record = Record(file)
+        self.talk = Correspondence(engine, self.record, clock)
+        self._patience = patience
+        self._pool = ThreadPoolExecutor(AT_ONCE, "everthread sms")
+        self._locks: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()
+        self._locking = threading.Lock()
+
+    def receive(self, body: bytes, given: str) -> bytes:
+        """The XML that answers a webhook. Problem 403 where its signature is not Twilio's, and 400 where it is no
+        message. Raises StoreError."""
+        fields = _fields(body)
+        if not signed(self._token, self._url, fields, given):
+            raise Problem(403, "bad-signature", "this request was not signed by Twilio for this address; see sms_url")
+        said = dict(fields)
+        number, sid = said.get("From", ""), said.get("MessageSid") or said.get("SmsSid", "")
+        if not sid or not _NUMBER.fullmatch(number):
+            raise Problem(400, "no-message", "a text message has a MessageSid and comes From a number; this is none")
+        person, pictures = self.record.person(number), said.get("NumMedia", "0") not in ("", "0")
+        message = Message(sid, person, said.get("Body", ""), pictures, bool(said.get("OptOutType")))
+        return twiml(self.talk.texts(person, self._parts(Turn(message, number, self._from or said.get("To", "")))))
+
+    def close(self) -> None:
+        """Answer what is being answered, and no more."""
+        self._pool.shutdown()
+        self.record.close()
+
+    # ----------------------------------------------------------------- answering
+
+    def _parts(self, turn: Turn) -> Parts:
+        """The answer to a message, given once, or what is said where it is late."""
+        until = time.monotonic() + self._patience
+        while not isinstance(claimed := self.record.claim(turn.message.sid), tuple):
+            if claimed:
+                self._pool.submit(self._answer, turn).add_done_callback(_told)
+                return self._awaited(turn, until)
+            if time.monotonic() > until:
+                return ()  # whoever answers it sends it behind
+            time.sleep(AGAIN)
+        return claimed
+
+    def _awaited(self, turn: Turn, until: float) -> Parts:
+        turn.done.wait(max(until - time.monotonic(), 0))
+        with turn.lock:
+            if turn.done.is_set():
+                return turn.parts
+            turn.late = True
+            told: Parts = () if self._sender else (("moment", 0),)
+            self.record.answered(turn.message.sid, told)
+            return told
+
+    def _answer(self, turn: Turn) -> None:
+        """Make the answer, in a thread of its own. Who wants to be left alone does not wait for what is being said."""
+        talks = words.keyword(turn.message.text) in (None, "yes")
+        with self._one_at_a_time(turn.message.person) if talks else nullcontext():
+            try:
+                turn.parts = self.talk.answer(turn.message)
+                if talks and self.record.stopped(turn.message.person):
+                    turn.parts = ()
+            except EverthreadError as error:
+                log.error("a text message could not be answered: %s", type(error).__name__)
+            finally:
+                self._publish(turn)
+            if turn.late:
+                self._send(turn)
+
+    def _publish(self, turn: Turn) -> None:
+        """Let whoever waits have the answer, unless it is late."""
+        with turn.lock:
+            if not turn.late:
+                turn.done.set()
+                self.record.answered(turn.message.sid, turn.parts)
+
+    def _send(self, turn: Turn) -> None:
+        """Send what is late, or keep that it is owed."""
+        person, texts = turn.message.person, self.talk.texts(turn.message.person, turn.parts)
+        try:
+            if self._sender is None or not self._sender.send(texts, to=turn.number, sender=turn.sender):
+                self.talk.owe(person, turn.parts)
+        except Unsubscribed:
+            self.record.stop(person)
+
+    def _one_at_a_time(self, person: str) -> threading.Lock:
+        """Held while a message of this person is answered; the next one waits."""
+        with self._locking:
+            lock = self._locks.get(person)
+            if lock is None:
+                lock = self._locks[person] = threading.Lock()
+            return lock
+
+
+def _told(done: Future[None]) -> None:
+    """What nobody foresaw is told in the log, by its kind alone."""
+    if (error := done.exception()) is not None:
+        log.error("a text message could not be answered: %s", type(error).__name__)
+
+
+def _fields(body: bytes) -> Fields:
+    """The fields of a form. Problem 400 where it is none."""
+    try:
+        return parse_qsl(body.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=FIELDS)
+    except ValueError:
+        raise Problem(400, "no-form", "the body is no application/x-www-form-urlencoded form in UTF-8") from None
+
+
+# --------------------------------------------------------------------- the route
+
+router = APIRouter(tags=["sms"])
+
+
+async def _body(request: Request) -> bytes:
+    """The body, which is read before a thread is taken up for it."""
+    body = bytearray()
+    async for piece in request.stream():
+        body += piece
+        if len(body) > LARGEST:
+            raise Problem(413, "too-large", f"a text message has at most {LARGEST:,} bytes")
+    return bytes(body)
+
+
+@router.post("/sms", include_in_schema=False)
+def sms(
+    request: Request,
+    body: Annotated[bytes, Depends(_body)],
+    x_twilio_signature: Annotated[str, Header()] = "",
+) -> Response:
+    """Twilio's webhook for an incoming message."""
+    service: Sms = request.app.state.sms
+    return Response(service.receive(body, x_twilio_signature), media_type="text/xml")
+
+
+def install(app: FastAPI, engine: Engine, settings: Config) -> Sms | None:
+    """Have the app answer text messages, where Twilio's token is set. Raises ConfigError."""
+    if not settings.sms_token:
+        return None
+    service = app.state.sms = Sms(engine, settings, beside.path(engine.store))
+    app.include_router(router)
+    return service

@@ -1,0 +1,116 @@
+"""Twilio, as far as a webhook sees it: it signs what it sends, and takes messages through its REST API."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import http.server
+import json
+import threading
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from urllib.parse import parse_qsl, urlencode
+
+import httpx
+
+TOKEN, ACCOUNT, URL = "12345", "AC0123456789abcdef0123456789abcdef", "https://bot.example.com/sms"
+ALICE, BOT = "+14158675309", "+18005551212"
+
+
+def sign(url: str, fields: Mapping[str, str], token: str = TOKEN) -> str:
+    """The signature of a request, by the words of Twilio's documentation and not by our code: the full URL, then each
+    field's name and value, sorted by name; HMAC-SHA1 with the auth token as the key; Base64."""
+    text = url
+    for name in sorted(fields):
+        text += name + fields[name]
+    return base64.b64encode(hmac.new(token.encode(), text.encode(), hashlib.sha1).digest()).decode()
+
+
+@dataclass
+class Phone:
+    """Somebody who writes to the bot."""
+
+    client: httpx.Client
+    number: str = ALICE
+    sent: int = 0
+
+    def send(self, text: str, *, sid: str | None = None, **more: str) -> list[str]:
+        """Write a message; the messages that come back at once."""
+        answer = self.post(text, sid=sid, **more)
+        assert answer.status_code == 200, answer.text
+        return messages(answer)
+
+    def post(self, text: str, *, sid: str | None = None, **more: str) -> httpx.Response:
+        """The same; Twilio's request, answered."""
+        self.sent += 1
+        fields = form(text, sid or f"SM{id(self):016x}{self.sent:016x}", self.number, **more)
+        headers = {"X-Twilio-Signature": sign(URL, fields), "Content-Type": "application/x-www-form-urlencoded"}
+        return self.client.post("/sms", content=urlencode(fields).encode(), headers=headers)
+
+
+def form(text: str, sid: str, number: str = ALICE, **more: str) -> dict[str, str]:
+    """The fields of an incoming message."""
+    fields = {
+        **{"MessageSid": sid, "SmsSid": sid, "SmsMessageSid": sid, "AccountSid": ACCOUNT, "ApiVersion": "2010-04-01"},
+        **{"From": number, "To": BOT, "Body": text, "NumMedia": "0", "NumSegments": "1", "SmsStatus": "received"},
+        **{"FromCity": "SAN RAFAEL", "FromCountry": "US", "ToCity": ""},
+    }
+    return {**fields, **more}
+
+
+def messages(answer: httpx.Response) -> list[str]:
+    """The messages of a TwiML answer."""
+    assert answer.headers["content-type"].startswith("text/xml")
+    root = ET.fromstring(answer.content)
+    assert root.tag == "Response"
+    assert {each.tag for each in root} <= {"Message"}
+    return [each.text or "" for each in root]
+
+
+@dataclass
+class Api:
+    """Twilio's REST API, for as long as the block lasts. statuses are given first, one a request."""
+
+    url: str
+    statuses: list[tuple[int, int]] = field(default_factory=list)  # of HTTP, and Twilio's number of the error
+    asked: list[tuple[str, str]] = field(default_factory=list)  # path and Authorization
+    sent: list[dict[str, str]] = field(default_factory=list)
+    came: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
+
+
+@contextmanager
+def api() -> Iterator[Api]:
+    """A server that takes messages as Twilio does."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def log_message(self, format: str, *args: object) -> None:
+            """Says nothing."""
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+            told.asked.append((self.path, self.headers["Authorization"]))
+            status, code = told.statuses.pop(0) if told.statuses else (201, 0)
+            if status < 400:
+                told.sent.append(dict(parse_qsl(body)))
+            data = json.dumps({"code": code} if code else {"sid": "SM1", "status": "queued"}).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+            told.came.release()
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    told = Api(f"http://127.0.0.1:{server.server_port}")
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+    thread.start()
+    try:
+        yield told
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
