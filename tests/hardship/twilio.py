@@ -6,6 +6,7 @@ import base64
 import hashlib
 import hmac
 import http.server
+import itertools
 import json
 import threading
 import xml.etree.ElementTree as ET
@@ -18,6 +19,7 @@ import httpx
 
 TOKEN, ACCOUNT, URL = "12345", "AC0123456789abcdef0123456789abcdef", "https://bot.example.com/sms"
 ALICE, BOT = "+14158675309", "+18005551212"
+SIDS = itertools.count(0xABCDEF)
 
 
 def sign(url: str, fields: Mapping[str, str], token: str = TOKEN) -> str:
@@ -35,7 +37,6 @@ class Phone:
 
     client: httpx.Client
     number: str = ALICE
-    sent: int = 0
 
     def send(self, text: str, *, sid: str | None = None, **more: str) -> list[str]:
         """Write a message; the messages that come back at once."""
@@ -45,8 +46,7 @@ class Phone:
 
     def post(self, text: str, *, sid: str | None = None, **more: str) -> httpx.Response:
         """The same; Twilio's request, answered."""
-        self.sent += 1
-        fields = form(text, sid or f"SM{id(self):016x}{self.sent:016x}", self.number, **more)
+        fields = form(text, sid or f"SM{next(SIDS):032x}", self.number, **more)
         headers = {"X-Twilio-Signature": sign(URL, fields), "Content-Type": "application/x-www-form-urlencoded"}
         return self.client.post("/sms", content=urlencode(fields).encode(), headers=headers)
 
@@ -54,9 +54,9 @@ class Phone:
 def form(text: str, sid: str, number: str = ALICE, **more: str) -> dict[str, str]:
     """The fields of an incoming message."""
     fields = {
-        **{"MessageSid": sid, "SmsSid": sid, "SmsMessageSid": sid, "AccountSid": ACCOUNT, "ApiVersion": "2010-04-01"},
-        **{"From": number, "To": BOT, "Body": text, "NumMedia": "0", "NumSegments": "1", "SmsStatus": "received"},
-        **{"FromCity": "SAN RAFAEL", "FromCountry": "US", "ToCity": ""},
+        "MessageSid": sid, "SmsSid": sid, "SmsMessageSid": sid, "AccountSid": ACCOUNT, "ApiVersion": "2010-04-01",
+        "From": number, "To": BOT, "Body": text, "NumMedia": "0", "NumSegments": "1", "SmsStatus": "received",
+        "FromCity": "SAN RAFAEL", "FromCountry": "US", "ToCity": "",
     }
     return {**fields, **more}
 
@@ -78,7 +78,6 @@ class Api:
     statuses: list[tuple[int, int]] = field(default_factory=list)  # of HTTP, and Twilio's number of the error
     asked: list[tuple[str, str]] = field(default_factory=list)  # path and Authorization
     sent: list[dict[str, str]] = field(default_factory=list)
-    came: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
 
 
 @contextmanager
@@ -101,7 +100,6 @@ def api() -> Iterator[Api]:
             self.send_header("Content-Length", str(len(data)))
             self.end_headers()
             self.wfile.write(data)
-            told.came.release()
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
