@@ -13,6 +13,7 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 import httpx
@@ -35,7 +36,7 @@ def sign(url: str, fields: Mapping[str, str], token: str = TOKEN) -> str:
 class Phone:
     """Somebody who writes to the bot."""
 
-    client: httpx.Client
+    client: Any  # of httpx, or starlette's in its place
     number: str = ALICE
 
     def send(self, text: str, *, sid: str | None = None, **more: str) -> list[str]:
@@ -48,15 +49,27 @@ class Phone:
         """The same; Twilio's request, answered."""
         fields = form(text, sid or f"SM{next(SIDS):032x}", self.number, **more)
         headers = {"X-Twilio-Signature": sign(URL, fields), "Content-Type": "application/x-www-form-urlencoded"}
-        return self.client.post("/sms", content=urlencode(fields).encode(), headers=headers)
+        answer: httpx.Response = self.client.post("/sms", content=urlencode(fields).encode(), headers=headers)
+        return answer
 
 
 def form(text: str, sid: str, number: str = ALICE, **more: str) -> dict[str, str]:
     """The fields of an incoming message."""
     fields = {
-        "MessageSid": sid, "SmsSid": sid, "SmsMessageSid": sid, "AccountSid": ACCOUNT, "ApiVersion": "2010-04-01",
-        "From": number, "To": BOT, "Body": text, "NumMedia": "0", "NumSegments": "1", "SmsStatus": "received",
-        "FromCity": "SAN RAFAEL", "FromCountry": "US", "ToCity": "",
+        "MessageSid": sid,
+        "SmsSid": sid,
+        "SmsMessageSid": sid,
+        "AccountSid": ACCOUNT,
+        "ApiVersion": "2010-04-01",
+        "From": number,
+        "To": BOT,
+        "Body": text,
+        "NumMedia": "0",
+        "NumSegments": "1",
+        "SmsStatus": "received",
+        "FromCity": "SAN RAFAEL",
+        "FromCountry": "US",
+        "ToCity": "",
     }
     return {**fields, **more}
 

@@ -107,7 +107,7 @@ def bot(
             clock=lambda: clock[0],
         )
         stack.callback(service.close)
-        yield Bot(folder, stack.enter_context(TestClient(app)), service, store, clock)
+        yield Bot(folder, stack.enter_context(TestClient(app, base_url="http://127.0.0.1:7391")), service, store, clock)
 
 
 @pytest.fixture
@@ -147,7 +147,7 @@ def test_a_request_that_twilio_did_not_sign_is_refused_and_nothing_is_kept(nemo:
 
 def test_the_address_that_counts_is_the_configured_one_whatever_a_proxy_makes_of_it(nemo: Bot) -> None:
     fields = twilio.form("Hello", "SM1")
-    headers = {"X-Twilio-Signature": twilio.sign(URL, fields), "Host": "10.0.0.7:7391", "X-Forwarded-Proto": "http"}
+    headers = {"X-Twilio-Signature": twilio.sign(URL, fields), "Host": "127.0.0.1:7391", "X-Forwarded-Proto": "http"}
     assert nemo.app.post("/sms", data=fields, headers=headers).status_code == 200
 
 
@@ -155,7 +155,8 @@ def test_the_address_that_counts_is_the_configured_one_whatever_a_proxy_makes_of
     ("body", "status"), [(b"\xff\xfe", 400), (b"Body=%ff", 400), (b"x" * 70_000, 413), (b"a=1&" * 300, 400), (b"", 403)]
 )
 def test_what_is_no_form_is_refused(nemo: Bot, body: bytes, status: int) -> None:
-    assert nemo.app.post("/sms", content=body).status_code == status
+    headers = {"Content-Type": "application/x-www-form-urlencoded"}
+    assert nemo.app.post("/sms", content=body, headers=headers).status_code == status
 
 
 @pytest.mark.parametrize("change", [{"From": ""}, {"From": "Mallory"}, {"MessageSid": "", "SmsSid": ""}])
@@ -167,7 +168,12 @@ def test_what_is_signed_and_yet_no_message_is_refused(nemo: Bot, change: dict[st
 
 def test_without_twilios_token_there_is_no_webhook(tmp_path: Path) -> None:
     engine = Engine(SQLiteStore(tmp_path), HashEmbedder(64), None, Default())
-    assert TestClient(create(engine)).post("/sms", data=twilio.form("Hello", "SM1")).status_code == 404
+    assert (
+        TestClient(create(engine), base_url="http://127.0.0.1:7391")
+        .post("/sms", data=twilio.form("Hello", "SM1"))
+        .status_code
+        == 404
+    )
 
 
 def test_a_webhook_without_an_address_is_a_wrong_setting(tmp_path: Path) -> None:
