@@ -6,25 +6,35 @@ from fastapi import APIRouter, FastAPI
 
 from everthread import __version__
 from everthread.config import Config
-from everthread.server import problems, sms
+from everthread.server import beside, described, problems, sms
 from everthread.server.engine import Engine
+from everthread.server.once import SCHEMA, Records
 from everthread.server.paths import Segments
-from everthread.server.routes import lines
+from everthread.server.routes import banks, characters, lines, recall, sessions, transfer, units
 
 API = "/api/v1"
 
 
-def create(engine: Engine, settings: Config | None = None) -> FastAPI:
-    """The server's app over an engine, which stays the caller's to close. Raises ConfigError for wrong settings."""
+def create(engine: Engine, *, config: Config | None = None) -> FastAPI:
+    """The server's app over an engine, which stays the caller's to close. It takes text messages where the
+    configuration has Twilio's token. Raises ConfigError."""
     app = FastAPI(
-        title="Everthread", version=__version__, openapi_url=f"{API}/openapi.json", docs_url=None, redoc_url=None
+        title="Everthread",
+        description="Long-term memory for chatbots.",
+        version=__version__,
+        openapi_url=f"{API}/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        generate_unique_id_function=described.name,
     )
     app.state.engine = engine
+    app.state.once = Records(beside.Beside(beside.path(engine.store), SCHEMA))
     api = APIRouter(prefix=API)
-    for routes in (lines,):
+    for routes in (banks, sessions, lines, recall, units, transfer, characters):
         api.include_router(routes.router)
     app.include_router(api)
-    sms.install(app, engine, settings or Config())
+    sms.install(app, engine, config or Config())
     problems.install(app)
+    described.install(app)
     app.add_middleware(Segments)
     return app

@@ -95,7 +95,7 @@ def bot(
         stack.callback(store.close)
         engine = Engine(store, HashEmbedder(64), OpenAICompatible(server.url, "m") if model else None, Default())
         clock = [now()]
-        app = create(engine, settings)
+        app = create(engine, config=settings)
         service: Sms = app.state.sms
         service.close()
         app.state.sms = service = Sms(
@@ -179,7 +179,7 @@ def test_without_twilios_token_there_is_no_webhook(tmp_path: Path) -> None:
 def test_a_webhook_without_an_address_is_a_wrong_setting(tmp_path: Path) -> None:
     engine = Engine(SQLiteStore(tmp_path), HashEmbedder(64), None, Default())
     with pytest.raises(ConfigError, match="sms_url is ''; set it to"):
-        create(engine, replace(SETTINGS, sms_url=""))
+        create(engine, config=replace(SETTINGS, sms_url=""))
 
 
 # ---------------------------------------------------------------------- privacy
