@@ -1,6 +1,7 @@
 """Everthread: long-term memory for chatbots. `Memory` remembers; `Chat` talks with it."""
 
 from everthread.chat import Chat, Ending
+from everthread.client import Client
 from everthread.errors import (
     BadBankId,
     BadFile,
@@ -54,6 +55,7 @@ __all__ = [
     "BankTooNew",
     "Character",
     "Chat",
+    "Client",
     "ConfigError",
     "Context",
     "EmbedderUnavailable",

@@ -1,0 +1,274 @@
+"""Client: a bank on a server, with the methods of `Memory`.
+
+What they take, give and raise is the same; so what is written for the one runs with the other. A write is done once,
+also where its answer was lost and it is asked for again.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator
+from datetime import datetime
+from itertools import islice
+from types import TracebackType
+from typing import Any, Self
+
+from everthread import checks
+from everthread.chat import Ending
+from everthread.errors import BadQuery
+from everthread.observe.consent import ANSWERS, SETTING
+from everthread.remote import views
+from everthread.remote.connection import Connection, path
+from everthread.remote.reply import RemoteReply
+from everthread.stores.ids import LARGEST_SEQ, checked
+from everthread.types import (
+    Context,
+    Hit,
+    JSONValue,
+    Line,
+    Metadata,
+    NewLine,
+    Receipt,
+    Role,
+    Sampling,
+    Session,
+    Stats,
+    Unit,
+    Where,
+)
+
+URL = "http://127.0.0.1:7391"
+BATCH = 200  # lines sent together, which at their longest fit into one request
+PAGE = 500  # items of a list asked for at a time
+
+
+class Client:
+    """One bank on a server. Safe from many threads; usable as a context manager.
+
+        with Client(bank="alice") as memory:
+            memory.observe("My sister Mia moved to Lisbon in May.", speaker="Alice")
+            print(memory.context("Where does Mia live?").text)
+
+    The bank is made by the first line. Every method raises StoreUnavailable where no server answers, ConfigError where
+    it wants a key, or another one, and NotFound for a bank that is not there.
+    """
+
+    def __init__(self, url: str = URL, bank: str = "default", key: str | None = None) -> None:
+        """Nothing is asked yet. key is one that `everthread keys` made; on the server's own machine none is needed.
+        Raises BadBankId and ConfigError."""
+        self.bank = checked(bank)
+        self._connection = Connection(url, key)
+
+    # ------------------------------------------------------------------ observe
+
+    def observe(
+        self,
+        text: str,
+        *,
+        speaker: str | None = None,
+        role: Role = "user",
+        said_at: datetime | None = None,
+        session: str | None = None,
+        metadata: Metadata | None = None,
+        parent: int | str | None = None,
+        key: str | None = None,
+    ) -> Line:
+        """Keep one line; it is durable and can be recalled when this returns. Raises as `Memory.observe`."""
+        new = NewLine(text, role if speaker is None else speaker, role, said_at, session, metadata or {}, parent, key)
+        return views.line(self._ask("POST", "lines", body=views.new_line(new)))
+
+    def observe_many(self, lines: Iterable[NewLine], progress: Callable[[int], None] | None = None) -> list[Line]:
+        """Keep many lines, in batches. progress is called with how many are done after each. What is no line is seen
+        before the first is kept, and what is wrong with one before its batch is. Raises as `Memory.observe_many`."""
+        told = iter([views.new_line(line) for line in lines])
+        kept: list[Line] = []
+        while batch := list(islice(told, BATCH)):
+            kept += views.lines(self._ask("POST", "lines", "batch", body={"lines": batch})["items"])
+            if progress is not None:
+                progress(len(kept))
+        return kept
+
+    def correct(self, seq: int, text: str) -> Line:
+        """Put another text in the place of a line. Raises as `Memory.correct`."""
+        return views.line(self._ask("PATCH", "lines", checks.seq(seq, self.bank), body={"text": text}))
+
+    # ------------------------------------------------------------------- recall
+
+    def recall(
+        self,
+        query: str,
+        k: int = 10,
+        *,
+        where: Where | None = None,
+        as_of: datetime | None = None,
+        without: Collection[int] = (),
+        banks: Collection[str] | None = None,
+    ) -> list[Hit]:
+        """The k lines that bear most on the query, best first. As `Memory.recall`."""
+        checks.positive(k, "k")
+        named = {} if banks is None else {"banks": list(banks)}
+        told = self._ask("POST", "recall", body={**self._asked(query, where, as_of, without), "k": k, **named})
+        return [views.hit(each) for each in told["items"]]
+
+    def context(
+        self,
+        query: str,
+        budget: int = 1000,
+        *,
+        where: Where | None = None,
+        as_of: datetime | None = None,
+        session: str | None = None,
+        gated: bool = True,
+        floor: float | None = None,
+        without: Collection[int] = (),
+    ) -> Context:
+        """What is remembered that bears on the query, laid out for a prompt. As `Memory.context`, but that tokens are
+        counted by the server's own count."""
+        checks.positive(budget, "budget")
+        asked = self._asked(query, where, as_of, without)
+        more = {"budget": budget, "session": session, "gated": gated, "floor": floor}
+        return views.context(self._ask("POST", "context", body={**asked, **more}))
+
+    def _asked(
+        self, query: str, where: Where | None, as_of: datetime | None, without: Collection[int]
+    ) -> dict[str, Any]:
+        seqs = sorted(checks.seqs(without))
+        return {"query": query, "where": views.where(where), "as_of": views.iso(as_of), "without": seqs}
+
+    # --------------------------------------------------------------------- chat
+
+    def reply(
+        self,
+        text: str,
+        *,
+        session: str = "current",
+        model: str | None = None,
+        recipe: str | None = None,
+        sampling: Sampling | None = None,
+        budget: int | None = None,
+    ) -> RemoteReply:
+        """Keep what the person says, and have it answered by the bank's character. The line is on the disk when this
+        returns, and `context` of what comes back is what was recalled; it is iterated for the reply. session is one of
+        the bank's, or the one that goes on; budget, the tokens of what is remembered. Raises as `Chat.reply`."""
+        options = views.options(sampling, model=model, recipe=recipe, budget=budget)
+        return RemoteReply(self._connection, self.bank, session, text, options)
+
+    def end(self, session: str = "current", remember: bool | None = None) -> Ending:
+        """End a conversation: it is summarised and remembered, or forgotten. As `Chat.end`, of any session."""
+        told = self._ask("POST", "chat", session, "end", body={"remember": remember})
+        receipt = views.receipt(told["receipt"]) if told["receipt"] else None
+        return Ending(told["session"], told["remembered"], told["question"], receipt)
+
+    # ------------------------------------------------------- what is remembered
+
+    def lines(
+        self, where: Where | None = None, *, after: int = 0, limit: int | None = None, retracted: bool = False
+    ) -> Iterator[Line]:
+        """The lines by seq, from the one behind `after`, asked for as they are read; by session, speaker, role and
+        time. Raises as `Memory.lines`."""
+        if limit is not None and (type(limit) is not int or limit < 0):
+            raise BadQuery(f"limit must be a whole number from 0, got {limit!r}")
+        if type(after) is not int:
+            raise BadQuery(f"after must be a whole number, got {after!r}")
+        query = {**views.listing(where), "retracted": retracted}
+        found = self._pages("lines", after=_behind(min(max(after, 0), LARGEST_SEQ)), **query)
+        return islice(map(views.line, found), limit)
+
+    def sessions(self) -> list[Session]:
+        """The conversations, in the order they began."""
+        found = map(views.session, self._pages("sessions"))
+        return sorted(found, key=lambda each: (each.started_at, each.first_seq))
+
+    def stats(self) -> Stats:
+        """What the bank holds."""
+        return views.stats(self._ask("GET"))
+
+    def banks(self) -> list[str]:
+        """The ids of the banks that the key may read, sorted."""
+        return [told["id"] for told in self._listed("banks")]
+
+    def export(self, *, retracted: bool = False) -> Iterator[str]:
+        """All lines as rows of JSON Lines, which `everthread import` reads back, as they come."""
+        with self._connection.stream("GET", path("banks", self.bank, "export"), retracted=retracted) as answer:
+            yield from answer.iter_lines()
+
+    def retract(self, seq: int) -> Line:
+        """Take a line out of recall for good. Raises as `Memory.retract`."""
+        return views.line(self._ask("POST", "lines", checks.seq(seq, self.bank), "retract"))
+
+    def forget(self, *, seq: int | None = None, session: str | None = None, everything: bool = False) -> Receipt:
+        """Remove a line, a session, or the whole bank, for good: exactly one of them. Raises as `Memory.forget`."""
+        if (seq is not None) + (session is not None) + everything != 1:
+            raise BadQuery("forget takes exactly one of seq, session, everything=True")
+        what: tuple[str | int, ...] = ()
+        if seq is not None:
+            what = "lines", checks.seq(seq, self.bank)
+        elif session is not None:
+            what = "sessions", checks.name(session, "session")
+        return views.receipt(self._ask("DELETE", *what))
+
+    # -------------------------------------------------------- what is written of it
+
+    def units(self, kind: str | None = None, *, current: bool = False) -> list[Unit]:
+        """The units that are not retracted, by kind and id. As `Memory.units`."""
+        found = [views.unit(told) for told in self._pages("units", kind=kind, current=current)]
+        return sorted(found, key=lambda unit: (unit.kind, unit.id))
+
+    def edit_unit(self, kind: str, number: int, text: str) -> Unit:
+        """Put another text in the place of a current unit. Raises as `Memory.edit_unit`."""
+        return views.unit(self._ask("PATCH", "units", kind, number, body={"text": text}))
+
+    def forget_unit(self, kind: str, number: int) -> list[int]:
+        """Remove a unit for good, and those whose place it took; their ids. Raises as `Memory.forget_unit`."""
+        told = self._ask("DELETE", "units", kind, number)
+        return [told["id"], *told["earlier"]]
+
+    def note(self, text: str) -> Unit:
+        """Write the notes by hand. Raises as `Memory.note`."""
+        told = self._ask("PUT", "notes", body={"text": text})
+        return next(unit for unit in self.units("note") if unit.id == told["id"])
+
+    def settings(self) -> dict[str, JSONValue]:
+        """What was set for this bank: whether it remembers conversations."""
+        return dict(self._ask("GET", "settings"))
+
+    def set_setting(self, name: str, value: JSONValue | None) -> None:
+        """Set whether conversations are remembered: remember to always, ask or never; None is ask. BadQuery for
+        another name or value."""
+        if name != SETTING or (value is not None and value not in ANSWERS):
+            raise BadQuery(f"{name!r} can't be set to {value!r} here; remember can, to {', '.join(ANSWERS)}")
+        self._ask("PATCH", "settings", body={SETTING: value or "ask"})
+
+    # -------------------------------------------------------------- the connection
+
+    def _ask(self, method: str, *what: str | int, body: object = None) -> Any:
+        return self._connection.ask(method, path("banks", self.bank, *what), body)
+
+    def _pages(self, what: str, *, after: str | None = None, **query: object) -> Iterator[Any]:
+        return self._listed(path("banks", self.bank, what), after=after, **query)
+
+    def _listed(self, place: str, *, after: str | None = None, **query: object) -> Iterator[Any]:
+        """The items of a list, a page at a time."""
+        while True:
+            page = self._connection.ask("GET", place, limit=PAGE, after=after, **query)
+            yield from page["items"]
+            if (after := page["next"]) is None:
+                return
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _behind(seq: int) -> str | None:
+    """The cursor of a list of lines behind a number, as `everthread.server.pages` writes it."""
+    return base64.urlsafe_b64encode(json.dumps([seq]).encode()).decode().rstrip("=") if seq else None

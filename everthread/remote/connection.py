@@ -1,0 +1,153 @@
+"""The connection to a server: requests that are tried again where that is safe, and problem documents as our errors."""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from everthread import errors
+from everthread.errors import BadInput, BadQuery, ConfigError, EverthreadError, NotFound, StoreError, StoreUnavailable
+
+if TYPE_CHECKING:
+    import httpx
+
+API = "/api/v1"
+TIMEOUT = 60.0  # seconds without a byte; the server says at least something every 15
+CONNECT = 5.0  # seconds to reach it
+WAITS = (0.2, 0.5, 1.0, 2.0)  # seconds before a request is made again: four seconds in all, as a restart takes
+LONGEST = 30.0  # seconds of a wait that the server asks for
+AGAIN = {429, 502, 503, 504}  # answers after which the same request may do better
+URN = "urn:everthread:"
+
+KINDS: dict[str, type[EverthreadError]] = {  # by their names in small letters
+    name.lower(): kind for name, kind in vars(errors).items() if isinstance(kind, type)
+}
+BY_STATUS: dict[int, type[EverthreadError]] = {
+    **dict.fromkeys((401, 403, 421), ConfigError),
+    404: NotFound,
+    409: BadQuery,
+    **dict.fromkeys((429, 502, 503, 504), StoreUnavailable),
+}
+
+
+class Connection:
+    """Safe from many threads. key is a server's key, et_…; none is needed on the server's own machine."""
+
+    def __init__(self, url: str, key: str | None) -> None:
+        import httpx  # not sooner: whoever only remembers here loads no web client
+
+        if not url.startswith(("http://", "https://")):
+            raise ConfigError(f"url is {url!r}; give the address of a server, such as http://127.0.0.1:7391")
+        if key is not None and not (key.isascii() and key.isprintable() and key.strip()):
+            raise ConfigError("the key is none: it holds blanks or letters that no key has; give it as it was made")
+        self.url = url.rstrip("/")
+        headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+        self._http = httpx.Client(headers=headers, timeout=httpx.Timeout(TIMEOUT, connect=CONNECT))
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._http.close()
+
+    def ask(self, method: str, path: str, body: object = None, **query: object) -> Any:
+        """The answer to a request, as JSON has it. One that writes has a name of its own, so that it is done once,
+        however often it is asked for. Raises what the server says is wrong, StoreUnavailable where none answers, and
+        ConfigError where it wants a key, or another one, or is no server of ours."""
+        answer = self._tried(self._request(method, path, body, query, uuid.uuid4().hex))
+        return _parsed(answer.content, self.url) if answer.content else None
+
+    @contextmanager
+    def stream(
+        self, method: str, path: str, body: object = None, *, name: str | None = None, **query: object
+    ) -> Iterator[httpx.Response]:
+        """The same, to be read as it comes. name is that of the request, if it may be asked for once more."""
+        import httpx
+
+        response = self._tried(self._request(method, path, body, query, name or uuid.uuid4().hex), stream=True)
+        try:
+            yield response
+        except httpx.TransportError as error:
+            raise StoreUnavailable(f"the answer of {self.url} was cut off: {_told(error)}") from error
+        finally:
+            response.close()
+
+    def _request(self, method: str, path: str, body: object, query: Mapping[str, object], name: str) -> httpx.Request:
+        headers = {} if method == "GET" else {"Idempotency-Key": name}
+        params: Any = {each: value for each, value in query.items() if value is not None}
+        content = None if body is None else json.dumps(body).encode()
+        if content is not None:
+            headers["Content-Type"] = "application/json"
+        return self._http.build_request(
+            method, f"{self.url}{API}/{path}", params=params, headers=headers, content=content
+        )
+
+    def _tried(self, request: httpx.Request, *, stream: bool = False) -> httpx.Response:
+        """A good answer. A request is made again where the line broke, and where the server has no room just now."""
+        import httpx
+
+        for tried, wait in enumerate((*WAITS, None)):
+            try:
+                response = self._http.send(request, stream=stream)
+                if response.is_success:
+                    return response
+                response.read()
+                response.close()
+            except httpx.TransportError as error:
+                if wait is None or (isinstance(error, httpx.ConnectError) and not tried):
+                    raise self._unreached(error) from error
+                time.sleep(wait)
+                continue
+            found = _document(response)
+            busy = response.status_code in AGAIN or found.get("type") == f"{URN}in-progress"
+            if wait is None or not busy:
+                raise problem(response.status_code, found, self.url)
+            time.sleep(min(max(wait, _seconds(response)), LONGEST))
+        raise AssertionError("the last try answers or raises")
+
+    def _unreached(self, error: httpx.TransportError) -> StoreUnavailable:
+        remedy = "start one with `everthread serve`, or give the url of one that runs"
+        return StoreUnavailable(f"no server answers at {self.url} ({_told(error)}); {remedy}")
+
+
+def path(*names: str | int) -> str:
+    """A path of these names, each one segment."""
+    return "/".join(quote(str(name), safe="") for name in names)
+
+
+def problem(status: int, document: Mapping[str, Any], url: str) -> EverthreadError:
+    """What a server says is wrong, as the error that the library itself would raise."""
+    detail = document.get("detail")
+    if not isinstance(detail, str) or not str(document.get("type")).startswith(URN):
+        return ConfigError(f"{url} answers {status} and is no server of Everthread's; give the url of one")
+    named = KINDS.get(str(document["type"]).removeprefix(URN).replace("-", ""))
+    usual = BadInput if status < 500 else StoreError
+    return (named or BY_STATUS.get(status, usual))(detail)
+
+
+def _document(response: httpx.Response) -> Mapping[str, Any]:
+    try:
+        found = response.json()
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _parsed(content: bytes, url: str) -> Any:
+    try:
+        return json.loads(content)
+    except ValueError:
+        raise ConfigError(f"{url} answers what is no JSON; give the url of a server of Everthread's") from None
+
+
+def _seconds(response: httpx.Response) -> float:
+    """How long the server asks to be left alone."""
+    said = response.headers.get("Retry-After", "")
+    return float(said) if said.isdecimal() else 0.0
+
+
+def _told(error: Exception) -> str:
+    return str(error) or type(error).__name__

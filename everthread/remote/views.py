@@ -1,0 +1,123 @@
+"""JSON of the REST API as the nouns of `everthread.types`, and the other way round."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from everthread.errors import BadInput, BadLine, BadQuery
+from everthread.types import Context, Hit, Line, NewLine, Receipt, Sampling, Session, Stats, Unit, Usage, Where
+
+Json = Mapping[str, Any]
+
+
+def moment(said: str | None) -> datetime | None:
+    """A time as JSON has it."""
+    return None if said is None else datetime.fromisoformat(said)
+
+
+def _at(said: str) -> datetime:
+    return datetime.fromisoformat(said)
+
+
+def line(told: Json) -> Line:
+    """A line."""
+    return Line(**{**told, "said_at": _at(told["said_at"]), "retracted_at": moment(told["retracted_at"])})
+
+
+def lines(told: list[Json]) -> tuple[Line, ...]:
+    """Lines, in their order."""
+    return tuple(map(line, told))
+
+
+def hit(told: Json) -> Hit:
+    """A hit."""
+    return Hit(**{**told, "line": line(told["line"]), "passage": lines(told["passage"])})
+
+
+def context(told: Json) -> Context:
+    """A context; that of a reply tells nothing of what was cut."""
+    found = {name: tuple(map(hit, told.get(name, ()))) for name in ("hits", "cut")}
+    return Context(told["text"], told["tokens"], lines(told["lines"]), found["hits"], found["cut"], told["relevance"])
+
+
+def session(told: Json) -> Session:
+    """A session, without what only lists of them show."""
+    began, last = _at(told["started_at"]), _at(told["last_at"])
+    spans = told["first_seq"], told["last_seq"], told["lines"]
+    return Session(told["id"], began, last, *spans, moment(told["ended_at"]))
+
+
+def unit(told: Json) -> Unit:
+    """A unit; retracted ones don't come."""
+    times = {name: moment(told[name]) for name in ("said_at", "valid_from", "valid_to")}
+    return Unit(**{**told, **times})
+
+
+def stats(told: Json) -> Stats:
+    """What a bank holds."""
+    times = {name: moment(told[name]) for name in ("first_said_at", "last_said_at")}
+    return Stats(**{**told, **times, "speakers": tuple(told["speakers"])})
+
+
+def receipt(told: Json) -> Receipt:
+    """A receipt."""
+    spans = tuple((first, last) for first, last in told["seqs"])
+    return Receipt(told["bank"], told["scope"], spans, told["lines"], _at(told["forgotten_at"]))
+
+
+def usage(told: Json) -> Usage:
+    """Tokens."""
+    return Usage(**told)
+
+
+# --------------------------------------------------------------------- what is sent
+
+
+def new_line(new: object) -> dict[str, Any]:
+    """A line to be kept. BadLine for what is none, and for one that was retracted elsewhere."""
+    if not isinstance(new, NewLine):
+        raise BadLine(f"a line must be a NewLine, got {type(new).__name__}: {str(new)[:40]!r}")
+    if new.retracted_at is not None:
+        raise BadLine("a line that was retracted elsewhere can't be sent; keep it, then retract it")
+    told = {"text": new.text, "speaker": new.speaker, "role": new.role, "metadata": dict(new.metadata)}
+    named = {"said_at": iso(new.said_at, BadLine), "session": new.session, "parent": new.parent, "key": new.key}
+    return {**told, **{name: value for name, value in named.items() if value is not None}}
+
+
+def iso(at: datetime | None, error: type[BadInput] = BadQuery) -> str | None:
+    """A time for JSON. BadQuery, or another, for what is none, or may be anywhere on earth."""
+    if at is None:
+        return None
+    if not isinstance(at, datetime) or at.utcoffset() is None:
+        raise error(f"a time must be a datetime with an offset, got {at!r}; try datetime.now(UTC)")
+    return at.isoformat()
+
+
+def where(given: Where | None) -> dict[str, Any] | None:
+    """A filter."""
+    if given is None:
+        return None
+    told: dict[str, Any] = {}
+    for name in ("session", "speaker", "role", "kind"):
+        if (value := getattr(given, name)) is not None:
+            told[name] = list(value) if isinstance(value, tuple) else value
+    times = {"since": iso(given.since), "until": iso(given.until)}
+    return {**told, **{name: at for name, at in times.items() if at is not None}, "metadata": dict(given.metadata)}
+
+
+def listing(given: Where | None) -> dict[str, Any]:
+    """A filter of a list of lines. BadQuery for what such lists can't be filtered by."""
+    if given is not None and (given.kind is not None or given.metadata):
+        raise BadQuery("lines can be listed by session, speaker, role and time; kind and metadata are for recall")
+    told = where(given) or {}
+    told.pop("metadata", None)
+    return told
+
+
+def options(sampling: Sampling | None, **more: object) -> dict[str, Any]:
+    """How a reply is made; what is None is left to the server."""
+    names = ("temperature", "top_p", "frequency_penalty", "presence_penalty", "max_tokens")
+    told = {name: getattr(sampling, name) for name in names} if sampling else {}
+    return {name: value for name, value in {**told, **more}.items() if value is not None}
