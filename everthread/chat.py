@@ -554,7 +554,9 @@ class Chat:
     def _room(self) -> int:
         """Tokens of the window: what is left beside the character, what changes every turn, the reply, and an eighth
         for the window to grow in while what leaves it is noted."""
-        fixed = self._count(prefix(self._character, self.sample)) + pins.ROOM + NOTED + self._remembered + self._reply_room
+        fixed = (
+            self._count(prefix(self._character, self.sample)) + pins.ROOM + NOTED + self._remembered + self._reply_room
+        )
         return max(self._context - fixed - self._context // 8, self._context // 8)
 
     @property

@@ -40,6 +40,7 @@ class Config:
     llm_context: int = 8192  # tokens of prompt and reply together
     llm_timeout: int = 60  # seconds that the server may be silent between two pieces of a reply
     llm_prices: str = ""  # of a million tokens read and written: 0.15/0.60; without them nothing is said of cost
+    server_streams: int = 256  # replies that a server writes at once, each in a thread of its own
 
 
 def load(path: Path | None = None, environ: Mapping[str, str] = os.environ) -> Config:
@@ -96,6 +97,7 @@ NUMBERS = {  # the least that each may be, and what it is called
     "threads": (0, "a whole number from 1, or 0 for as many as there are"),
     "llm_context": (2048, "a whole number of tokens, from 2048"),
     "llm_timeout": (1, "a whole number of seconds, from 1"),
+    "server_streams": (1, "a whole number of replies, from 1"),
 }
 
 

@@ -2,25 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
 from fastapi import APIRouter, FastAPI
+from starlette.concurrency import run_in_threadpool
 
 from everthread import __version__
 from everthread.server import problems
 from everthread.server.engine import Engine
 from everthread.server.paths import Segments
-from everthread.server.routes import lines
+from everthread.server.routes import chat, lines, pins
+from everthread.server.talks import STREAMS, Talks
 
 API = "/api/v1"
 
 
-def create(engine: Engine) -> FastAPI:
-    """The server's app over an engine, which stays the caller's to close."""
+@asynccontextmanager
+async def _lasting(app: FastAPI) -> AsyncIterator[None]:
+    yield
+    await run_in_threadpool(app.state.talks.close)
+
+
+def create(engine: Engine, *, streams: int = STREAMS) -> FastAPI:
+    """The server's app over an engine, which stays the caller's to close. streams: replies that are written at once."""
     app = FastAPI(
-        title="Everthread", version=__version__, openapi_url=f"{API}/openapi.json", docs_url=None, redoc_url=None
+        title="Everthread",
+        version=__version__,
+        openapi_url=f"{API}/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        lifespan=_lasting,
     )
     app.state.engine = engine
+    app.state.talks = Talks(engine, streams)
     api = APIRouter(prefix=API)
-    for routes in (lines,):
+    for routes in (lines, chat, pins):
         api.include_router(routes.router)
     app.include_router(api)
     problems.install(app)
