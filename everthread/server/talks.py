@@ -146,7 +146,10 @@ class Talks:
             chat.incognito = on
             self._current[memory.bank] = chat.session
 
-        return self.change(memory, session, change)
+        changed = self.change(memory, session, change)
+        with self._lock:
+            self._let_go()
+        return changed
 
     def forgot(self, bank: str) -> None:
         """Keep nothing in mind of the replies of a bank in which something was forgotten."""
