@@ -44,6 +44,7 @@ class Config:
     sms_account: str = ""  # its account SID, AC…: with it, late replies are sent behind
     sms_number: str = ""  # from which they are sent; none means the one that was written to
     sms_url: str = ""  # the public address that Twilio calls, as it was told there: https://bot.example.com/sms
+    server_streams: int = 256  # replies that a server writes at once, each in a thread of its own
 
 
 def load(path: Path | None = None, environ: Mapping[str, str] = os.environ) -> Config:
@@ -100,6 +101,7 @@ NUMBERS = {  # the least that each may be, and what it is called
     "threads": (0, "a whole number from 1, or 0 for as many as there are"),
     "llm_context": (2048, "a whole number of tokens, from 2048"),
     "llm_timeout": (1, "a whole number of seconds, from 1"),
+    "server_streams": (1, "a whole number of replies, from 1"),
 }
 
 

@@ -1,5 +1,5 @@
-"""Swipes: the replies that stood where a conversation's last reply stands, before they were given again. Any of them can
-be gone back to: `Chat.branch` with its number."""
+"""Swipes: the replies that stood where a conversation's last reply stands, before they were given again. Any of them
+can be gone back to: `Chat.branch` with its number."""
 
 from __future__ import annotations
 

@@ -18,6 +18,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Protocol
 
 from everthread.errors import ConfigError
+from everthread.models import servers
 from everthread.models.embed import clean
 from everthread.models.faults import CONNECT, Faults, asked_wait, passing, shown, too_long
 from everthread.models.replies import Reply, at, counted_by, estimated, glimpsed, text_at, whole
@@ -129,6 +130,20 @@ class OpenAICompatible:
     def usage(self) -> Usage:
         with self._lock:
             return self._usage
+
+    def models(self) -> list[str] | None:
+        """The names of the models that the server has, or None where it doesn't tell."""
+        return servers.models(self._base_url, self._key)
+
+    def named(self, model: str) -> OpenAICompatible:
+        """Another model of the same server. The prices are this one's own, and not known of the other."""
+        return OpenAICompatible(
+            *(self._base_url, model, self._key),
+            context=self.context,
+            timeout=self._timeout,
+            retries=self._retries,
+            sleep=self._sleep,
+        )
 
     def stream(self, messages: Sequence[Message], sampling: Sampling | None = None) -> Stream:
         options: dict[str, JSONValue] = {"stream_options": {"include_usage": True}}

@@ -211,6 +211,5 @@ def install(app: FastAPI, engine: Engine, settings: Config) -> Sms | None:
     """Have the app answer text messages, where Twilio's token is set. Raises ConfigError."""
     if not settings.sms_token:
         return None
-    service = app.state.sms = Sms(engine, settings, beside.path(engine.store))
     app.include_router(router)
-    return service
+    return Sms(engine, settings, beside.path(engine.store))
