@@ -1,0 +1,14 @@
+"""What a test wants to know of an answer that tells what went wrong."""
+
+from httpx import Response
+
+
+def kind(answer: Response, status: int) -> str:
+    """The kind of problem; the answer has this status, and tells of no place on the disk."""
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+    told = answer.json()
+    assert told["status"] == status
+    assert told["detail"]
+    assert "/tmp" not in answer.text
+    return str(told["type"]).removeprefix("urn:everthread:")
