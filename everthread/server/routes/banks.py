@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Depends, Request
 
 from everthread import open as opening
 from everthread import timeline
 from everthread.memory import Memory
 from everthread.observe.consent import SETTING
 from everthread.prompt.character import Character
-from everthread.server.access import Changing, Forgetting, Reading, ReadingAny, Writing, permitted
+from everthread.server.access import Bank, Changing, NeedsAny, Reading, ReadingAny, Writing, permit, permitted
+from everthread.server.engine import Engine
 from everthread.server.once import Attempt, Once
 from everthread.server.pages import After, Limit, page, place
 from everthread.server.routes.receipts import forgotten
@@ -68,9 +69,12 @@ def stats(memory: Reading) -> Stats:
 
 
 @router.delete("/{bank}", response_model=ReceiptView)
-def forget_everything(memory: Forgetting, once: Once) -> ReceiptView:
+def forget_everything(
+    request: Request, engine: Annotated[Engine, Depends(NeedsAny("forget"))], once: Once, bank: Bank
+) -> ReceiptView:
     """Forget the whole bank, for good."""
-    return forgotten(once, lambda: memory.forget(everything=True))
+    permit(request, "forget", bank)  # and not by `Forgetting`: whoever asks again has no bank any more
+    return forgotten(once, lambda: engine.memory(bank).forget(everything=True))
 
 
 @router.get("/{bank}/settings", response_model=SettingsView)
