@@ -1,9 +1,25 @@
 """What a test wants to know of an answer that tells what went wrong."""
 
-from httpx import Response
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 
-def kind(answer: Response, status: int) -> str:
+class Answer(Protocol):
+    """An answer, as the client of the moment has it."""
+
+    @property
+    def status_code(self) -> int: ...
+
+    @property
+    def headers(self) -> Mapping[str, str]: ...
+
+    @property
+    def text(self) -> str: ...
+
+    def json(self) -> Any: ...
+
+
+def kind(answer: Answer, status: int) -> str:
     """The kind of problem; the answer has this status, and tells of no place on the disk."""
     assert answer.status_code == status, answer.text
     assert answer.headers["content-type"] == "application/problem+json"

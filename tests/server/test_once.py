@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
-from server.problem import kind
 
 from everthread.server.app import create
 from everthread.server.beside import Beside
 from everthread.server.engine import Engine
 from everthread.server.once import KEPT, LONGEST, SCHEMA, Records
 from everthread.server.problems import Problem
+from server.problem import kind
 
 LINES = "banks/alice%2Fnemo/lines"
 KEY = {"Idempotency-Key": "one-and-only"}
@@ -96,7 +96,7 @@ def test_what_failed_may_be_tried_again_under_its_key(told: TestClient) -> None:
 
 @pytest.mark.parametrize("key", ["", "a b", "x" * 201, "ü"])
 def test_a_key_is_of_visible_letters(told: TestClient, key: str) -> None:
-    answer = told.post(LINES, json={"text": "a"}, headers={"Idempotency-Key": key.encode()})  # type: ignore[dict-item]
+    answer = told.post(LINES, json={"text": "a"}, headers={b"Idempotency-Key": key.encode()})
     assert kind(answer, 422) == "invalid-request"
 
 

@@ -1,10 +1,12 @@
 """Banks over HTTP."""
 
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
+
 from server.problem import kind
 
 BANK = "banks/alice%2Fnemo"
@@ -19,6 +21,14 @@ def test_banks_are_made_counted_and_listed(told: TestClient) -> None:
     ]
     first = told.get("banks", params={"limit": 1}).json()
     assert [item["id"] for item in told.get("banks", params={"after": first["next"]}).json()["items"]] == ["bob"]
+
+
+def test_a_damaged_bank_costs_the_list_no_other_and_says_nothing_of_its_place(told: TestClient, tmp_path: Path) -> None:
+    (tmp_path / "banks" / "carol.bank").write_bytes(b"no database " * 1000)
+    assert [item["id"] for item in told.get("banks").json()["items"]] == ["alice/nemo"]
+    answer = told.get("banks/carol")
+    assert kind(answer, 500) == "bank-damaged"
+    assert "carol.bank" not in answer.text
 
 
 def test_a_bank_that_is_not_there_is_not_made_by_asking(api: TestClient) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
 from typing import Annotated, Any
@@ -10,6 +11,7 @@ from fastapi import APIRouter, Depends, Request
 
 from everthread import open as opening
 from everthread import timeline
+from everthread.errors import BankDamaged, BankTooNew
 from everthread.memory import Memory
 from everthread.observe.consent import SETTING
 from everthread.prompt.character import Character
@@ -34,6 +36,7 @@ from everthread.server.wire import (
 from everthread.stores.base import Store
 from everthread.types import JSONValue, Stats
 
+log = logging.getLogger("everthread.server")
 router = APIRouter(prefix="/banks", tags=["banks"])
 
 Settings = Mapping[str, JSONValue]
@@ -49,10 +52,13 @@ def banks(request: Request, engine: ReadingAny, after: After = None, limit: Limi
 
 
 def _short(store: Store, banks: Iterable[str], model: str) -> Iterator[Stats]:
-    """What the banks hold, those left out that are forgotten meanwhile."""
+    """What the banks hold. Left out are those that are forgotten meanwhile, and those that can't be read."""
     for bank in banks:
         if store.has(bank):
-            yield store.stats(bank, model)
+            try:
+                yield store.stats(bank, model)
+            except (BankDamaged, BankTooNew) as error:
+                log.warning("a bank is left out of a list, for it can't be read (%s); see doctor", type(error).__name__)
 
 
 @router.put("/{bank}", response_model=StatsView)
