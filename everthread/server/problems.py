@@ -30,6 +30,16 @@ STATUS: dict[type[errors.EverthreadError], int] = {  # the first that fits
 }
 
 
+PLACED: dict[type[errors.EverthreadError], str] = {  # those that tell where something lies on the disk; the first fits
+    errors.StoreUnavailable: "the store can't be used just now, or was cut short; try again",
+    errors.BankDamaged: "the bank is damaged",
+    errors.BankTooNew: "the bank was written by a later version of Everthread",
+    errors.StoreError: "the store could not do it",
+    errors.ModelNotFound: "a model is missing",
+}
+WHERE = "; see `everthread doctor` where the server runs"
+
+
 class Problem(Exception):
     """What is told as a problem document, where the library has no error of its own for it."""
 
@@ -58,7 +68,8 @@ def response(
 
 def of(error: errors.EverthreadError) -> dict[str, object]:
     """An error of the library as a problem document."""
-    return document(status(error), kebab(type(error).__name__), str(error))
+    placed = next((words + WHERE for kind, words in PLACED.items() if isinstance(error, kind)), None)
+    return document(status(error), kebab(type(error).__name__), placed or str(error))
 
 
 def status(error: errors.EverthreadError) -> int:

@@ -17,6 +17,7 @@ Item = TypeVar("Item")
 
 Number = Annotated[int, Field(ge=1, le=LARGEST_SEQ)]  # of a line or a unit, in a body
 Seq = Annotated[int, Path(ge=1, le=LARGEST_SEQ, description="The number of a line.")]
+Span = Annotated[list[Number], Field(min_length=2, max_length=2)]  # the first and the last line
 Text = Annotated[str, Field(min_length=1)]
 MOST = 1000  # lines of a batch, hits of a question
 
@@ -122,7 +123,7 @@ class ReceiptView(View):
 
     bank: str
     scope: Literal["line", "session", "speaker", "bank"]
-    seqs: list[tuple[int, int]]
+    seqs: list[Span]
     lines: int
     forgotten_at: datetime
 
@@ -279,7 +280,7 @@ class SettingsBody(Body):
 class BufferBody(Body):
     """Spans of lines, first and last, the oldest first."""
 
-    spans: list[tuple[Number, Number]] = Field(max_length=CAPACITY)
+    spans: list[Span] = Field(max_length=CAPACITY)
 
 
 class CharacterBody(Body):

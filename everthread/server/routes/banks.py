@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Depends, Request
 
 from everthread import open as opening
 from everthread import timeline
+from everthread.errors import BankDamaged, BankTooNew
 from everthread.memory import Memory
 from everthread.observe.consent import SETTING
 from everthread.prompt.character import Character
-from everthread.server.access import Changing, Forgetting, Reading, ReadingAny, Writing, permitted
+from everthread.server.access import Bank, Changing, NeedsAny, Reading, ReadingAny, Writing, permit, permitted
+from everthread.server.engine import Engine
 from everthread.server.once import Attempt, Once
 from everthread.server.pages import After, Limit, page, place
 from everthread.server.routes.receipts import forgotten
@@ -33,6 +36,7 @@ from everthread.server.wire import (
 from everthread.stores.base import Store
 from everthread.types import JSONValue, Stats
 
+log = logging.getLogger("everthread.server")
 router = APIRouter(prefix="/banks", tags=["banks"])
 
 Settings = Mapping[str, JSONValue]
@@ -48,10 +52,13 @@ def banks(request: Request, engine: ReadingAny, after: After = None, limit: Limi
 
 
 def _short(store: Store, banks: Iterable[str], model: str) -> Iterator[Stats]:
-    """What the banks hold, those left out that are forgotten meanwhile."""
+    """What the banks hold. Left out are those that are forgotten meanwhile, and those that can't be read."""
     for bank in banks:
         if store.has(bank):
-            yield store.stats(bank, model)
+            try:
+                yield store.stats(bank, model)
+            except (BankDamaged, BankTooNew) as error:
+                log.warning("a bank is left out of a list, for it can't be read (%s); see doctor", type(error).__name__)
 
 
 @router.put("/{bank}", response_model=StatsView)
@@ -68,9 +75,12 @@ def stats(memory: Reading) -> Stats:
 
 
 @router.delete("/{bank}", response_model=ReceiptView)
-def forget_everything(memory: Forgetting, once: Once) -> ReceiptView:
+def forget_everything(
+    request: Request, engine: Annotated[Engine, Depends(NeedsAny("forget"))], once: Once, bank: Bank
+) -> ReceiptView:
     """Forget the whole bank, for good."""
-    return forgotten(once, lambda: memory.forget(everything=True))
+    permit(request, "forget", bank)  # and not by `Forgetting`: whoever asks again has no bank any more
+    return forgotten(once, lambda: engine.memory(bank).forget(everything=True))
 
 
 @router.get("/{bank}/settings", response_model=SettingsView)

@@ -95,8 +95,9 @@ def _passage(memory: Memory, first: int, last: int) -> dict[str, Any]:
 def set_buffer(memory: Changing, once: Once, name: Name, body: BufferBody) -> dict[str, Any]:
     """Say what stays in view in a conversation."""
     _found(memory, name)
-    for first, last in body.spans:
+    spans = [(first, last) for first, last in body.spans]
+    for first, last in spans:
         if not first <= last < first + LONGEST:
             raise BadQuery(f"a span goes from its first line to its last, {LONGEST} at most, got {first} to {last}")
-    once.once(lambda: memory.store.set_buffer(memory.bank, name, body.spans), lambda _: True, lambda _: None)
+    once.once(lambda: memory.store.set_buffer(memory.bank, name, spans), lambda _: True, lambda _: None)
     return buffer(memory, name)

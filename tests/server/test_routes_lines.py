@@ -1,0 +1,105 @@
+"""Lines over HTTP."""
+
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+from server.problem import kind
+
+LINES = "banks/alice%2Fnemo/lines"
+
+
+def texts(page: dict[str, Any]) -> list[str]:
+    return [line["text"] for line in page["items"]]
+
+
+def test_a_line_is_kept_and_read(api: TestClient) -> None:
+    kept = api.post(LINES, json={"text": "My sister Mia moved to Lisbon."})
+    assert kept.status_code == 201, kept.text
+    assert api.get(f"{LINES}/1").json() == kept.json()
+    assert kind(api.get("banks/bob/lines/1"), 404) == "not-found"
+    assert kind(api.get("banks/alice/nemo/lines/1"), 404) == "http"
+
+
+@pytest.mark.parametrize(
+    ("body", "problem"),
+    [
+        ({}, "invalid-request"),
+        ({"text": " "}, "bad-line"),
+        ({"text": "a", "txt": "b"}, "invalid-request"),
+        ({"text": "a", "said_at": "2024-05-01T10:00:00"}, "bad-line"),
+        ({"text": "a", "role": "boss"}, "invalid-request"),
+        ({"text": "a", "parent": 7}, "bad-line"),
+        ({"text": "a", "session": "s" * 201}, "bad-line"),
+    ],
+)
+def test_a_line_that_cannot_be_kept_is_refused(api: TestClient, body: dict[str, Any], problem: str) -> None:
+    assert kind(api.post(LINES, json=body), 422) == problem
+    assert api.get(LINES).json() == {"items": [], "next": None}
+
+
+def test_what_is_no_json_is_refused(api: TestClient) -> None:
+    assert kind(api.post(LINES, content=b"{", headers={"content-type": "application/json"}), 422) == "invalid-request"
+
+
+def test_a_batch_is_kept_in_its_order_or_not_at_all(told: TestClient) -> None:
+    lines: list[dict[str, Any]] = [{"text": "One."}, {"text": "Two."}]
+    answer = told.post(f"{LINES}/batch", json={"lines": lines})
+    assert [line["seq"] for line in answer.json()["items"]] == [5, 6]
+    assert kind(told.post(f"{LINES}/batch", json={"lines": [{"text": "Three."}, {"text": ""}]}), 422) == "bad-line"
+    assert kind(told.post(f"{LINES}/batch", json={"lines": []}), 422) == "invalid-request"
+    assert len(told.get(LINES).json()["items"]) == 6
+
+
+def test_lines_are_listed_a_page_at_a_time(told: TestClient) -> None:
+    first = told.get(LINES, params={"limit": 3}).json()
+    rest = told.get(LINES, params={"limit": 3, "after": first["next"]}).json()
+    assert [line["seq"] for line in first["items"] + rest["items"]] == [1, 2, 3, 4]
+    assert rest["next"] is None
+    assert kind(told.get(LINES, params={"after": "nonsense"}), 422) == "bad-query"
+    assert kind(told.get(LINES, params={"limit": 501}), 422) == "invalid-request"
+
+
+def test_lines_are_listed_by_what_is_asked(told: TestClient) -> None:
+    assert texts(told.get(LINES, params={"session": "two"}).json()) == ["I planted ferns today."]
+    assert texts(told.get(LINES, params={"role": "assistant"}).json()) == ["How exciting!"]
+    assert len(texts(told.get(LINES, params={"speaker": ["user", "assistant"]}).json())) == 4
+    assert len(texts(told.get(LINES, params={"until": "2024-06-01T00:00:00Z"}).json())) == 3
+    assert len(texts(told.get(LINES, params={"since": "2024-06-01T00:00:00Z"}).json())) == 1
+    assert kind(told.get(LINES, params={"since": "2024-06-01T00:00:00"}), 422) == "bad-query"
+
+
+def test_lines_about_one_are_of_its_session(told: TestClient) -> None:
+    assert texts(told.get(LINES, params={"around": 3, "limit": 2}).json()) == [
+        "How exciting!",
+        "She has a dog called Rex.",
+    ]
+    assert len(told.get(LINES, params={"around": 1}).json()["items"]) == 3
+    told.post(f"{LINES}/2/retract")
+    assert "How exciting!" in texts(told.get(LINES, params={"around": 2}).json())
+    assert kind(told.get(LINES, params={"around": 9}), 404) == "not-found"
+
+
+def test_a_corrected_line_is_another_in_the_same_place(told: TestClient) -> None:
+    line = told.patch(f"{LINES}/1", json={"text": "My sister Mia moved to Porto."}).json()
+    old = told.get(LINES, params={"retracted": True}).json()["items"][0]
+    assert {**line, "seq": 1, "text": old["text"], "metadata": {}} == {**old, "retracted_at": None}
+    assert texts(told.get(LINES, params={"around": 3}).json())[0] == "My sister Mia moved to Porto."
+    assert kind(told.patch(f"{LINES}/1", json={"text": "Again."}), 404) == "not-found"
+    assert kind(told.patch(f"{LINES}/2", json={"text": " "}), 422) == "bad-line"
+    assert kind(told.patch(f"{LINES}/2", json={}), 422) == "invalid-request"
+
+
+def test_a_retracted_line_stays_in_the_record_and_a_forgotten_one_does_not(told: TestClient) -> None:
+    assert told.post(f"{LINES}/1/retract").json()["retracted_at"]
+    assert kind(told.get(f"{LINES}/1"), 404) == "not-found"
+    receipt = told.delete(f"{LINES}/1").json()
+    assert (receipt["scope"], receipt["seqs"], receipt["lines"]) == ("line", [[1, 1]], 1)
+    assert len(told.get(LINES, params={"retracted": True}).json()["items"]) == 3
+    for answer in (told.delete(f"{LINES}/1"), told.post(f"{LINES}/1/retract")):
+        assert kind(answer, 404) == "not-found"
+
+
+@pytest.mark.parametrize("seq", ["0", "-1", "x", "9223372036854775808", "1.5"])
+def test_what_is_no_number_of_a_line_is_refused(told: TestClient, seq: str) -> None:
+    assert kind(told.get(f"{LINES}/{seq}"), 422) == "invalid-request"

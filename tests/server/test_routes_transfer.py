@@ -1,0 +1,61 @@
+"""Import and export over HTTP."""
+
+import json
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+from server.problem import kind
+
+BANK = "banks/alice%2Fnemo"
+
+
+def test_an_export_is_read_back_into_another_bank(told: TestClient) -> None:
+    told.post(f"{BANK}/lines/4/retract")
+    export = told.get(f"{BANK}/export", params={"retracted": True})
+    assert export.headers["content-type"].startswith("application/x-ndjson")
+    assert [json.loads(row)["seq"] for row in export.text.splitlines()] == [1, 2, 3, 4]
+    assert len(told.get(f"{BANK}/export").text.splitlines()) == 3
+    answer = told.post("banks/bob/import", params={"name": "talk.jsonl"}, content=export.content)
+    assert answer.json() == {"read": 4, "added": 4, "skipped": {}, "lines": 3}
+    again = told.post("banks/bob/import", params={"name": "talk.jsonl"}, content=export.content)
+    assert again.json() == {"read": 4, "added": 0, "skipped": {}, "lines": 3}
+    assert told.get("banks/bob/export").text.count("Mia moved to Lisbon") == 1
+
+
+def test_a_file_of_another_format_is_read_as_it_is_said(api: TestClient) -> None:
+    text = "Ann: My sister Mia moved to Lisbon.\nNora: How exciting!\n"
+    given: dict[str, Any] = {"name": "talk.txt", "format": "transcript", "assistant": "Nora", "tz": "Europe/Berlin"}
+    assert api.post("banks/bob/import", params=given, content=text.encode()).json()["added"] == 2
+    assert [line["role"] for line in api.get("banks/bob/lines").json()["items"]] == ["user", "assistant"]
+    assert api.get("banks/bob/sessions").json()["items"][0]["id"].startswith("talk-")
+
+
+@pytest.mark.parametrize(
+    ("given", "content", "problem"),
+    [
+        ({"name": "talk.jsonl"}, b"", "bad-file"),
+        ({"name": "talk.jsonl"}, b'{"text": ""}', "bad-file"),
+        ({"name": "talk.jsonl"}, b"\xff", "bad-file"),
+        ({"name": "talk.json"}, b"{}", "config-error"),
+        ({"name": "talk.jsonl", "format": "tarot"}, b"{}", "config-error"),
+        ({"name": "talk.jsonl", "tz": "Europe"}, b'{"text": "a"}', "config-error"),
+        ({"name": "talk.jsonl", "assistant": "Nora"}, b'{"text": "a"}', "config-error"),
+        ({"name": ""}, b"a", "invalid-request"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_refused(
+    api: TestClient, given: dict[str, str], content: bytes, problem: str
+) -> None:
+    answer = api.post("banks/bob/import", params=given, content=content)
+    assert kind(answer, 422) == problem
+    assert "everthread-" not in answer.text
+
+
+def test_what_the_bank_keeps_otherwise_stops_the_import(api: TestClient) -> None:
+    api.post("banks/bob/lines", json={"text": "One.", "key": "k"})
+    rows = b'{"text": "Two.", "key": "j"}\n{"text": "Three.", "key": "k"}'
+    answer = api.post("banks/bob/import", params={"name": "talk.jsonl"}, content=rows)
+    assert kind(answer, 422) == "bad-file"
+    assert "talk.jsonl, line 2" in answer.json()["detail"]
+    assert len(api.get("banks/bob/lines").json()["items"]) == 1
