@@ -42,6 +42,7 @@ OPEN = 1024  # conversations kept open; one that goes is opened again in millise
 PRIVATE = 1024  # more of them in incognito, whose lines are nowhere else
 STREAMS = 256  # replies at once, the default of EVERTHREAD_SERVER_STREAMS
 CURRENT = "current"  # in place of a session's name
+WRITING = 4  # desks that have something written at once: replies come first
 STOPPED = 30.0  # seconds that a reply may take to be kept, once it is stopped
 RUNS_ELSEWHERE = 120.0  # seconds for which a line without a reply may have one coming in another process
 
@@ -72,6 +73,7 @@ class Talks:
         self._talks: OrderedDict[tuple[str, str], Talk] = OrderedDict()
         self._current: dict[str, str] = {}  # the session of a bank that may have no line in it yet
         self._desks: WeakValueDictionary[tuple[str, str], Desk] = WeakValueDictionary()
+        self._writing = threading.BoundedSemaphore(WRITING)
         self._lock = threading.Lock()
         self._pool = ThreadPoolExecutor(streams, thread_name_prefix="everthread reply")
         self._free = threading.BoundedSemaphore(streams)
@@ -334,7 +336,7 @@ class Talks:
         with self._lock:
             desk = self._desks.get((memory.bank, memory.recipe.name))
             if desk is None:
-                desk = self._desks[memory.bank, memory.recipe.name] = Desk(memory, self._scribe)
+                desk = self._desks[memory.bank, memory.recipe.name] = Desk(memory, self._scribe, self._writing)
             return desk
 
     def _let_go(self) -> None:

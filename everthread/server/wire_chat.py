@@ -22,12 +22,12 @@ class OptionsBody(Body):
 
     model: str | None = None
     recipe: str | None = None
-    temperature: float | None = Field(None, ge=0, le=2)
-    top_p: float | None = Field(None, ge=0, le=1)
-    frequency_penalty: float | None = Field(None, ge=-2, le=2)
-    presence_penalty: float | None = Field(None, ge=-2, le=2)
-    max_tokens: int | None = Field(None, ge=1, le=1_000_000)
-    budget: int | None = Field(None, ge=1, le=100_000)
+    temperature: float | None = Field(default=None, ge=0, le=2)
+    top_p: float | None = Field(default=None, ge=0, le=1)
+    frequency_penalty: float | None = Field(default=None, ge=-2, le=2)
+    presence_penalty: float | None = Field(default=None, ge=-2, le=2)
+    max_tokens: int | None = Field(default=None, ge=1, le=1_000_000)
+    budget: int | None = Field(default=None, ge=1, le=100_000)
 
     def sampling(self) -> Sampling:
         """How the model chooses its words."""
@@ -37,7 +37,7 @@ class OptionsBody(Body):
 class AskBody(Body):
     """A reply to what stands."""
 
-    options: OptionsBody = Field(default_factory=lambda: OptionsBody())
+    options: OptionsBody = OptionsBody.model_validate({})
 
 
 class ReplyBody(AskBody):
