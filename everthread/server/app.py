@@ -48,7 +48,7 @@ def create(engine: Engine, *, streams: int = STREAMS, config: Config | None = No
     for routes in (banks, sessions, lines, recall, units, transfer, characters, chat, pins):
         api.include_router(routes.router)
     app.include_router(api)
-    app.state.sms = sms.install(app, engine, config or Config())
+    app.state.sms = sms.install(app, app.state.talks, config or Config())
     problems.install(app)
     described.install(app)
     app.add_middleware(Segments)

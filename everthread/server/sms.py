@@ -26,11 +26,11 @@ from everthread.config import Config
 from everthread.errors import ConfigError, EverthreadError
 from everthread.server import beside
 from everthread.server import sms_words as words
-from everthread.server.engine import Engine
 from everthread.server.problems import Problem
 from everthread.server.sms_record import Parts, Record
 from everthread.server.sms_talk import Correspondence, Message
 from everthread.server.sms_twilio import API, Fields, Sender, Unsubscribed, signed, twiml
+from everthread.server.talks import Talks
 
 log = logging.getLogger("everthread.server")
 
@@ -61,7 +61,7 @@ class Sms:
 
     def __init__(
         self,
-        engine: Engine,
+        talks: Talks,
         settings: Config,
         file: Path,
         *,
@@ -78,7 +78,7 @@ class Sms:
         self._token, self._url, self._from = settings.sms_token, settings.sms_url, settings.sms_number
         self._sender = Sender(settings.sms_account, settings.sms_token, api) if settings.sms_account else None
         self.record = Record(file)
-        self.talk = Correspondence(engine, self.record, clock)
+        self.talk = Correspondence(talks, self.record, clock)
         self._patience = patience
         self._pool = ThreadPoolExecutor(AT_ONCE, "everthread sms")
         self._locks: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()
@@ -207,9 +207,9 @@ def sms(
     return Response(service.receive(body, x_twilio_signature), media_type="text/xml")
 
 
-def install(app: FastAPI, engine: Engine, settings: Config) -> Sms | None:
+def install(app: FastAPI, talks: Talks, settings: Config) -> Sms | None:
     """Have the app answer text messages, where Twilio's token is set. Raises ConfigError."""
     if not settings.sms_token:
         return None
     app.include_router(router)
-    return Sms(engine, settings, beside.path(engine.store))
+    return Sms(talks, settings, beside.path(talks.engine.store))

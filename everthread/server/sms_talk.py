@@ -20,9 +20,9 @@ from everthread.errors import EverthreadError
 from everthread.memory import Memory
 from everthread.observe.consent import agrees, beforehand, consent
 from everthread.server import sms_words as words
-from everthread.server.engine import Engine
 from everthread.server.sms_record import Part, Parts, Record
 from everthread.server.sms_segments import bounded
+from everthread.server.talks import Talks
 from everthread.stores.lines import SESSION_GAP
 from everthread.types import JSONValue, Line, Session, Where, now
 
@@ -31,6 +31,7 @@ log = logging.getLogger("everthread.server")
 BANK = "sms/"  # and the person's hash
 SETTING = "sms"  # the name of the bank's setting that holds the `State`
 ASKED = 3  # times that one question is asked at most: who never answers it does not want to
+PRIVATE = 256  # conversations kept open of which nothing is written
 UNWRITTEN = 256  # texts in memory that stand in no bank, so that an answer can be given again
 
 LINE, SAID = "line", "said"  # parts: a line of the bank, and a text that stands in none
@@ -89,9 +90,10 @@ class State:
 class Correspondence:
     """The conversations by text message. One message of a person is answered at a time; the caller sees to it."""
 
-    def __init__(self, engine: Engine, record: Record, clock: Callable[[], datetime] | None = None) -> None:
-        self.engine, self.record = engine, record
+    def __init__(self, talks: Talks, record: Record, clock: Callable[[], datetime] | None = None) -> None:
+        self.engine, self.talks, self.record = talks.engine, talks, record
         self._clock = clock
+        self._private: OrderedDict[str, Chat] = OrderedDict()  # by bank: what was said in them is nowhere else
         self._unwritten: OrderedDict[int, tuple[str, str]] = OrderedDict()  # whose, and the text
 
     # ----------------------------------------------------------------- answering
@@ -153,8 +155,7 @@ class Correspondence:
             state.answered().keep(memory)  # it is asked once: what is no yes goes on
             said = agrees(answer)
             if said:
-                self._drop(memory)
-                return (("forgotten", memory.forget(everything=True).lines),)
+                return (("forgotten", self._forgotten(memory)),)
             return () if said is None else (("spared", 0),)
         if state.ask != "remember" or (said := consent(answer)) is None:
             return ()
@@ -163,7 +164,17 @@ class Correspondence:
         if session is None:  # it is forgotten already
             return (("dropped", 0),)
         ending = self._chat(memory, session.id).end(said)
+        if ending.receipt:
+            self.talks.forgot(memory.bank)
         return (("dropped", ending.receipt.lines),) if ending.receipt else (("remembered", 0),)
+
+    def _forgotten(self, memory: Memory) -> int:
+        """Forget a person; how many lines that were."""
+        self.talks.let_go(memory.bank)
+        self._private.pop(memory.bank, None)
+        for number in [number for number, (bank, _) in list(self._unwritten.items()) if bank == memory.bank]:
+            self._unwritten.pop(number, None)
+        return memory.forget(everything=True).lines
 
     # --------------------------------------------------------------------- talking
 
@@ -173,7 +184,7 @@ class Correspondence:
         if not words.goodbye(message.text, chat.character.name):
             return ()
         if beforehand(settings) is False:
-            chat.end(False)
+            self._private.pop(memory.bank, None)
             return (("goodbye", 0),)
         if not any(line.role == "user" for line in chat.lines):
             return ()
@@ -271,13 +282,17 @@ class Correspondence:
             self._unwritten.popitem(last=False)
         return number
 
-    def _drop(self, memory: Memory) -> None:
-        for number in [number for number, (bank, _) in list(self._unwritten.items()) if bank == memory.bank]:
-            self._unwritten.pop(number, None)
-
     def _now(self) -> datetime:
         return self._clock() if self._clock else now().astimezone()
 
     def _chat(self, memory: Memory, session: str | None = None) -> Chat:
         """A conversation of the bank: this one, or the current one."""
-        return Chat(memory, llm=self.engine.llm, session=session, clock=self._clock)
+        private = self._private.get(memory.bank) if session is None and beforehand(memory.settings()) is False else None
+        if private is not None and private.lines and self._now() - private.lines[-1].said_at <= SESSION_GAP:
+            return private
+        chat = Chat(memory, llm=self.engine.llm, session=session, clock=self._clock, desk=self.talks.desk(memory))
+        if chat.incognito:
+            self._private[memory.bank] = chat
+            while len(self._private) > PRIVATE:
+                self._private.popitem(last=False)
+        return chat

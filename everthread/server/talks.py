@@ -246,7 +246,7 @@ class Talks:
             )
         memory = self.engine.memory(chat.memory.bank, recipe=options.recipe)
         if memory.recipe.name != chat.memory.recipe.name:
-            chat.remember_with(memory, self._desk(memory))
+            chat.remember_with(memory, self.desk(memory))
         chat.llm, chat.sampling, chat.budget = llm, options.sampling(), options.budget
 
     def _before(self, memory: Memory, talk: Talk, text: str, key: str, options: OptionsBody) -> Running | None:
@@ -299,7 +299,7 @@ class Talks:
             if held is not None:
                 self._talks.move_to_end((memory.bank, held.chat.session))
                 return held
-        fresh = Talk(Chat(memory, None, self.engine.llm, session=name, desk=self._desk(memory)))
+        fresh = Talk(Chat(memory, None, self.engine.llm, session=name, desk=self.desk(memory)))
         at = memory.bank, fresh.chat.session
         with self._lock:
             held = self._talks.setdefault(at, fresh)
@@ -331,7 +331,7 @@ class Talks:
                 self._current[bank] = talk.chat.session
                 talk.running, talk.usage = None, Usage()
 
-    def _desk(self, memory: Memory) -> Desk:
+    def desk(self, memory: Memory) -> Desk:
         """The desk of a memory: one, however many conversations are open in it."""
         with self._lock:
             desk = self._desks.get((memory.bank, memory.recipe.name))

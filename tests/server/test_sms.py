@@ -55,6 +55,7 @@ class Bot:
     sms: Sms
     store: SQLiteStore
     clock: list[datetime] = field(default_factory=list)
+    asked: list[llm.Request] = field(default_factory=list)  # of the model
 
     def phone(self, number: str = ALICE) -> Phone:
         return Greeted(self.app, number)
@@ -99,7 +100,7 @@ def bot(
         service: Sms = app.state.sms
         service.close()
         app.state.sms = service = Sms(
-            engine,
+            app.state.talks,
             settings,
             folder / "server.sqlite",
             api=api or sms_twilio.API,
@@ -107,7 +108,14 @@ def bot(
             clock=lambda: clock[0],
         )
         stack.callback(service.close)
-        yield Bot(folder, stack.enter_context(TestClient(app, base_url="http://127.0.0.1:7391")), service, store, clock)
+        yield Bot(
+            folder,
+            stack.enter_context(TestClient(app, base_url="http://127.0.0.1:7391")),
+            service,
+            store,
+            clock,
+            server.requests,
+        )
 
 
 @pytest.fixture
@@ -474,8 +482,12 @@ def test_where_nothing_is_to_be_remembered_nothing_is_written(nemo: Bot) -> None
     nemo.memory.set_setting("remember", "never")
     assert nemo.phone().send("My password is swordfish.", sid="SM1") == ["Lisbon suits her."]
     assert nemo.phone().send("My password is swordfish.", sid="SM1") == ["Lisbon suits her."]
+    nemo.phone().send("Do you know it now?")
+    assert "swordfish" in str(nemo.asked[-1].body)  # while the conversation lasts
     nemo.wait(2)
     assert nemo.phone().send("Hello") == ["Lisbon suits her."]
+    assert "swordfish" not in str(nemo.asked[-1].body)
+    assert nemo.phone().send("Bye!") == [phrase("goodbye", 0)]
     assert nemo.lines == []
     assert not any(b"swordfish" in file.read_bytes() for file in nemo.folder.rglob("*"))
 
