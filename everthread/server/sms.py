@@ -6,21 +6,22 @@ again. An answer that takes longer is sent behind, through Twilio's REST API.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 from urllib.parse import parse_qsl
-from weakref import WeakValueDictionary
 
 from fastapi import APIRouter, Depends, FastAPI, Header, Request, Response
+from starlette.concurrency import run_in_threadpool
 
 from everthread.config import Config
 from everthread.errors import ConfigError, EverthreadError
@@ -35,10 +36,12 @@ from everthread.server.talks import Talks
 log = logging.getLogger("everthread.server")
 
 PATIENCE = 12.0  # seconds until an answer is late: Twilio waits 15, and the way there and back takes its time
-AGAIN = 0.05  # seconds between two looks whether another has answered
+AGAIN = 0.1  # seconds between two looks whether another has answered
 AT_ONCE = 64  # messages that are answered at a time; the others wait, and are late
 LARGEST = 65_536  # bytes of a request: Twilio's have some 500, and 1,600 characters in %-escapes at most 20,000
 FIELDS = 200
+Given = TypeVar("Given")
+
 _NUMBER = re.compile(r"(?:[a-z]+:)?\+?[0-9]{1,20}", re.ASCII)
 
 
@@ -50,7 +53,7 @@ class Turn:
     message: Message
     number: str = field(repr=False)
     sender: str = field(repr=False)
-    done: threading.Event = field(default_factory=threading.Event)
+    done: Future[None] = field(default_factory=Future)
     lock: threading.Lock = field(default_factory=threading.Lock)
     parts: Parts = (("unkept", 0),)  # unless something better is found
     late: bool = False
@@ -81,12 +84,18 @@ class Sms:
         self.talk = Correspondence(talks, self.record, clock)
         self._patience = patience
         self._pool = ThreadPoolExecutor(AT_ONCE, "everthread sms")
-        self._locks: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()
-        self._locking = threading.Lock()
+        self._waiting: dict[str, deque[Turn]] = {}  # by person: one message after the other is answered
+        self._changed = threading.Condition()
 
-    def receive(self, body: bytes, given: str) -> bytes:
-        """The XML that answers a webhook. Problem 403 where its signature is not Twilio's, and 400 where it is no
-        message. Raises StoreError."""
+    async def receive(self, body: bytes, given: str) -> bytes:
+        """The XML that answers a webhook. It holds no thread while it waits. Problem 403 where its signature is not
+        Twilio's, and 400 where it is no message. Raises StoreError."""
+        turn = self._turn(body, given)
+        parts = await self._parts(turn)
+        return twiml(await run_in_threadpool(self.talk.texts, turn.message.person, parts))
+
+    def _turn(self, body: bytes, given: str) -> Turn:
+        """The message of a request."""
         fields = _fields(body)
         if not signed(self._token, self._url, fields, given):
             raise Problem(403, "bad-signature", "this request was not signed by Twilio for this address; see sms_url")
@@ -96,57 +105,86 @@ class Sms:
             raise Problem(400, "no-message", "a text message has a MessageSid and comes From a number; this is none")
         person, pictures = self.record.person(number), said.get("NumMedia", "0") not in ("", "0")
         message = Message(sid, person, said.get("Body", ""), pictures, bool(said.get("OptOutType")))
-        return twiml(self.talk.texts(person, self._parts(Turn(message, number, self._from or said.get("To", "")))))
+        return Turn(message, number, self._from or said.get("To", ""))
 
     def close(self) -> None:
-        """Answer what is being answered, and no more."""
+        """Answer what has come, and no more."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._waiting)
         self._pool.shutdown()
         self.record.close()
 
     # ----------------------------------------------------------------- answering
 
-    def _parts(self, turn: Turn) -> Parts:
-        """The answer to a message, given once, or what is said where it is late."""
+    async def _parts(self, turn: Turn) -> Parts:
+        """The answer to a message, made once, or what is said where it is late."""
         until = time.monotonic() + self._patience
-        while not isinstance(claimed := self.record.claim(turn.message.sid), tuple):
+        while not isinstance(claimed := await run_in_threadpool(self.record.claim, turn.message.sid), tuple):
             if claimed:
-                self._pool.submit(self._answer, turn).add_done_callback(_told)
-                return self._awaited(turn, until)
+                self._take_up(turn)
+                await asyncio.wait([asyncio.wrap_future(turn.done)], timeout=max(until - time.monotonic(), 0))
+                return await run_in_threadpool(self._given, turn)
             if time.monotonic() > until:
                 return ()  # whoever answers it sends it behind
-            time.sleep(AGAIN)
+            await asyncio.sleep(AGAIN)
         return claimed
 
-    def _awaited(self, turn: Turn, until: float) -> Parts:
-        turn.done.wait(max(until - time.monotonic(), 0))
+    def _given(self, turn: Turn) -> Parts:
+        """The answer, or what is said where it is late from now on."""
         with turn.lock:
-            if turn.done.is_set():
+            if turn.done.done():
                 return turn.parts
             turn.late = True
             told: Parts = () if self._sender else (("moment", 0),)
             self.record.answered(turn.message.sid, told)
             return told
 
+    def _take_up(self, turn: Turn) -> None:
+        """Have it answered: behind the person's other messages, but who wants to be left alone does not wait."""
+        if not _talks(turn.message):
+            self._submit(self._answer, turn)
+            return
+        with self._changed:
+            waiting = self._waiting.setdefault(turn.message.person, deque())
+            waiting.append(turn)
+            if len(waiting) == 1:
+                self._submit(self._next, turn.message.person)
+
+    def _next(self, person: str) -> None:
+        """Answer the message of this person that has waited for longest."""
+        waiting = self._waiting[person]
+        try:
+            self._answer(waiting[0])
+        finally:
+            with self._changed:
+                waiting.popleft()
+                if waiting:
+                    self._submit(self._next, person)
+                else:
+                    del self._waiting[person]
+                    self._changed.notify_all()
+
+    def _submit(self, do: Callable[[Given], None], what: Given) -> None:
+        self._pool.submit(do, what).add_done_callback(_told)
+
     def _answer(self, turn: Turn) -> None:
-        """Make the answer, in a thread of its own. Who wants to be left alone does not wait for what is being said."""
-        talks = words.keyword(turn.message.text) in (None, "yes")
-        with self._one_at_a_time(turn.message.person) if talks else nullcontext():
-            try:
-                turn.parts = self.talk.answer(turn.message)
-                if talks and self.record.stopped(turn.message.person):
-                    turn.parts = ()
-            except EverthreadError as error:
-                log.error("a text message could not be answered: %s", type(error).__name__)
-            finally:
-                self._publish(turn)
-            if turn.late:
-                self._send(turn)
+        """Make the answer, in a thread of its own."""
+        try:
+            turn.parts = self.talk.answer(turn.message)
+            if _talks(turn.message) and self.record.stopped(turn.message.person):
+                turn.parts = ()
+        except EverthreadError as error:
+            log.error("a text message could not be answered: %s", type(error).__name__)
+        finally:
+            self._publish(turn)
+        if turn.late:
+            self._send(turn)
 
     def _publish(self, turn: Turn) -> None:
         """Let whoever waits have the answer, unless it is late."""
         with turn.lock:
             if not turn.late:
-                turn.done.set()
+                turn.done.set_result(None)
                 self.record.answered(turn.message.sid, turn.parts)
 
     def _send(self, turn: Turn) -> None:
@@ -158,13 +196,10 @@ class Sms:
         except Unsubscribed:
             self.record.stop(person)
 
-    def _one_at_a_time(self, person: str) -> threading.Lock:
-        """Held while a message of this person is answered; the next one waits."""
-        with self._locking:
-            lock = self._locks.get(person)
-            if lock is None:
-                lock = self._locks[person] = threading.Lock()
-            return lock
+
+def _talks(message: Message) -> bool:
+    """Whether a message is more than a keyword; a yes may be an answer."""
+    return words.keyword(message.text) in (None, "yes")
 
 
 def _told(done: Future[None]) -> None:
@@ -197,14 +232,14 @@ async def _body(request: Request) -> bytes:
 
 
 @router.post("/sms", include_in_schema=False)
-def sms(
+async def sms(
     request: Request,
     body: Annotated[bytes, Depends(_body)],
     x_twilio_signature: Annotated[str, Header()] = "",
 ) -> Response:
     """Twilio's webhook for an incoming message."""
     service: Sms = request.app.state.sms
-    return Response(service.receive(body, x_twilio_signature), media_type="text/xml")
+    return Response(await service.receive(body, x_twilio_signature), media_type="text/xml")
 
 
 def install(app: FastAPI, talks: Talks, settings: Config) -> Sms | None:

@@ -554,3 +554,12 @@ def test_times_are_those_of_the_clock(nemo: Bot) -> None:
     nemo.clock[0] = datetime(2024, 5, 1, 12, tzinfo=UTC)
     nemo.phone().send("Hello")
     assert nemo.lines[0].said_at == datetime(2024, 5, 1, 12, tzinfo=UTC)
+
+
+def test_whoever_writes_a_lot_keeps_nobody_waiting(tmp_path: Path) -> None:
+    with bot(tmp_path, llm.Reply("Slow.", first=0.3)) as nemo, ThreadPoolExecutor(8) as pool:
+        flood = [pool.submit(nemo.phone().send, f"Message {n}") for n in range(8)]
+        until(lambda: len(nemo.store.banks()) == 1)
+        assert nemo.phone("+442071838750").send("Hello") == ["Slow."]
+        assert not all(each.done() for each in flood)
+        assert all(each.result() == ["Slow."] for each in flood)
