@@ -42,6 +42,7 @@ OPEN = 1024  # conversations kept open; one that goes is opened again in millise
 PRIVATE = 1024  # more of them in incognito, whose lines are nowhere else
 STREAMS = 256  # replies at once, the default of EVERTHREAD_SERVER_STREAMS
 CURRENT = "current"  # in place of a session's name
+PREPARED = 4  # replies that are prepared at once, in the order they came: all at once, everybody waits for everybody
 WRITING = 4  # desks that have something written at once: replies come first
 STOPPED = 30.0  # seconds that a reply may take to be kept, once it is stopped
 RUNS_ELSEWHERE = 120.0  # seconds for which a line without a reply may have one coming in another process
@@ -73,6 +74,7 @@ class Talks:
         self._talks: OrderedDict[tuple[str, str], Talk] = OrderedDict()
         self._current: dict[str, str] = {}  # the session of a bank that may have no line in it yet
         self._desks: WeakValueDictionary[tuple[str, str], Desk] = WeakValueDictionary()
+        self._preparing = threading.BoundedSemaphore(PREPARED)
         self._writing = threading.BoundedSemaphore(WRITING)
         self._lock = threading.Lock()
         self._pool = ThreadPoolExecutor(streams, thread_name_prefix="everthread reply")
@@ -201,8 +203,9 @@ class Talks:
                 503, "busy", "as many replies are being written as may be; try again", {"Retry-After": str(RETRY)}
             )
         try:
-            self._choose(talk.chat, options)
-            reply = act(talk.chat)
+            with self._preparing:
+                self._choose(talk.chat, options)
+                reply = act(talk.chat)
             running = Running(reply, key=key, said=said)
             if reply is None:
                 running.put("done", done_event(talk.chat.lines[-1]))
