@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, FastAPI
 
 from everthread import __version__
-from everthread.server import problems
+from everthread.server import page, problems
 from everthread.server.engine import Engine
 from everthread.server.paths import Segments
 from everthread.server.routes import lines
@@ -23,6 +23,7 @@ def create(engine: Engine) -> FastAPI:
     for routes in (lines,):
         api.include_router(routes.router)
     app.include_router(api)
+    app.include_router(page.router)
     problems.install(app)
     app.add_middleware(Segments)
     return app
