@@ -11,7 +11,7 @@ export function notice(text, { act = null, label = "", lasting = false } = {}) {
   const shown = [h("span", { dir: "auto" }, text)];
   if (act) shown.push(button(label, () => (clear(), act()), { class: "link" }));
   shown.push(button("×", clear, { class: "icon", "aria-label": "Close this message" }));
-  fill(box, shown);
+  fill(box, h("div", {}, shown));
   if (!lasting) timer = setTimeout(clear, 8_000);
 }
 
