@@ -49,10 +49,9 @@ const show = careful(async () => {
 
 async function ready() {
   try {
-    await get(inBank());
-  } catch (error) {
-    if (error.status !== 404) throw error;
     await put(inBank());
+  } catch (error) {
+    if (error.status !== 403) throw error; // a key that may only read: the bank is there, or it says so by itself
   }
 }
 
@@ -83,7 +82,7 @@ on("state", ({ character, incognito, lines }) => {
     at("talk-acts"),
     iconButton("scene", "The scene: who, where, your name", () => scene(talk)),
     iconButton("mask", "Incognito: write nothing down", () => hide(!incognito), { "aria-pressed": String(incognito) }),
-    iconButton("end", "End this conversation", () => talk.end(), { disabled: !lines.length }),
+    button("End", () => talk.end(), { class: "quiet", "aria-label": "End this conversation", disabled: !lines.length }),
   );
 });
 

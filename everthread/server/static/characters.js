@@ -9,15 +9,18 @@ import { careful, notice } from "./notices.js";
 
 const LARGEST = 8 << 20; // bytes of a card, as the server takes them
 const pictures = new Map(); // blob URLs by name; null where there is none
+let listed = null; // the characters of the gallery
 
-on("characters", (name) => pictures.delete(name));
+on("characters", (name) => (pictures.delete(name), (listed = null)));
+
+const all = () => (listed ??= get("/characters?limit=500").then((page) => page.items));
 
 const path = (name, more = "") => `/characters/${encodeURIComponent(name)}${more}`;
 
 /** A character's face: its picture, or else the first letter of its name. */
-export function face(name, hasPicture = true) {
+export function face(name) {
   const box = h("span", { class: "face", "aria-hidden": "true" }, [...(name.trim() || "?")][0].toUpperCase());
-  if (hasPicture) picture(name).then((url) => url && fill(box, h("img", { src: url, alt: "" })));
+  picture(name).then((url) => url && fill(box, h("img", { src: url, alt: "" })));
   return box;
 }
 
@@ -28,6 +31,7 @@ function picture(name) {
 
 async function load(name) {
   try {
+    if (!(await all()).find((each) => each.name === name)?.has_picture) return null;
     const answer = await ask("GET", path(name, "/picture"));
     return URL.createObjectURL(await answer.blob());
   } catch {
@@ -40,8 +44,8 @@ export function gallery(talk) {
   return open("Characters", (close, body) => {
     const grid = h("ul", { class: "gallery" });
     const draw = careful(async () => {
-      const { items } = await get("/characters?limit=500");
-      fill(grid, items.map((each) => tile(each, { talk, close, draw })));
+      listed = null;
+      fill(grid, (await all()).map((each) => tile(each, { talk, close, draw })));
     });
     const file = h("input", { type: "file", accept: ".json,.png,application/json,image/png", "aria-label": "A character card", hidden: true });
     const take = careful(async (files) => {
@@ -69,7 +73,7 @@ function tile(each, { talk, close, draw }) {
   return h(
     "li",
     { class: `tile${now ? " now" : ""}` },
-    face(name, each.has_picture),
+    face(name),
     h("div", {}, said("h3", name), said("p", cut(each.description.replaceAll("{{char}}", name).replaceAll("{{user}}", "you"), 180), { class: "small" })),
     h(
       "div",

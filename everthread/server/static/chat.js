@@ -209,8 +209,8 @@ export class Talk {
 
   async pin(line) {
     const pinned = this.pins.has(line.seq);
-    await (pinned ? remove(inBank(`/pins/${line.seq}`)) : put(inBank(`/pins/${line.seq}`)));
-    tell("pins", (await get(inBank("/pins"))).items);
+    const { items } = await (pinned ? remove : put)(inBank(`/pins/${line.seq}`));
+    tell("pins", items);
   }
 
   async forget(line) {

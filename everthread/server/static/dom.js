@@ -46,7 +46,6 @@ const PATHS = {
   edit: "M4 20l1-4L16 5l3 3L8 19zM14 7l3 3",
   forget: "M5 7h14M10 4h4M7 7l1 13h8l1-13",
   forth: "M9 5l7 7-7 7",
-  go: "M5 12h14m-6-6 6 6-6 6",
   memory: "M5 6h14M5 12h9M5 18h11",
   mask: "M3 12h18M6 12l2-7h8l2 7M5 16a3 3 0 1 0 6 0 3 3 0 1 0-6 0zM13 16a3 3 0 1 0 6 0 3 3 0 1 0-6 0z",
   pin: "M9 4h6l-1 6 3 3H7l3-3zM12 13v7",
@@ -54,7 +53,6 @@ const PATHS = {
   talk: "M4 5h16v11H9l-5 4z",
   threads: "M4 7h16M4 12h16M4 17h10",
   undo: "M9 6L4 11l5 5M4 11h10a6 6 0 0 1 6 6v1",
-  end: "M5 12l5 5L19 7",
 };
 
 /** A small picture. */

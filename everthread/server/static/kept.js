@@ -5,6 +5,7 @@ import { on, tell } from "./bus.js";
 import { short } from "./dates.js";
 import { button, fill, h, said } from "./dom.js";
 import { address } from "./here.js";
+import { called } from "./line.js";
 import { careful } from "./notices.js";
 
 export class Kept {
@@ -59,7 +60,7 @@ function entry(lines, label, act) {
     "li",
     { class: "hit" },
     first && h("header", { class: "by" }, h("a", { href: place }, short(first.said_at))),
-    h("div", { class: "passage" }, lines.map((line) => h("p", {}, said("b", line.speaker), " ", said("span", line.text)))),
+    h("div", { class: "passage" }, lines.map((line) => h("p", {}, said("b", called(line)), " ", said("span", line.text)))),
     h("footer", { class: "acts steady" }, button(label, act, { class: "link" })),
   );
 }

@@ -6,19 +6,22 @@ import { button, h, iconButton, said } from "./dom.js";
 /** The line's element. acts: the buttons below it; of: whose it is. */
 export function lineElement(line, acts = []) {
   const own = line.role === "assistant";
-  const name = `${line.speaker}, ${full(line.said_at)}`;
+  const name = `${called(line)}, ${full(line.said_at)}`;
   return h(
     "article",
-    { class: `line ${own ? "of-character" : "of-person"}`, "data-seq": line.seq, "aria-label": name },
+    { class: `line ${own ? "of-character" : "of-person"}`, "data-seq": line.seq, "aria-label": name, tabindex: "-1" },
     head(line),
     said("p", line.text, { class: "said" }),
-    h("footer", { class: "acts", role: "group", "aria-label": `About this line by ${line.speaker}` }, acts),
+    h("footer", { class: "acts", role: "group", "aria-label": `About this line by ${called(line)}` }, acts),
   );
 }
 
+/** A speaker's name; the person who gave none is "You". */
+export const called = (line) => (line.role === "user" && line.speaker === "user" ? "You" : line.speaker);
+
 function head(line) {
   const when = h("time", { datetime: line.said_at, title: full(line.said_at) }, clock(line.said_at));
-  return h("header", { class: "by" }, said("span", line.speaker, { class: "speaker" }), when);
+  return h("header", { class: "by" }, said("span", called(line), { class: "speaker" }), when);
 }
 
 /** A line that is still arriving: its element, and the text that grows. */

@@ -4,8 +4,9 @@ import { get, inBank, patch, put } from "./api.js";
 import { on, tell } from "./bus.js";
 import { day, full } from "./dates.js";
 import { rewrite } from "./dialogs.js";
-import { button, fill, h, said } from "./dom.js";
+import { button, cut, fill, h, said } from "./dom.js";
 import { address } from "./here.js";
+import { called } from "./line.js";
 import { careful, notice } from "./notices.js";
 
 export class Remembered {
@@ -35,24 +36,30 @@ export class Remembered {
   passages() {
     const { hits, tokens, again } = this.context;
     if (!hits.length) return h("p", { class: "nothing" }, "Nothing earlier was remembered for this reply.");
-    const many = hits.length === 1 ? "1 passage" : `${hits.length} passages`;
+    const cards = merged(hits);
+    const many = cards.length === 1 ? "1 passage" : `${cards.length} passages`;
     return [
       h("p", { class: "small" }, again ? `${many}, as they are found for that moment` : `${many}, ${tokens} tokens of the prompt`),
-      h("ol", { class: "hits" }, hits.map((hit) => this.hit(hit))),
+      h("ol", { class: "hits" }, cards.map((card) => this.card(card))),
     ];
   }
 
-  hit(hit) {
-    const { line } = hit;
+  card({ hits, passage }) {
+    const [{ line }] = hits;
     const place = address({ view: "read", session: line.session, seq: line.seq });
     return h(
       "li",
-      { class: "hit", "data-seq": line.seq },
-      h("header", { class: "by" }, h("a", { href: place, title: "Open the conversation there" }, day(line.said_at)), relevance(hit)),
-      h("div", { class: "passage" }, hit.passage.map((each) => passageLine(each, each.seq === line.seq))),
-      this.acts(line),
-      signals(hit),
+      { class: "hit" },
+      h("header", { class: "by" }, h("a", { href: place, title: "Open the conversation there" }, day(line.said_at)), relevance(hits[0])),
+      h("div", { class: "passage" }, passage.map((each) => this.line(each, hits))),
+      signals(hits),
     );
+  }
+
+  line(line, hits) {
+    const found = hits.some((hit) => hit.line.seq === line.seq);
+    const text = h("p", { class: found ? "found" : "", title: full(line.said_at) }, said("b", called(line)), " ", said("span", line.text));
+    return found ? [text, this.acts(line)] : text;
   }
 
   acts(line) {
@@ -92,24 +99,30 @@ function relevance({ relevance: sure, kind }) {
   return h("span", { class: "relevance", title }, kind !== "line" && h("span", {}, kind), bar, h("span", {}, percent), h("span", { class: "hidden" }, " relevant"));
 }
 
-function passageLine(line, found) {
-  return h(
-    "p",
-    { class: found ? "found" : "", title: full(line.said_at) },
-    said("b", line.speaker),
-    " ",
-    said("span", line.text),
-  );
+/** Hits whose passages share a line stand on one card, the best first. */
+export function merged(hits) {
+  const cards = [];
+  for (const hit of hits) {
+    const seqs = new Set(hit.passage.map((line) => line.seq));
+    const card = cards.find(({ passage }) => passage.some((line) => seqs.has(line.seq)));
+    if (!card) cards.push({ hits: [hit], passage: [...hit.passage] });
+    else {
+      card.hits.push(hit);
+      const strange = hit.passage.filter((line) => !card.passage.some((each) => each.seq === line.seq));
+      card.passage = [...card.passage, ...strange].sort((a, b) => a.seq - b.seq);
+    }
+  }
+  return cards;
 }
 
-function signals(hit) {
-  const rows = Object.entries(hit.signals).map(([name, value]) => [h("dt", {}, name), h("dd", {}, Number(value).toFixed(3))]);
-  return h(
-    "details",
-    {},
-    h("summary", {}, "Why it was found"),
-    h("dl", { class: "signals" }, h("dt", {}, "score"), h("dd", {}, hit.score.toFixed(3)), rows),
-  );
+/** The numbers that made it be found, folded away. */
+function signals(hits) {
+  const tables = hits.map(({ line, score, relevance: sure, signals: all }) => {
+    const rows = [["score", score], ["relevance", sure], ...Object.entries(all)];
+    const list = rows.map(([name, value]) => [h("dt", {}, name), h("dd", {}, Number(value).toFixed(3))]);
+    return [hits.length > 1 && said("p", cut(line.text, 40), { class: "small" }), h("dl", { class: "signals" }, list)];
+  });
+  return h("details", {}, h("summary", {}, "Why it was found"), tables.flat().filter(Boolean));
 }
 
 /** Put another text in a line's place: what was wrong is retracted. */

@@ -5,6 +5,7 @@ import { on } from "./bus.js";
 import { month, short } from "./dates.js";
 import { at, button, cut, fill, h, said } from "./dom.js";
 import { address, here } from "./here.js";
+import { called } from "./line.js";
 import { careful } from "./notices.js";
 
 const FOUND = 20;
@@ -49,22 +50,33 @@ export class Sessions {
 
   render() {
     const groups = [];
-    for (const each of this.items) {
+    for (const each of this.items.filter((each) => each.id !== this.current)) {
       const name = month(each.last_at);
       if (groups.at(-1)?.[0] !== name) groups.push([name, []]);
       groups.at(-1)[1].push(this.entry(each));
     }
     fill(
       this.box,
-      h("a", { class: "session now", href: address(), ...mark(here.view === "talk") }, "The conversation now"),
+      this.now(),
       groups.map(([name, entries]) => [h("h2", { class: "small" }, name), h("ul", {}, entries)]).flat(),
       this.next && button("Earlier ones", careful(() => this.more()), { class: "link" }),
       !this.items.length && h("p", { class: "nothing" }, "Conversations are listed here, newest first."),
     );
   }
 
+  now() {
+    const opening = this.items.find((each) => each.id === this.current)?.opening;
+    const chosen = here.view === "talk" && here.session === "current";
+    return h(
+      "a",
+      { class: "session", href: address(), ...mark(chosen) },
+      h("span", { class: "now" }, "The conversation now"),
+      opening && said("span", opening, { class: "opening" }),
+    );
+  }
+
   entry(each) {
-    const place = each.id === this.current ? address() : address({ view: "read", session: each.id });
+    const place = address({ view: "read", session: each.id });
     const chosen = here.view === "read" && here.session === each.id;
     return h(
       "li",
@@ -111,7 +123,7 @@ function found({ line }) {
     h(
       "a",
       { class: "session", href: address({ view: "read", session: line.session, seq: line.seq }) },
-      h("span", { class: "small" }, said("b", line.speaker), ` · ${short(line.said_at)}`),
+      h("span", { class: "small" }, said("b", called(line)), ` · ${short(line.said_at)}`),
       said("span", cut(line.text, 160), { class: "opening" }),
     ),
   );

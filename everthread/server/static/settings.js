@@ -116,8 +116,8 @@ async function save() {
 export async function take(file) {
   notice(`Reading ${file.name} …`, { lasting: true });
   const path = inBank(`/import?name=${encodeURIComponent(file.name)}`);
-  const { added, skipped } = await post(path, file, { type: "application/octet-stream" });
-  notice(`${added} lines were added from ${file.name}${skipped ? `; ${skipped} were there already or could not be read` : ""}.`);
+  const { read, added } = await post(path, file, { type: "application/octet-stream" });
+  notice(`${added} lines were added from ${file.name}${read > added ? `; ${read - added} were there already` : ""}.`);
   tell("sessions");
 }
 
