@@ -72,7 +72,7 @@ function tile(each, { talk, close, draw }) {
   };
   return h(
     "li",
-    { class: `tile${now ? " now" : ""}` },
+    { class: `tile${now ? " chosen" : ""}` },
     face(name),
     h("div", {}, said("h3", name), said("p", cut(each.description.replaceAll("{{char}}", name).replaceAll("{{user}}", "you"), 180), { class: "small" })),
     h(

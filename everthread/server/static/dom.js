@@ -19,9 +19,13 @@ function filled(element, props, children) {
     else if (name === "value" || name === "checked" || name === "disabled" || name === "hidden") element[name] = value;
     else element.setAttribute(name, value === true ? "" : value);
   }
-  element.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+  element.append(...shown(children));
   return element;
 }
+
+/** What there is of these, in one row. */
+const shown = (children) =>
+  children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false && child !== "");
 
 /** The element of this id. */
 export const at = (id) => document.getElementById(id);
@@ -63,7 +67,7 @@ export function icon(name) {
 
 /** Put these in place of what an element holds. */
 export function fill(element, ...children) {
-  element.replaceChildren(...children.flat().filter(Boolean));
+  element.replaceChildren(...shown(children));
 }
 
 /** A text as long as this at most. */

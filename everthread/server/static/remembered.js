@@ -122,7 +122,7 @@ function signals(hits) {
     const list = rows.map(([name, value]) => [h("dt", {}, name), h("dd", {}, Number(value).toFixed(3))]);
     return [hits.length > 1 && said("p", cut(line.text, 40), { class: "small" }), h("dl", { class: "signals" }, list)];
   });
-  return h("details", {}, h("summary", {}, "Why it was found"), tables.flat().filter(Boolean));
+  return h("details", {}, h("summary", {}, "Why it was found"), tables);
 }
 
 /** Put another text in a line's place: what was wrong is retracted. */
