@@ -1,12 +1,15 @@
-# `make chat` and `make test` do all the set-up on a fresh machine. PYTHON names another interpreter (3.11 or later).
+# `make chat`, `make serve` and `make test` do all the set-up on a fresh machine. PYTHON names another interpreter (3.11 or later).
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: chat test check browser clean
+.PHONY: chat serve test check browser clean
 
 chat: $(VENV)/installed
 	@$(BIN)/everthread chat
+
+serve: $(VENV)/installed-server
+	@$(BIN)/everthread serve
 
 # A worker for each core, four at most (each has a Postgres server of its own); a file's tests stay together.
 test: $(VENV)/installed-test browser check
@@ -25,9 +28,13 @@ $(VENV)/installed: $(BIN)/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[llm]'
 	@touch $@
 
+$(VENV)/installed-server: $(BIN)/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[server]'
+	@touch $@ $(VENV)/installed
+
 $(VENV)/installed-test: $(BIN)/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
-	@touch $@ $(VENV)/installed
+	@touch $@ $(VENV)/installed $(VENV)/installed-server
 
 # The tests of the page drive a Chromium: the system's, else one that is installed here, by Debian or by Playwright.
 browser: $(VENV)/installed-test
