@@ -123,7 +123,7 @@ class Chat:
         self._noted_in: tuple[str, int, datetime] | None = None
         self._noted_last = 0
         self._roomy: Character | None = None  # the character that was seen to leave room for a conversation
-        settings = memory.settings()
+        settings = self._settings = memory.settings()  # as they were when the conversation was looked at
         self._character, self._kept = opening.character(character, settings), settings.get("character")
         self._offering = Offering(memory)
         self._begin(session, incognito)
@@ -453,7 +453,9 @@ class Chat:
     def _asked(
         self, llm: LLM, newest: Line | None, window: list[Line], notes: Unit | None, replaces: Line | None
     ) -> Reply:
-        pinned = [line for line in pins.listed(self.memory, self._settings) if line.seq not in self._conversation.hidden]
+        pinned = [
+            line for line in pins.listed(self.memory, self._settings) if line.seq not in self._conversation.hidden
+        ]
         context = self._recall(newest, [*window, *pinned, *([replaces] if replaces else [])], notes)
         sample = self._character.sample or self._style(replaces)
         seq, offer = self._offered(context, replaces)

@@ -9,7 +9,6 @@ store is held meanwhile.
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import threading
 import time
@@ -40,7 +39,6 @@ log = logging.getLogger("everthread.server")
 
 OPEN = 1024  # conversations kept open; one that goes is opened again in milliseconds
 PRIVATE = 1024  # more of them in incognito, whose lines are nowhere else
-STREAMS = 256  # replies at once, the default of EVERTHREAD_SERVER_STREAMS
 CURRENT = "current"  # in place of a session's name
 PREPARED = 4  # replies that are prepared at once, in the order they came: all at once, everybody waits for everybody
 WRITING = 4  # desks that have something written at once: replies come first
@@ -68,7 +66,7 @@ class Talk:
 class Talks:
     """Safe from many threads."""
 
-    def __init__(self, engine: Engine, streams: int = STREAMS) -> None:
+    def __init__(self, engine: Engine, streams: int = 256) -> None:
         self.engine, self.streams = engine, streams
         self._scribe = opening.scribe(engine.llm)
         self._talks: OrderedDict[tuple[str, str], Talk] = OrderedDict()
@@ -84,15 +82,14 @@ class Talks:
     # ----------------------------------------------------------------- replying
 
     def reply(self, memory: Memory, session: str, text: str, options: OptionsBody, key: str | None = None) -> Running:
-        """Keep what the person says, and have it answered. Under a key that was given before the same reply comes
-        again. Raises as `Chat.reply`, and Problem."""
+        """Keep what the person says, and have it answered. Under a line's key that was given before the same reply
+        comes again. Raises as `Chat.reply`, and Problem."""
         with self._using(memory, session, replying=True) as talk:
             if key is not None and (before := self._before(memory, talk, text, key, options)) is not None:
                 return before
             self._still(talk)
             self._one_process(talk)
-            named = _line_key(key)
-            return self._start(talk, options, lambda chat: chat.reply(text, named), told=True, key=key, said=text)
+            return self._start(talk, options, lambda chat: chat.reply(text, key), told=True, key=key, said=text)
 
     def again(self, memory: Memory, session: str, act: Act, options: OptionsBody, *, told: bool = False) -> Running:
         """A reply to what stands, as act has the conversation give it; told: the person's line, too."""
@@ -256,8 +253,7 @@ class Talks:
         """What came of the request of that key: the reply that is running, or the one that was kept."""
         if (running := talk.running) is not None and running.key == key:
             return running if running.said == text else _conflict()
-        name = _line_key(key)
-        line = memory.store.known(memory.bank, [name]).get(name) if name else None
+        line = memory.store.known(memory.bank, [key]).get(key)
         if line is None:
             return None
         if line.text != clean(NewLine(text), line.said_at).text:
@@ -361,11 +357,6 @@ class Talks:
             del self._current[at[0]]
 
 
-def _line_key(key: str | None) -> str | None:
-    """The key under which a request's line is kept in its bank."""
-    return None if key is None else "idem:" + hashlib.sha256(key.encode()).hexdigest()
-
-
 def _told(line: Line, after: Line | None) -> Running:
     """What came of a request whose reply is kept."""
     answer = after if after is not None and after.parent == line.seq and after.role == "assistant" else None
@@ -377,7 +368,9 @@ def _told(line: Line, after: Line | None) -> Running:
 
 
 def _conflict() -> Running:
-    raise Problem(422, "idempotency-conflict", "another text was sent with this Idempotency-Key; take a new key")
+    raise Problem(
+        422, "idempotency-conflict", "another text was sent with this Idempotency-Key; take a new key for a new one"
+    )
 
 
 def _replying() -> Problem:
