@@ -9,7 +9,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
@@ -42,8 +42,11 @@ from everthread.models.fakes import HashEmbedder
 from everthread.models.llm import OpenAICompatible
 from everthread.recipes.default import Default
 from everthread.remote import connection
+from everthread.server import beside
 from everthread.server.app import create
 from everthread.server.engine import Engine
+from everthread.server.keys import Keys
+from everthread.server.settings import Settings
 from everthread.stores.sqlite import SQLiteStore
 
 BANK = "alice/captain nemo"
@@ -69,9 +72,9 @@ LINES = [
 
 
 @contextmanager
-def serving(engine: Engine) -> Iterator[str]:
+def serving(engine: Engine, settings: Settings | None = None) -> Iterator[str]:
     """The URL of a server over an engine."""
-    server = uvicorn.Server(uvicorn.Config(create(engine), port=0, log_level="error", ws="none"))
+    server = uvicorn.Server(uvicorn.Config(create(engine, settings), port=0, log_level="error", ws="none"))
     thread = threading.Thread(target=server.run)
     thread.start()
     try:
@@ -104,7 +107,7 @@ def client(url: str) -> Iterator[Client]:
 
 
 @pytest.fixture
-def beside(tmp_path: Path) -> Iterator[Memory]:
+def local(tmp_path: Path) -> Iterator[Memory]:
     """A memory in this process, of another folder."""
     with Memory.open(BANK, store=tmp_path / "beside", embedder=HashEmbedder(64)) as each:
         yield each
@@ -166,9 +169,9 @@ def scenario(bank: Any) -> Told:
     return told
 
 
-def test_the_same_scenario_gives_the_same(client: Client, beside: Memory) -> None:
-    remote, local = scenario(client), scenario(beside)
-    for name, each in local.items():
+def test_the_same_scenario_gives_the_same(client: Client, local: Memory) -> None:
+    remote, here = scenario(client), scenario(local)
+    for name, each in here.items():
         assert remote[name] == each, name
 
 
@@ -196,14 +199,14 @@ def wrong(bank: Any) -> Iterator[Callable[[], object]]:
     yield lambda: bank.forget_unit("note", 9)
 
 
-def test_what_is_wrong_raises_the_same(client: Client, beside: Memory) -> None:
-    for bank in (client, beside):
+def test_what_is_wrong_raises_the_same(client: Client, local: Memory) -> None:
+    for bank in (client, local):
         bank.observe("Hello.")
-    for remote, local in zip(wrong(client), wrong(beside), strict=True):
-        with pytest.raises(EverthreadError) as here:
-            local()
-        with pytest.raises((type(here.value), BadInput)):
-            remote()
+    for there, here in zip(wrong(client), wrong(local), strict=True):
+        with pytest.raises(EverthreadError) as error:
+            here()
+        with pytest.raises((type(error.value), BadInput)):
+            there()
     assert [line.text for line in client.lines()] == ["Hello."]
 
 
@@ -449,6 +452,27 @@ def test_a_server_of_somebody_else_is_told() -> None:
     told = "is no server of Everthread's"
     with llm.llm_server() as server, Client(server.host) as client, pytest.raises(ConfigError, match=told):
         client.stats()
+
+
+# --------------------------------------------------------------------------- keys
+
+
+def test_with_a_key_it_has_what_the_key_is_for_and_nothing_else(store: SQLiteStore) -> None:
+    with closing(Keys(beside.path(store))) as keys:
+        secret = keys.new("alice's", [BANK], ["read", "write"])
+    engine = Engine(store, HashEmbedder(64), None, Default())
+    with serving(engine, Settings(key_required=True)) as url:
+        with Client(url, BANK, secret) as client:
+            client.observe("Hello.")
+            assert client.banks() == [BANK]
+            with pytest.raises(ConfigError, match="this key is not for that"):
+                client.forget(everything=True)
+        with Client(url, "bob", secret) as client, pytest.raises(ConfigError, match="this key is not for that"):
+            client.stats()
+        with Client(url, BANK) as client, pytest.raises(ConfigError, match="a key is needed"):
+            client.stats()
+        with Client(url, BANK, "et_wrong") as client, pytest.raises(ConfigError, match="the key is unknown"):
+            client.stats()
 
 
 # --------------------------------------------------------------------- bad input

@@ -269,16 +269,11 @@ def _server(listening: socket.socket, folder: str, model: str, workers: int, emb
     """The server itself."""
     import uvicorn
 
-    from everthread.models.llm import OpenAICompatible
-    from everthread.server.app import create
-    from everthread.server.engine import Engine
+    from everthread.server.serving import Given
+    from everthread.server.settings import Settings
 
-    llm = OpenAICompatible(model, "m", timeout=PATIENCE)
-    recipe = opening.recipe("default")
-    engine = Engine(SQLiteStore(folder), opening.embedder(embedder), llm, recipe, several=workers > 1)
-    engine.embedder.embed_query("awake")
-    config = uvicorn.Config(create(engine), log_level="warning", access_log=False, lifespan="on")
-    uvicorn.Server(config).run(sockets=[listening])
+    given = Given(folder, embedder, "default", f"{model}#m", Settings(), "warning", several=workers > 1)
+    uvicorn.Server(uvicorn.Config(given(), log_config=None, access_log=False, lifespan="on")).run([listening])
 
 
 def _model(listening: socket.socket) -> None:

@@ -2,35 +2,36 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from anyio.to_thread import current_default_thread_limiter
 from fastapi import APIRouter, FastAPI
 from starlette.concurrency import run_in_threadpool
+from starlette.middleware.errors import ServerErrorMiddleware
 
 from everthread import __version__
-from everthread.config import Config
-from everthread.server import beside, described, problems, sms
+from everthread.server import beside, described, page, problems, sms
+from everthread.server.access import Access
 from everthread.server.engine import Engine
+from everthread.server.guard import Guard
+from everthread.server.keys import Keys
+from everthread.server.logs import Observed
+from everthread.server.metrics import Metrics
 from everthread.server.once import SCHEMA, Records
 from everthread.server.paths import Segments
-from everthread.server.routes import banks, characters, chat, lines, pins, recall, sessions, transfer, units
-from everthread.server.talks import STREAMS, Talks
+from everthread.server.routes import about, banks, characters, chat, lines, pins, recall, sessions, transfer, units
+from everthread.server.settings import Settings
+from everthread.server.talks import Talks
 
 API = "/api/v1"
 
 
-@asynccontextmanager
-async def _lasting(app: FastAPI) -> AsyncIterator[None]:
-    yield
-    if app.state.sms is not None:
-        await run_in_threadpool(app.state.sms.close)
-    await run_in_threadpool(app.state.talks.close)
-
-
-def create(engine: Engine, *, streams: int = STREAMS, config: Config | None = None) -> FastAPI:
-    """The server's app over an engine, which stays the caller's to close. streams: replies that are written at once.
-    It takes text messages where the configuration has Twilio's token. Raises ConfigError."""
+def create(engine: Engine, settings: Settings | None = None, *, closes: bool = False) -> FastAPI:
+    """The server's app over an engine. Its store stays the caller's to close, unless `closes` leaves it to the app.
+    Raises ConfigError for what text messages can't be taken with."""
+    settings = settings or Settings()
     app = FastAPI(
         title="Everthread",
         description="Long-term memory for chatbots.",
@@ -39,17 +40,46 @@ def create(engine: Engine, *, streams: int = STREAMS, config: Config | None = No
         docs_url=None,
         redoc_url=None,
         generate_unique_id_function=described.name,
-        lifespan=_lasting,
+        lifespan=running,
     )
-    app.state.engine = engine
+    app.state.engine, app.state.settings, app.state.metrics = engine, settings, Metrics()
+    app.state.closes = closes
+    app.state.talks = Talks(engine, settings.streams)
     app.state.once = Records(beside.Beside(beside.path(engine.store), SCHEMA))
-    app.state.talks = Talks(engine, streams)
+    app.state.access = Access(Keys(beside.path(engine.store)), settings.key_required)
     api = APIRouter(prefix=API)
-    for routes in (banks, sessions, lines, recall, units, transfer, characters, chat, pins):
+    for routes in (about, banks, sessions, lines, recall, units, transfer, characters, chat, pins):
         api.include_router(routes.router)
     app.include_router(api)
-    app.state.sms = sms.install(app, app.state.talks, config or Config())
+    app.include_router(about.health)
+    app.include_router(page.router())
+    app.state.sms = sms.install(app, app.state.talks, settings)
     problems.install(app)
     described.install(app)
-    app.add_middleware(Segments)
+    _stand_before(app, settings)
     return app
+
+
+def _stand_before(app: FastAPI, settings: Settings) -> None:
+    """What each request passes, the last first. What is unforeseen is told of inside the guard, who dresses it too."""
+    app.add_middleware(ServerErrorMiddleware, handler=problems.unexpected)
+    app.add_middleware(Segments)
+    app.add_middleware(Guard, settings=settings, access=app.state.access)
+    app.add_middleware(Observed, metrics=app.state.metrics)
+
+
+@asynccontextmanager
+async def running(app: FastAPI) -> AsyncIterator[None]:
+    """While the app runs."""
+    current_default_thread_limiter().total_tokens = app.state.settings.threads
+    threading.Thread(target=app.state.engine.ready, name="everthread ready", daemon=True).start()
+    try:
+        yield
+    finally:
+        if app.state.sms is not None:
+            await run_in_threadpool(app.state.sms.close)
+        await run_in_threadpool(app.state.talks.close)
+        app.state.access.keys.close()
+        app.state.once.close()
+        if app.state.closes:
+            app.state.engine.store.close()

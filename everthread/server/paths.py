@@ -19,7 +19,8 @@ class Segments:
         if scope["type"] == "http":
             raw = scope.get("raw_path") or quote(scope["path"]).encode()
             parts = raw.decode("latin-1").partition("?")[0].split("/")
-            scope = {**scope, "path": "/".join(unquote(part).replace("/", SLASH) for part in parts)}
+            scope["path"] = "/".join(unquote(part).replace("/", SLASH) for part in parts)  # no copy: what the router
+            # finds out stays in the scope, and whoever counts requests by their routes looks there
         await self.app(scope, receive, send)
 
 

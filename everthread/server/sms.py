@@ -23,14 +23,14 @@ from urllib.parse import parse_qsl
 from fastapi import APIRouter, Depends, FastAPI, Header, Request, Response
 from starlette.concurrency import run_in_threadpool
 
-from everthread.config import Config
-from everthread.errors import ConfigError, EverthreadError
+from everthread.errors import EverthreadError
 from everthread.server import beside
 from everthread.server import sms_words as words
 from everthread.server.problems import Problem
+from everthread.server.settings import Settings
 from everthread.server.sms_record import Parts, Record
 from everthread.server.sms_talk import Correspondence, Message
-from everthread.server.sms_twilio import API, Fields, Sender, Unsubscribed, signed, twiml
+from everthread.server.sms_twilio import API, Fields, Sender, Unsubscribed, host_of, signed, twiml
 from everthread.server.talks import Talks
 
 log = logging.getLogger("everthread.server")
@@ -65,7 +65,7 @@ class Sms:
     def __init__(
         self,
         talks: Talks,
-        settings: Config,
+        settings: Settings,
         file: Path,
         *,
         api: str = API,
@@ -73,11 +73,7 @@ class Sms:
         clock: Callable[[], datetime] | None = None,
     ) -> None:
         """file is where `Record` keeps its rows. Raises ConfigError."""
-        if not settings.sms_url.startswith(("https://", "http://")):
-            raise ConfigError(
-                f"sms_url is {settings.sms_url!r}; set it to the address that Twilio calls, such as "
-                "https://bot.example.com/sms, for it is part of Twilio's signature"
-            )
+        host_of(settings.sms_url)
         self._token, self._url, self._from = settings.sms_token, settings.sms_url, settings.sms_number
         self._sender = Sender(settings.sms_account, settings.sms_token, api) if settings.sms_account else None
         self.record = Record(file)
@@ -242,7 +238,7 @@ async def sms(
     return Response(await service.receive(body, x_twilio_signature), media_type="text/xml")
 
 
-def install(app: FastAPI, talks: Talks, settings: Config) -> Sms | None:
+def install(app: FastAPI, talks: Talks, settings: Settings) -> Sms | None:
     """Have the app answer text messages, where Twilio's token is set. Raises ConfigError."""
     if not settings.sms_token:
         return None

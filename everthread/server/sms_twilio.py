@@ -16,6 +16,8 @@ from xml.sax.saxutils import escape
 
 import httpx
 
+from everthread.errors import ConfigError
+
 log = logging.getLogger("everthread.server")
 
 API = "https://api.twilio.com"
@@ -42,6 +44,20 @@ def signed(token: str, url: str, fields: Fields, given: str) -> bool:
     # Compared whether one fits already or not, and each in constant time.
     fits = [hmac.compare_digest(signature(token, each, fields).encode(), given.encode()) for each in _ways(url)]
     return any(fits)
+
+
+def host_of(url: str) -> str:
+    """The name of the host that Twilio calls. ConfigError for what is no such address."""
+    try:
+        parts = urlsplit(url)
+        if parts.scheme in ("https", "http") and parts.hostname and parts.port != 0:  # which raises for what is none
+            return parts.hostname
+    except ValueError:
+        pass
+    raise ConfigError(
+        f"sms_url is {url!r}; set it to the address that Twilio calls, such as https://bot.example.com/sms, for it is "
+        "part of Twilio's signature"
+    )
 
 
 def _ways(url: str) -> list[str]:

@@ -10,11 +10,9 @@ from pydantic import Field, TypeAdapter
 from everthread.chat import Chat
 from everthread.observe.consent import beforehand
 from everthread.reply import Reply
-from everthread.server.wire import Body, LineView, View
+from everthread.server.wire import Body, HitView, LineView, ReceiptView, View
 from everthread.swipes import swipes
 from everthread.types import Hit, Line, Sampling, Usage
-
-KEY = r"^[!-~]{1,200}$"  # visible ASCII
 
 
 class OptionsBody(Body):
@@ -105,16 +103,6 @@ class StateView(View):
     usage: UsageView
 
 
-class ReceiptView(View):
-    """What was forgotten, in numbers."""
-
-    bank: str
-    scope: str
-    seqs: list[tuple[int, int]]
-    lines: int
-    forgotten_at: Any
-
-
 class EndingView(View):
     """How a conversation ended. remembered is null where `question` is to be answered first."""
 
@@ -122,18 +110,6 @@ class EndingView(View):
     remembered: bool | None
     question: str
     receipt: ReceiptView | None
-
-
-class HitView(View):
-    """A line found for a query, and why."""
-
-    line: LineView
-    kind: str
-    score: float
-    relevance: float
-    signals: dict[str, float]
-    passage: list[LineView]
-    bank: str
 
 
 LINES = TypeAdapter(list[LineView])

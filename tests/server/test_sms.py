@@ -16,7 +16,6 @@ from fastapi.testclient import TestClient
 from hardship import llm, twilio
 from hardship.twilio import ACCOUNT, ALICE, BOT, TOKEN, URL, Phone
 
-from everthread.config import Config
 from everthread.desk import GREETING
 from everthread.errors import ConfigError
 from everthread.memory import Memory
@@ -27,13 +26,14 @@ from everthread.recipes.default import Default
 from everthread.server import sms_record, sms_twilio
 from everthread.server.app import create
 from everthread.server.engine import Engine
+from everthread.server.settings import Settings
 from everthread.server.sms import Sms
 from everthread.server.sms_segments import MESSAGES, segments
 from everthread.server.sms_words import phrase
 from everthread.stores.sqlite import SQLiteStore
 from everthread.types import Line, now
 
-SETTINGS = Config(sms_token=TOKEN, sms_url=URL)
+SETTINGS = Settings(sms_token=TOKEN, sms_url=URL)
 REMEMBER = phrase("remember?", 0)
 BYE = phrase("remember-this?", 0)
 
@@ -85,7 +85,7 @@ def bot(
     folder: Path,
     *told: llm.Told,
     model: bool = True,
-    settings: Config = SETTINGS,
+    settings: Settings = SETTINGS,
     api: str = "",
     patience: float = 10.0,
 ) -> Iterator[Bot]:
@@ -96,7 +96,7 @@ def bot(
         stack.callback(store.close)
         engine = Engine(store, HashEmbedder(64), OpenAICompatible(server.url, "m") if model else None, Default())
         clock = [now()]
-        app = create(engine, config=settings)
+        app = create(engine, settings)
         service: Sms = app.state.sms
         service.close()
         app.state.sms = service = Sms(
@@ -160,7 +160,8 @@ def test_the_address_that_counts_is_the_configured_one_whatever_a_proxy_makes_of
 
 
 @pytest.mark.parametrize(
-    ("body", "status"), [(b"\xff\xfe", 400), (b"Body=%ff", 400), (b"x" * 70_000, 413), (b"a=1&" * 300, 400), (b"", 403)]
+    ("body", "status"),
+    [(b"\xff\xfe", 400), (b"Body=%ff", 400), (b"x" * 70_000, 413), (b"a=1&" * 300, 400), (b"a=1", 403)],
 )
 def test_what_is_no_form_is_refused(nemo: Bot, body: bytes, status: int) -> None:
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
@@ -184,10 +185,21 @@ def test_without_twilios_token_there_is_no_webhook(tmp_path: Path) -> None:
     )
 
 
-def test_a_webhook_without_an_address_is_a_wrong_setting(tmp_path: Path) -> None:
+@pytest.mark.parametrize("address", ["", "bot.example.com/sms", "https://[bad", "https://", "https://bot:x/sms"])
+def test_a_webhook_without_an_address_is_a_wrong_setting(tmp_path: Path, address: str) -> None:
     engine = Engine(SQLiteStore(tmp_path), HashEmbedder(64), None, Default())
-    with pytest.raises(ConfigError, match="sms_url is ''; set it to"):
-        create(engine, config=replace(SETTINGS, sms_url=""))
+    with pytest.raises(ConfigError, match=r"sms_url is '.*'; set it to"):
+        create(engine, replace(SETTINGS, sms_url=address))
+
+
+def test_twilio_comes_to_the_host_of_the_address_and_shows_no_key(tmp_path: Path) -> None:
+    settings = replace(SETTINGS, hosts=("bot.example.com",), key_required=True)
+    with bot(tmp_path, "Hello.", settings=settings) as nemo:
+        fields = twilio.form("Hello", "SM1")
+        headers = {"X-Twilio-Signature": twilio.sign(URL, fields), "Host": "bot.example.com"}
+        answer = nemo.app.post("/sms", data=fields, headers={**headers, "X-Forwarded-For": "3.80.20.154"})
+        assert answer.status_code == 200
+        assert nemo.app.get("/api/v1/banks", headers={"Host": "bot.example.com"}).status_code == 401
 
 
 # ---------------------------------------------------------------------- privacy

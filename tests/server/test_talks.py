@@ -156,7 +156,7 @@ def test_a_reader_that_leaves_is_woken_no_more() -> None:
     running = Running()
 
     async def leave() -> None:
-        reading = asyncio.ensure_future(anext(running.follow()))  # type: ignore[arg-type]
+        reading = asyncio.ensure_future(anext(running.follow()))
         await asyncio.sleep(0.01)
         reading.cancel()
         await asyncio.gather(reading, return_exceptions=True)

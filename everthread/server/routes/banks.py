@@ -15,7 +15,7 @@ from everthread.errors import BankDamaged, BankTooNew
 from everthread.memory import Memory
 from everthread.observe.consent import SETTING
 from everthread.prompt.character import Character
-from everthread.server.access import Bank, Changing, NeedsAny, Reading, ReadingAny, Writing, permit, permitted
+from everthread.server.access import Bank, Changing, NeedsAny, Open, Reading, ReadingAny, Writing, permit, permitted
 from everthread.server.engine import Engine
 from everthread.server.once import Attempt, Once
 from everthread.server.pages import After, Limit, page, place
@@ -34,7 +34,7 @@ from everthread.server.wire import (
     StatsView,
 )
 from everthread.stores.base import Store
-from everthread.types import JSONValue, Stats
+from everthread.types import JSONValue, Receipt, Stats
 
 log = logging.getLogger("everthread.server")
 router = APIRouter(prefix="/banks", tags=["banks"])
@@ -76,11 +76,17 @@ def stats(memory: Reading) -> Stats:
 
 @router.delete("/{bank}", response_model=ReceiptView)
 def forget_everything(
-    request: Request, engine: Annotated[Engine, Depends(NeedsAny("forget"))], once: Once, bank: Bank
+    request: Request, engine: Annotated[Engine, Depends(NeedsAny("forget"))], once: Once, bank: Bank, talks: Open
 ) -> ReceiptView:
     """Forget the whole bank, for good."""
     permit(request, "forget", bank)  # and not by `Forgetting`: whoever asks again has no bank any more
-    return forgotten(once, lambda: engine.memory(bank).forget(everything=True))
+
+    def forget() -> Receipt:
+        memory = engine.memory(bank)
+        talks.let_go(bank)
+        return memory.forget(everything=True)
+
+    return forgotten(once, forget)
 
 
 @router.get("/{bank}/settings", response_model=SettingsView)

@@ -1,0 +1,24 @@
+"""What the server is set to, as far as requests feel it. Values only, so that every worker can be handed them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+BODY = 4_000_000  # bytes: a thousand lines of four kilobytes, or the longest line, in one request
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The limits of an app. Each has its place in `everthread.config`, but for patience, which is for tests."""
+
+    key_required: bool = False  # also of whoever asks from this machine
+    hosts: tuple[str, ...] = ()  # names it is reached under, besides those of this machine
+    threads: int = 64  # requests that are worked on at a time; the others wait
+    body: int = BODY  # bytes of a request; files have a limit of their own, see `guard`
+    rate: int = 0  # requests a minute of one key, or of one address without a key; 0 means any number
+    streams: int = 256  # replies that are written at a time; who asks for one more is told to come again
+    patience: float = 30.0  # seconds for a request's body, besides the time that a slow line needs
+    sms_token: str = field(default="", repr=False)  # the auth token of a Twilio account; none means no text messages
+    sms_account: str = ""  # its SID, with which late replies are sent
+    sms_number: str = ""  # from which they are sent; none means the one that was written to
+    sms_url: str = ""  # the address that Twilio calls
