@@ -1,5 +1,6 @@
 """Writes that are asked for twice."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -134,3 +135,13 @@ def test_another_process_knows_what_was_done(tmp_path: Path) -> None:
     assert two.begin("a", "r", safe=False) == {"lines": 3}
     one.close()
     two.close()
+
+
+def test_many_who_ask_at_once_under_one_key_write_once(told: TestClient) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        kept = list(pool.map(lambda _: told.post(LINES, json={"text": "Once."}, headers=KEY).json(), range(8)))
+        gone = list(pool.map(lambda _: told.delete(f"{LINES}/1", headers={"Idempotency-Key": "d"}), range(8)))
+    assert all(line == kept[0] for line in kept)
+    assert {answer.status_code for answer in gone} <= {200, 409}
+    assert len({answer.text for answer in gone if answer.status_code == 200}) == 1
+    assert [line["seq"] for line in told.get(LINES).json()["items"]] == [2, 3, 4, 5]
