@@ -17,11 +17,9 @@ from everthread.server.guard import Guard
 from everthread.server.keys import Keys
 from everthread.server.logs import Observed
 from everthread.server.metrics import Metrics
-from everthread.server.paths import Segments
+from everthread.server.paths import API, Segments
 from everthread.server.routes import about, lines
 from everthread.server.settings import Settings
-
-API = "/api/v1"
 
 
 def create(engine: Engine, settings: Settings | None = None, *, closes: bool = False) -> FastAPI:
