@@ -64,9 +64,9 @@ def serve(
 
 def _settings(host: str, key_required: bool) -> Settings:
     said = config.load()
-    hosts = [name for each in (host, *said.server_hosts.split(",")) if (name := each.strip().lower())]
+    hosts = [name for each in said.server_hosts.split(",") if (name := each.strip())]
     limits = Settings(threads=said.server_threads, body=said.server_body, rate=said.server_rate)
-    return replace(limits, hosts=tuple(hosts), key_required=key_required)
+    return replace(limits, host=host, hosts=tuple(hosts), key_required=key_required)
 
 
 def _check_key(place: str | None, host: str) -> None:

@@ -78,6 +78,8 @@ def test_a_host_that_is_none_is_refused(client: TestClient, host: str) -> None:
     [
         ("http://127.0.0.1:7391", 201),
         ("https://memory.example.org", 201),
+        ("https://memory.example.org:443", 201),
+        ("https://memory.example.org:3000", 403),
         ("http://localhost:7391", 403),  # the same machine, but another page
         ("http://127.0.0.1", 403),
         ("http://127.0.0.1:3000", 403),

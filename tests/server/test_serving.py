@@ -36,10 +36,12 @@ def test_it_serves_with_no_key_and_no_model_and_stops_when_told(tmp_path: Path) 
         line = f"{running.url}/api/v1/banks/alice/lines"
         assert httpx.post(line, json={"text": "My sister Mia moved to Lisbon."}).status_code == 201
         assert httpx.get(f"{line}/1").json()["text"] == "My sister Mia moved to Lisbon."
+        other = {"Origin": "http://127.0.0.1:3000"}
+        assert httpx.post(line, json={"text": "no"}, headers=other).status_code == 403, "another page of this machine"
         about = httpx.get(f"{running.url}/api/v1/about").json()
         assert (about["model"], about["key_required"]) == (None, False)
         assert running.stop() == 0
-    assert [row["status"] for row in running.log] == [201, 200, 200]
+    assert [row["status"] for row in running.log] == [201, 200, 403, 200]
     assert not any("Mia" in json.dumps(row) or "alice" in json.dumps(row) for row in running.log)
     assert not list(tmp_path.glob("*-wal")), "the store was closed"
 
