@@ -1,15 +1,18 @@
-# `make chat` and `make test` do all the set-up on a fresh machine. PYTHON names another interpreter (3.11 or later).
+# `make chat`, `make serve` and `make test` do all the set-up on a fresh machine. PYTHON names another interpreter (3.11 or later).
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: chat test check clean
+.PHONY: chat serve test check browser clean
 
 chat: $(VENV)/installed
 	@$(BIN)/everthread chat
 
+serve: $(VENV)/installed-server
+	@$(BIN)/everthread serve
+
 # A worker for each core, four at most (each has a Postgres server of its own); a file's tests stay together.
-test: $(VENV)/installed-test check
+test: $(VENV)/installed-test browser check
 	$(BIN)/pytest --numprocesses logical --maxprocesses 4 --dist loadfile
 
 check: $(VENV)/installed-test
@@ -25,9 +28,21 @@ $(VENV)/installed: $(BIN)/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[llm]'
 	@touch $@
 
+$(VENV)/installed-server: $(BIN)/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[server]'
+	@touch $@ $(VENV)/installed
+
 $(VENV)/installed-test: $(BIN)/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
-	@touch $@ $(VENV)/installed
+	@touch $@ $(VENV)/installed $(VENV)/installed-server
+
+# The tests of the page drive a Chromium: the system's, else one that is installed here, by Debian or by Playwright.
+browser: $(VENV)/installed-test
+	@{ command -v chromium || command -v chromium-browser || command -v google-chrome; } > /dev/null \
+	  || { [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null && apt-get update -qq \
+	       && DEBIAN_FRONTEND=noninteractive apt-get install -qq --yes chromium > /dev/null; } \
+	  || $(BIN)/playwright install chromium \
+	  || { echo "The tests of the page need a Chromium: apt install chromium, or $(BIN)/playwright install chromium"; exit 1; }
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache build dist

@@ -40,6 +40,10 @@ class Config:
     llm_context: int = 8192  # tokens of prompt and reply together
     llm_timeout: int = 60  # seconds that the server may be silent between two pieces of a reply
     llm_prices: str = ""  # of a million tokens read and written: 0.15/0.60; without them nothing is said of cost
+    server_hosts: str = ""  # names under which the server is reached besides those of this machine, with commas
+    server_threads: int = 64  # requests that the server works on at a time
+    server_body: int = 4_000_000  # bytes that a request may have, but for files
+    server_rate: int = 0  # requests a minute of one key, or of one address without a key; 0 means any number
 
 
 def load(path: Path | None = None, environ: Mapping[str, str] = os.environ) -> Config:
@@ -96,6 +100,9 @@ NUMBERS = {  # the least that each may be, and what it is called
     "threads": (0, "a whole number from 1, or 0 for as many as there are"),
     "llm_context": (2048, "a whole number of tokens, from 2048"),
     "llm_timeout": (1, "a whole number of seconds, from 1"),
+    "server_threads": (1, "a whole number of requests, from 1"),
+    "server_body": (1000, "a whole number of bytes, from 1000"),
+    "server_rate": (0, "a whole number of requests a minute, or 0 for any number"),
 }
 
 

@@ -28,8 +28,10 @@ LATE = {
     "characters": "everthread.characters",
     "chat": "everthread.cli_chat",
     "db": "everthread.stores.pg.commands",
+    "keys": "everthread.cli_keys",
+    "serve": "everthread.cli_serve",
 }
-EXTRAS = {"db": "postgres"}  # the extra that a command's packages come with
+EXTRAS = {"db": "postgres", "serve": "server"}  # the extra that a command's packages come with
 
 
 class Group(click.Group):

@@ -18,6 +18,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Protocol
 
 from everthread.errors import ConfigError
+from everthread.models import servers
 from everthread.models.embed import clean
 from everthread.models.faults import CONNECT, Faults, asked_wait, passing, shown, too_long
 from everthread.models.replies import Reply, at, counted_by, estimated, glimpsed, text_at, whole
@@ -129,6 +130,10 @@ class OpenAICompatible:
     def usage(self) -> Usage:
         with self._lock:
             return self._usage
+
+    def models(self) -> list[str] | None:
+        """The names of the models that its server has, or None where it doesn't tell."""
+        return servers.models(self._base_url, self._key)
 
     def stream(self, messages: Sequence[Message], sampling: Sampling | None = None) -> Stream:
         options: dict[str, JSONValue] = {"stream_options": {"include_usage": True}}

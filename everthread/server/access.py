@@ -1,17 +1,51 @@
-"""Who asks, and what of: one dependency for every route. Who may what, `keys` says."""
+"""Who asks, and what of: one dependency for every route. Who may what, `keys` says.
+
+A key is looked at before the store is: whoever may not have a bank gets the same answer whether it is there or not.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, Literal
+from typing import Annotated
 
 from fastapi import Depends, Path, Request
+from fastapi.security import HTTPBearer
 
 from everthread.memory import Memory
 from everthread.server import paths
 from everthread.server.engine import Engine
+from everthread.server.keys import Key, Keys, Verb
+from everthread.server.problems import Problem
 
-Verb = Literal["read", "write", "chat", "forget"]
+BEARER = HTTPBearer(auto_error=False, description="A key made by `everthread keys new`.")
+FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip")  # what a proxy says of whoever asked it
+OUTSIDE = "this key is not for that; `everthread keys list` shows what it is for"  # the same for whatever it is not for
+
+
+class Access:
+    """Who may come in. Without `required`, whoever asks on this machine and shows no key may do everything."""
+
+    def __init__(self, keys: Keys, required: bool) -> None:
+        self.keys, self.required = keys, required
+
+    def key(self, authorization: str | None) -> Key | None:
+        """The key that a header shows, if it is one."""
+        scheme, _, secret = (authorization or "").partition(" ")
+        return self.keys.find(secret.strip()) if scheme.lower() == "bearer" and secret.strip() else None
+
+    def caller(self, request: Request) -> Key | None:
+        """The key of whoever asks; None who needs none. Problem 401 for whoever shows none, or a wrong one.
+
+        A proxy on this machine asks for others: who comes through it is not on this machine.
+        """
+        shown = request.headers.get("authorization")
+        if (key := self.key(shown)) is not None:
+            return key
+        if shown is not None or self.required or any(name in request.headers for name in FORWARDED):
+            what = "the key is unknown, or was revoked" if shown else "a key is needed: Authorization: Bearer et_…"
+            remedy = "make one with `everthread keys new` where the server runs"
+            raise Problem(401, "unauthorized", f"{what}; {remedy}", {"WWW-Authenticate": "Bearer"})
+        return None
 
 
 def engine(request: Request) -> Engine:
@@ -19,13 +53,23 @@ def engine(request: Request) -> Engine:
     return request.app.state.engine  # type: ignore[no-any-return]
 
 
+def who(request: Request) -> Key | None:
+    """The key of whoever asks, looked up once a request; None who needs none. Problem 401."""
+    if not hasattr(request.state, "key"):
+        request.state.key = request.app.state.access.caller(request)
+    return request.state.key  # type: ignore[no-any-return]
+
+
 def permit(request: Request, verb: Verb, bank: str) -> None:
     """Problem 403 unless whoever asks may do this with the bank; for a bank that a body names, and not the path."""
+    if (key := who(request)) is not None and not key.may(verb, bank):
+        raise Problem(403, "forbidden", OUTSIDE)
 
 
 def permitted(request: Request, verb: Verb, banks: Iterable[str]) -> list[str]:
     """Those of the banks with which whoever asks may do this, in their order."""
-    return list(banks)
+    key = who(request)
+    return [bank for bank in banks if key is None or key.may(verb, bank)]
 
 
 async def bank(bank: Annotated[str, Path(description="A bank's id; a / in it is written %2F.")]) -> str:
@@ -39,7 +83,10 @@ class Needs:
     def __init__(self, verb: Verb, *, make: bool = False) -> None:
         self.verb, self.make = verb, make
 
-    def __call__(self, request: Request, bank: Annotated[str, Depends(bank)]) -> Memory:
+    def __call__(
+        self, request: Request, bank: Annotated[str, Depends(bank)], _: Annotated[object, Depends(BEARER)]
+    ) -> Memory:
+        permit(request, self.verb, bank)
         return engine(request).memory(bank, make=self.make)
 
 
@@ -49,7 +96,9 @@ class NeedsEverything:
     def __init__(self, verb: Verb) -> None:
         self.verb = verb
 
-    def __call__(self, request: Request) -> Engine:
+    def __call__(self, request: Request, _: Annotated[object, Depends(BEARER)]) -> Engine:
+        if (key := who(request)) is not None and not key.may_everywhere(self.verb):
+            raise Problem(403, "forbidden", OUTSIDE)
         return engine(request)
 
 
@@ -59,7 +108,9 @@ class NeedsAny:
     def __init__(self, verb: Verb) -> None:
         self.verb = verb
 
-    def __call__(self, request: Request) -> Engine:
+    def __call__(self, request: Request, _: Annotated[object, Depends(BEARER)]) -> Engine:
+        if (key := who(request)) is not None and self.verb not in key.verbs:
+            raise Problem(403, "forbidden", OUTSIDE)
         return engine(request)
 
 

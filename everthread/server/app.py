@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from anyio.to_thread import current_default_thread_limiter
 from fastapi import APIRouter, FastAPI
+from starlette.middleware.errors import ServerErrorMiddleware
 
 from everthread import __version__
-from everthread.server import beside, described, problems
+from everthread.server import beside, described, pages, problems
+from everthread.server.access import Access
 from everthread.server.engine import Engine
+from everthread.server.guard import Guard
+from everthread.server.keys import Keys
+from everthread.server.logs import Observed
+from everthread.server.metrics import Metrics
 from everthread.server.once import SCHEMA, Records
-from everthread.server.paths import Segments
-from everthread.server.routes import banks, characters, lines, recall, sessions, transfer, units
+from everthread.server.paths import API, Segments
+from everthread.server.routes import about, banks, characters, lines, recall, sessions, transfer, units
+from everthread.server.settings import Settings
 
-API = "/api/v1"
 
-
-def create(engine: Engine) -> FastAPI:
-    """The server's app over an engine, which stays the caller's to close."""
+def create(engine: Engine, settings: Settings | None = None, *, closes: bool = False) -> FastAPI:
+    """The server's app over an engine. Its store stays the caller's to close, unless `closes` leaves it to the app."""
+    settings = settings or Settings()
     app = FastAPI(
         title="Everthread",
         description="Long-term memory for chatbots.",
@@ -23,15 +33,41 @@ def create(engine: Engine) -> FastAPI:
         openapi_url=f"{API}/openapi.json",
         docs_url=None,
         redoc_url=None,
+        lifespan=running,
         generate_unique_id_function=described.name,
     )
-    app.state.engine = engine
+    app.state.engine, app.state.settings, app.state.metrics = engine, settings, Metrics()
+    app.state.closes = closes
+    app.state.access = Access(Keys(beside.path(engine.store)), settings.key_required)
     app.state.once = Records(beside.Beside(beside.path(engine.store), SCHEMA))
     api = APIRouter(prefix=API)
-    for routes in (banks, sessions, lines, recall, units, transfer, characters):
+    for routes in (about, banks, sessions, lines, recall, units, transfer, characters):
         api.include_router(routes.router)
     app.include_router(api)
+    app.include_router(about.health)
+    app.include_router(pages.router())
     problems.install(app)
     described.install(app)
-    app.add_middleware(Segments)
+    _stand_before(app, settings)
     return app
+
+
+def _stand_before(app: FastAPI, settings: Settings) -> None:
+    """What each request passes, the last first. What is unforeseen is told of inside the guard, who dresses it too."""
+    app.add_middleware(ServerErrorMiddleware, handler=problems.unexpected)
+    app.add_middleware(Segments)
+    app.add_middleware(Guard, settings=settings, access=app.state.access)
+    app.add_middleware(Observed, metrics=app.state.metrics)
+
+
+@asynccontextmanager
+async def running(app: FastAPI) -> AsyncIterator[None]:
+    """While the app runs."""
+    current_default_thread_limiter().total_tokens = app.state.settings.threads
+    try:
+        yield
+    finally:
+        app.state.access.keys.close()
+        app.state.once.close()
+        if app.state.closes:
+            app.state.engine.store.close()

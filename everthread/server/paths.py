@@ -6,6 +6,7 @@ from urllib.parse import quote, unquote
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+API = "/api/v1"
 SLASH = "\x00"  # stands for a / within a segment while the router looks; no name holds one
 
 
@@ -19,7 +20,8 @@ class Segments:
         if scope["type"] == "http":
             raw = scope.get("raw_path") or quote(scope["path"]).encode()
             parts = raw.decode("latin-1").partition("?")[0].split("/")
-            scope = {**scope, "path": "/".join(unquote(part).replace("/", SLASH) for part in parts)}
+            scope["path"] = "/".join(unquote(part).replace("/", SLASH) for part in parts)  # no copy: what the router
+            # finds out stays in the scope, and whoever counts requests by their routes looks there
         await self.app(scope, receive, send)
 
 

@@ -39,12 +39,17 @@ PLACED: dict[type[errors.EverthreadError], str] = {  # those that tell where som
 WHERE = "; see `everthread doctor` where the server runs"
 
 
-class Problem(Exception):
-    """What is told as a problem document, where the library has no error of its own for it."""
+class Problem(HTTPException):
+    """What is told as a problem document, where the library has no error of its own for it. An HTTPException, for only
+    such a one passes unchanged through the reading of a body."""
 
     def __init__(self, status: int, name: str, detail: str, headers: Mapping[str, str] | None = None) -> None:
-        super().__init__(detail)
-        self.status, self.name, self.detail, self.headers = status, name, detail, dict(headers or {})
+        super().__init__(status, detail, headers)
+        self.status, self.name = status, name
+
+    def response(self) -> JSONResponse:
+        """The same as an answer."""
+        return response(self.status, self.name, self.detail, self.headers)
 
 
 def document(status: int, name: str, detail: str, **more: object) -> dict[str, object]:
@@ -83,11 +88,11 @@ def kebab(name: str) -> str:
 
 
 def install(app: FastAPI) -> None:
-    """Have every error of the app told so."""
+    """Have every error of the app told so, but for those that nobody thought of: see `unexpected`."""
 
     @app.exception_handler(Problem)
     async def problem(request: Request, error: Problem) -> JSONResponse:
-        return response(error.status, error.name, error.detail, error.headers)
+        return error.response()
 
     @app.exception_handler(errors.EverthreadError)
     async def ours(request: Request, error: errors.EverthreadError) -> JSONResponse:
@@ -107,6 +112,7 @@ def install(app: FastAPI) -> None:
     async def http(request: Request, error: HTTPException) -> JSONResponse:
         return response(error.status_code, "http", str(error.detail), error.headers)
 
-    @app.exception_handler(Exception)
-    async def unexpected(request: Request, error: Exception) -> JSONResponse:
-        return response(500, "internal", "something went wrong inside the server; its log says more")
+
+async def unexpected(request: Request, error: Exception) -> JSONResponse:
+    """What is told of an error that nobody thought of: nothing."""
+    return response(500, "internal", "something went wrong inside the server; its log says more")

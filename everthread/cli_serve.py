@@ -1,0 +1,91 @@
+"""`everthread serve`: the page and the API."""
+
+from __future__ import annotations
+
+import threading
+import webbrowser
+from contextlib import closing
+from dataclasses import replace
+
+import click
+
+from everthread import config
+from everthread import open as opening
+from everthread.errors import ConfigError
+from everthread.models.llm import OpenAICompatible
+from everthread.server import app, beside, logs, serving
+from everthread.server.engine import Engine
+from everthread.server.keys import Keys
+from everthread.server.settings import Settings
+
+PORT = 7391
+
+
+@click.command()
+@click.option("--host", default="127.0.0.1", show_default=True, help="Where to serve. Anywhere else needs a key.")
+@click.option("--port", type=click.IntRange(0, 65535), default=PORT, show_default=True, help="0: any that is free.")
+@click.option("--open", "opens", is_flag=True, help="Open the page in the browser.")
+@click.option(
+    "-m", "--model", metavar="NAME", help="A model's name, http://host/v1#model, or none. Default: as for chat."
+)
+@click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes.")
+@click.option("--require-key", is_flag=True, help="Ask for a key on this machine, too.")
+@click.option("--log-level", type=click.Choice(logs.LEVELS), default="info", show_default=True)
+@click.pass_context
+def serve(
+    ctx: click.Context,
+    /,
+    host: str,
+    port: int,
+    opens: bool,
+    model: str | None,
+    workers: int,
+    require_key: bool,
+    log_level: str,
+) -> None:
+    """Serve the page and the API until Ctrl-C; what is being answered then is finished.
+
+    On this machine no key is needed. Any other address refuses to start before there is one: see `everthread keys`.
+    What happens is logged on standard error, as JSON, without anything that was said.
+    """
+    settings = _settings(host, require_key or not serving.loopback(host))
+    given = serving.Given(**ctx.obj, model=model, settings=settings, log_level=log_level)
+    _check_key(given.store, host)
+    with serving.listening(host, port) as taken:
+        engine = given.engine()
+        with closing(engine.store):
+            _greet(engine, serving.url(taken), opens)
+            if workers == 1:
+                logs.install(log_level)
+                serving.run(lambda: app.create(engine, settings), taken)
+                return
+        serving.run(given, taken, workers=workers)  # each opens an engine of its own
+
+
+def _settings(host: str, key_required: bool) -> Settings:
+    said = config.load()
+    hosts = [name for each in said.server_hosts.split(",") if (name := each.strip())]
+    limits = Settings(threads=said.server_threads, body=said.server_body, rate=said.server_rate)
+    return replace(limits, host=host, hosts=tuple(hosts), key_required=key_required)
+
+
+def _check_key(place: str | None, host: str) -> None:
+    """ConfigError where others could come in and nobody has a key."""
+    if not serving.loopback(host):
+        with closing(opening.store(place)) as store, closing(Keys(beside.path(store))) as keys:
+            if not keys.list():
+                raise ConfigError(serving.WITHOUT_KEY.format(host))
+
+
+def _greet(engine: Engine, url: str, opens: bool) -> None:
+    llm = engine.llm
+    if llm is None:
+        model = "no language model: it shows what it remembers (see https://ollama.com, or --model)"
+    else:
+        model = f"{llm.name} at {llm.url}" if isinstance(llm, OpenAICompatible) else llm.name
+    click.echo(f"Everthread is at {url}")
+    click.echo(f"  replies by  {model}")
+    click.echo(f"  memories in {engine.store.place}")
+    click.echo("Ctrl-C stops it.")
+    if opens:
+        threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()  # some browsers return when closed

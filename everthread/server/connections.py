@@ -1,0 +1,112 @@
+"""Connections: how long a client may take over what it sends, and how many may hold on to one.
+
+uvicorn waits for ever for a request whose head began and never ends, and for a reader who has stopped reading. Whoever
+opens enough of such connections would shut everybody else out (slow loris). So each has its time, and when there are
+too many, the one that has waited longest without asking anything makes room.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any
+
+from uvicorn.config import Config
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.server import ServerState
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Times in seconds."""
+
+    head: float = 10.0  # for a request's head, from its first byte or from the connection on
+    idle: int = 30  # between two requests
+    stalled: float = 60.0  # for a reader who takes nothing of what waits for him
+    connections: int = 4096  # at a time; beyond them, those go first that have not asked for anything
+    stop: int = 30  # for what is being answered when the server is told to stop
+
+
+class Patient(H11Protocol):
+    """uvicorn's protocol with an end to its patience."""
+
+    def __init__(
+        self,
+        limits: Limits,
+        waiting: dict[Patient, None],
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self.limits = limits
+        self._waiting = waiting  # connections on which nothing is asked just now, the oldest first
+        self._begun = False  # whether a head has begun that has not ended
+        self._head: asyncio.TimerHandle | None = None
+        self._stall: asyncio.TimerHandle | None = None
+
+    @property
+    def asking(self) -> bool:
+        """Whether a request is being answered."""
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        if len(self.connections) > self.limits.connections and self._waiting:
+            next(iter(self._waiting)).transport.abort()
+        self._waiting[self] = None
+        self._begin()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.asking:
+            self._end()
+        elif not self._begun:
+            self._begin()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()  # which may begin with the next request
+        if not self.asking:
+            self._waiting[self] = None
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._end()
+        self.resume_writing()
+        super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._stall = self.loop.call_later(self.limits.stalled, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self._stall is not None:
+            self._stall.cancel()
+            self._stall = None
+
+    def _begin(self) -> None:
+        self._begun = True
+        self._head = self.loop.call_later(self.limits.head, self._too_slow)
+
+    def _end(self) -> None:
+        self._waiting.pop(self, None)
+        self._begun = False
+        if self._head is not None:
+            self._head.cancel()
+            self._head = None
+
+    def _too_slow(self) -> None:
+        if not self.asking:
+            self.transport.abort()
+
+
+class Protocol:
+    """Makes the protocol of each connection of a process, as uvicorn asks for it."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.waiting: dict[Patient, None] = {}
+
+    def __call__(self, **given: Any) -> Patient:
+        return Patient(self.limits, self.waiting, **given)

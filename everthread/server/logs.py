@@ -1,0 +1,103 @@
+"""Logs as JSON, one object on a line of standard error: what was asked, how it ended, how long it took.
+
+Nothing that was said is in them: no text, no query, no body, no message of an unforeseen error (it may quote what it
+stumbled over). A bank is named by the beginning of the SHA-256 of its id, as in receipts: whoever knows the id finds
+its lines, and whoever does not sees only which belong together.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+import traceback
+from datetime import UTC, datetime
+from hashlib import sha256
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from everthread.server import paths
+from everthread.server.metrics import Metrics
+
+access = logging.getLogger("everthread.access")
+
+LEVELS = ("debug", "info", "warning", "error", "critical")
+METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
+NO_ROUTE = "-"  # for paths that lead nowhere: whoever makes them up must not make up labels
+
+
+class JSONLines(logging.Formatter):
+    """A record as JSON. Of an error it tells the kind, and where in the code it was, never its message."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        told: dict[str, object] = {
+            "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage().strip(),
+            **getattr(record, "told", {}),
+        }
+        if record.exc_info and record.exc_info[1] is not None:
+            frames = traceback.extract_tb(record.exc_info[2])
+            told["error"] = type(record.exc_info[1]).__name__
+            told["where"] = [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in frames]
+        return json.dumps(told, ensure_ascii=False)
+
+
+def install(level: str) -> None:
+    """Have all loggers of this process write so, from this level on."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(JSONLines())
+    logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
+    logging.getLogger("everthread").setLevel(level.upper())
+
+
+def hashed(bank: str) -> str:
+    """A bank as logs name it."""
+    return sha256(bank.encode()).hexdigest()[:16]
+
+
+class Observed:
+    """Counts and logs every request, by its route and not by its path."""
+
+    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+        self.app, self.metrics = app, metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        began, status, streams = time.perf_counter(), 500, False
+
+        async def seen(message: Message) -> None:
+            nonlocal status, streams
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                streams = (b"content-type", b"text/event-stream") in (
+                    (name.lower(), value.partition(b";")[0]) for name, value in message["headers"]
+                )
+                self.metrics.streams.inc(streams)
+            await send(message)
+
+        try:
+            await self.app(scope, receive, seen)
+        finally:
+            self.metrics.streams.dec(streams)
+            self._done(scope, status, time.perf_counter() - began)
+
+    def _done(self, scope: Scope, status: int, seconds: float) -> None:
+        route = template(scope)
+        method = scope["method"] if scope["method"] in METHODS else NO_ROUTE
+        self.metrics.requests.labels(route, method, status).inc()
+        self.metrics.seconds.labels(route, method).observe(seconds)
+        told = {"method": method, "route": route, "status": status, "ms": round(seconds * 1000, 1)}
+        if (bank := scope.get("path_params", {}).get("bank")) is not None:
+            told["bank"] = hashed(paths.name(bank))
+        access.info("request", extra={"told": told})
+
+
+def template(scope: Scope) -> str:
+    """The route that a request took, as it is written: /api/v1/banks/{bank}/lines."""
+    route = str(getattr(scope.get("route"), "path", NO_ROUTE))
+    within = scope["path"].startswith(f"{paths.API}/") and route.startswith("/") and not route.startswith(paths.API)
+    return paths.API + route if within else route  # late FastAPIs leave it to the router above

@@ -1,0 +1,53 @@
+"""What is counted, for Prometheus. No label names a bank, a key or an address.
+
+Several processes of one server count together, in a folder that `serving` sets aside for them.
+"""
+
+from __future__ import annotations
+
+import os
+
+from fastapi import Request
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest, multiprocess
+
+FOLDER = "PROMETHEUS_MULTIPROC_DIR"  # prometheus_client's own name for it
+SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+
+
+class Metrics:
+    """The numbers of one app. They are its own, so that several can be in one process."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.requests = self._counter("requests", "Requests answered.", ("route", "method", "status"))
+        self.seconds = Histogram(
+            "everthread_request_seconds",
+            "Seconds from a request's head to the end of its answer.",
+            ("route", "method"),
+            buckets=SECONDS,
+            registry=self.registry,
+        )
+        self.streams = Gauge(
+            "everthread_streams",
+            "Streams that are open now.",
+            multiprocess_mode="livesum",
+            registry=self.registry,
+        )
+        self.lines = self._counter("lines_kept", "Lines kept over the API.")
+        self.recalls = self._counter("recalls", "Questions asked of a memory over the API.")
+
+    def _counter(self, name: str, about: str, labels: tuple[str, ...] = ()) -> Counter:
+        return Counter(f"everthread_{name}", about, labels, registry=self.registry)
+
+    def text(self) -> bytes:
+        """All of them, in Prometheus' text format."""
+        if FOLDER not in os.environ:
+            return generate_latest(self.registry)
+        together = CollectorRegistry()
+        multiprocess.MultiProcessCollector(together)  # type: ignore[no-untyped-call]
+        return generate_latest(together)
+
+
+def of(request: Request) -> Metrics:
+    """The metrics of the app: a route counts with `metrics.of(request).lines.inc(n)`."""
+    return request.app.state.metrics  # type: ignore[no-any-return]

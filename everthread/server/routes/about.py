@@ -1,0 +1,114 @@
+"""What the server is, which models it can ask, and whether it is well."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from fastapi import APIRouter, Request
+from pydantic import BaseModel
+from starlette.responses import PlainTextResponse, Response
+
+from everthread import __version__
+from everthread import open as opening
+from everthread.errors import BankDamaged, BankTooNew
+from everthread.models.llm import OpenAICompatible
+from everthread.server import metrics
+from everthread.server.access import ReadingAll, Shared, who
+from everthread.server.problems import Problem
+
+router = APIRouter(tags=["about"])  # of the API
+health = APIRouter(include_in_schema=False)  # at the root, where those look who keep servers alive
+
+PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
+
+
+class RecipeView(BaseModel):
+    """A complete way of remembering."""
+
+    name: str
+    about: str
+
+
+class ModelView(BaseModel):
+    """The language model that replies. context: tokens that prompt and reply may have together."""
+
+    name: str
+    context: int
+
+
+class AboutView(BaseModel):
+    """What the server is. model is null where there is none, and for whoever lacks a key that is needed. incognito:
+    whether conversations may be had of which nothing is kept."""
+
+    version: str
+    recipe: str
+    recipes: list[RecipeView]
+    model: ModelView | None
+    embedder: str
+    key_required: bool
+    incognito: bool
+
+
+class ModelsView(BaseModel):
+    """Names of models at the server that is configured, and the one that replies if none is named."""
+
+    items: list[str]
+    default: str | None
+
+
+@router.get("/about")
+def about(request: Request, engine: Shared) -> AboutView:
+    """What the server is. Needs no key, so that whoever comes learns whether one is needed."""
+    known = recognised(request)
+    llm = engine.llm if known else None
+    return AboutView(
+        version=__version__,
+        recipe=engine.recipe.name,
+        recipes=[RecipeView(name=name, about=each.about) for name, each in opening.RECIPES.items()],
+        model=None if llm is None else ModelView(name=llm.name, context=llm.context),
+        embedder=engine.embedder.name,
+        key_required=request.app.state.access.required,
+        incognito=True,
+    )
+
+
+@router.get("/models")
+def models(engine: ReadingAll) -> ModelsView:
+    """The models that may be chosen: those of the server that is configured, and of no other."""
+    llm = engine.llm
+    if llm is None:
+        return ModelsView(items=[], default=None)
+    told = llm.models() if isinstance(llm, OpenAICompatible) else None
+    return ModelsView(items=list(dict.fromkeys([llm.name, *(told or [])])), default=llm.name)
+
+
+@health.get("/healthz")
+async def healthz() -> PlainTextResponse:
+    """Whether the process answers."""
+    return PlainTextResponse("ok\n")
+
+
+@health.get("/readyz")
+def readyz(request: Request, engine: Shared) -> PlainTextResponse:
+    """Whether the store can be read, and the keys. One bank that is damaged keeps no other from being used."""
+    request.app.state.access.keys.list()
+    banks = engine.store.banks()
+    with suppress(BankDamaged, BankTooNew):
+        if banks:
+            engine.store.corpus(banks[0])
+    return PlainTextResponse("ready\n")
+
+
+@health.get("/metrics")
+def numbers(request: Request, _: ReadingAll) -> Response:
+    """The counters, for Prometheus."""
+    return Response(metrics.of(request).text(), media_type=PROMETHEUS)
+
+
+def recognised(request: Request) -> bool:
+    """Whether whoever asks may come in at all."""
+    try:
+        who(request)
+    except Problem:
+        return False
+    return True

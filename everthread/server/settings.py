@@ -1,0 +1,20 @@
+"""What the server is set to, as far as requests feel it. Values only, so that every worker can be handed them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+BODY = 4_000_000  # bytes: a thousand lines of four kilobytes, or the longest line, in one request
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The limits of an app. Each number has its place in `everthread.config`, but for the last, which is for tests."""
+
+    key_required: bool = False  # also of whoever asks from this machine
+    host: str = "127.0.0.1"  # where it serves
+    hosts: tuple[str, ...] = ()  # names it is reached under besides, through a proxy with the usual ports
+    threads: int = 64  # requests that are worked on at a time; the others wait
+    body: int = BODY  # bytes of a request; files have a limit of their own, see `guard`
+    rate: int = 0  # requests a minute of one key, or of one address without a key; 0 means any number
+    patience: float = 30.0  # seconds for a request's body, besides the time that a slow line needs
