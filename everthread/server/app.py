@@ -10,7 +10,7 @@ from fastapi import APIRouter, FastAPI
 from starlette.middleware.errors import ServerErrorMiddleware
 
 from everthread import __version__
-from everthread.server import beside, described, pages, problems
+from everthread.server import beside, described, page, problems
 from everthread.server.access import Access
 from everthread.server.engine import Engine
 from everthread.server.guard import Guard
@@ -33,19 +33,19 @@ def create(engine: Engine, settings: Settings | None = None, *, closes: bool = F
         openapi_url=f"{API}/openapi.json",
         docs_url=None,
         redoc_url=None,
-        lifespan=running,
         generate_unique_id_function=described.name,
+        lifespan=running,
     )
     app.state.engine, app.state.settings, app.state.metrics = engine, settings, Metrics()
     app.state.closes = closes
-    app.state.access = Access(Keys(beside.path(engine.store)), settings.key_required)
     app.state.once = Records(beside.Beside(beside.path(engine.store), SCHEMA))
+    app.state.access = Access(Keys(beside.path(engine.store)), settings.key_required)
     api = APIRouter(prefix=API)
     for routes in (about, banks, sessions, lines, recall, units, transfer, characters):
         api.include_router(routes.router)
     app.include_router(api)
     app.include_router(about.health)
-    app.include_router(pages.router())
+    app.include_router(page.router())
     problems.install(app)
     described.install(app)
     _stand_before(app, settings)

@@ -16,9 +16,9 @@ from everthread.memory import Memory
 from everthread.observe.consent import SETTING
 from everthread.prompt.character import Character
 from everthread.server.access import Bank, Changing, NeedsAny, Reading, ReadingAny, Writing, permit, permitted
-from everthread.server.cursors import After, Limit, page, place
 from everthread.server.engine import Engine
 from everthread.server.once import Attempt, Once
+from everthread.server.pages import After, Limit, page, place
 from everthread.server.routes.receipts import forgotten
 from everthread.server.wire import (
     All,

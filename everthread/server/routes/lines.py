@@ -14,8 +14,8 @@ from everthread.memory import Memory
 from everthread.observe.byhand import placed
 from everthread.observe.clean import keepable
 from everthread.server.access import Changing, Forgetting, Reading, Writing
-from everthread.server.cursors import After, Limit, page, place
 from everthread.server.once import Attempt, Once, conflict
+from everthread.server.pages import After, Limit, page, place
 from everthread.server.routes.receipts import forgotten
 from everthread.server.wire import All, LineBody, LinesBody, LineView, Page, ReceiptView, Seq, TextBody
 from everthread.stores.ids import LARGEST_SEQ

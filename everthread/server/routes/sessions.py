@@ -14,8 +14,8 @@ from everthread.observe.byhand import placed
 from everthread.recall.buffer import LONGEST
 from everthread.server import paths
 from everthread.server.access import Changing, Forgetting, Reading
-from everthread.server.cursors import After, Limit, page, place
 from everthread.server.once import Once
+from everthread.server.pages import After, Limit, page, place
 from everthread.server.routes.receipts import forgotten
 from everthread.server.wire import All, BufferBody, Page, PassageView, ReceiptView, SessionView
 from everthread.stores.times import micros

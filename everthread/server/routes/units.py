@@ -10,8 +10,8 @@ from everthread.errors import NotFound
 from everthread.memory import Memory
 from everthread.server import paths
 from everthread.server.access import Changing, Forgetting, Reading
-from everthread.server.cursors import After, Limit, page, place
 from everthread.server.once import Once
+from everthread.server.pages import After, Limit, page, place
 from everthread.server.wire import NotesView, Page, TextBody, UnitReceipt, UnitView
 from everthread.stores.ids import LARGEST_SEQ
 from everthread.types import Unit
