@@ -19,6 +19,7 @@ from starlette.datastructures import Headers
 from everthread.models.fakes import HashEmbedder
 from everthread.recipes.default import Default
 from everthread.server import beside, guard, logs
+from everthread.server import page as files
 from everthread.server.app import create
 from everthread.server.engine import Engine
 from everthread.server.keys import Keys
