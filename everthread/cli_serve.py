@@ -65,13 +65,13 @@ def serve(
 
 def _settings(host: str, key_required: bool) -> Settings:
     said = config.load()
-    named = (host, *said.server_hosts.split(","), host_of(said.sms_url) if said.sms_token else "")
+    named = (*said.server_hosts.split(","), host_of(said.sms_url) if said.sms_token else "")
     hosts = [name for each in named if (name := each.strip().lower())]
     limits = Settings(
         threads=said.server_threads, body=said.server_body, rate=said.server_rate, streams=said.server_streams
     )
     texts = {name: getattr(said, name) for name in ("sms_token", "sms_account", "sms_number", "sms_url")}
-    return replace(limits, hosts=tuple(hosts), key_required=key_required, **texts)
+    return replace(limits, host=host, hosts=tuple(hosts), key_required=key_required, **texts)
 
 
 def _check_key(place: str | None, host: str) -> None:

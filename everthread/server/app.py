@@ -20,12 +20,10 @@ from everthread.server.keys import Keys
 from everthread.server.logs import Observed
 from everthread.server.metrics import Metrics
 from everthread.server.once import SCHEMA, Records
-from everthread.server.paths import Segments
+from everthread.server.paths import API, Segments
 from everthread.server.routes import about, banks, characters, chat, lines, pins, recall, sessions, transfer, units
 from everthread.server.settings import Settings
 from everthread.server.talks import Talks
-
-API = "/api/v1"
 
 
 def create(engine: Engine, settings: Settings | None = None, *, closes: bool = False) -> FastAPI:

@@ -21,7 +21,10 @@ ERRORS = {  # of every route
     "429": "Too often; wait",
     "503": "Not available just now; try again",
 }
-WRITING = {"409": "The same is being done just now"}  # and of those that write
+WRITING = {
+    "409": "The same is being done just now",
+    "415": "The body's Content-Type is not one that is taken",
+}  # and of those that write
 METHODS = {"post", "put", "patch", "delete"}
 DROPPED = ("HTTPValidationError", "ValidationError")  # FastAPI's, which we don't use
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
@@ -19,6 +20,7 @@ import anyio
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from everthread.errors import StoreUnavailable
 from everthread.server.access import Access
 from everthread.server.problems import Problem
 from everthread.server.rates import Rates, address
@@ -66,7 +68,8 @@ class Guard:
     def __init__(self, app: ASGIApp, settings: Settings, access: Access) -> None:
         self.app, self.settings, self.access = app, settings, access
         self.rates = Rates(settings.rate)
-        self.hosts = {*LOCAL, *(host.lower() for host in settings.hosts)}
+        self.proxied = {host.lower() for host in settings.hosts}
+        self.hosts = {*LOCAL, settings.host.lower(), *self.proxied}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -124,9 +127,10 @@ class Guard:
         found, asked = HOST.fullmatch(place), HOST.fullmatch(host)
         if scheme not in PORTS or not found or not asked:
             return False
-        port = PORTS[scheme]
-        same = found[1] == asked[1] and int(found[2] or port) == int(asked[2] or port)
-        return same or found[1] in self.settings.hosts  # a proxy may name us otherwise to us than to the browser
+        usual = PORTS[scheme]
+        port = int(found[2] or usual)
+        same = found[1] == asked[1] and port == int(asked[2] or usual)
+        return same or (found[1] in self.proxied and port == usual)  # a proxy may put its own Host in place of theirs
 
     def _site(self, headers: Headers, scope: Scope) -> None:
         """The same, where a browser sends no Origin: an image or a form of another page. Its links may lead here."""
@@ -139,7 +143,9 @@ class Guard:
     def _rate(self, headers: Headers, scope: Scope) -> None:
         if not self.settings.rate:
             return
-        key = self.access.key(headers.get("authorization"))
+        key = None
+        with suppress(StoreUnavailable):  # which is told of where the key is needed
+            key = self.access.key(headers.get("authorization"))
         wait = self.rates.wait(f"key {key.name}" if key else address(scope), time.monotonic())
         if wait:
             what = f"more than {self.settings.rate} requests a minute"

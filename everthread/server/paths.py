@@ -6,6 +6,7 @@ from urllib.parse import quote, unquote
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+API = "/api/v1"
 SLASH = "\x00"  # stands for a / within a segment while the router looks; no name holds one
 
 

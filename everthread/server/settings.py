@@ -12,7 +12,8 @@ class Settings:
     """The limits of an app. Each has its place in `everthread.config`, but for patience, which is for tests."""
 
     key_required: bool = False  # also of whoever asks from this machine
-    hosts: tuple[str, ...] = ()  # names it is reached under, besides those of this machine
+    host: str = "127.0.0.1"  # where it serves
+    hosts: tuple[str, ...] = ()  # names it is reached under besides, through a proxy with the usual ports
     threads: int = 64  # requests that are worked on at a time; the others wait
     body: int = BODY  # bytes of a request; files have a limit of their own, see `guard`
     rate: int = 0  # requests a minute of one key, or of one address without a key; 0 means any number

@@ -37,7 +37,9 @@ async def received(request: Request, name: str, most: int | None = None) -> Asyn
             async for part in request.stream():
                 size += len(part)
                 if most is not None and size > most:
-                    raise Problem(413, "too-large", f"the file has more than {most // 2**20} MB; send a smaller one")
+                    raise Problem(
+                        413, "too-large", f"the file has more than {most // 1_000_000} MB; send a smaller one"
+                    )
                 digest.update(part)
                 await run_in_threadpool(file.write, part)
         yield Upload(path, digest.hexdigest())

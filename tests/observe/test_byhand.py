@@ -1,19 +1,22 @@
 """What a person sets right by hand, in both stores."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from everthread import Memory, Where
 from everthread.conversation import Conversation
 from everthread.errors import BadInput, BadLine, NotFound
 from everthread.models.fakes import HashEmbedder
-from everthread.observe.byhand import CORRECTS
+from everthread.observe.byhand import CORRECTS, placed
 from everthread.stores.postgres import PostgresStore
-from everthread.types import NewUnit
+from everthread.types import Line, NewUnit
 
 AT = datetime(2024, 5, 6, 20, tzinfo=UTC)
 NAMES = count()
@@ -123,3 +126,14 @@ def test_no_byte_of_a_forgotten_unit_is_left_in_a_folder(tmp_path: Path) -> None
         bank.write(NewUnit("fact", "Mia keeps an okapi.", 1, 3, AT))
         bank.forget_unit("fact", 1)
         assert not any(b"okapi" in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+
+
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=12), st.data())
+def test_corrected_lines_stand_in_the_places_of_those_they_correct(minutes: list[int], data: st.DataObject) -> None:
+    minutes.sort()
+    lines = [Line(n, "one", "user", "Ann", f"{n}", AT + timedelta(minutes=at)) for n, at in enumerate(minutes, 1)]
+    chosen = data.draw(st.lists(st.sampled_from(lines), unique_by=lambda line: line.seq))
+    new = [replace(line, seq=100 + n, metadata={CORRECTS: line.seq}) for n, line in enumerate(chosen)]
+    gone = {line.seq for line in chosen}
+    found = placed([line for line in lines if line.seq not in gone] + new)
+    assert [line.text for line in found] == [line.text for line in lines]

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+RAW = {"Content-Type": "application/octet-stream"}  # of a file that is sent
+
 
 class Answer(Protocol):
     """An answer, as the client of the moment has it."""

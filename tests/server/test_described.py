@@ -17,8 +17,9 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from everthread.server.app import API, create
+from everthread.server.app import create
 from everthread.server.engine import Engine
+from everthread.server.paths import API
 
 
 def test_every_operation_is_told_completely(api: TestClient) -> None:

@@ -1,5 +1,6 @@
 """Writes that are asked for twice."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from everthread.server.beside import Beside
 from everthread.server.engine import Engine
 from everthread.server.once import KEPT, LONGEST, SCHEMA, Records
 from everthread.server.problems import Problem
-from server.problem import kind
+from server.problem import RAW, kind
 
 LINES = "banks/alice%2Fnemo/lines"
 KEY = {"Idempotency-Key": "one-and-only"}
@@ -81,10 +82,10 @@ def test_every_write_has_one_outcome_a_key(told: TestClient, method: str, path: 
 
 def test_an_import_has_one_outcome_a_key_and_file(told: TestClient) -> None:
     path, named = "banks/bob/import", {"name": "a.jsonl"}
-    answers = [told.post(path, params=named, content=b'{"text": "a"}', headers=KEY).json() for _ in range(2)]
+    answers = [told.post(path, params=named, content=b'{"text": "a"}', headers={**KEY, **RAW}).json() for _ in range(2)]
     assert answers[0] == answers[1]
     assert answers[1]["added"] == 1
-    answer = told.post(path, params=named, content=b'{"text": "b"}', headers=KEY)
+    answer = told.post(path, params=named, content=b'{"text": "b"}', headers={**KEY, **RAW})
     assert kind(answer, 422) == "idempotency-conflict"
 
 
@@ -134,3 +135,13 @@ def test_another_process_knows_what_was_done(tmp_path: Path) -> None:
     assert two.begin("a", "r", safe=False) == {"lines": 3}
     one.close()
     two.close()
+
+
+def test_many_who_ask_at_once_under_one_key_write_once(told: TestClient) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        kept = list(pool.map(lambda _: told.post(LINES, json={"text": "Once."}, headers=KEY).json(), range(8)))
+        gone = list(pool.map(lambda _: told.delete(f"{LINES}/1", headers={"Idempotency-Key": "d"}), range(8)))
+    assert all(line == kept[0] for line in kept)
+    assert {answer.status_code for answer in gone} <= {200, 409}
+    assert len({answer.text for answer in gone if answer.status_code == 200}) == 1
+    assert [line["seq"] for line in told.get(LINES).json()["items"]] == [2, 3, 4, 5]

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
-from server.problem import kind
 
 from everthread import characters
 from everthread.prompt import card, picture
 from everthread.prompt.character import Character
+from server.problem import RAW, kind
 
 NORA: dict[str, Any] = {"name": "Nora", "description": "A sailor.", "greeting": "Ahoy, {{user}}!"}
 
@@ -37,9 +37,9 @@ def test_ours_is_there_and_can_be_replaced(api: TestClient) -> None:
 
 def test_a_card_is_imported_once_and_given_back(api: TestClient) -> None:
     raw = json.dumps(card.to_card(Character(**NORA))).encode()
-    assert api.post("characters", content=raw).json() == NORA
-    assert kind(api.post("characters", content=raw), 422) == "bad-input"
-    assert api.post("characters", params={"replace": True}, content=raw).status_code == 201
+    assert api.post("characters", content=raw, headers=RAW).json() == NORA
+    assert kind(api.post("characters", content=raw, headers=RAW), 422) == "bad-input"
+    assert api.post("characters", params={"replace": True}, content=raw, headers=RAW).status_code == 201
     given = api.get("characters/Nora/card")
     assert given.headers["content-disposition"] == "attachment; filename*=UTF-8''Nora.json"
     assert card.from_card(given.json()) == Character(**NORA)
@@ -49,7 +49,7 @@ def test_a_card_is_imported_once_and_given_back(api: TestClient) -> None:
 def test_a_picture_is_shown_without_the_card_in_it(api: TestClient) -> None:
     characters.save(Character(**NORA))
     raw = api.get("characters/Nora/card", params={"format": "png"}).content
-    assert api.post("characters", params={"replace": True}, content=raw).status_code == 201
+    assert api.post("characters", params={"replace": True}, content=raw, headers=RAW).status_code == 201
     assert api.get("characters").json()["items"][1]["has_picture"] is True
     shown = api.get("characters/Nora/picture")
     assert shown.headers["content-type"] == "image/png"
@@ -61,13 +61,13 @@ def test_a_picture_is_shown_without_the_card_in_it(api: TestClient) -> None:
 
 @pytest.mark.parametrize("content", [b"", b"{}", b"[", b"\x89PNG\r\n\x1a\nnot", b"\xff\xfe", b'{"name": ""}'])
 def test_what_is_no_card_is_refused(api: TestClient, content: bytes) -> None:
-    answer = api.post("characters", content=content)
+    answer = api.post("characters", content=content, headers=RAW)
     assert kind(answer, 422) == "bad-file"
     assert "everthread-" not in answer.text
 
 
 def test_a_card_is_not_larger_than_eight_megabytes(api: TestClient) -> None:
-    assert kind(api.post("characters", content=bytes(8 * 2**20 + 1)), 413) == "too-large"
+    assert kind(api.post("characters", content=bytes(8_000_001), headers=RAW), 413) == "too-large"
 
 
 def test_a_character_has_one_name(api: TestClient) -> None:

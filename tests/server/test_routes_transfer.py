@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
-from server.problem import kind
+
+from server.problem import RAW, kind
 
 BANK = "banks/alice%2Fnemo"
 
@@ -16,9 +17,9 @@ def test_an_export_is_read_back_into_another_bank(told: TestClient) -> None:
     assert export.headers["content-type"].startswith("application/x-ndjson")
     assert [json.loads(row)["seq"] for row in export.text.splitlines()] == [1, 2, 3, 4]
     assert len(told.get(f"{BANK}/export").text.splitlines()) == 3
-    answer = told.post("banks/bob/import", params={"name": "talk.jsonl"}, content=export.content)
+    answer = told.post("banks/bob/import", params={"name": "talk.jsonl"}, content=export.content, headers=RAW)
     assert answer.json() == {"read": 4, "added": 4, "skipped": {}, "lines": 3}
-    again = told.post("banks/bob/import", params={"name": "talk.jsonl"}, content=export.content)
+    again = told.post("banks/bob/import", params={"name": "talk.jsonl"}, content=export.content, headers=RAW)
     assert again.json() == {"read": 4, "added": 0, "skipped": {}, "lines": 3}
     assert told.get("banks/bob/export").text.count("Mia moved to Lisbon") == 1
 
@@ -26,7 +27,7 @@ def test_an_export_is_read_back_into_another_bank(told: TestClient) -> None:
 def test_a_file_of_another_format_is_read_as_it_is_said(api: TestClient) -> None:
     text = "Ann: My sister Mia moved to Lisbon.\nNora: How exciting!\n"
     given: dict[str, Any] = {"name": "talk.txt", "format": "transcript", "assistant": "Nora", "tz": "Europe/Berlin"}
-    assert api.post("banks/bob/import", params=given, content=text.encode()).json()["added"] == 2
+    assert api.post("banks/bob/import", params=given, content=text.encode(), headers=RAW).json()["added"] == 2
     assert [line["role"] for line in api.get("banks/bob/lines").json()["items"]] == ["user", "assistant"]
     assert api.get("banks/bob/sessions").json()["items"][0]["id"].startswith("talk-")
 
@@ -47,7 +48,7 @@ def test_a_file_of_another_format_is_read_as_it_is_said(api: TestClient) -> None
 def test_a_file_that_cannot_be_read_is_refused(
     api: TestClient, given: dict[str, str], content: bytes, problem: str
 ) -> None:
-    answer = api.post("banks/bob/import", params=given, content=content)
+    answer = api.post("banks/bob/import", params=given, content=content, headers=RAW)
     assert kind(answer, 422) == problem
     assert "everthread-" not in answer.text
 
@@ -55,7 +56,7 @@ def test_a_file_that_cannot_be_read_is_refused(
 def test_what_the_bank_keeps_otherwise_stops_the_import(api: TestClient) -> None:
     api.post("banks/bob/lines", json={"text": "One.", "key": "k"})
     rows = b'{"text": "Two.", "key": "j"}\n{"text": "Three.", "key": "k"}'
-    answer = api.post("banks/bob/import", params={"name": "talk.jsonl"}, content=rows)
+    answer = api.post("banks/bob/import", params={"name": "talk.jsonl"}, content=rows, headers=RAW)
     assert kind(answer, 422) == "bad-file"
     assert "talk.jsonl, line 2" in answer.json()["detail"]
     assert len(api.get("banks/bob/lines").json()["items"]) == 1

@@ -25,7 +25,7 @@ from everthread.server.wire import CharacterBody, CharacterItem, CharacterView, 
 
 router = APIRouter(prefix="/characters", tags=["characters"])
 
-LARGEST = 8 * 2**20  # bytes of a card
+LARGEST = 8_000_000  # bytes of a card
 CUT = 200  # characters of a description in the list
 PNG: dict[str, Any] = {"image/png": {"schema": {"type": "string", "format": "binary"}}}
 CARD = {"required": True, "content": {**RAW, **PNG, "application/json": {"schema": {"type": "object"}}}}

@@ -1,0 +1,137 @@
+"""A server in a process of its own, with a route that takes its time: `python served.py FOLDER LIMITS SETTINGS`."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+from fastapi import FastAPI
+from starlette.responses import StreamingResponse
+
+from everthread.models.fakes import HashEmbedder
+from everthread.recipes.default import Default
+from everthread.server import logs, serving
+from everthread.server.app import create
+from everthread.server.connections import Limits
+from everthread.server.engine import Engine
+from everthread.server.settings import Settings
+from everthread.stores.sqlite import SQLiteStore
+
+PIECES = 10
+
+
+def made(folder: str, settings: Settings) -> FastAPI:
+    """The app, and `/slow`, which streams for a second; `/flood`, which streams more than any socket holds; `/sleep`,
+    which holds a thread, and `/most`, which tells how many were held at a time."""
+    app = create(Engine(SQLiteStore(folder), HashEmbedder(64), None, Default()), settings, closes=True)
+
+    @app.get("/slow")
+    async def slow() -> StreamingResponse:
+        async def pieces() -> AsyncIterator[str]:
+            for number in range(PIECES):
+                yield f"data: {number}\n\n"
+                await anyio.sleep(0.1)
+
+        return StreamingResponse(pieces(), media_type="text/event-stream")
+
+    @app.get("/flood")
+    async def flood() -> StreamingResponse:
+        async def pieces() -> AsyncIterator[bytes]:
+            for _ in range(1000):
+                yield b"x" * 100_000
+
+        return StreamingResponse(pieces())
+
+    held, most, lock = 0, 0, threading.Lock()
+
+    @app.get("/sleep")
+    def sleep() -> None:
+        nonlocal held, most
+        with lock:
+            held += 1
+            most = max(most, held)
+        time.sleep(0.3)
+        with lock:
+            held -= 1
+
+    @app.get("/most")
+    async def at_most() -> int:
+        return most
+
+    return app
+
+
+class Served:
+    """A server that runs. log is what it has logged, once it has ended."""
+
+    def __init__(self, process: subprocess.Popen[str], url: str) -> None:
+        self.process, self.url = process, url
+        self.port = int(url.rpartition(":")[2])
+        self.log: list[dict[str, Any]] = []
+
+    def stop(self) -> int:
+        """Have it stop; its exit status."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.ended()
+
+    def ended(self) -> int:
+        """Wait until it has stopped; its exit status."""
+        _, log = self.process.communicate(timeout=30)
+        self.log += [json.loads(row) for row in log.splitlines()]
+        return self.process.returncode
+
+
+@contextmanager
+def started(*arguments: str) -> Iterator[Served]:
+    """What a command serves, from the moment on that it prints its address."""
+    process = subprocess.Popen(
+        [sys.executable, "-W", "error", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    said = process.stdout.readline()
+    if "http://" not in said:
+        _, error = process.communicate(timeout=30)
+        raise AssertionError(error)
+    served = Served(process, "http://" + said.partition("http://")[2].strip())
+    try:
+        yield served
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
+
+
+@contextmanager
+def served(folder: Path, limits: dict[str, float] | None = None, **settings: Any) -> Iterator[Served]:
+    """A server over the banks of a folder, with these limits in seconds, and these settings."""
+    with started(__file__, str(folder), json.dumps(limits or {}), json.dumps(settings)) as running:
+        yield running
+
+
+def wait_until(holds: Any, seconds: float = 10.0) -> None:
+    """Wait for something that must come true."""
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end, "it did not come true in time"
+        time.sleep(0.02)
+
+
+def main() -> None:
+    folder, limits, settings = sys.argv[1], json.loads(sys.argv[2]), json.loads(sys.argv[3])
+    logs.install("info")
+    with serving.listening("127.0.0.1", 0) as taken:
+        print(serving.url(taken), flush=True)
+        serving.run(lambda: made(folder, Settings(**settings)), taken, limits=Limits(**limits))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,63 @@
+"""Every route, asked with a key that is for something else."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from fastapi.testclient import TestClient
+
+from everthread.server import beside
+from everthread.server.engine import Engine
+from everthread.server.keys import Keys
+from server.problem import RAW, kind
+
+
+@pytest.fixture
+def keys(engine: Engine) -> Iterator[Keys]:
+    made = Keys(beside.path(engine.store))
+    yield made
+    made.close()
+
+
+def test_a_key_for_one_bank_does_nothing_with_another_there_or_not(told: TestClient, keys: Keys) -> None:
+    told.put("banks/bob")
+    key = {"Authorization": f"Bearer {keys.new('bob', ['bob'])}"}
+    for path, operations in told.get("openapi.json").json()["paths"].items():
+        if "{bank}" not in path:
+            continue
+        rest = re.sub(r"\{seq\}|\{id\}", "1", path.removeprefix("/api/v1/")).replace("{kind}", "note")
+        rest = re.sub(r"\{(?!bank)\w+\}", "one", rest)
+        for method, operation in operations.items():
+            types = operation.get("requestBody", {}).get("content", {"application/json": {}})
+            kinds = {"Content-Type": next(iter(types))}
+            there, none = (
+                told.request(method, rest.replace("{bank}", bank), headers={**key, **kinds})
+                for bank in ("alice%2Fnemo", "carol")
+            )
+            assert kind(there, 403) == "forbidden", (method, path)
+            assert there.content == none.content, (method, path)
+    assert told.get("banks/alice%2Fnemo").json()["lines"] == 4
+
+
+def test_a_key_for_one_bank_sees_no_other(told: TestClient, keys: Keys) -> None:
+    told.post("banks/bob/lines", json={"text": "Ferns."})
+    key = {"Authorization": f"Bearer {keys.new('bob', ['bob'])}"}
+    assert [item["id"] for item in told.get("banks", headers=key).json()["items"]] == ["bob"]
+    for other in ("alice/nemo", "carol"):
+        asked = {"query": "Lisbon", "banks": ["bob", other]}
+        assert kind(told.post("banks/bob/recall", json=asked, headers=key), 403) == "forbidden"
+
+
+def test_characters_are_read_by_whoever_may_chat_and_changed_by_whoever_may_everything(
+    told: TestClient, keys: Keys
+) -> None:
+    chats = {"Authorization": f"Bearer {keys.new('chats', ['bob'], ['chat'])}"}
+    reads = {"Authorization": f"Bearer {keys.new('reads', ['bob'], ['read'])}"}
+    assert told.get("characters", headers=chats).status_code == 200
+    assert kind(told.get("characters", headers=reads), 403) == "forbidden"
+    for answer in (
+        told.put("characters/Nora", json={"name": "Nora"}, headers=chats),
+        told.delete("characters/Nora", headers=chats),
+        told.post("characters", content=b"{}", headers={**chats, **RAW}),
+    ):
+        assert kind(answer, 403) == "forbidden"
