@@ -31,7 +31,7 @@ PIECES = 10
 
 
 def made(folder: str, settings: Settings) -> FastAPI:
-    """The app, and routes to try it with: `/slow` streams for a second, `/quiet` begins and waits, `/flood` streams more
+    """The app, and routes to try it: `/slow` streams for a second, `/quiet` begins and waits, `/flood` streams more
     than any socket holds, `/sleep` holds a thread, and `/most` tells how many were held at a time."""
     app = create(Engine(SQLiteStore(folder), HashEmbedder(64), None, Default()), settings, closes=True)
 
