@@ -89,6 +89,20 @@ def export(
     card.write(card.read(source), path, version=version, picture=picture, force=force)
 
 
+def pictured(name: str) -> bool:
+    """Whether the character of this name in the folder has a picture."""
+    file = _file(name)
+    return file is not None and file.suffix == card.PNG
+
+
+def picture(name: str) -> bytes:
+    """The picture of the character of this name in the folder, without its card. Raises NotFound and BadFile."""
+    file = _file(name)
+    if file is None or file.suffix != card.PNG:
+        raise NotFound(f"the character {name!r} has no picture")
+    return pictures.with_texts(card.content(file), {}, card.CHUNKS.values(), file)
+
+
 def remove(name: str) -> None:
     """Take a character out of the folder for good. What was said with it stays in its banks. Raises NotFound."""
     if (file := _file(name)) is None:

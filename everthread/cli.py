@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from textwrap import indent
 from typing import Any, get_args
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import click
 
 from everthread import __version__, doctor
 from everthread import open as opening
-from everthread.errors import BadFile, BadInput, ConfigError, NotFound
-from everthread.memory import BATCH, Memory
+from everthread.errors import BadFile, BadInput, NotFound
+from everthread.memory import Memory
 from everthread.shell import (
     Group,
     bank_option,
@@ -35,11 +33,11 @@ from everthread.stores.base import Store
 from everthread.stores.pg import url
 from everthread.talk import LEGEND, counted
 from everthread.terminal import harmless
-from everthread.transfer import jsonl
+from everthread.transfer import into, jsonl
 from everthread.transfer import move as moving
+from everthread.transfer.dates import zone
 from everthread.transfer.files import lasting
-from everthread.transfer.into import check, keep
-from everthread.types import NewLine, Role, Where
+from everthread.types import Role, Where
 
 SHOWN_BANKS = 20  # that a message lists: enough to find a mistyped name
 
@@ -162,53 +160,17 @@ def import_(
     gone = f" and {counts['retracted']} retracted" if counts["retracted"] else ""
     click.echo(
         f"{counts['added']} of {counted(counts['read'], 'line')} {'was' if counts['read'] == 1 else 'were'} new; "
-        f"{bank} has {counts['lines']} now{gone}{skips(counts['skipped'])}"
+        f"{bank} has {counts['lines']} now{gone}{into.skips(counts['skipped'])}"
     )
 
 
 def imported(ctx: click.Context, file: Path, bank: str, form: str | None, **options: Any) -> dict[str, Any]:
     """Check the file and keep its lines; what was read, added and skipped."""
-    skipped, places = Counter[str](), dict[str, str]()
-    reader = opening.reader(file, form, skipped=skipped, places=places, **options)
-    total, left_out = sum(1 for _ in reader()), dict(skipped)
-    if not total:
-        raise BadFile(f"{file}: there is nothing in it to remember{skips(left_out)}; nothing was imported")
+    source = into.source(file, form, **options)
     with opened(ctx, bank, make=True) as memory:
-        before = memory.stats()
-        if before.lines or before.retracted:
-            check(memory, reader(), file, dict(places))
-        with click.progressbar(length=total, label=f"{file.name} → {bank}", file=sys.stderr) as bar:
-            for batch in batches(reader()):
-                keep(memory, batch)
-                bar.update(len(batch))
-        after = memory.stats()
-    added = after.lines + after.retracted - before.lines - before.retracted
-    held = {"lines": after.lines, "retracted": after.retracted, "pending": after.pending}
-    return {"read": total, "added": added, **held, "skipped": left_out}
-
-
-def skips(counts: Mapping[str, int]) -> str:
-    """What was left out of an import, as the end of a sentence."""
-    return f" (skipped: {', '.join(f'{count} {kind}' for kind, count in counts.items())})" if counts else ""
-
-
-def zone(name: str) -> ZoneInfo:
-    try:
-        return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):  # the last where it names a folder of zones, like Europe
-        raise ConfigError(f"time zone {name!r} is unknown; use one like Europe/Berlin or UTC") from None
-
-
-def batches(lines: Iterator[NewLine]) -> Iterator[list[NewLine]]:
-    """The lines in lists of BATCH."""
-    batch: list[NewLine] = []
-    for line in lines:
-        batch.append(line)
-        if len(batch) == BATCH:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
+        into.see(memory, source)
+        with click.progressbar(length=source.lines, label=f"{file.name} → {bank}", file=sys.stderr) as bar:
+            return into.bring(memory, source, bar.update)
 
 
 @main.command()

@@ -14,6 +14,7 @@ from datetime import datetime
 
 from everthread.errors import BadQuery, NotFound
 from everthread.memory import Memory
+from everthread.observe.byhand import placed
 from everthread.observe.clean import clean
 from everthread.observe.copies import AGAIN
 from everthread.stores.lines import SESSION_GAP
@@ -29,7 +30,7 @@ class Conversation:
         self.private = False
         self.hidden: set[int] = set()  # the numbers of lines that were discarded in private
         self._memory = memory
-        self.lines: list[Line] = list(memory.lines(Where(session=session)))
+        self.lines: list[Line] = placed(list(memory.lines(Where(session=session))))
 
     # ------------------------------------------------------------------ keeping
 
@@ -82,7 +83,7 @@ class Conversation:
         """End what was private: its lines go, and those that it hid are there again."""
         self.private = False
         self.hidden.clear()
-        self.lines = list(self._memory.lines(Where(session=self.session)))
+        self.lines = placed(list(self._memory.lines(Where(session=self.session))))
 
     # ------------------------------------------------------------------ looking
 
@@ -97,7 +98,7 @@ class Conversation:
         self.lines = [line for line in self.lines if line.seq < 0 or line.seq in standing]
         if not self.private and (new := sorted(standing.difference(known))):
             said = self._memory.store.get(self._memory.bank, new)
-            self.lines = sorted([*self.lines, *said], key=lambda line: line.seq)
+            self.lines = placed(sorted([*self.lines, *said], key=lambda line: line.seq))
 
     def at(self, seq: int) -> int:
         """Where the line stands among the lines. NotFound if it is none of them."""

@@ -20,6 +20,7 @@ from everthread.errors import EverthreadError, NotFound, ScribeFailed
 from everthread.memory import Memory
 from everthread.models.scribe import Scribe
 from everthread.observe import secrets
+from everthread.observe.byhand import NOTED
 from everthread.observe.echo import Echoes
 from everthread.recall import derived
 from everthread.stores.text import own
@@ -30,7 +31,6 @@ log = logging.getLogger("everthread")
 AGAIN = 30.0  # seconds until failed work is tried again, doubled each time
 LATEST = 3600.0  # seconds, the longest of these waits
 CHANGES = 3  # times that it is tried again at once, where a line was taken back while it was written about
-NOTED = "everthread.noted"  # in the metadata of notes: the last line that went into them
 ASKED = "everthread.asked"  # in the metadata of a line: whether it may be summarised is asked at the end
 GREETING = "everthread.greeting"  # in the metadata of a line that stands on a character's card
 

@@ -23,18 +23,18 @@ import numpy as np
 
 from everthread import checks
 from everthread import open as opening
+from everthread import reindex as reindexing
 from everthread.errors import BadInput, BadLine, BadQuery, EverthreadError, ModelError
 from everthread.models.embed import Embedder
 from everthread.models.scale import Scale, measured
-from everthread.observe import offered, summaries
+from everthread.observe import byhand, forgetting, offered, summaries
 from everthread.observe.clean import clean
-from everthread.observe.copies import copies
 from everthread.observe.units import TELLS_NOTHING, marks, pieces
 from everthread.prompt.tokens import Counter, estimate
 from everthread.recall import banks as several
 from everthread.recall import derived, expand, fuse, overview, rewrite, search
 from everthread.recipes.base import Asked, Ranked, Recalled, Recipe, Room
-from everthread.stores.base import Entry, Scope, Store
+from everthread.stores.base import Entry, Store
 from everthread.stores.ids import LARGEST_SEQ
 from everthread.stores.text import own, unspaced, words
 from everthread.types import (
@@ -466,6 +466,17 @@ class Memory:
         self._derive()
         return line
 
+    def correct(self, seq: int, text: str, *, key: str | None = None) -> Line:
+        """Put another text in the place of a line: it is retracted, and one of the same speaker, session and time
+        stands there, all at once. A key as for `observe`. Raises BadQuery, BadLine, NotFound and StoreUnavailable."""
+        if key is not None and (known := self.store.known(self.bank, [key])):
+            return known[key]
+        before = summaries.of(self.store, self.bank)
+        new = byhand.correction(self.store, self.bank, checks.seq(seq, self.bank), text, key)
+        line = self.replace([seq], [new])[0]
+        summaries.again(self.store, self.bank, before)
+        return line
+
     def forget(
         self,
         *,
@@ -476,32 +487,21 @@ class Memory:
     ) -> Receipt:
         """Remove a line, a session, all that a speaker said, or the whole bank, for good.
 
-        Exactly one of them. A line goes under every number that it has where branches were gone back to. What was noted
-        or summarised of it goes, and a summary of what is left of its session is queued for the scribe; lines of others
-        that quote it stay. In a folder no byte of it is left:
+        Exactly one of them. A line goes under every number that it has where branches were gone back to, and with what
+        it said before it was corrected. What was noted or summarised of it goes, and a summary of what is left of its
+        session is queued for the scribe; lines of others that quote it stay. In a folder no byte of it is left:
         each call but for the whole bank rewrites the bank's file, so one of a session is quicker than many of its
         lines. On Postgres nobody can ask for it any more, but its bytes stay in pages until Postgres uses them again
         (`everthread db scrub` sees to it at once), and in the write-ahead log and backups as long as those are kept.
         Raises BadQuery and NotFound; and StoreUnavailable where the lines are gone but bytes of them may be left.
         """
-        if sum(each is not None for each in (seq, session, speaker)) + everything != 1:
-            raise BadQuery("forget takes exactly one of seq, session, speaker, everything=True")
-        scope: Scope = "bank"
-        name: str | int | None = None
-        if seq is not None:
-            scope, name = "line", checks.seq(seq, self.bank)
-        elif session is not None:
-            scope, name = "session", checks.name(session, "session")
-        elif speaker is not None:
-            scope, name = "speaker", checks.name(speaker, "speaker")
+        scope, name = forgetting.asked(self.bank, seq, session, speaker, everything)
         before = [] if scope == "bank" else summaries.of(self.store, self.bank)
-        names = copies(self.store, self.bank, name) if scope == "line" and isinstance(name, int) else [name]
-        receipts = [self.store.forget(self.bank, scope, each, now()) for each in names]
+        receipt = forgetting.forget(self.store, self.bank, scope, name)
         summaries.again(self.store, self.bank, before)
         if scope != "bank":  # of one that is gone nothing is written, or it would be there again
             self._derive()
-        seqs = tuple(span for receipt in receipts for span in receipt.seqs)
-        return replace(receipts[-1], seqs=seqs, lines=sum(receipt.lines for receipt in receipts))
+        return receipt
 
     # -------------------------------------------------------- what is written of it
 
@@ -522,6 +522,21 @@ class Memory:
             supersedes=supersedes,
             done=done,
         )
+
+    def edit_unit(self, kind: str, number: int, text: str) -> Unit:
+        """Put another text in the place of a current unit, which it supersedes. Raises as `write`."""
+        offered.name(kind, "kind")
+        return self.write(byhand.edit(self.store, self.bank, kind, number, text), supersedes=number)
+
+    def note(self, text: str) -> Unit:
+        """Write the notes by hand: they take the place of those that stand. Raises as `write`."""
+        new, before = byhand.note(self.store, self.bank, text)
+        return self.write(new, supersedes=before)
+
+    def forget_unit(self, kind: str, number: int) -> list[int]:
+        """Remove a unit for good, and those whose place it took; their ids. The lines stay. What is left of its bytes,
+        `forget` tells. Raises BadInput, NotFound and StoreUnavailable."""
+        return self.store.forget_unit(self.bank, offered.name(kind, "kind"), checks.whole(number, "a unit's id", 1))
 
     def restore_unit(self, unit: Unit) -> None:
         """Write a unit of another store as it is there. Raises StoreUnavailable."""
@@ -560,22 +575,8 @@ class Memory:
 
         May be stopped and started again at any time. Raises ModelError, with what is done kept.
         """
-        done, last, dim = 0, 0, len(self.embedder.embed_query("hello"))
         self._retry_at = 0.0
-        while lines := self.store.pending(self.bank, self.embedder.name, dim, BATCH, after=last):
-            vectors = self._vectors([own(line.text, line.metadata) for line in lines])
-            by_seq = {line.seq: each for line, each in zip(lines, vectors, strict=True)}
-            self.store.put_vectors(self.bank, self.embedder.name, by_seq)
-            done, last = done + len(lines), lines[-1].seq
-            if progress is not None:
-                progress(done)
-        wanting = iter(self.store.pending_units(self.bank, self.embedder.name, dim))
-        while units := list(islice(wanting, BATCH)):
-            vectors = self._vectors([unit.text for unit in units])
-            by_unit = {(unit.kind, unit.id): each for unit, each in zip(units, vectors, strict=True)}
-            self.store.put_unit_vectors(self.bank, self.embedder.name, by_unit)
-        self.store.drop_vectors(self.bank, keep=self.embedder.name)
-        return done
+        return reindexing.reindex(self.store, self.bank, self.embedder, self._vectors, BATCH, progress)
 
     def close(self) -> None:
         """Let go of the files, unless the store was given open. The memory can be opened again."""

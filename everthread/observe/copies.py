@@ -1,7 +1,9 @@
-"""Lines said again: whoever goes back to a discarded branch says its lines once more, under new numbers."""
+"""Lines said again: whoever goes back to a discarded branch says its lines once more, under new numbers; whoever
+corrects a line, says it anew."""
 
 from __future__ import annotations
 
+from everthread.observe.byhand import CORRECTS
 from everthread.stores.base import Store
 from everthread.types import Line, Where
 
@@ -9,8 +11,9 @@ AGAIN = "everthread.again"  # in a line's metadata: the number of the discarded 
 
 
 def copies(store: Store, bank: str, seq: int) -> list[int]:
-    """The numbers under which a line stands in the record, ascending: its own, and those of the lines that it repeats
-    or that repeat it. Lines of another record may name what is none here: a copy has the same text."""
+    """The numbers under which a line stands in the record, ascending: its own, those of the lines that it repeats or
+    that repeat it, and of those that it corrects or that correct it. Lines of another record may name what is none
+    here: a copy has the same text, and a correction the same speaker and time."""
     line = _line(store, bank, seq)
     if line is None:
         return [seq]
@@ -18,14 +21,26 @@ def copies(store: Store, bank: str, seq: int) -> list[int]:
     waiting = [line]
     while waiting:
         here = waiting.pop()
-        again = here.metadata.get(AGAIN)
-        before = _line(store, bank, again) if isinstance(again, int) and 0 < again < here.seq else None
-        after = store.lines(bank, Where(session=here.session, metadata={AGAIN: here.seq}), retracted=True)
-        for other in (*([before] if before else []), *after):
-            if other.seq not in found and other.text == line.text:
+        for other in (*_linked(store, bank, here, AGAIN), *_linked(store, bank, here, CORRECTS)):
+            if other.seq not in found and _same(here, other):
                 found[other.seq] = other
                 waiting.append(other)
     return sorted(found)
+
+
+def _linked(store: Store, bank: str, line: Line, name: str) -> list[Line]:
+    """The line that its metadata names so, and those whose metadata name it."""
+    first = line.metadata.get(name)
+    before = _line(store, bank, first) if isinstance(first, int) and 0 < first < line.seq else None
+    after = store.lines(bank, Where(session=line.session, metadata={name: line.seq}), retracted=True)
+    return [*([before] if before else []), *after]
+
+
+def _same(line: Line, other: Line) -> bool:
+    """Whether one is the other said again, or corrected."""
+    if CORRECTS not in line.metadata and CORRECTS not in other.metadata:
+        return line.text == other.text
+    return (line.session, line.speaker, line.said_at) == (other.session, other.speaker, other.said_at)
 
 
 def _line(store: Store, bank: str, seq: int) -> Line | None:

@@ -10,15 +10,16 @@ from fastapi import APIRouter, FastAPI
 from starlette.middleware.errors import ServerErrorMiddleware
 
 from everthread import __version__
-from everthread.server import beside, pages, problems
+from everthread.server import beside, described, page, problems
 from everthread.server.access import Access
 from everthread.server.engine import Engine
 from everthread.server.guard import Guard
 from everthread.server.keys import Keys
 from everthread.server.logs import Observed
 from everthread.server.metrics import Metrics
+from everthread.server.once import SCHEMA, Records
 from everthread.server.paths import API, Segments
-from everthread.server.routes import about, lines
+from everthread.server.routes import about, banks, characters, lines, recall, sessions, transfer, units
 from everthread.server.settings import Settings
 
 
@@ -27,22 +28,26 @@ def create(engine: Engine, settings: Settings | None = None, *, closes: bool = F
     settings = settings or Settings()
     app = FastAPI(
         title="Everthread",
+        description="Long-term memory for chatbots.",
         version=__version__,
         openapi_url=f"{API}/openapi.json",
         docs_url=None,
         redoc_url=None,
+        generate_unique_id_function=described.name,
         lifespan=running,
     )
     app.state.engine, app.state.settings, app.state.metrics = engine, settings, Metrics()
     app.state.closes = closes
+    app.state.once = Records(beside.Beside(beside.path(engine.store), SCHEMA))
     app.state.access = Access(Keys(beside.path(engine.store)), settings.key_required)
     api = APIRouter(prefix=API)
-    for routes in (about, lines):
+    for routes in (about, banks, sessions, lines, recall, units, transfer, characters):
         api.include_router(routes.router)
     app.include_router(api)
     app.include_router(about.health)
-    app.include_router(pages.router())
+    app.include_router(page.router())
     problems.install(app)
+    described.install(app)
     _stand_before(app, settings)
     return app
 
@@ -63,5 +68,6 @@ async def running(app: FastAPI) -> AsyncIterator[None]:
         yield
     finally:
         app.state.access.keys.close()
+        app.state.once.close()
         if app.state.closes:
             app.state.engine.store.close()

@@ -1,92 +1,44 @@
-"""The page: its files, read once when the server starts. What is asked for is looked up by name in that table, so that
-no path from outside reaches the file system."""
+"""Long lists, a page at a time. A cursor tells where a page ended; what is in it is nobody's business but ours."""
 
 from __future__ import annotations
 
-import gzip
-from dataclasses import dataclass
-from hashlib import sha256
-from pathlib import Path
+import json
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Callable, Iterable
+from itertools import islice
+from typing import Annotated, Any, TypeVar
 
-from fastapi import APIRouter, Request
-from starlette.responses import Response
+from fastapi import Query
 
-from everthread.server.problems import Problem
+from everthread.errors import BadQuery
 
-FOLDER = Path(__file__).parent / "static"
-INDEX = "index.html"
-TYPES = {
-    ".css": "text/css; charset=utf-8",
-    ".html": "text/html; charset=utf-8",
-    ".ico": "image/x-icon",
-    ".js": "text/javascript; charset=utf-8",
-    ".json": "application/json",
-    ".png": "image/png",
-    ".svg": "image/svg+xml",
-    ".webmanifest": "application/manifest+json",
-    ".woff2": "font/woff2",
-}
-PACKED = {".css", ".html", ".js", ".json", ".svg", ".webmanifest"}  # what gzip makes smaller
+Item = TypeVar("Item")
+
+MOST, USUAL = 500, 50  # items of a page
+Limit = Annotated[int, Query(ge=1, le=MOST, description="Items of a page.")]
+After = Annotated[str | None, Query(max_length=1000, description="Where the page before ended: its `next`.")]
 
 
-@dataclass(frozen=True, slots=True)
-class File:
-    """One file, as it goes out. etag is a hash of what is in it."""
-
-    type: str
-    body: bytes
-    etag: str
-    packed: bytes | None  # by gzip
-
-    @classmethod
-    def read(cls, path: Path) -> File:
-        """A file of a known kind."""
-        body = path.read_bytes()
-        packed = gzip.compress(body, mtime=0) if path.suffix in PACKED else None
-        return cls(TYPES[path.suffix], body, f'"{sha256(body).hexdigest()[:32]}"', packed)
-
-    def response(self, request: Request) -> Response:
-        """The file, or that the browser has it already; packed if the browser can unpack it."""
-        packed = self.packed if self.packed is not None and takes_gzip(request) else None
-        etag = f'{self.etag[:-1]}-gzip"' if packed is not None else self.etag
-        headers = {"ETag": etag, "Cache-Control": "no-cache", "Vary": "Accept-Encoding"}  # asked for anew, not sent
-        known = {each.strip().removeprefix("W/") for each in request.headers.get("if-none-match", "").split(",")}
-        if etag in known or "*" in known:
-            return Response(status_code=304, headers=headers)
-        if packed is not None:
-            headers["Content-Encoding"] = "gzip"
-        return Response(self.body if packed is None else packed, headers=headers, media_type=self.type)
+def cursor(place: list[Any]) -> str:
+    """A place in a list, for the one who asks for more."""
+    return urlsafe_b64encode(json.dumps(place).encode()).decode().rstrip("=")
 
 
-def takes_gzip(request: Request) -> bool:
-    """Whether Accept-Encoding names gzip, and not to say no."""
-    for each in request.headers.get("accept-encoding", "").lower().split(","):
-        name, _, weight = each.partition(";")
-        if name.strip() in ("gzip", "*"):
-            return weight.replace(" ", "") not in ("q=0", "q=0.0", "q=0.00", "q=0.000")
-    return False
+def place(after: str | None, kinds: tuple[type, ...]) -> list[Any] | None:
+    """The same, the other way round; its parts are of these kinds. BadQuery for what is no cursor of this list."""
+    if after is None:
+        return None
+    try:
+        found = json.loads(urlsafe_b64decode(after + "=" * (-len(after) % 4)))
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, list) or [type(each) for each in found] != list(kinds):
+        raise BadQuery(f"after={after[:40]!r} is no cursor of this list; give the `next` of the page before")
+    return found
 
 
-def table(folder: Path) -> dict[str, File]:
-    """The files of a folder, by name; none where there is no folder."""
-    return {path.name: File.read(path) for path in folder.glob("*") if path.suffix in TYPES}
-
-
-def router(folder: Path = FOLDER) -> APIRouter:
-    """The routes of the page. They are no part of the API, and not in its description."""
-    files, routes = table(folder), APIRouter(include_in_schema=False)
-
-    @routes.api_route("/", methods=["GET", "HEAD"])
-    async def index(request: Request) -> Response:
-        return found(INDEX, request)
-
-    @routes.api_route("/static/{name}", methods=["GET", "HEAD"])
-    async def static(request: Request, name: str) -> Response:
-        return found(name, request)
-
-    def found(name: str, request: Request) -> Response:
-        if name not in files:
-            raise Problem(404, "not-found", "there is no such file")
-        return files[name].response(request)
-
-    return routes
+def page(items: Iterable[Item], limit: int, key: Callable[[Item], list[Any]]) -> dict[str, Any]:
+    """The next items of a list and the cursor behind them, where there are more."""
+    found = list(islice(items, limit + 1))
+    more = cursor(key(found[limit - 1])) if len(found) > limit else None
+    return {"items": found[:limit], "next": more}

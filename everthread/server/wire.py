@@ -4,11 +4,21 @@ shape alone: what it means, the library checks."""
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
+from fastapi import Path
 from pydantic import BaseModel, ConfigDict, Field
 
+from everthread.recall.buffer import CAPACITY
+from everthread.stores.ids import LARGEST_SEQ
 from everthread.types import NewLine, Role, Where
+
+Item = TypeVar("Item")
+
+Number = Annotated[int, Field(ge=1, le=LARGEST_SEQ)]  # of a line or a unit, in a body
+Seq = Annotated[int, Path(ge=1, le=LARGEST_SEQ, description="The number of a line.")]
+Text = Annotated[str, Field(min_length=1)]
+MOST = 1000  # lines of a batch, hits of a question
 
 
 class View(BaseModel):
@@ -30,6 +40,195 @@ class LineView(View):
     metadata: dict[str, Any]
     key: str | None
     retracted_at: datetime | None
+
+
+class Page(View, Generic[Item]):
+    """Part of a list. next: what `after` wants for the part behind it; null at the end."""
+
+    items: list[Item]
+    next: str | None
+
+
+class All(View, Generic[Item]):
+    """A whole list."""
+
+    items: list[Item]
+
+
+class ProblemView(View):
+    """What went wrong (RFC 9457). type names the kind of problem, the same wherever it occurs."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    errors: list[dict[str, Any]] | None = None
+
+
+class HitView(View):
+    """A line found for a query, among its neighbours. score orders hits and has no unit; relevance is the calibrated
+    chance (0..1) that it bears on the query; signals are what made the score."""
+
+    line: LineView
+    kind: str
+    score: float
+    relevance: float
+    signals: dict[str, float]
+    passage: list[LineView]
+    bank: str
+
+
+class ContextView(View):
+    """What is remembered for a query, as text for a prompt. cut: hits left out for want of room."""
+
+    text: str
+    tokens: int
+    relevance: float
+    lines: list[LineView]
+    hits: list[HitView]
+    cut: list[HitView]
+
+
+class StatsView(View):
+    """What a bank holds. pending counts lines that still want a vector of the present model."""
+
+    bank: str
+    lines: int
+    retracted: int
+    sessions: int
+    speakers: list[str]
+    first_said_at: datetime | None
+    last_said_at: datetime | None
+    vectors: dict[str, int]
+    pending: int
+    bytes: int
+    recipe: str
+    embedder: str
+    units: dict[str, int]
+    queued: int
+
+
+class BankView(View):
+    """A bank in short."""
+
+    id: str = Field(validation_alias="bank")
+    lines: int
+    sessions: int
+    last_said_at: datetime | None
+
+
+class ReceiptView(View):
+    """Proof that something was forgotten: numbers alone. bank is the SHA-256 of its id; seqs are inclusive ranges."""
+
+    bank: str
+    scope: Literal["line", "session", "speaker", "bank"]
+    seqs: list[tuple[int, int]]
+    lines: int
+    forgotten_at: datetime
+
+
+class SettingsView(View):
+    """What a bank is set to. remember: whether conversations are, or the person is asked at their end."""
+
+    remember: Literal["always", "ask", "never"]
+
+
+class MonthView(View):
+    """What was said in a month, written like 2024-05."""
+
+    month: str
+    lines: int
+    sessions: int
+
+
+class SessionView(View):
+    """One conversation. lines counts those that stand; opening is the first by the person, cut; summary as a scribe
+    wrote it."""
+
+    id: str
+    started_at: datetime
+    last_at: datetime
+    ended_at: datetime | None
+    lines: int
+    first_seq: int
+    last_seq: int
+    opening: str | None
+    summary: str | None
+
+
+class PassageView(View):
+    """A span of the relevance buffer, and its lines as far as they stand."""
+
+    first_seq: int
+    last_seq: int
+    lines: list[LineView]
+
+
+class UnitView(View):
+    """A text written about lines. It is current until another supersedes it: then valid_to says when."""
+
+    id: int
+    kind: str
+    text: str
+    first_seq: int
+    last_seq: int
+    said_at: datetime
+    valid_from: datetime
+    valid_to: datetime | None
+    importance: float | None
+    category: str | None
+    metadata: dict[str, Any]
+    supersedes: int | None
+
+
+class UnitReceipt(View):
+    """Proof that a unit was removed, and with it those whose place it took."""
+
+    kind: str
+    id: int
+    earlier: list[int]
+
+
+class NotesView(View):
+    """The notes as they stand; empty where there are none, and id is null then."""
+
+    text: str
+    id: int | None
+
+
+class ImportView(View):
+    """What came of an import. skipped counts what holds no line, by its kind."""
+
+    read: int
+    added: int
+    skipped: dict[str, int]
+    lines: int
+
+
+class CharacterItem(View):
+    """A character in short. builtin: it comes with Everthread, and is kept nowhere."""
+
+    name: str
+    description: str
+    has_picture: bool
+    builtin: bool
+
+
+class CharacterView(View):
+    """A character: its name, and whatever else is set. In every text {{char}} and {{user}} stand for the names."""
+
+    name: str
+    description: str = ""
+    location: str = ""
+    scenario: str = ""
+    greeting: str = ""
+    person: str = "user"
+    examples: str = ""
+    sample: str = ""
+    instructions: str = ""
+    reminder: str = ""
+    card: dict[str, Any] = Field(default_factory=dict)
+    nickname: str = ""
 
 
 class Body(BaseModel):
@@ -59,6 +258,68 @@ class LineBody(Body):
         )
 
 
+class LinesBody(Body):
+    """Lines to be kept, in their order."""
+
+    lines: list[LineBody] = Field(min_length=1, max_length=MOST)
+
+
+class TextBody(Body):
+    """What is to stand there."""
+
+    text: Text
+
+
+class SettingsBody(Body):
+    """What the bank is to be set to."""
+
+    remember: Literal["always", "ask", "never"]
+
+
+class BufferBody(Body):
+    """Spans of lines, first and last, the oldest first."""
+
+    spans: list[tuple[Number, Number]] = Field(max_length=CAPACITY)
+
+
+class CharacterBody(Body):
+    """A character. What is not given is left empty."""
+
+    name: Text
+    description: str = ""
+    location: str = ""
+    scenario: str = ""
+    greeting: str = ""
+    person: str = "user"
+    examples: str = ""
+    sample: str = ""
+    instructions: str = ""
+    reminder: str = ""
+    card: dict[str, Any] = Field(default_factory=dict)
+    nickname: str = ""
+
+
+class CharacterChanges(Body):
+    """Some fields of a character. What is not given stays."""
+
+    name: str | None = None
+    description: str | None = None
+    location: str | None = None
+    scenario: str | None = None
+    greeting: str | None = None
+    person: str | None = None
+    examples: str | None = None
+    sample: str | None = None
+    instructions: str | None = None
+    reminder: str | None = None
+    card: dict[str, Any] | None = None
+    nickname: str | None = None
+
+    def given(self) -> dict[str, Any]:
+        """The fields that are to be changed."""
+        return {name: value for name in self.model_fields_set if (value := getattr(self, name)) is not None}
+
+
 class WhereBody(Body):
     """Which lines may be recalled: every field that is given must hold."""
 
@@ -75,3 +336,33 @@ class WhereBody(Body):
         given = {name: getattr(self, name) for name in ("session", "speaker", "role", "kind")}
         several = {name: tuple(each) if isinstance(each, list) else each for name, each in given.items()}
         return Where(**several, since=self.since, until=self.until, metadata=self.metadata)
+
+
+class QueryBody(Body):
+    """A question to a bank. as_of: what was known then; without: lines that are in the prompt already."""
+
+    query: str
+    where: WhereBody | None = None
+    as_of: datetime | None = None
+    without: list[int] = Field(default_factory=list)
+
+    def filter(self) -> Where | None:
+        """The filter as the library takes it."""
+        return None if self.where is None else self.where.where()
+
+
+class RecallBody(QueryBody):
+    """A question to one bank, or to the banks that are named instead of it."""
+
+    k: int = Field(10, ge=1, le=MOST)
+    banks: list[str] | None = Field(None, min_length=1, max_length=MOST)
+
+
+class ContextBody(QueryBody):
+    """A question whose answer is laid out for a prompt. gated: nothing where nothing is relevant; floor: the least
+    relevance of a hit; session: passages that were recalled for its earlier turns stay in view."""
+
+    budget: int = Field(1000, ge=1, le=1_000_000)
+    session: str | None = None
+    gated: bool = True
+    floor: float | None = Field(None, ge=0, le=1)

@@ -278,6 +278,10 @@ class Store(Protocol):
     def restore_unit(self, bank: str, unit: Unit, vectors: Vectors | None, model: str) -> None:
         """Keep a unit of another store as it is there, in place of the one of its kind and id."""
 
+    def forget_unit(self, bank: str, kind: str, number: int) -> list[int]:
+        """Remove a unit and those whose place it took, with all that was made of them, for good; their ids, its own
+        first. NotFound if there is none that is not retracted. Of bytes it is as with `forget`."""
+
     def rewrite_units(self, bank: str, change: Rewriting, model: str, at: datetime) -> bool:
         """Remove units, write others and keep the setting, in one transaction. False, with nothing changed, where the
         setting is another meanwhile, or a line of the new units' sources is gone or retracted."""

@@ -329,6 +329,12 @@ class PostgresStore:
 
         return self._write(bank, write, kept)
 
+    def forget_unit(self, bank: str, kind: str, number: int) -> list[int]:
+        forget, gone = written_of.forget_one, written_of.gone
+        ids = self._write(bank, lambda db: forget(db, bank, kind, number), lambda db, ids: gone(db, bank, kind, ids))
+        self._vacuum.after(["unit", "unit_vector"], bank=False)
+        return ids
+
     def rewrite_units(self, bank: str, change: Rewriting, model: str, at: datetime) -> bool:
         def write(db: Connection) -> JSONValue | None:
             *_, models = records.lock(db, bank, micros(now()))

@@ -256,6 +256,14 @@ class SQLiteStore:
                 db.execute(_DONE, units.work_key(done))
             return made
 
+    def forget_unit(self, bank: str, kind: str, number: int) -> list[int]:
+        file = self._bank(bank).file
+        with file.writing() as db:
+            gone = units.forget_one(db, kind, number)
+            db.execute(f"PRAGMA user_version = {UNERASED}")
+        file.erase()
+        return gone
+
     def rewrite_units(self, bank: str, change: Rewriting, model: str, at: datetime) -> bool:
         with self._bank(bank).file.writing() as db:
             return units.rewrite(db, change, model, micros(at))

@@ -140,6 +140,19 @@ def unlinked(links: Sequence[Link], gone: Sequence[Link]) -> tuple[dict[Key, int
     return moved, {key for key in freed if key is not None}
 
 
+def history(links: Sequence[Link], kind: str, number: int) -> list[Link]:
+    """A unit and those whose place it took, the newest first. NotFound if there is none that is not retracted."""
+    by_key = {link.key: link for link in links if link.live}
+    found: list[Link] = []
+    key: Key | None = (kind, number)
+    while key is not None and key in by_key:
+        found.append(by_key[key])
+        key = found[-1].before
+    if not found:
+        raise NotFound(f"there is no {kind} {number}; nothing was forgotten")
+    return found
+
+
 # ---------------------------------------------------------------------- SQLite's rows
 
 
@@ -234,6 +247,16 @@ def forget(db: sqlite3.Connection, seqs: Sequence[int]) -> None:
     gone = touched(every, seqs)
     _unlink(db, every, gone)
     db.executemany("DELETE FROM unit WHERE kind = ? AND unit_id = ?", [link.key for link in gone])
+
+
+def forget_one(db: sqlite3.Connection, kind: str, number: int) -> list[int]:
+    """Remove a unit and those whose place it took; their ids."""
+    rows = db.execute(f"SELECT {LINK} FROM unit WHERE kind = ?", (kind,))
+    every = [Link(of, name, first, last, before, bool(live)) for of, name, first, last, before, live in rows]
+    gone = history(every, kind, number)
+    _unlink(db, every, gone)
+    db.executemany("DELETE FROM unit WHERE kind = ? AND unit_id = ?", [link.key for link in gone])
+    return [link.id for link in gone]
 
 
 def _unlink(db: sqlite3.Connection, every: Sequence[Link], gone: Sequence[Link]) -> None:

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, tzinfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from everthread.errors import ConfigError
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH = (
@@ -31,6 +34,14 @@ _TIME = re.compile(
 )
 _WEEKDAY = re.compile(r"\(?\b(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\b\.?\)?", re.IGNORECASE)
 _GLUE = re.compile(r"[\s,]|\b(?:on|at)\b", re.IGNORECASE)  # all that may be left over once date and time are taken
+
+
+def zone(name: str) -> ZoneInfo:
+    """A time zone by its name. ConfigError where there is none."""
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):  # the last where it names a folder of zones, like Europe
+        raise ConfigError(f"time zone {name!r} is unknown; use one like Europe/Berlin or UTC") from None
 
 
 def moment(text: str, tz: tzinfo = UTC) -> datetime:

@@ -7,16 +7,68 @@ an error: the line would be lost. What was retracted where it comes from is retr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
+from everthread import open as opening
+from everthread.errors import BadFile
 from everthread.memory import BATCH, Memory
 from everthread.observe.clean import clean, keepable
 from everthread.transfer.files import EPOCH, bad, shown
 from everthread.transfer.jsonl import export_key, exported_seq
 from everthread.types import Line, NewLine
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file that was read once from beginning to end, and found sound."""
+
+    path: Path
+    read: opening.Reader
+    lines: int
+    skipped: Mapping[str, int]  # what holds no line, by its kind
+    places: Mapping[str, str]  # where each key of a line's own stands
+
+
+def source(path: Path, form: str | None = None, **options: Any) -> Source:
+    """The file, checked as one of this format; options as for `open.reader`. BadFile where anything in it is wrong, or
+    there is nothing to remember; ConfigError as there."""
+    skipped, places = Counter[str](), dict[str, str]()
+    reader = opening.reader(path, form, skipped=skipped, places=places, **options)
+    total, left_out = sum(1 for _ in reader()), dict(skipped)
+    if not total:
+        raise BadFile(f"{path}: there is nothing in it to remember{skips(left_out)}; nothing was imported")
+    return Source(path, reader, total, left_out, dict(places))
+
+
+def see(memory: Memory, source: Source) -> None:
+    """See that the bank takes all of it. Raises as `check`."""
+    held = memory.stats()
+    if held.lines or held.retracted:
+        check(memory, source.read(), source.path, source.places)
+
+
+def bring(memory: Memory, source: Source, progress: Callable[[int], None] | None = None) -> dict[str, Any]:
+    """Keep the lines of a file that are new to the bank, once it was seen that the bank takes all: what was read, added
+    and skipped, and what the bank holds. progress is called with the size of each batch that is done."""
+    before, lines = memory.stats(), source.read()
+    while batch := list(islice(lines, BATCH)):
+        keep(memory, batch)
+        if progress is not None:
+            progress(len(batch))
+    after = memory.stats()
+    added = after.lines + after.retracted - before.lines - before.retracted
+    held = {"lines": after.lines, "retracted": after.retracted, "pending": after.pending}
+    return {"read": source.lines, "added": added, **held, "skipped": dict(source.skipped)}
+
+
+def skips(counts: Mapping[str, int]) -> str:
+    """What was left out of an import, as the end of a sentence."""
+    return f" (skipped: {', '.join(f'{count} {kind}' for kind, count in counts.items())})" if counts else ""
 
 
 def keep(memory: Memory, lines: Sequence[NewLine]) -> None:

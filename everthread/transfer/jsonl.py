@@ -42,9 +42,14 @@ def write(lines: Iterable[Line], file: TextIO) -> int:
     by which its own bank knows it again. What the file's encoding may not hold is escaped."""
     count, escaped = 0, codecs.lookup(file.encoding or "utf-8").name != "utf-8"
     for line in lines:
-        file.write(json.dumps(_fields(line), ensure_ascii=escaped, allow_nan=False, default=_plain) + "\n")
+        file.write(row(line, escaped))
         count += 1
     return count
+
+
+def row(line: Line, escaped: bool = False) -> str:
+    """A line as it is written, with its end; in ASCII, if escaped."""
+    return json.dumps(_fields(line), ensure_ascii=escaped, allow_nan=False, default=_plain) + "\n"
 
 
 def export_key(line: Line) -> str:

@@ -1,27 +1,146 @@
-"""Lines: keep, list, edit, retract, forget."""
+"""Lines: keep, list, correct, retract, forget."""
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Annotated, Any, TypeVar
+
+from fastapi import APIRouter, Query
 
 from everthread.errors import NotFound
-from everthread.server.access import Reading, Writing
-from everthread.server.wire import LineBody, LineView
-from everthread.types import Line
+from everthread.memory import Memory
+from everthread.observe.byhand import placed
+from everthread.observe.clean import keepable
+from everthread.server.access import Changing, Forgetting, Reading, Writing
+from everthread.server.metrics import Counted, Metrics
+from everthread.server.once import Attempt, Once, conflict
+from everthread.server.pages import After, Limit, page, place
+from everthread.server.routes.receipts import forgotten
+from everthread.server.wire import All, LineBody, LinesBody, LineView, Page, ReceiptView, Seq, TextBody
+from everthread.stores.ids import LARGEST_SEQ
+from everthread.types import Line, NewLine, Role, Where
 
 router = APIRouter(prefix="/banks/{bank}/lines", tags=["lines"])
 
+Name = TypeVar("Name", bound=str)
+
 
 @router.post("", status_code=201, response_model=LineView)
-def observe(memory: Writing, body: LineBody) -> Line:
+def observe(memory: Writing, once: Once, counted: Counted, body: LineBody) -> Line:
     """Keep one line. It is on the disk when this answers."""
-    return memory.observe_many([body.new()])[0]
+    return _kept(memory, once, counted, [body.new()])[0]
+
+
+@router.post("/batch", status_code=201, response_model=All[LineView])
+def observe_many(memory: Writing, once: Once, counted: Counted, body: LinesBody) -> dict[str, Any]:
+    """Keep many lines, in their order. Those with keys that the bank knows are not kept twice."""
+    return {"items": _kept(memory, once, counted, [line.new() for line in body.lines])}
+
+
+def _kept(memory: Memory, once: Attempt, counted: Metrics, lines: Sequence[NewLine]) -> list[Line]:
+    """The lines as they are kept, once: each has a key, so that the store itself sees to it."""
+    named = [replace(line, key=line.key or once.key(number)) for number, line in enumerate(lines)]
+
+    def do() -> list[Line]:
+        kept = memory.observe_many(named)
+        ours = [line for line, new in zip(kept, lines, strict=True) if new.key is None and once.name is not None]
+        said = [new for new in lines if new.key is None and once.name is not None]
+        if any(line.text != keepable(new.text)[0] for line, new in zip(ours, said, strict=True)):
+            raise conflict()  # of a key whose record is gone
+        counted.lines.inc(len(kept))
+        return kept
+
+    return once.once(do, _seqs, lambda seqs: _these(memory, seqs), safe=True)
+
+
+def _seqs(lines: Sequence[Line]) -> list[int]:
+    return [line.seq for line in lines]
+
+
+def _these(memory: Memory, seqs: Sequence[int]) -> list[Line]:
+    """Lines by their numbers, also retracted ones, as often and in the order that they are named."""
+    found: dict[int, Line] = {}
+    for line in memory.lines(after=min(seqs) - 1, limit=max(seqs) - min(seqs) + 1, retracted=True):
+        if line.seq > max(seqs):
+            break
+        found[line.seq] = line
+    if missing := [seq for seq in seqs if seq not in found]:
+        raise NotFound(f"line {missing[0]}, which was kept under this Idempotency-Key, was forgotten")
+    return [found[seq] for seq in seqs]
+
+
+@router.get("", response_model=Page[LineView])
+def lines(
+    memory: Reading,
+    session: Annotated[list[str] | None, Query(description="Only of this session; may be given again.")] = None,
+    speaker: Annotated[list[str] | None, Query(description="Only by this speaker; may be given again.")] = None,
+    role: Annotated[list[Role] | None, Query(description="Only in this role; may be given again.")] = None,
+    since: Annotated[datetime | None, Query(description="Said then or later, with an offset.")] = None,
+    until: Annotated[datetime | None, Query(description="Said before.")] = None,
+    retracted: Annotated[bool, Query(description="Retracted lines too.")] = False,
+    around: Annotated[
+        int | None, Query(ge=1, le=LARGEST_SEQ, description="Those about this line, of its session.")
+    ] = None,
+    after: After = None,
+    limit: Limit = 50,
+) -> dict[str, Any]:
+    """List what was said, in its order; or `limit` lines about one, within its session and without cursors."""
+    if around is not None:
+        return {"items": _around(memory, around, limit, retracted), "next": None}
+    where = Where(_any(session), _any(speaker), _any(role), since=since, until=until)
+    behind = place(after, (int,)) or [0]
+    found = memory.lines(where, after=behind[0], limit=limit + 1, retracted=retracted)
+    return page(found, limit, lambda line: [line.seq])
+
+
+def _any(given: list[Name] | None) -> tuple[Name, ...] | None:
+    return None if given is None else tuple(given)
+
+
+def _around(memory: Memory, seq: int, limit: int, retracted: bool) -> list[Line]:
+    """The lines about one, which is in the middle as far as there are as many on either side."""
+    middle = next(memory.lines(after=seq - 1, limit=1, retracted=True), None)
+    if middle is None or middle.seq != seq:
+        raise NotFound(f"there is no line {seq} in bank {memory.bank!r}")
+    every = list(memory.lines(Where(session=middle.session), retracted=retracted))
+    every = placed(every if middle in every else sorted([*every, middle], key=lambda line: line.seq))
+    at = every.index(middle)
+    first = max(0, min(at - limit // 2, len(every) - limit))
+    return every[first : first + limit]
 
 
 @router.get("/{seq}", response_model=LineView)
-def get(memory: Reading, seq: int) -> Line:
+def line(memory: Reading, seq: Seq) -> Line:
     """One line that stands."""
     found = memory.store.get(memory.bank, [seq])
     if not found:
         raise NotFound(f"there is no line {seq} in bank {memory.bank!r}")
     return found[0]
+
+
+@router.patch("/{seq}", response_model=LineView)
+def correct(memory: Changing, once: Once, seq: Seq, body: TextBody) -> Line:
+    """Put another text in a line's place. The old one is retracted; the new one has a number of its own, and the
+    speaker, session and time of the old."""
+
+    def do() -> list[Line]:
+        made = memory.correct(seq, body.text, key=once.key())
+        if made.text != keepable(body.text)[0]:
+            raise conflict()
+        return [made]
+
+    return once.once(do, _seqs, lambda seqs: _these(memory, seqs), safe=True)[0]
+
+
+@router.post("/{seq}/retract", response_model=LineView)
+def retract(memory: Changing, once: Once, seq: Seq) -> Line:
+    """Take a line out of recall for good. Its text stays in the record."""
+    return once.once(lambda: memory.retract(seq), lambda line: line.seq, lambda kept: _these(memory, [kept])[0])
+
+
+@router.delete("/{seq}", response_model=ReceiptView)
+def forget(memory: Forgetting, once: Once, seq: Seq) -> ReceiptView:
+    """Forget a line, for good, and with it what it said before it was corrected."""
+    return forgotten(once, lambda: memory.forget(seq=seq))

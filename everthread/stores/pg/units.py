@@ -18,6 +18,7 @@ from everthread.stores.units import Key, Link
 from everthread.types import JSONValue, NewUnit, Unit, Vector, Vectors
 
 _OF = "bank_id = %s AND kind = %s AND unit_id = %s"
+_THESE = "bank_id = %s AND kind = %s AND unit_id = ANY(%s::bigint[])"
 
 
 def put(db: Connection, bank: str, new: NewUnit, at: int, supersedes: int | None, last: int) -> Unit:
@@ -157,6 +158,23 @@ def forget(db: Connection, bank: str, seqs: Sequence[int]) -> list[str]:
         for link in gone:
             db.execute(f"DELETE FROM everthread.unit WHERE {_OF}", (bank, *link.key))
     return ["unit", "unit_vector"] if gone else []
+
+
+def forget_one(db: Connection, bank: str, kind: str, number: int) -> list[int]:
+    """Remove a unit and those whose place it took; their ids."""
+    db.execute("SELECT 1 FROM everthread.bank WHERE bank_id = %s FOR UPDATE", (bank,))
+    every = [link for link in links(db, bank) if link.kind == kind]
+    gone = units.history(every, kind, number)
+    _unlink(db, bank, every, gone)
+    ids = [link.id for link in gone]
+    db.execute(f"DELETE FROM everthread.unit WHERE {_THESE}", (bank, kind, ids))
+    return ids
+
+
+def gone(db: Connection, bank: str, kind: str, ids: Sequence[int]) -> bool:
+    """Whether none of these units is there, once whoever writes to the bank has done."""
+    db.execute("SELECT 1 FROM everthread.bank WHERE bank_id = %s FOR UPDATE", (bank,))
+    return db.execute(f"SELECT 1 FROM everthread.unit WHERE {_THESE}", (bank, kind, list(ids))).fetchone() is None
 
 
 def _unlink(db: Connection, bank: str, every: Sequence[Link], gone: Sequence[Link]) -> None:

@@ -1,0 +1,128 @@
+"""Banks: list, make, count, set, forget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from fastapi import APIRouter, Request
+
+from everthread import open as opening
+from everthread import timeline
+from everthread.memory import Memory
+from everthread.observe.consent import SETTING
+from everthread.prompt.character import Character
+from everthread.server.access import Changing, Forgetting, Reading, ReadingAny, Writing, permitted
+from everthread.server.once import Attempt, Once
+from everthread.server.pages import After, Limit, page, place
+from everthread.server.routes.receipts import forgotten
+from everthread.server.wire import (
+    All,
+    BankView,
+    CharacterBody,
+    CharacterChanges,
+    CharacterView,
+    MonthView,
+    Page,
+    ReceiptView,
+    SettingsBody,
+    SettingsView,
+    StatsView,
+)
+from everthread.stores.base import Store
+from everthread.types import JSONValue, Stats
+
+router = APIRouter(prefix="/banks", tags=["banks"])
+
+Settings = Mapping[str, JSONValue]
+
+
+@router.get("", response_model=Page[BankView])
+def banks(request: Request, engine: ReadingAny, after: After = None, limit: Limit = 50) -> dict[str, Any]:
+    """List the banks that may be read, by their ids."""
+    behind = place(after, (str,))
+    ids = sorted(permitted(request, "read", engine.store.banks()))
+    there = (bank for bank in ids if behind is None or bank > behind[0])
+    return page(_short(engine.store, there, engine.embedder.name), limit, lambda item: [item.bank])
+
+
+def _short(store: Store, banks: Iterable[str], model: str) -> Iterator[Stats]:
+    """What the banks hold, those left out that are forgotten meanwhile."""
+    for bank in banks:
+        if store.has(bank):
+            yield store.stats(bank, model)
+
+
+@router.put("/{bank}", response_model=StatsView)
+def make(memory: Writing, once: Once) -> Stats:
+    """Make a bank, if it is not there, and count what it holds."""
+    once.once(lambda: memory.store.corpus(memory.bank), lambda _: True, lambda _: memory.store.corpus(memory.bank))
+    return memory.stats()  # the corpus makes it anew where it was forgotten
+
+
+@router.get("/{bank}", response_model=StatsView)
+def stats(memory: Reading) -> Stats:
+    """Count what a bank holds."""
+    return memory.stats()
+
+
+@router.delete("/{bank}", response_model=ReceiptView)
+def forget_everything(memory: Forgetting, once: Once) -> ReceiptView:
+    """Forget the whole bank, for good."""
+    return forgotten(once, lambda: memory.forget(everything=True))
+
+
+@router.get("/{bank}/settings", response_model=SettingsView)
+def settings(memory: Reading) -> dict[str, Any]:
+    """What a bank is set to."""
+    return _settings(memory.settings())
+
+
+@router.patch("/{bank}/settings", response_model=SettingsView)
+def set_settings(memory: Changing, once: Once, body: SettingsBody) -> dict[str, Any]:
+    """Set a bank: whether conversations are remembered."""
+    return _set(memory, once, SETTING, body.remember, _settings)
+
+
+def _settings(kept: Settings) -> dict[str, Any]:
+    """Those settings that are the person's; the others are ours."""
+    return {SETTING: kept.get(SETTING, "ask")}
+
+
+@router.get("/{bank}/timeline", response_model=All[MonthView])
+def months(memory: Reading) -> dict[str, Any]:
+    """How much was said in each month, on the clocks of those who spoke."""
+    return {"items": [asdict(month) for month in timeline.months(memory.store, memory.bank)]}
+
+
+@router.get("/{bank}/character", response_model=CharacterView, response_model_exclude_unset=True)
+def bank_character(memory: Reading) -> dict[str, Any]:
+    """The character with which the bank is talked to."""
+    return _character(memory.settings())
+
+
+@router.put("/{bank}/character", response_model=CharacterView, response_model_exclude_unset=True)
+def set_bank_character(memory: Changing, once: Once, body: CharacterBody) -> dict[str, Any]:
+    """Give the bank a character, from now on."""
+    return _set(memory, once, "character", Character(**body.model_dump()).to_json(), _character)
+
+
+@router.patch("/{bank}/character", response_model=CharacterView, response_model_exclude_unset=True)
+def change_bank_character(memory: Changing, once: Once, body: CharacterChanges) -> dict[str, Any]:
+    """Change some of the bank's character, from now on: its description, where you are, your name."""
+    changed = opening.character(None, memory.settings()).edited(**body.given())
+    return _set(memory, once, "character", changed.to_json(), _character)
+
+
+def _character(kept: Settings) -> dict[str, Any]:
+    """The bank's character, or ours."""
+    return dict(opening.character(None, kept).to_json())
+
+
+def _set(
+    memory: Memory, once: Attempt, name: str, value: JSONValue, shown: Callable[[Settings], dict[str, Any]]
+) -> dict[str, Any]:
+    """Keep a setting, once, and show what is set now."""
+    once.once(lambda: memory.set_setting(name, value), lambda _: True, lambda _: None)
+    return shown(memory.settings())

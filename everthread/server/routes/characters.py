@@ -1,0 +1,169 @@
+"""Characters: the gallery, and cards that come and go. The folder is the user's own, of all banks."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any, Literal
+from urllib.parse import quote
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import Path as InPath
+
+from everthread import characters as folder
+from everthread.errors import BadFile, BadInput, NotFound
+from everthread.prompt import card
+from everthread.prompt.character import DEFAULT, Character
+from everthread.server import paths
+from everthread.server.access import ChattingAny, ForgettingAll, WritingAll
+from everthread.server.once import Once, OnceStreamed
+from everthread.server.pages import After, Limit, page, place
+from everthread.server.uploads import RAW, Upload, received, unplaced
+from everthread.server.wire import CharacterBody, CharacterItem, CharacterView, Page
+
+router = APIRouter(prefix="/characters", tags=["characters"])
+
+LARGEST = 8 * 2**20  # bytes of a card
+CUT = 200  # characters of a description in the list
+PNG: dict[str, Any] = {"image/png": {"schema": {"type": "string", "format": "binary"}}}
+CARD = {"required": True, "content": {**RAW, **PNG, "application/json": {"schema": {"type": "object"}}}}
+
+
+async def named(name: Annotated[str, InPath(description="A character's name; a / in it is written %2F.")]) -> str:
+    """The character's name that the path says."""
+    return paths.name(name)
+
+
+Name = Annotated[str, Depends(named)]
+
+
+@contextmanager
+def _inside() -> Iterator[None]:
+    """Says what is wrong with a card, and not in which folder it is."""
+    try:
+        yield
+    except (BadFile, BadInput) as error:
+        raise type(error)(str(error).replace(f"{folder.folder()}/", "")) from None
+
+
+def _known(name: str) -> str:
+    """The name, if it is that of a character in the folder: `load` would take a path as well."""
+    with _inside():
+        if name not in folder.listed():
+            raise NotFound(f"there is no character {name!r}; GET /api/v1/characters lists those that there are")
+    return name
+
+
+def _loaded(name: str) -> Character:
+    """A character of the folder, or ours."""
+    with _inside():
+        if name == DEFAULT.name and name not in folder.listed():
+            return DEFAULT
+        return folder.load(_known(name))
+
+
+@router.get("", response_model=Page[CharacterItem])
+def characters(engine: ChattingAny, after: After = None, limit: Limit = 50) -> dict[str, Any]:
+    """List the characters that there are to be talked with."""
+    behind = place(after, (str,))
+    names = sorted({*folder.listed(), DEFAULT.name})
+    found = (_item(name) for name in names if behind is None or name > behind[0])
+    return page((each for each in found if each), limit, lambda item: [item["name"]])
+
+
+def _item(name: str) -> dict[str, Any] | None:
+    """A character in short; None of one whose file is no card any more."""
+    try:
+        description = _loaded(name).description[:CUT]
+    except (BadFile, NotFound):
+        return None
+    there = name in folder.listed()
+    return {"name": name, "description": description, "has_picture": folder.pictured(name), "builtin": not there}
+
+
+@router.get("/{name}", response_model=CharacterView, response_model_exclude_unset=True)
+def character(engine: ChattingAny, name: Name) -> dict[str, Any]:
+    """One character."""
+    return dict(_loaded(name).to_json())
+
+
+@router.put("/{name}", response_model=CharacterView, response_model_exclude_unset=True)
+def put_character(engine: WritingAll, once: Once, name: Name, body: CharacterBody) -> dict[str, Any]:
+    """Make or change a character. What is not given is empty; a picture stays."""
+    if body.name != name:
+        raise BadInput(f"the path names {name!r} and the character {body.name!r}; a character has one name")
+    made = Character(**body.model_dump())
+
+    def save() -> None:
+        with _inside():
+            folder.save(made, force=True)
+
+    once.once(save, lambda _: True, lambda _: None)
+    return dict(_loaded(name).to_json())
+
+
+@router.delete("/{name}", status_code=204)
+def remove_character(engine: ForgettingAll, once: Once, name: Name) -> None:
+    """Remove a character for good. What was said with it stays in its banks."""
+    once.once(lambda: folder.remove(_known(name)), lambda _: True, lambda _: None)
+
+
+async def upload(request: Request) -> AsyncIterator[Upload]:
+    """The card that is sent."""
+    async with received(request, "card.json", LARGEST) as file:
+        yield file
+
+
+@router.post(
+    "",
+    status_code=201,
+    response_model=CharacterView,
+    response_model_exclude_unset=True,
+    openapi_extra={"requestBody": CARD},
+)
+def import_character(
+    engine: WritingAll,
+    once: OnceStreamed,
+    file: Annotated[Upload, Depends(upload)],
+    replace: Annotated[bool, Query(description="Replace the character of that name.")] = False,
+) -> dict[str, Any]:
+    """Keep the character of a card: its bytes, JSON or PNG (V1, V2, V3)."""
+
+    def add() -> Character:
+        with unplaced(file.path, "the card"), _inside():
+            name = card.read(file.path).name
+            if not replace and name in folder.listed():
+                raise BadInput(f"there is a character {name!r} already; import it with ?replace=true")
+            return folder.add(file.path, force=replace)
+
+    def again(_: Any) -> Character:
+        with unplaced(file.path, "the card"):
+            return card.read(file.path)
+
+    return dict(once.of(file.digest).once(add, lambda _: True, again).to_json())
+
+
+@router.get("/{name}/card", response_class=Response, responses={200: {"content": {**PNG, "application/json": {}}}})
+def character_card(engine: ChattingAny, name: Name, format: Literal["png", "json"] = "json") -> Response:
+    """The card of a character, for other programs. All of it is in it, also your name and the place."""
+    character = _loaded(name)
+    with TemporaryDirectory(prefix="everthread-") as place:
+        file = Path(place, f"card.{format}")
+        with _inside():
+            if name in folder.listed():
+                folder.export(name, file)
+            else:
+                card.write(character, file)
+        content = file.read_bytes()
+    kind = "image/png" if format == "png" else "application/json"
+    as_file = f"attachment; filename*=UTF-8''{quote(f'{name}.{format}', safe='')}"
+    return Response(content, media_type=kind, headers={"Content-Disposition": as_file})
+
+
+@router.get("/{name}/picture", response_class=Response, responses={200: {"content": PNG}})
+def character_picture(engine: ChattingAny, name: Name) -> Response:
+    """The picture of a character, without its card."""
+    with _inside():
+        return Response(folder.picture(_known(name)), media_type="image/png")

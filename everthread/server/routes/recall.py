@@ -1,0 +1,40 @@
+"""Recall: what bears on a question, as hits or as text for a prompt."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Request
+
+from everthread.server.access import Reading, permit
+from everthread.server.metrics import Counted
+from everthread.server.wire import All, ContextBody, ContextView, HitView, RecallBody
+from everthread.types import Context
+
+router = APIRouter(prefix="/banks/{bank}", tags=["recall"])
+
+
+@router.post("/recall", response_model=All[HitView])
+def recall(request: Request, memory: Reading, counted: Counted, body: RecallBody) -> dict[str, Any]:
+    """Find the lines that bear most on a question, best first, each among its neighbours."""
+    for bank in body.banks or ():
+        permit(request, "read", bank)
+    counted.recalls.inc()
+    asked: dict[str, Any] = {"where": body.filter(), "as_of": body.as_of, "without": body.without}
+    return {"items": memory.recall(body.query, body.k, banks=body.banks, **asked)}
+
+
+@router.post("/context", response_model=ContextView)
+def context(memory: Reading, counted: Counted, body: ContextBody) -> Context:
+    """Lay out what bears on a question as text for a prompt. Nothing, where nothing is relevant."""
+    counted.recalls.inc()
+    return memory.context(
+        body.query,
+        body.budget,
+        where=body.filter(),
+        as_of=body.as_of,
+        session=body.session,
+        gated=body.gated,
+        floor=body.floor,
+        without=body.without,
+    )

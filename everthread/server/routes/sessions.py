@@ -1,0 +1,102 @@
+"""Sessions: the conversations of a bank, and the buffer of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Path
+
+from everthread.errors import BadQuery, NotFound
+from everthread.memory import Memory
+from everthread.observe.byhand import placed
+from everthread.recall.buffer import LONGEST
+from everthread.server import paths
+from everthread.server.access import Changing, Forgetting, Reading
+from everthread.server.once import Once
+from everthread.server.pages import After, Limit, page, place
+from everthread.server.routes.receipts import forgotten
+from everthread.server.wire import All, BufferBody, Page, PassageView, ReceiptView, SessionView
+from everthread.stores.times import micros
+from everthread.types import Session, Where
+
+router = APIRouter(prefix="/banks/{bank}/sessions", tags=["sessions"])
+
+OPENING = 120  # characters of a session's first line
+
+
+async def session(session: Annotated[str, Path(description="A session's name; a / in it is written %2F.")]) -> str:
+    """The session that the path names."""
+    return paths.name(session)
+
+
+Name = Annotated[str, Depends(session)]
+
+
+@router.get("", response_model=Page[SessionView])
+def sessions(memory: Reading, after: After = None, limit: Limit = 50) -> dict[str, Any]:
+    """List the conversations, the newest first."""
+    behind = place(after, (int, int))
+    every = sorted(memory.sessions(), key=_order, reverse=True)
+    return page(_told(memory, (each for each in every if not behind or _order(each) < behind)), limit, _cursor)
+
+
+def _order(session: Session) -> list[Any]:
+    return [micros(session.last_at), session.first_seq]
+
+
+def _cursor(item: dict[str, Any]) -> list[Any]:
+    return [micros(item["last_at"]), item["first_seq"]]
+
+
+def _told(memory: Memory, sessions: Iterable[Session]) -> Iterator[dict[str, Any]]:
+    """Sessions with what they begin with and what was written of them."""
+    summaries = {unit.metadata.get("session"): unit.text for unit in memory.units("summary", current=True)}
+    for each in sessions:
+        said = memory.lines(Where(session=each.id, role="user"), limit=1)
+        opening = next((line.text[:OPENING] for line in said), None)
+        yield {**asdict(each), "opening": opening, "summary": summaries.get(each.id)}
+
+
+@router.get("/{session}", response_model=SessionView)
+def session_of(memory: Reading, name: Name) -> dict[str, Any]:
+    """One conversation."""
+    return next(_told(memory, [_found(memory, name)]))
+
+
+def _found(memory: Memory, name: str) -> Session:
+    for each in memory.sessions():
+        if each.id == name:
+            return each
+    raise NotFound(f"there is no session {name!r} in bank {memory.bank!r}")
+
+
+@router.delete("/{session}", response_model=ReceiptView)
+def forget_session(memory: Forgetting, once: Once, name: Name) -> ReceiptView:
+    """Forget a conversation, for good."""
+    return forgotten(once, lambda: memory.forget(session=name))
+
+
+@router.get("/{session}/buffer", response_model=All[PassageView])
+def buffer(memory: Reading, name: Name) -> dict[str, Any]:
+    """What was recalled lately in a conversation and stays in view for a while, the oldest first."""
+    _found(memory, name)
+    spans = memory.store.buffer(memory.bank, name)
+    return {"items": [_passage(memory, first, last) for first, last in spans]}
+
+
+def _passage(memory: Memory, first: int, last: int) -> dict[str, Any]:
+    lines = memory.store.get(memory.bank, range(first, last + 1))
+    return {"first_seq": first, "last_seq": last, "lines": placed(lines)}
+
+
+@router.put("/{session}/buffer", response_model=All[PassageView])
+def set_buffer(memory: Changing, once: Once, name: Name, body: BufferBody) -> dict[str, Any]:
+    """Say what stays in view in a conversation."""
+    _found(memory, name)
+    for first, last in body.spans:
+        if not first <= last < first + LONGEST:
+            raise BadQuery(f"a span goes from its first line to its last, {LONGEST} at most, got {first} to {last}")
+    once.once(lambda: memory.store.set_buffer(memory.bank, name, body.spans), lambda _: True, lambda _: None)
+    return buffer(memory, name)

@@ -1,0 +1,70 @@
+"""Import and export: a bank's lines as a file."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from itertools import islice
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query, Request
+from fastapi.responses import StreamingResponse
+
+from everthread import open as opening
+from everthread.memory import Memory
+from everthread.server.access import Reading, Writing
+from everthread.server.once import OnceStreamed
+from everthread.server.uploads import RAW, Upload, received, unplaced
+from everthread.server.wire import ImportView
+from everthread.transfer import into, jsonl
+from everthread.transfer.dates import zone
+
+router = APIRouter(prefix="/banks/{bank}", tags=["transfer"])
+
+NDJSON = "application/x-ndjson"
+TOGETHER = 200  # lines of one piece of an export
+
+Name = Annotated[str, Query(min_length=1, max_length=200, description="What the file is called.")]
+
+
+async def upload(request: Request, name: Name = "file.txt") -> AsyncIterator[Upload]:
+    """The file that is sent."""
+    async with received(request, name) as file:
+        yield file
+
+
+@router.post("/import", response_model=ImportView, openapi_extra={"requestBody": {"required": True, "content": RAW}})
+def import_file(
+    memory: Writing,
+    once: OnceStreamed,
+    file: Annotated[Upload, Depends(upload)],
+    format: Annotated[str | None, Query(description=f"{', '.join(opening.FORMATS)}. Else by the file.")] = None,
+    assistant: Annotated[list[str] | None, Query(description="A name that is the bot's; may be given again.")] = None,
+    tz: Annotated[str | None, Query(description="The zone of times without one. Else UTC.")] = None,
+    name: Name = "file.txt",
+) -> dict[str, Any]:
+    """Keep the lines of a file of conversations. All of it is checked first; sent again, it adds nothing."""
+
+    def bring() -> dict[str, Any]:
+        with unplaced(file.path, name):
+            options = {"assistant": assistant or (), "tz": None if tz is None else zone(tz)}
+            source = into.source(file.path, format, **options)
+            into.see(memory, source)
+            return into.bring(memory, source)
+
+    return once.of(file.digest).once(bring, dict, dict)
+
+
+@router.get(
+    "/export", response_class=StreamingResponse, responses={200: {"content": {NDJSON: {"schema": {"type": "string"}}}}}
+)
+def export(
+    memory: Reading, retracted: Annotated[bool, Query(description="Retracted lines too.")] = False
+) -> StreamingResponse:
+    """All lines as JSON Lines, which `import` reads back."""
+    return StreamingResponse(_pieces(memory, retracted), media_type=NDJSON)
+
+
+def _pieces(memory: Memory, retracted: bool) -> Iterator[str]:
+    lines = memory.lines(retracted=retracted)
+    while some := list(islice(lines, TOGETHER)):
+        yield "".join(map(jsonl.row, some))

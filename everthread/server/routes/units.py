@@ -1,0 +1,90 @@
+"""Units: what was written of the lines; and the notes, which are one of them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query
+
+from everthread.errors import NotFound
+from everthread.memory import Memory
+from everthread.server import paths
+from everthread.server.access import Changing, Forgetting, Reading
+from everthread.server.once import Once
+from everthread.server.pages import After, Limit, page, place
+from everthread.server.wire import NotesView, Page, TextBody, UnitReceipt, UnitView
+from everthread.stores.ids import LARGEST_SEQ
+from everthread.types import Unit
+
+router = APIRouter(prefix="/banks/{bank}", tags=["units"])
+
+Kind = Annotated[str, Path(description="What kind of unit: note, summary, fact, …")]
+Id = Annotated[int, Path(ge=1, le=LARGEST_SEQ, description="The unit's number among those of its kind.")]
+
+
+@router.get("/units", response_model=Page[UnitView])
+def units(
+    memory: Reading,
+    kind: Annotated[str | None, Query(description="Only of this kind: note, summary, fact, …")] = None,
+    current: Annotated[bool, Query(description="Without those that a later one has superseded.")] = False,
+    after: After = None,
+    limit: Limit = 50,
+) -> dict[str, Any]:
+    """List what was written of the lines, by kind and number."""
+    behind = place(after, (str, int))
+    found = sorted(memory.units(kind, current=current), key=_place)
+    return page((unit for unit in found if behind is None or _place(unit) > behind), limit, _place)
+
+
+def _place(unit: Unit) -> list[Any]:
+    return [unit.kind, unit.id]
+
+
+@router.patch("/units/{kind}/{id}", response_model=UnitView)
+def edit_unit(memory: Changing, once: Once, kind: Kind, id: Id, body: TextBody) -> Unit:
+    """Put another text in the place of a current unit, which it supersedes."""
+    kind = paths.name(kind)
+    return once.once(
+        lambda: memory.edit_unit(kind, id, body.text),
+        lambda unit: unit.id,
+        lambda number: _unit(memory, kind, number),
+    )
+
+
+def _unit(memory: Memory, kind: str, number: int) -> Unit:
+    found = memory.store.units(memory.bank, (kind,), ids=[number])
+    if not found:
+        raise NotFound(f"there is no {kind} {number} any more in bank {memory.bank!r}")
+    return found[0]
+
+
+@router.delete("/units/{kind}/{id}", response_model=UnitReceipt)
+def forget_unit(memory: Forgetting, once: Once, kind: Kind, id: Id) -> dict[str, Any]:
+    """Remove a unit for good, and those whose place it took. The lines stay."""
+    kind = paths.name(kind)
+
+    def told(gone: list[int]) -> list[int]:
+        return gone
+
+    return {"kind": kind, "id": id, "earlier": once.once(lambda: memory.forget_unit(kind, id), told, told)[1:]}
+
+
+@router.get("/notes", response_model=NotesView)
+def notes(memory: Reading) -> dict[str, Any]:
+    """The notes as they stand."""
+    found = memory.units("note", current=True)
+    return {"text": found[-1].text, "id": found[-1].id} if found else {"text": "", "id": None}
+
+
+@router.put("/notes", response_model=NotesView)
+def set_notes(memory: Changing, once: Once, body: TextBody) -> dict[str, Any]:
+    """Write the notes by hand, in the place of those that stand."""
+
+    def write() -> dict[str, Any]:
+        now = notes(memory)
+        if now["text"] == body.text:
+            return now
+        unit = memory.note(body.text)
+        return {"text": unit.text, "id": unit.id}
+
+    return once.once(write, lambda _: True, lambda _: notes(memory))

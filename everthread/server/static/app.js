@@ -1,0 +1,124 @@
+// The page begins here: its parts are made, and what was told is handed around.
+
+import { get, inBank, inChat, post, put, setKey, whoAsks } from "./api.js";
+import { on, tell } from "./bus.js";
+import { banks } from "./banks.js";
+import { dropping, face, gallery, importCard } from "./characters.js";
+import { Talk } from "./chat.js";
+import { Compose } from "./compose.js";
+import { askKey } from "./dialogs.js";
+import { at, button, fill, icon, iconButton } from "./dom.js";
+import { scene } from "./editor.js";
+import { arrive, go, here } from "./here.js";
+import { MemoryColumn } from "./memory.js";
+import { careful, failed, notice } from "./notices.js";
+import { draft } from "./prefs.js";
+import { Reading } from "./reading.js";
+import { Sessions } from "./sessions.js";
+import { settings, take } from "./settings.js";
+
+const VIEWS = [["sessions", "Conversations", "threads"], ["talk", "Talk", "talk"], ["memory", "Memory", "memory"]];
+
+let asking = null; // one question for a key, however many want it
+
+whoAsks((why) => {
+  asking ??= askKey(why).then((key) => (key && setKey(key), (asking = null), Boolean(key)));
+  return asking;
+});
+
+const talk = new Talk();
+const reading = new Reading(talk);
+new Compose(talk);
+new MemoryColumn(talk);
+const sessions = new Sessions();
+let about = null;
+
+// ------------------------------------------------------------------- places
+
+/** Show what the address says. A bank that isn't there yet is made: one can talk at once. */
+const show = careful(async () => {
+  document.body.dataset.place = here.view;
+  at("compose").hidden = here.view !== "talk";
+  at("bank").textContent = here.bank;
+  at("bank").setAttribute("aria-label", `Bank ${here.bank}: choose another`);
+  view("talk");
+  if (here.view === "read" && !talk.state) await talk.load().catch(failed);
+  if (here.view === "read") await reading.open();
+  else await talk.load();
+});
+
+async function ready() {
+  try {
+    await put(inBank());
+  } catch (error) {
+    if (error.status !== 403) throw error; // a key that may only read: the bank is there, or it says so by itself
+  }
+}
+
+function view(name) {
+  document.body.dataset.view = name;
+  for (const each of at("views").children) each.toggleAttribute("aria-current", each.dataset.to === name);
+}
+
+on("place", show);
+on("view", view);
+on("ended", (ending) => {
+  go({});
+  if (!ending.receipt) notice("It is remembered. A new conversation begins with what you say next.");
+});
+
+// ------------------------------------------------------------------- header
+
+on("state", ({ character, incognito, lines }) => {
+  const name = character.nickname || character.name;
+  const filled = (text) => (text ?? "").replaceAll("{{char}}", name).replaceAll("{{user}}", character.person);
+  document.title = `${name} · Everthread`;
+  at("who").textContent = name;
+  at("where").textContent = filled(character.location);
+  fill(at("face"), ...face(character.name).childNodes);
+  at("private").hidden = !incognito;
+  talk.knows ||= lines.length > 0;
+  fill(
+    at("talk-acts"),
+    iconButton("scene", "The scene: who, where, your name", () => scene(talk)),
+    iconButton("mask", "Incognito: write nothing down", () => hide(!incognito), { "aria-pressed": String(incognito) }),
+    button("End", () => talk.end(), { class: "quiet", "aria-label": "End this conversation", disabled: !lines.length }),
+  );
+});
+
+const hide = careful(async (on) => talk.take(await post(inChat("/incognito"), { on })));
+
+at("bank").addEventListener("click", careful(banks));
+at("open-characters").addEventListener("click", careful(() => gallery(talk)));
+at("open-settings").addEventListener("click", careful(() => settings(about, talk)));
+fill(
+  at("views"),
+  VIEWS.map(([name, label, drawn]) => button([icon(drawn), label], () => view(name), { "data-to": name })),
+);
+
+// A card or a file of conversations may be dropped anywhere.
+dropping(document.body, careful(async (files) => {
+  for (const file of files) await ((await isCard(file)) ? importCard(file) : take(file));
+}));
+
+async function isCard(file) {
+  if (/\.png$/i.test(file.name)) return true;
+  if (!/\.json$/i.test(file.name) || file.size > 8 << 20) return false;
+  const text = await file.text();
+  return /"spec"\s*:\s*"chara_card|"first_mes"\s*:|"char_name"\s*:/.test(text);
+}
+
+// -------------------------------------------------------------------- begin
+
+addEventListener("hashchange", arrive);
+const begin = careful(async () => {
+  [about] = await Promise.all([get("/about"), ready()]);
+  tell("about", about);
+  tell("draft", draft(`${here.bank}/${here.session}`));
+  await Promise.all([show(), sessions.read()]);
+  talk.knows ||= sessions.items.length > 0;
+  talk.render();
+  tell("pins", (await get(inBank("/pins"))).items);
+  document.documentElement.dataset.ready = "";
+});
+begin();

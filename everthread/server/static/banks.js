@@ -1,0 +1,36 @@
+// Which memory: one bank for each relationship.
+
+import { every, put } from "./api.js";
+import { short } from "./dates.js";
+import { open } from "./dialogs.js";
+import { button, fill, h, said } from "./dom.js";
+import { go, here } from "./here.js";
+import { careful } from "./notices.js";
+
+/** Choose a bank, or make one. */
+export function banks() {
+  return open("Banks", (close) => {
+    const list = h("ul", { class: "banks" });
+    const to = (bank) => (close(), go({ bank }));
+    const draw = careful(async () => fill(list, (await every("/banks")).map((each) => entry(each, to))));
+    const field = h("input", { dir: "auto", required: true, "aria-label": "The name of a new bank", placeholder: "alice/captain-nemo" });
+    const make = careful(async (event) => {
+      event.preventDefault();
+      const name = field.value.trim();
+      await put(`/banks/${encodeURIComponent(name)}`);
+      to(name);
+    });
+    draw();
+    return [
+      h("p", { class: "small" }, "A bank is everything that one character remembers of one person. Nothing passes from one to another."),
+      list,
+      h("form", { class: "field", on: { submit: make } }, field, h("button", { type: "submit" }, "Make it")),
+    ];
+  });
+}
+
+function entry(each, to) {
+  const when = each.last_said_at ? `, last ${short(each.last_said_at)}` : "";
+  const text = [said("span", each.id), h("span", { class: "small" }, `${each.lines} lines${when}`)];
+  return h("li", {}, button(text, () => to(each.id), each.id === here.bank ? { "aria-current": "true" } : {}));
+}

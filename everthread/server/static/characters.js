@@ -1,0 +1,128 @@
+// The gallery: whom one can talk with. A card, JSON or a picture, is dropped here or chosen from the disk.
+
+import { ask, get, inBank, post, put, remove } from "./api.js";
+import { on, tell } from "./bus.js";
+import { choose, open } from "./dialogs.js";
+import { button, cut, download, fill, h, said } from "./dom.js";
+import { edit } from "./editor.js";
+import { careful, notice } from "./notices.js";
+
+const LARGEST = 8 << 20; // bytes of a card, as the server takes them
+const pictures = new Map(); // blob URLs by name; null where there is none
+let listed = null; // the characters of the gallery
+
+on("characters", (name) => (pictures.delete(name), (listed = null)));
+
+const all = () => (listed ??= get("/characters?limit=500").then((page) => page.items));
+
+const path = (name, more = "") => `/characters/${encodeURIComponent(name)}${more}`;
+
+/** A character's face: its picture, or else the first letter of its name. */
+export function face(name) {
+  const box = h("span", { class: "face", "aria-hidden": "true" }, [...(name.trim() || "?")][0].toUpperCase());
+  picture(name).then((url) => url && fill(box, h("img", { src: url, alt: "" })));
+  return box;
+}
+
+function picture(name) {
+  if (!pictures.has(name)) pictures.set(name, load(name));
+  return pictures.get(name);
+}
+
+async function load(name) {
+  try {
+    if (!(await all()).find((each) => each.name === name)?.has_picture) return null;
+    const answer = await ask("GET", path(name, "/picture"));
+    return URL.createObjectURL(await answer.blob());
+  } catch {
+    return null; // without one, or out of reach: the letter stands
+  }
+}
+
+/** Open the gallery. */
+export function gallery(talk) {
+  return open("Characters", (close, body) => {
+    const grid = h("ul", { class: "gallery" });
+    const draw = careful(async () => {
+      listed = null;
+      fill(grid, (await all()).map((each) => tile(each, { talk, close, draw })));
+    });
+    const file = h("input", { type: "file", accept: ".json,.png,application/json,image/png", "aria-label": "A character card", hidden: true });
+    const take = careful(async (files) => {
+      for (const each of files) await importCard(each);
+      await draw();
+    });
+    file.addEventListener("change", () => take([...file.files]));
+    dropping(body, take);
+    draw();
+    return [
+      h("p", { class: "drop" }, "Drop a character card here, a picture or JSON, or ", button("choose a file", () => file.click(), { class: "link" }), file),
+      grid,
+      h("div", { class: "bar end" }, button("Make a new one", careful(async () => (await edit({ name: "", description: "" }, { fresh: true })) && draw()))),
+    ];
+  }, { wide: true });
+}
+
+function tile(each, { talk, close, draw }) {
+  const { name, builtin } = each;
+  const now = talk.state?.character.name === name;
+  const drop = async () => {
+    const sure = await choose(`Remove ${name}?`, "The character's card is removed. What was said with it stays where it was said.", [["Remove it", true], ["Keep it", false]]);
+    if (sure) (await remove(path(name)), tell("characters", name), await draw());
+  };
+  return h(
+    "li",
+    { class: `tile${now ? " chosen" : ""}` },
+    face(name),
+    h("div", {}, said("h3", name), said("p", cut(each.description.replaceAll("{{char}}", name).replaceAll("{{user}}", "you"), 180), { class: "small" })),
+    h(
+      "div",
+      { class: "bar" },
+      now ? h("span", { class: "small" }, "You talk with it here") : button("Talk", careful(async () => (await meet(name, talk), close())), { "aria-label": `Talk with ${name}` }),
+      button("Edit", careful(async () => (await edit(await get(path(name)), { fresh: builtin })) && draw()), { class: "link", "aria-label": `Edit ${name}` }),
+      button("Card", careful(() => saveCard(each)), { class: "link", "aria-label": `Save the card of ${name}` }),
+      !builtin && button("Remove", careful(drop), { class: "link", "aria-label": `Remove ${name}` }),
+    ),
+  );
+}
+
+/** Talk with this one from now on; one's own name stays. */
+async function meet(name, talk) {
+  const character = await get(path(name));
+  const person = talk.state?.character.person;
+  await put(inBank("/character"), person ? { ...character, person } : character);
+  await talk.load();
+  notice(`You talk with ${name} from now on. It knows all that is remembered here.`);
+}
+
+async function saveCard({ name, has_picture: png }) {
+  const format = png ? "png" : "json";
+  const answer = await ask("GET", path(name, `/card?format=${format}`));
+  download(await answer.blob(), `${name.replaceAll(/[^\p{L}\p{N} _-]/gu, "_")}.${format}`);
+}
+
+/** Keep a card's character. */
+export async function importCard(file) {
+  if (file.size > LARGEST) throw new Error(`${file.name} has ${(file.size / 2 ** 20).toFixed(1)} MB; a card has at most 8. Make its picture smaller.`);
+  const type = /\.png$/i.test(file.name) || file.type === "image/png" ? "image/png" : "application/json";
+  const character = await post("/characters", file, { type });
+  tell("characters", character.name);
+  notice(`${character.name} is here. Choose “Talk” in the gallery to begin.`);
+  return character;
+}
+
+/** Have a box take files that are dropped on it. */
+export function dropping(box, take) {
+  const over = (on) => (event) => {
+    if (![...event.dataTransfer.types].includes("Files")) return;
+    event.preventDefault();
+    event.stopPropagation();
+    box.classList.toggle("dropping", on);
+  };
+  box.addEventListener("dragover", over(true));
+  box.addEventListener("dragleave", over(false));
+  box.addEventListener("drop", (event) => {
+    over(false)(event);
+    if (event.dataTransfer.files.length) take([...event.dataTransfer.files]);
+  });
+}

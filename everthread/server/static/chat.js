@@ -1,0 +1,348 @@
+// The conversation that runs: what was said, the reply that arrives, and all that can be done about both.
+
+import { ask, get, inBank, inChat, post, put, remove } from "./api.js";
+import { on, tell } from "./bus.js";
+import { choose, receipt } from "./dialogs.js";
+import { at, button, h, said } from "./dom.js";
+import { here } from "./here.js";
+import { acts, editing, growing, lineElement, swipes } from "./line.js";
+import { careful, clear, failed, notice, speak } from "./notices.js";
+import { options } from "./prefs.js";
+import { Following } from "./scroll.js";
+import { events } from "./stream.js";
+import { welcome } from "./welcome.js";
+
+export class Talk {
+  constructor() {
+    this.box = at("lines");
+    this.following = new Following(this.box);
+    this.state = null;
+    this.contexts = new Map(); // what was remembered for a reply, by its seq
+    this.pins = new Set();
+    this.shown = null; // what is shown in place of a reply where no model speaks; it is not kept
+    this.inspected = null;
+    this.arriving = null; // the reply that is on its way
+    for (const name of ["load", "regenerate", "answer", "undo", "stop", "pin", "forget", "edit", "branch", "swipe", "end"]) {
+      this[name] = careful(this[name].bind(this));
+    }
+    on("forgotten", (seqs) => this.without(seqs));
+    on("corrected", () => here.view === "talk" && this.load());
+    on("pins", (lines) => ((this.pins = new Set(lines.map((line) => line.seq))), this.render()));
+  }
+
+  get model() {
+    return this.state?.model ?? null;
+  }
+
+  // ------------------------------------------------------------------ state
+
+  /** Read the conversation as it stands; a reply that runs is followed. */
+  async load() {
+    const place = `${here.bank}/${here.session}`;
+    const state = await get(inChat());
+    if (place !== `${here.bank}/${here.session}` || here.view !== "talk") return;
+    if (this.place !== place) this.arrived(place);
+    this.take(state);
+    if (state.replying && !this.arriving) await this.attach();
+  }
+
+  arrived(place) {
+    this.place = place;
+    this.contexts.clear();
+    this.shown = this.inspected = null;
+    this.box.replaceChildren();
+    this.following.toEnd();
+    tell("context", null);
+  }
+
+  take(state) {
+    this.state = state;
+    this.render();
+    tell("state", state);
+  }
+
+  async attach() {
+    const answer = await ask("GET", inChat("/stream")).catch((error) => {
+      if (error.status === 404) return null; // it ended meanwhile
+      throw error;
+    });
+    if (answer) await this.follow(answer);
+    else this.take(await get(inChat()));
+  }
+
+  // ---------------------------------------------------------------- talking
+
+  /** Say something. What couldn't be said is handed back, to stand where it was typed. */
+  async say(text) {
+    const mine = lineElement({ seq: 0, role: "user", speaker: this.state?.character.person ?? "You", text, said_at: new Date().toISOString() });
+    mine.classList.add("sending");
+    this.box.querySelector(".welcome")?.remove();
+    this.append(mine);
+    this.following.toEnd();
+    this.shown = null;
+    return this.stream("/reply", { text }, mine);
+  }
+
+  regenerate() {
+    return this.stream("/regenerate", {});
+  }
+
+  answer() {
+    return this.stream("/answer", {});
+  }
+
+  async edit(line) {
+    const element = this.element(line.seq);
+    const text = await editing(element, line);
+    if (text !== null) await this.stream("/edit", { seq: line.seq, text });
+  }
+
+  /** Ask for a reply, and follow it. Whether it was taken on. */
+  async stream(path, body, mine = null) {
+    if (this.arriving) return false;
+    clear();
+    this.arriving = { element: null, text: null, context: null };
+    tell("replying", true);
+    try {
+      const answer = await ask("POST", inChat(path), { body: { ...body, options: options() } });
+      this.arriving = null;
+      await this.follow(answer, mine);
+      return true;
+    } catch (error) {
+      mine?.remove();
+      failed(error);
+      return false;
+    } finally {
+      this.arriving = null;
+      tell("replying", false);
+    }
+  }
+
+  /** Show a reply as it arrives. */
+  async follow(answer, mine = null) {
+    const place = this.place;
+    const reply = growing(this.state.character.nickname || this.state.character.name);
+    this.arriving = { ...reply, context: null, done: null, problem: null, mine };
+    tell("replying", true);
+    this.render();
+    try {
+      for await (const [name, data] of events(answer)) {
+        if (place !== this.place) return answer.body.cancel().catch(() => null);
+        this.event(name, data);
+      }
+    } catch (error) {
+      if (error.name !== "AbortError") this.arriving.problem = { detail: "The connection broke. The reply goes on without us: reload to see it." };
+    }
+    return this.ended(place);
+  }
+
+  event(name, data) {
+    const now = this.arriving;
+    if (name === "line") this.said(data.line);
+    else if (name === "context") ((now.context = data), tell("context", { context: data, of: null }));
+    else if (name === "piece") (now.text.appendData(data.text), this.following.grown());
+    else if (name === "done") now.done = data;
+    else if (name === "error") now.problem = data;
+  }
+
+  said(line) {
+    const now = this.arriving;
+    const known = this.state.lines.findIndex((each) => each.seq === line.parent);
+    const before = line.parent === null ? [] : known < 0 ? this.state.lines : this.state.lines.slice(0, known + 1);
+    now.mine?.remove();
+    now.mine = null;
+    this.state = { ...this.state, lines: [...before, line], swipes: [] };
+    this.render();
+  }
+
+  /** The reply is there, or as much of it as came. */
+  async ended(place) {
+    const { done, context, problem, text } = this.arriving;
+    if (done?.line && context) this.remembered(done.line.seq, context);
+    this.shown = done && !done.line && done.text ? { text: done.text, labelled: done.labelled, context } : null;
+    speak(done?.text ?? text.data);
+    const state = await get(inChat()).catch((error) => (failed(error), this.state));
+    this.arriving = null;
+    tell("replying", false);
+    if (place !== this.place) return;
+    this.take(state);
+    if (done?.line && context) this.look(done.line.seq, context);
+    if (problem) notice(problem.detail, { lasting: true });
+    else if (done?.refused) notice("The model declined to answer. Say it otherwise, or ask for another reply.");
+    tell("sessions");
+  }
+
+  remembered(seq, context) {
+    this.contexts.set(seq, context);
+    if (this.contexts.size > 200) this.contexts.delete(this.contexts.keys().next().value);
+  }
+
+  // ------------------------------------------------------- going back and on
+
+  async stop() {
+    await post(inChat("/stop"));
+  }
+
+  async undo() {
+    const last = this.state.lines.findLast((line) => line.role === "user");
+    this.shown = null;
+    this.take(await post(inChat("/undo")));
+    const field = at("say");
+    if (last && !field.value) tell("draft", last.text);
+  }
+
+  async branch(line) {
+    const end = this.state.lines.at(-1).seq;
+    this.take(await post(inChat("/branch"), { seq: line.seq }));
+    const back = careful(async () => this.take(await post(inChat("/branch"), { seq: end })));
+    notice("The talk goes on from here; what came after it is set aside.", { act: back, label: "Bring it back" });
+  }
+
+  async swipe(step) {
+    const all = this.state.swipes ?? [];
+    const place = all.findIndex((each) => each.seq === this.state.lines.at(-1)?.seq) + step;
+    if (this.arriving || place < 0) return;
+    if (place >= all.length) await (this.model && this.regenerate());
+    else this.take(await post(inChat("/branch"), { seq: all[place].seq }));
+    speak(this.state.lines.at(-1)?.text ?? "");
+  }
+
+  async pin(line) {
+    const pinned = this.pins.has(line.seq);
+    const { items } = await (pinned ? remove : put)(inBank(`/pins/${line.seq}`));
+    tell("pins", items);
+  }
+
+  async forget(line) {
+    const sure = await choose("Forget this line?", "It is removed for good, wherever it was kept. This can't be undone.", [
+      ["Forget it", true],
+      ["Keep it", false],
+    ]);
+    if (!sure) return;
+    const proof = await remove(inBank(`/lines/${line.seq}`));
+    tell("forgotten", new Set([line.seq]));
+    await receipt(proof);
+  }
+
+  /** Lines are gone: nothing shown may hold them still. */
+  without(seqs) {
+    const clean = (hit) => !seqs.has(hit.line.seq) && !hit.passage.some((line) => seqs.has(line.seq));
+    for (const context of this.contexts.values()) context.hits = context.hits.filter(clean);
+    if (this.shown) this.shown = null;
+    if (this.state && here.view === "talk") this.load();
+  }
+
+  /** End the conversation: remembered, or forgotten, as the person says. */
+  async end() {
+    let ending = await post(inChat("/end"), { remember: null });
+    if (ending.remembered === null && ending.question) {
+      const agreed = await choose(ending.question, "It can be forgotten later as well: all of it, or a single line.", [
+        ["Remember it", true],
+        ["Forget it", false],
+      ]);
+      if (agreed === null) return;
+      ending = await post(inChat("/end"), { remember: agreed });
+    }
+    if (ending.receipt) await receipt(ending.receipt);
+    this.place = null;
+    tell("sessions");
+    tell("ended", ending);
+  }
+
+  // ---------------------------------------------------------------- showing
+
+  /** Show in the memory column what was remembered for a reply. */
+  async inspect(line) {
+    this.look(line.seq, this.contexts.get(line.seq) ?? (await this.again(line)));
+    tell("view", "memory");
+  }
+
+  look(seq, context) {
+    this.inspected = seq;
+    tell("context", { context, of: seq });
+    for (const each of this.box.querySelectorAll(".recalled")) {
+      each.setAttribute("aria-pressed", String(Number(each.closest(".line").dataset.seq) === seq));
+    }
+  }
+
+  /** What would be remembered for an older reply, asked as of its moment. */
+  async again(line) {
+    const said = this.state.lines.findLast((each) => each.seq < line.seq && each.role === "user");
+    if (!said) return { hits: [], again: true };
+    const without = this.state.lines.map((each) => each.seq).filter((seq) => seq > 0);
+    const body = { query: said.text, as_of: said.said_at, without, ...budget() };
+    const context = await careful(post)(inBank("/context"), body);
+    if (context) this.remembered(line.seq, { ...context, again: true });
+    return this.contexts.get(line.seq) ?? null;
+  }
+
+  element(seq) {
+    return this.box.querySelector(`[data-seq="${seq}"]`);
+  }
+
+  append(element) {
+    this.box.append(element);
+    this.following.grown();
+  }
+
+  render() {
+    if (!this.state || here.view !== "talk") return;
+    const { lines } = this.state;
+    const parts = [this.opening(), ...lines.map((line, place) => this.one(line, place === lines.length - 1))];
+    if (this.arriving?.mine) parts.push(this.arriving.mine);
+    if (this.arriving?.element) parts.push(this.arriving.element);
+    else if (this.shown) parts.push(recalled(this.shown, this));
+    keep(this.box, parts.filter(Boolean));
+    this.following.grown();
+  }
+
+  one(line, last) {
+    const old = this.element(line.seq);
+    if (old?.querySelector(".editing")) return old;
+    const element = lineElement(line, acts(line, { last, talk: this }));
+    const choice = last && !this.arriving && swipes(this.state, this);
+    if (choice) element.querySelector(".acts").prepend(choice);
+    if (this.arriving && last && line.role === "assistant" && !this.arriving.mine) element.classList.add("replaced");
+    return element;
+  }
+
+  opening() {
+    const { lines, greeting, offer, character } = this.state;
+    if (lines.length || this.arriving) return null;
+    return welcome({ greeting, offer, character, fresh: !this.knows, model: this.model });
+  }
+}
+
+const budget = () => (options().budget ? { budget: options().budget } : {});
+
+/** Put these in the box; who had the focus has it still, and nothing moves. */
+function keep(box, parts) {
+  const focused = box.contains(document.activeElement) ? document.activeElement : null;
+  const seq = focused?.closest(".line")?.dataset.seq;
+  const top = box.scrollTop;
+  box.replaceChildren(...parts);
+  box.scrollTop = top;
+  if (!focused || focused === box || document.contains(focused)) return;
+  const buttons = seq ? [...box.querySelectorAll(`[data-seq="${seq}"] button`)] : [];
+  (buttons.find((each) => name(each) === name(focused)) ?? at("say")).focus({ preventScroll: true });
+}
+
+const name = (element) => element.getAttribute("aria-label") ?? element.textContent;
+
+/** What is remembered, where there is no model that would put it into words. */
+function recalled(shown, talk) {
+  const label = shown.labelled ? "Recall only: what was said before, in its own words. No model is connected." : "";
+  return h(
+    "article",
+    { class: "line of-character recall-only", "aria-label": "What is remembered" },
+    label && h("p", { class: "small label" }, label),
+    said("p", shown.text, { class: "said" }),
+    h(
+      "footer",
+      { class: "acts" },
+      shown.context && button("What was remembered", () => (tell("context", { context: shown.context, of: null }), tell("view", "memory")), { class: "link recalled" }),
+      talk.model && button("Answer", () => talk.answer(), { class: "link" }),
+    ),
+  );
+}
+

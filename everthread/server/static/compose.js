@@ -1,0 +1,84 @@
+// Where the person types. Enter sends, Shift+Enter makes a new line; what is typed survives a reload.
+
+import { on } from "./bus.js";
+import { at, button, fill, h } from "./dom.js";
+import { here } from "./here.js";
+import { draft, keepDraft } from "./prefs.js";
+
+export class Compose {
+  constructor(talk) {
+    this.talk = talk;
+    this.field = at("say");
+    this.replying = false;
+    at("compose").addEventListener("submit", (event) => (event.preventDefault(), this.act()));
+    this.field.addEventListener("input", () => this.typed());
+    this.field.addEventListener("keydown", (event) => this.key(event));
+    on("draft", (text) => this.write(text));
+    on("place", () => this.write(draft(this.place), false));
+    on("replying", (replying) => this.turn(replying));
+    on("state", (state) => this.state(state));
+  }
+
+  get place() {
+    return `${here.bank}/${here.session}`;
+  }
+
+  key(event) {
+    const { key, shiftKey, isComposing } = event;
+    if (key === "Enter" && !shiftKey && !isComposing) (event.preventDefault(), this.replying || this.act());
+    if ((key === "ArrowLeft" || key === "ArrowRight") && !this.field.value) {
+      event.preventDefault();
+      this.talk.swipe(key === "ArrowLeft" ? -1 : 1);
+    }
+  }
+
+  typed() {
+    keepDraft(this.place, this.field.value);
+    this.field.style.setProperty("height", "auto");
+    this.field.style.setProperty("height", `${this.field.scrollHeight + 2}px`);
+  }
+
+  write(text, focus = true) {
+    this.field.value = text;
+    this.typed();
+    if (focus) this.field.focus();
+  }
+
+  async act() {
+    if (this.replying) return this.talk.stop();
+    const text = this.field.value.trim();
+    const place = this.place;
+    if (!text) return undefined;
+    this.write("");
+    keepDraft(place, text); // until it is taken
+    if (await this.talk.say(text)) return this.field.value || keepDraft(place, "");
+    return this.field.value || place !== this.place || this.write(text);
+  }
+
+  turn(replying) {
+    this.replying = replying;
+    const send = at("send");
+    send.textContent = replying ? "Stop" : "Send";
+    send.classList.toggle("stop", replying);
+    at("pending").hidden = replying;
+  }
+
+  /** What can be done, where the talk stands still: answer, undo, and what it cost so far. */
+  state({ unanswered, lines, usage, model }) {
+    const both = [
+      unanswered && button(model ? "Answer this" : "Look it up again", () => this.talk.answer(), { class: "link" }),
+      lines.some((line) => line.role === "user") && button("Take back my last line", () => this.talk.undo(), { class: "link" }),
+    ];
+    fill(at("pending"), both);
+    fill(at("cost"), cost(usage, model));
+  }
+}
+
+function cost(usage, model) {
+  const total = (usage?.prompt ?? 0) + (usage?.completion ?? 0);
+  const parts = [model ?? "Recall only"];
+  if (total) parts.push(`${total.toLocaleString()} tokens${usage.estimated ? ", estimated" : ""}`);
+  if (usage?.cost !== null && usage?.cost !== undefined) parts.push(`cost ${usage.cost.toFixed(4)}`);
+  const title = total ? `${usage.prompt.toLocaleString()} read, ${usage.completion.toLocaleString()} written in this conversation` : "";
+  return h("span", { title }, parts.join(" · "));
+}

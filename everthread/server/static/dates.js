@@ -1,0 +1,20 @@
+// Times as people say them, in their own language and time zone.
+
+const format = (options) => new Intl.DateTimeFormat(undefined, options);
+const CLOCK = format({ hour: "2-digit", minute: "2-digit" });
+const DAY = format({ day: "numeric", month: "short" });
+const DATE = format({ day: "numeric", month: "long", year: "numeric" });
+const MONTH = format({ month: "long", year: "numeric" });
+
+/** 14:03 today, 3 Mar this year, else 3 March 2024. */
+export function short(iso) {
+  const date = new Date(iso);
+  const now = new Date();
+  if (date.toDateString() === now.toDateString()) return CLOCK.format(date);
+  return date.getFullYear() === now.getFullYear() ? DAY.format(date) : DATE.format(date);
+}
+
+export const clock = (iso) => CLOCK.format(new Date(iso));
+export const day = (iso) => DATE.format(new Date(iso));
+export const full = (iso) => `${DATE.format(new Date(iso))}, ${CLOCK.format(new Date(iso))}`;
+export const month = (iso) => MONTH.format(new Date(iso));

@@ -1,0 +1,42 @@
+// What this browser remembers: how the person likes the page (for good), and what is being typed (for this tab).
+
+const NAME = "everthread";
+const SAMPLING = ["model", "recipe", "temperature", "top_p", "frequency_penalty", "presence_penalty", "budget"];
+
+function read() {
+  try {
+    return JSON.parse(localStorage.getItem(NAME) ?? "{}");
+  } catch {
+    return {};
+  }
+}
+
+/** A preference, null where there is none. */
+export const pref = (name) => read()[name] ?? null;
+
+/** Set a preference; null takes it back. */
+export function prefer(name, value) {
+  const all = read();
+  if (value === null) delete all[name];
+  else all[name] = value;
+  try {
+    localStorage.setItem(NAME, JSON.stringify(all));
+  } catch {
+    // Without storage it holds until the page is left.
+  }
+}
+
+/** How replies are to be made, as far as that was set. */
+export function options() {
+  const all = read();
+  return Object.fromEntries(SAMPLING.filter((name) => name in all).map((name) => [name, all[name]]));
+}
+
+/** What was being typed at this place. */
+export const draft = (place) => sessionStorage.getItem(`draft ${place}`) ?? "";
+
+/** Keep what is being typed, so that no reload loses it. */
+export function keepDraft(place, text) {
+  if (text) sessionStorage.setItem(`draft ${place}`, text);
+  else sessionStorage.removeItem(`draft ${place}`);
+}

@@ -1,0 +1,145 @@
+// What was remembered for one reply: passages with their dates, speakers, relevance and signals, and what to do about each.
+
+import { get, inBank, patch, put } from "./api.js";
+import { on, tell } from "./bus.js";
+import { day, full } from "./dates.js";
+import { rewrite } from "./dialogs.js";
+import { button, cut, fill, h, said } from "./dom.js";
+import { address } from "./here.js";
+import { called } from "./line.js";
+import { careful, notice } from "./notices.js";
+
+export class Remembered {
+  constructor(talk) {
+    this.talk = talk;
+    this.context = null;
+    this.changed = () => {};
+    on("context", (told) => ((this.context = told?.context ?? null), this.changed()));
+    on("pins", () => this.changed());
+    on("forgotten", (seqs) => this.without(seqs));
+    on("corrected", ({ old, line }) => this.corrected(old, line));
+  }
+
+  show(panel) {
+    fill(panel, this.context ? this.passages() : this.empty());
+  }
+
+  empty() {
+    return h(
+      "div",
+      { class: "nothing" },
+      h("p", {}, "What was remembered for a reply stands here: where it was said, when, and how sure the memory is."),
+      h("p", { class: "small" }, "Choose “What was remembered” under any reply."),
+    );
+  }
+
+  passages() {
+    const { hits, tokens, again } = this.context;
+    if (!hits.length) return h("p", { class: "nothing" }, "Nothing earlier was remembered for this reply.");
+    const cards = merged(hits);
+    const many = cards.length === 1 ? "1 passage" : `${cards.length} passages`;
+    return [
+      h("p", { class: "small" }, again ? `${many}, as they are found for that moment` : `${many}, ${tokens} tokens of the prompt`),
+      h("ol", { class: "hits" }, cards.map((card) => this.card(card))),
+    ];
+  }
+
+  card({ hits, passage }) {
+    const [{ line }] = hits;
+    const place = address({ view: "read", session: line.session, seq: line.seq });
+    return h(
+      "li",
+      { class: "hit" },
+      h("header", { class: "by" }, h("a", { href: place, title: "Open the conversation there" }, day(line.said_at)), relevance(hits[0])),
+      h("div", { class: "passage" }, passage.map((each) => this.line(each, hits))),
+      signals(hits),
+    );
+  }
+
+  line(line, hits) {
+    const found = hits.some((hit) => hit.line.seq === line.seq);
+    const text = h("p", { class: found ? "found" : "", title: full(line.said_at) }, said("b", called(line)), " ", said("span", line.text));
+    return found ? [text, this.acts(line)] : text;
+  }
+
+  acts(line) {
+    const pinned = this.talk.pins.has(line.seq);
+    return h(
+      "footer",
+      { class: "acts steady", role: "group", "aria-label": "About this memory" },
+      button(pinned ? "Pinned" : "Pin", () => this.talk.pin(line), { class: "link", "aria-pressed": String(pinned) }),
+      button("Correct", () => correct(line), { class: "link" }),
+      button("Forget", () => this.talk.forget(line), { class: "link" }),
+      button("Keep in view", () => keepInView(line, this.talk.state.session), { class: "link" }),
+    );
+  }
+
+  without(seqs) {
+    if (!this.context) return;
+    const stands = (hit) => !seqs.has(hit.line.seq);
+    const passage = (hit) => ({ ...hit, passage: hit.passage.filter((line) => !seqs.has(line.seq)) });
+    this.context = { ...this.context, hits: this.context.hits.filter(stands).map(passage) };
+    this.changed();
+  }
+
+  corrected(old, line) {
+    if (!this.context) return;
+    const now = (each) => (each.seq === old ? line : each);
+    const hits = this.context.hits.map((hit) => ({ ...hit, line: now(hit.line), passage: hit.passage.map(now) }));
+    this.context = { ...this.context, hits };
+    this.changed();
+  }
+}
+
+function relevance({ relevance: sure, kind }) {
+  const percent = `${Math.round(sure * 100)}%`;
+  const bar = h("span", { class: "bar-of", "aria-hidden": "true" }, h("span", {}));
+  bar.firstChild.style.setProperty("inline-size", percent);
+  const title = "The chance that this bears on what was said";
+  return h("span", { class: "relevance", title }, kind !== "line" && h("span", {}, kind), bar, h("span", {}, percent), h("span", { class: "hidden" }, " relevant"));
+}
+
+/** Hits whose passages share a line stand on one card, the best first. */
+export function merged(hits) {
+  const cards = [];
+  for (const hit of hits) {
+    const seqs = new Set(hit.passage.map((line) => line.seq));
+    const card = cards.find(({ passage }) => passage.some((line) => seqs.has(line.seq)));
+    if (!card) cards.push({ hits: [hit], passage: [...hit.passage] });
+    else {
+      card.hits.push(hit);
+      const strange = hit.passage.filter((line) => !card.passage.some((each) => each.seq === line.seq));
+      card.passage = [...card.passage, ...strange].sort((a, b) => a.seq - b.seq);
+    }
+  }
+  return cards;
+}
+
+/** The numbers that made it be found, folded away. */
+function signals(hits) {
+  const tables = hits.map(({ line, score, relevance: sure, signals: all }) => {
+    const rows = [["score", score], ["relevance", sure], ...Object.entries(all)];
+    const list = rows.map(([name, value]) => [h("dt", {}, name), h("dd", {}, Number(value).toFixed(3))]);
+    return [hits.length > 1 && said("p", cut(line.text, 40), { class: "small" }), h("dl", { class: "signals" }, list)];
+  });
+  return h("details", {}, h("summary", {}, "Why it was found"), tables);
+}
+
+/** Put another text in a line's place: what was wrong is retracted. */
+export const correct = careful(async (line) => {
+  const hint = "What stood there is set aside and never remembered again; this stands in its place, at its time.";
+  const text = await rewrite("Correct this memory", line.text, { hint });
+  if (text === null || text === line.text) return;
+  const now = await patch(inBank(`/lines/${line.seq}`), { text });
+  tell("corrected", { old: line.seq, line: now });
+  notice("Corrected. From now on it is remembered so.");
+});
+
+/** Keep a line in what the character has before it in this conversation. */
+const keepInView = careful(async (line, session) => {
+  const path = inBank(`/sessions/${encodeURIComponent(session)}/buffer`);
+  const { items } = await get(path);
+  const spans = items.map((item) => [item.first_seq, item.last_seq]);
+  tell("buffer", (await put(path, { spans: [...spans, [line.seq, line.seq]] })).items);
+  notice("It stays before the character for this conversation. “In view” shows all of it.");
+});

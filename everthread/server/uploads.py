@@ -1,0 +1,61 @@
+"""What is sent as the bytes of a file: written, as it comes, to a file of its own that goes when it was answered."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from fastapi import Request
+from starlette.concurrency import run_in_threadpool
+
+from everthread.errors import BadFile, BadInput, ConfigError
+from everthread.server.problems import Problem
+
+LONGEST = 60  # characters of a file's name that are kept: sessions are named after it
+RAW = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """A file that was sent, where it is now, and the SHA-256 of what is in it."""
+
+    path: Path
+    digest: str
+
+
+@asynccontextmanager
+async def received(request: Request, name: str, most: int | None = None) -> AsyncIterator[Upload]:
+    """The body of a request as a file called nearly so. Problem 413 where it has more than so many bytes."""
+    with TemporaryDirectory(prefix="everthread-") as folder:
+        path, digest, size = Path(folder, called(name)), hashlib.sha256(), 0
+        with path.open("wb") as file:
+            async for part in request.stream():
+                size += len(part)
+                if most is not None and size > most:
+                    raise Problem(413, "too-large", f"the file has more than {most // 2**20} MB; send a smaller one")
+                digest.update(part)
+                await run_in_threadpool(file.write, part)
+        yield Upload(path, digest.hexdigest())
+
+
+def called(name: str) -> str:
+    """A name from outside as that of a file in a folder of its own: letters, digits and a known ending, no path."""
+    stem, dot, ending = name.rpartition(".")
+    plain = re.sub(r"[^\w-]+", "_", (stem if dot else name).rpartition("/")[2])[:LONGEST].strip("_")
+    known = ending.lower() if dot and re.fullmatch(r"[A-Za-z]{1,8}", ending) else "txt"
+    return f"{plain.encode()[:200].decode(errors='ignore') or 'file'}.{known}"
+
+
+@contextmanager
+def unplaced(path: Path, name: str) -> Iterator[None]:
+    """Says of a file, by the name that it was sent under, what is wrong with it; not where it is."""
+    try:
+        yield
+    except (BadFile, ConfigError, BadInput) as error:
+        words = re.sub(r"--(format|only|assistant|tz)\b", r"?\1=", str(error).replace(str(path), name))
+        raise type(error)(words.replace(f"{path.parent}/", "")) from None

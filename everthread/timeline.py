@@ -1,0 +1,30 @@
+"""The memory over months: how much was said, and in how many conversations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from everthread.stores.base import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Month:
+    """A month, written like 2024-05, in which something was said that stands. Every session with lines in it counts."""
+
+    month: str
+    lines: int
+    sessions: int
+
+
+def months(store: Store, bank: str) -> list[Month]:
+    """The months with lines, ascending, on the clocks of those who spoke."""
+    every = np.arange(1, store.corpus(bank).last_seq + 1, dtype=np.int64)
+    lines = store.rows(bank, every).lines  # (R,)
+    month = lines["said_at"].astype("datetime64[us]").astype("datetime64[M]")
+    found, place, counts = np.unique(month, return_inverse=True, return_counts=True)
+    pairs = np.unique(np.stack([place, lines["session"]]), axis=1)[0]  # (P,) the month of each session in each month
+    sessions = np.bincount(pairs, minlength=len(found))
+    rows = zip(np.datetime_as_string(found).tolist(), counts.tolist(), sessions.tolist(), strict=True)
+    return [Month(*row) for row in rows]
