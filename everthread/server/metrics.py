@@ -6,8 +6,9 @@ Several processes of one server count together, in a folder that `serving` sets 
 from __future__ import annotations
 
 import os
+from typing import Annotated
 
-from fastapi import Request
+from fastapi import Depends, Request
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest, multiprocess
 
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"  # prometheus_client's own name for it
@@ -49,5 +50,8 @@ class Metrics:
 
 
 def of(request: Request) -> Metrics:
-    """The metrics of the app: a route counts with `metrics.of(request).lines.inc(n)`."""
+    """The metrics of the app."""
     return request.app.state.metrics  # type: ignore[no-any-return]
+
+
+Counted = Annotated[Metrics, Depends(of)]  # a route counts with `counted.lines.inc(n)`

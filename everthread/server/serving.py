@@ -33,6 +33,7 @@ except ImportError:  # Windows, which has no such limit
     resource = None  # type: ignore[assignment]
 
 BACKLOG = 2048  # connections that the system holds until they are taken up
+BEGIN = 60  # seconds without a word after which a worker counts as hung; on a busy machine one needs ten to begin
 PROXIES = "127.0.0.1,::1"  # who is believed when it says for whom it asks: a proxy on this machine
 WITHOUT_KEY = (
     "{} can be reached from other machines, and there is no key: make one with `everthread keys new`, or serve at "
@@ -119,6 +120,7 @@ def run(made: Callable[[], ASGIApp], taken: socket.socket, *, limits: Limits | N
         workers=workers,
         timeout_keep_alive=limits.idle,
         timeout_graceful_shutdown=limits.stop,
+        timeout_worker_healthcheck=BEGIN,
     )
     with ExitStack() as stack:
         if workers > 1:

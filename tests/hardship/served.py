@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +31,8 @@ PIECES = 10
 
 
 def made(folder: str, settings: Settings) -> FastAPI:
-    """The app, and `/slow`, which streams for a second; `/flood`, which streams more than any socket holds; `/sleep`,
-    which holds a thread, and `/most`, which tells how many were held at a time."""
+    """The app, and routes to try it: `/slow` streams for a second, `/quiet` begins and waits, `/flood` streams more
+    than any socket holds, `/sleep` holds a thread, and `/most` tells how many were held at a time."""
     app = create(Engine(SQLiteStore(folder), HashEmbedder(64), None, Default()), settings, closes=True)
 
     @app.get("/slow")
@@ -40,6 +41,14 @@ def made(folder: str, settings: Settings) -> FastAPI:
             for number in range(PIECES):
                 yield f"data: {number}\n\n"
                 await anyio.sleep(0.1)
+
+        return StreamingResponse(pieces(), media_type="text/event-stream")
+
+    @app.get("/quiet")
+    async def quiet() -> StreamingResponse:
+        async def pieces() -> AsyncIterator[str]:
+            yield "data: 0\n\n"
+            await anyio.sleep(60)
 
         return StreamingResponse(pieces(), media_type="text/event-stream")
 
@@ -85,7 +94,7 @@ class Served:
 
     def ended(self) -> int:
         """Wait until it has stopped; its exit status."""
-        _, log = self.process.communicate(timeout=30)
+        _, log = self.process.communicate(timeout=60)
         self.log += [json.loads(row) for row in log.splitlines()]
         return self.process.returncode
 
@@ -94,7 +103,11 @@ class Served:
 def started(*arguments: str) -> Iterator[Served]:
     """What a command serves, from the moment on that it prints its address."""
     process = subprocess.Popen(
-        [sys.executable, "-W", "error", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-W", "error", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,  # its workers are ended with it
     )
     assert process.stdout is not None
     said = process.stdout.readline()
@@ -105,9 +118,9 @@ def started(*arguments: str) -> Iterator[Served]:
     try:
         yield served
     finally:
-        if process.poll() is None:
-            process.kill()
-            process.communicate()
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from starlette.datastructures import Headers
 from everthread.models.fakes import HashEmbedder
 from everthread.recipes.default import Default
 from everthread.server import beside, guard, logs
-from everthread.server import page as files
+from everthread.server import page as pages
 from everthread.server.app import create
 from everthread.server.engine import Engine
 from everthread.server.keys import Keys
@@ -359,6 +359,7 @@ def test_what_happens_is_counted_and_logged_without_a_word_or_a_name(
     with TestClient(app(tmp_path), raise_server_exceptions=False) as client:
         client.post("/api/v1/banks/alice%2Fnemo/lines", json=SAID)
         client.get("/api/v1/banks/alice%2Fnemo/lines/1?q=secret")
+        client.post("/api/v1/banks/alice%2Fnemo/recall", json={"query": "Where is Mia?"})
         client.get("/no/such/path")
         client.request("BREW", "/no/such/path")
         counted = client.get("/metrics").text
@@ -367,6 +368,8 @@ def test_what_happens_is_counted_and_logged_without_a_word_or_a_name(
     assert 'everthread_requests_total{method="-",route="-",status="404"} 1.0' in counted
     assert 'everthread_request_seconds_count{method="GET",route="/api/v1/banks/{bank}/lines/{seq}"} 1.0' in counted
     assert "everthread_streams 0.0" in counted
+    assert "everthread_lines_kept_total 1.0" in counted
+    assert "everthread_recalls_total 1.0" in counted
     logged = [json.loads(logs.JSONLines().format(record)) for record in caplog.records]
     assert {"route": "/api/v1/banks/{bank}/lines", "status": 201, "bank": logs.hashed("alice/nemo")}.items() <= logged[
         0

@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 import threading
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -20,6 +21,7 @@ from everthread.errors import ConfigError
 from everthread.server import serving
 from everthread.server.keys import Keys
 
+get, post = partial(httpx.get, timeout=60), partial(httpx.post, timeout=60)  # a busy machine is slow to begin
 COMMAND = ("-m", "everthread", "--embedder", "hash", "--store")
 
 
@@ -34,11 +36,11 @@ def refused(*arguments: str) -> str:
 def test_it_serves_with_no_key_and_no_model_and_stops_when_told(tmp_path: Path) -> None:
     with started(*COMMAND, str(tmp_path), "serve", "--port", "0") as running:
         line = f"{running.url}/api/v1/banks/alice/lines"
-        assert httpx.post(line, json={"text": "My sister Mia moved to Lisbon."}).status_code == 201
-        assert httpx.get(f"{line}/1").json()["text"] == "My sister Mia moved to Lisbon."
+        assert post(line, json={"text": "My sister Mia moved to Lisbon."}).status_code == 201
+        assert get(f"{line}/1").json()["text"] == "My sister Mia moved to Lisbon."
         other = {"Origin": "http://127.0.0.1:3000"}
-        assert httpx.post(line, json={"text": "no"}, headers=other).status_code == 403, "another page of this machine"
-        about = httpx.get(f"{running.url}/api/v1/about").json()
+        assert post(line, json={"text": "no"}, headers=other).status_code == 403, "another page of this machine"
+        about = get(f"{running.url}/api/v1/about").json()
         assert (about["model"], about["key_required"]) == (None, False)
         assert running.stop() == 0
     assert [row["status"] for row in running.log] == [201, 200, 403, 200]
@@ -70,7 +72,7 @@ def reachable(port: int) -> bool:
 
 
 def test_it_waits_for_them_only_so_long(tmp_path: Path) -> None:
-    with served(tmp_path, {"stop": 0}) as running, httpx.stream("GET", f"{running.url}/slow") as answer:
+    with served(tmp_path, {"stop": 0}) as running, httpx.stream("GET", f"{running.url}/slow", timeout=60) as answer:
         pieces = answer.iter_lines()
         next(pieces)
         running.process.send_signal(signal.SIGTERM)
@@ -98,16 +100,16 @@ def test_with_a_key_it_does_and_lets_in_nobody_without(tmp_path: Path) -> None:
     secret = Keys(tmp_path / "server.sqlite").new("phone")
     with started(*COMMAND, str(tmp_path), "serve", "--port", "0", "--host", "0.0.0.0") as running:
         line = f"{running.url}/api/v1/banks/alice/lines"
-        assert httpx.post(line, json={"text": "hello"}).status_code == 401
+        assert post(line, json={"text": "hello"}).status_code == 401
         key = {"Authorization": f"Bearer {secret}"}
-        assert httpx.post(line, json={"text": "hello"}, headers=key).status_code == 201
+        assert post(line, json={"text": "hello"}, headers=key).status_code == 201
         assert running.stop() == 0
 
 
 def test_a_key_may_be_wanted_on_this_machine_too(tmp_path: Path) -> None:
     with started(*COMMAND, str(tmp_path), "serve", "--port", "0", "--require-key") as running:
-        assert httpx.get(f"{running.url}/api/v1/models").status_code == 401
-        assert httpx.get(f"{running.url}/api/v1/about").json()["key_required"] is True
+        assert get(f"{running.url}/api/v1/models").status_code == 401
+        assert get(f"{running.url}/api/v1/about").json()["key_required"] is True
         assert running.stop() == 0
 
 
@@ -115,11 +117,11 @@ def test_several_workers_answer_and_see_what_the_others_keep(tmp_path: Path) -> 
     with started(*COMMAND, str(tmp_path), "serve", "--port", "0", "--workers", "2") as running:
         line = f"{running.url}/api/v1/banks/alice/lines"
         for number in range(1, 21):
-            with httpx.Client() as client:  # a connection of its own, which either may take up
+            with httpx.Client(timeout=60) as client:  # a connection of its own, which either may take up
                 assert client.post(line, json={"text": f"line {number}"}).json()["seq"] == number
-            with httpx.Client() as client:
+            with httpx.Client(timeout=60) as client:
                 assert client.get(f"{line}/{number}").json()["text"] == f"line {number}"
-        counted = httpx.get(f"{running.url}/metrics").text
+        counted = get(f"{running.url}/metrics").text
         assert 'everthread_requests_total{method="POST",route="/api/v1/banks/{bank}/lines",status="201"} 20' in counted
         assert running.stop() == 0
     assert len(running.log) == 41
@@ -158,10 +160,10 @@ def test_the_browser_is_opened_at_the_page(tmp_path: Path) -> None:
 
 def test_threads_are_as_many_as_the_server_is_set_to(tmp_path: Path) -> None:
     with served(tmp_path, threads=3) as running:
-        busy = [threading.Thread(target=httpx.get, args=(f"{running.url}/sleep",)) for _ in range(6)]
+        busy = [threading.Thread(target=get, args=(f"{running.url}/sleep",)) for _ in range(6)]
         for thread in busy:
             thread.start()
         for thread in busy:
             thread.join()
-        assert httpx.get(f"{running.url}/most").json() == 3
+        assert get(f"{running.url}/most").json() == 3
         assert running.stop() == 0

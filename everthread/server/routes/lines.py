@@ -14,6 +14,7 @@ from everthread.memory import Memory
 from everthread.observe.byhand import placed
 from everthread.observe.clean import keepable
 from everthread.server.access import Changing, Forgetting, Open, Reading, Writing
+from everthread.server.metrics import Counted, Metrics
 from everthread.server.once import Attempt, Once, conflict
 from everthread.server.pages import After, Limit, page, place
 from everthread.server.routes.receipts import forgotten
@@ -27,18 +28,18 @@ Name = TypeVar("Name", bound=str)
 
 
 @router.post("", status_code=201, response_model=LineView)
-def observe(memory: Writing, once: Once, body: LineBody) -> Line:
+def observe(memory: Writing, once: Once, counted: Counted, body: LineBody) -> Line:
     """Keep one line. It is on the disk when this answers."""
-    return _kept(memory, once, [body.new()])[0]
+    return _kept(memory, once, counted, [body.new()])[0]
 
 
 @router.post("/batch", status_code=201, response_model=All[LineView])
-def observe_many(memory: Writing, once: Once, body: LinesBody) -> dict[str, Any]:
+def observe_many(memory: Writing, once: Once, counted: Counted, body: LinesBody) -> dict[str, Any]:
     """Keep many lines, in their order. Those with keys that the bank knows are not kept twice."""
-    return {"items": _kept(memory, once, [line.new() for line in body.lines])}
+    return {"items": _kept(memory, once, counted, [line.new() for line in body.lines])}
 
 
-def _kept(memory: Memory, once: Attempt, lines: Sequence[NewLine]) -> list[Line]:
+def _kept(memory: Memory, once: Attempt, counted: Metrics, lines: Sequence[NewLine]) -> list[Line]:
     """The lines as they are kept, once: each has a key, so that the store itself sees to it."""
     named = [replace(line, key=line.key or once.key(number)) for number, line in enumerate(lines)]
 
@@ -48,6 +49,7 @@ def _kept(memory: Memory, once: Attempt, lines: Sequence[NewLine]) -> list[Line]
         said = [new for new in lines if new.key is None and once.name is not None]
         if any(line.text != keepable(new.text)[0] for line, new in zip(ours, said, strict=True)):
             raise conflict()  # of a key whose record is gone
+        counted.lines.inc(len(kept))
         return kept
 
     return once.once(do, _seqs, lambda seqs: _these(memory, seqs), safe=True)

@@ -7,6 +7,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 
 from everthread.server.access import Reading, permit
+from everthread.server.metrics import Counted
 from everthread.server.wire import All, ContextBody, ContextView, HitView, RecallBody
 from everthread.types import Context
 
@@ -14,17 +15,19 @@ router = APIRouter(prefix="/banks/{bank}", tags=["recall"])
 
 
 @router.post("/recall", response_model=All[HitView])
-def recall(request: Request, memory: Reading, body: RecallBody) -> dict[str, Any]:
+def recall(request: Request, memory: Reading, counted: Counted, body: RecallBody) -> dict[str, Any]:
     """Find the lines that bear most on a question, best first, each among its neighbours."""
     for bank in body.banks or ():
         permit(request, "read", bank)
+    counted.recalls.inc()
     asked: dict[str, Any] = {"where": body.filter(), "as_of": body.as_of, "without": body.without}
     return {"items": memory.recall(body.query, body.k, banks=body.banks, **asked)}
 
 
 @router.post("/context", response_model=ContextView)
-def context(memory: Reading, body: ContextBody) -> Context:
+def context(memory: Reading, counted: Counted, body: ContextBody) -> Context:
     """Lay out what bears on a question as text for a prompt. Nothing, where nothing is relevant."""
+    counted.recalls.inc()
     return memory.context(
         body.query,
         body.budget,
