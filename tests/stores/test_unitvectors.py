@@ -48,9 +48,13 @@ def rewrite(store: SQLiteStore, gone: list[int], new: int, model: str = "m") -> 
 
 
 def filled(folder: Path) -> SQLiteStore:
+    """A bank of a few lines, with notes and a fact."""
     store = SQLiteStore(folder)
     with Memory.open("b", store=store, embedder=HashEmbedder(), recipe="default") as memory:
         memory.observe_many([NewLine(f"Line {n}.", session=f"s{n % 2}", said_at=NOON) for n in range(LINES)])
+    for seq in range(1, 5):
+        put(store, seq=seq, seed=seq)
+    put(store, "fact", 5, 9)
     return store
 
 
@@ -84,11 +88,7 @@ def same(store: SQLiteStore, folder: Path) -> None:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[SQLiteStore]:
-    """A bank of a few lines, with notes and a fact."""
     made = filled(tmp_path)
-    for seq in range(1, 5):
-        put(made, seq=seq, seed=seq)
-    put(made, "fact", 5, 9)
     yield made
     made.close()
 
@@ -98,6 +98,7 @@ MODEL, KIND = st.sampled_from(MODELS), st.sampled_from(KINDS)
 STEPS = st.one_of(
     st.tuples(st.just("put"), KIND, SEQ, SEED, MODEL),
     st.tuples(st.just("rewrite"), st.lists(st.integers(1, 5), max_size=3), st.integers(0, 3), MODEL),
+    st.tuples(st.just("remove"), st.lists(st.integers(1, 5), max_size=3)),
     st.tuples(st.just("restore"), KIND, st.integers(1, 5), SEED, MODEL),
     st.tuples(st.just("embed"), KIND, st.integers(1, 5), SEED, MODEL),
     st.tuples(st.just("retract"), SEQ),
@@ -120,6 +121,8 @@ def do(store: SQLiteStore, what: str, *how: object) -> None:
         store.retract("b", how[0], NOON)  # type: ignore[arg-type]
     elif what == "forget":
         store.forget("b", "line", how[0], NOON)  # type: ignore[arg-type]
+    elif what == "remove":
+        rewrite(store, how[0], 0)  # type: ignore[arg-type]
     elif what == "drop":
         store.drop_vectors("b", str(how[0]))
     else:
@@ -130,7 +133,7 @@ def possible(store: SQLiteStore, what: str, *how: object) -> bool:
     """Whether the lines are there that a step needs."""
     lines = {line.seq for line in store.lines("b")}
     needed = {"put": how[1:2], "retract": how, "forget": how, "rewrite": (1,)}.get(what, ())
-    return lines.issuperset(needed)  # type: ignore[arg-type]
+    return lines.issuperset(needed)
 
 
 @settings(max_examples=40, deadline=None)
