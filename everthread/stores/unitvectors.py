@@ -15,20 +15,24 @@ import numpy as np
 import numpy.typing as npt
 
 from everthread.stores import blocks, records, vectors
+from everthread.stores.arrays import appended
 from everthread.stores.base import Key, Near
 from everthread.types import Vector, Vectors
 
+GONE = -1
+MOST_GONE = 4  # where more than one in so many rows has gone, the others are copied
 ROW = np.dtype([("stamp", "<i8"), ("kind", "<i8"), ("id", "<i8")])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UnitVectors:
-    """An immutable picture of a model's vectors of units, a row a piece: safe to read while the next one is made.
+    """A picture of a model's vectors of units, a row a piece: safe to read while the next one is made.
 
-    The pieces of a unit stand together; otherwise the rows stand in no order.
+    The pieces of a unit stand together; otherwise the rows stand in no order: new ones are put behind the others, of
+    which none is copied, and what has gone stays for a while, as GONE.
     """
 
-    rows: npt.NDArray[np.void]  # (N,) of ROW; the kind is its place among kinds
+    rows: npt.NDArray[np.void]  # (N,) of ROW; the kind is its place among kinds, or GONE
     data: npt.NDArray[np.float16]  # (N, D)
     kinds: tuple[str, ...] = ()
 
@@ -40,27 +44,33 @@ class UnitVectors:
     @classmethod
     def read(cls, db: sqlite3.Connection, model: int | None, dim: int, kinds: Sequence[str] = ()) -> UnitVectors:
         """Those of units of these kinds (all, where none is named) as the file has them."""
-        chosen = "(?2 = '[]' OR kind IN (SELECT value FROM json_each(?2)))"
+        chosen = "model = ?1 AND (?2 = '[]' OR kind IN (SELECT value FROM json_each(?2)))"
         return cls.empty(dim)._with(db, chosen, (model, json.dumps(list(kinds))))
 
     def newer(self, db: sqlite3.Connection, model: int, there: Mapping[int, int]) -> UnitVectors:
-        """The picture of what the file has now, which is so many rows of each stamp."""
-        held = dict(zip(*(each.tolist() for each in np.unique(self.rows["stamp"], return_counts=True)), strict=True))
+        """The picture of what the file has now, which is so many rows of each stamp. Only the newest may be made
+        newer."""
+        stamps = self.rows["stamp"][self.rows["kind"] != GONE]
+        held = dict(zip(*(each.tolist() for each in np.unique(stamps, return_counts=True)), strict=True))
         changed = sorted(stamp for stamp in there.keys() | held.keys() if there.get(stamp) != held.get(stamp))
         if not changed:
             return self
-        chosen = "stamp IN (SELECT value FROM json_each(?2))"
-        return self._without(changed)._with(db, chosen, (model, json.dumps(changed)))
+        if not held:
+            return UnitVectors.read(db, model, self.data.shape[1])
+        chosen = "model = ?1 AND stamp IN (SELECT value FROM json_each(?2))"
+        return self._without(changed)._with(db, chosen, (model, json.dumps(changed)), "INDEXED BY unit_vector_stamp")
 
     def _without(self, stamps: Collection[int]) -> UnitVectors:
-        keep = ~np.isin(self.rows["stamp"], list(stamps))
-        first = len(keep) if keep.all() else int(np.argmin(keep))  # as a rule what has gone was put last
-        chosen = keep if keep[first:].any() else slice(first)
-        return UnitVectors(self.rows[chosen], self.data[chosen], self.kinds)
+        rows = self.rows.copy()
+        rows["kind"][np.isin(rows["stamp"], list(stamps))] = GONE
+        left = rows["kind"] != GONE
+        if left.sum() * MOST_GONE < len(left) * (MOST_GONE - 1):
+            return UnitVectors(rows[left], self.data[left], self.kinds)
+        return UnitVectors(rows, self.data, self.kinds)
 
-    def _with(self, db: sqlite3.Connection, chosen: str, values: tuple[object, ...]) -> UnitVectors:
+    def _with(self, db: sqlite3.Connection, chosen: str, values: tuple[object, ...], index: str = "") -> UnitVectors:
         found = db.execute(
-            f"""SELECT kind, stamp, unit_id, data FROM unit_vector WHERE model = ?1 AND {chosen}
+            f"""SELECT kind, stamp, unit_id, data FROM unit_vector {index} WHERE {chosen}
                 ORDER BY kind, unit_id, ordinal""",
             values,
         ).fetchall()
@@ -68,20 +78,20 @@ class UnitVectors:
         place = {kind: at for at, kind in enumerate(kinds)}
         rows = np.array([(stamp, place[kind], number) for kind, stamp, number, _ in found], ROW)
         data = np.frombuffer(b"".join(row for *_, row in found), np.float16).reshape(-1, self.data.shape[1])
-        return UnitVectors(np.concatenate([self.rows, rows]), np.concatenate([self.data, data]), kinds)
+        return UnitVectors(np.concatenate([self.rows, rows]), appended(self.data, data), kinds)
 
     def nearest(self, query: Vector, kinds: Sequence[str], k: int | None) -> Near:
         """The cosine of the nearest piece of each unit of these kinds (all, where none is named), or of the k nearest
         units alone; of equals those that come first by kind and id."""
-        rows, data = self.rows, self.data
-        if kinds and not set(self.kinds) <= set(kinds):
-            ours = np.isin(rows["kind"], [at for at, kind in enumerate(self.kinds) if kind in kinds])
-            rows, data = rows[ours], data[ours]
-        if not len(rows):
+        wanted = [at for at, kind in enumerate(self.kinds) if not kinds or kind in kinds]
+        ours = np.flatnonzero(np.isin(self.rows["kind"], wanted))
+        if not len(ours):
             return []
-        kind, number = rows["kind"], rows["id"]
+        many = 2 * len(ours) > len(self.rows)  # then it is quicker to compare the others, too, than to copy these
+        values = vectors.cosines(self.data, query)[ours] if many else vectors.cosines(self.data[ours], query)
+        kind, number = self.rows["kind"][ours], self.rows["id"][ours]
         begins = np.flatnonzero(np.append(True, (kind[1:] != kind[:-1]) | (number[1:] != number[:-1])))
-        values = np.maximum.reduceat(vectors.cosines(data, query), begins)
+        values = np.maximum.reduceat(values, begins)
         kind, number = np.argsort(np.argsort(self.kinds))[kind[begins]], number[begins]
         chosen = np.arange(len(values))
         if k is not None and k < len(values):

@@ -20,7 +20,9 @@ from everthread import Memory, NewLine
 from everthread.models.fakes import HashEmbedder
 from everthread.stores import vectors
 from everthread.stores.base import Near, Rewriting
+from everthread.stores.pictures import Pictures
 from everthread.stores.sqlite import SQLiteStore
+from everthread.stores.unitvectors import UnitVectors
 from everthread.types import NewUnit, Vectors
 
 DIM, MODELS, KINDS, LINES = 8, ("m", "other"), ("note", "fact"), 6
@@ -74,13 +76,17 @@ def there(folder: Path, kinds: tuple[str, ...] = (), model: str = "m") -> Near:
     return sorted((kind, number, cosine) for (kind, number), cosine in found.items())
 
 
+def alike(found: Near, wanted: Near) -> None:
+    assert [each[:2] for each in found] == [each[:2] for each in wanted]
+    assert [each[2] for each in found] == pytest.approx([each[2] for each in wanted], abs=1e-5)
+
+
 def same(store: SQLiteStore, folder: Path) -> None:
     """That the store says what the file does."""
     for model in MODELS:
         for kinds in ((), ("note",), KINDS, ("unheard",)):
-            wanted, found = there(folder, kinds, model), store.unit_cosines("b", model, QUERY, kinds)
-            assert [each[:2] for each in found] == [each[:2] for each in wanted]
-            assert [each[2] for each in found] == pytest.approx([each[2] for each in wanted], abs=1e-5)
+            found = store.unit_cosines("b", model, QUERY, kinds)
+            alike(found, there(folder, kinds, model))
             for k in (1, 3):
                 best = sorted(sorted(found, key=lambda each: (-each[2], *each[:2]))[:k])
                 assert store.unit_cosines("b", model, QUERY, kinds, k) == best
@@ -216,6 +222,21 @@ def test_more_than_are_held_are_read_each_time(
     rewrite(store, [5], 0)  # it is small again
     ask()
     assert reads(store, monkeypatch, lambda: store.unit_cosines("b", "m", QUERY, ())) == []
+
+
+def test_what_is_looked_at_stays_as_it_is_while_the_next_picture_is_made(store: SQLiteStore, tmp_path: Path) -> None:
+    def look() -> UnitVectors:
+        with closing(sqlite3.connect(tmp_path / "b.bank")) as db:
+            found = pictures.units(db, "m", DIM)
+        assert found is not None
+        return found
+
+    pictures, looked = Pictures(), list[tuple[UnitVectors, Near]]()
+    for n in range(30):
+        looked.append((look(), there(tmp_path)))
+        rewrite(store, [each.id for each in store.units("b", ("note",))[-(n % 3) :]], 3 - n % 2)
+    for picture, wanted in looked:
+        alike(picture.nearest(QUERY, (), None), wanted)
 
 
 def test_vectors_of_another_dimension_are_another_models(store: SQLiteStore) -> None:
