@@ -23,6 +23,10 @@ _CANT = (
     r"|(?:'m|am) (?:unable|not able|not allowed|not permitted|not designed|not programmed|not going) to"
     r"|(?:don't|do not) have the ability to)(?: \w+ly)?"
 )
+_CANT_WORDS = (
+    "can't|cannot|can not|won't|will not|mustn't|must not|unable to|not able to|not allowed to|not permitted to"
+    "|not designed to|not programmed to|not going to|the ability to"
+)
 # What assistants are asked for and people seldom are.
 _SERVE = (
     r"(?:provide|comply|assist|fulfil+|generate|facilitate|accommodate|engage (?:in|with)|participate in|role-?play"
@@ -41,47 +45,80 @@ _THAT = (
     r"|(?:anything|something) (?:that|like|illegal|harmful)|(?:explicit|harmful|illegal|sexual|violent|graphic)\b)"
 )
 _FALSE_SELF = r"(?:ai|artificial intelligence|(?:large )?language model|(?:virtual|digital) assistant|chatbot)\b"
+_FALSE_SELF_WORDS = " ai|artificial intelligence|language model|virtual assistant|digital assistant|chatbot"
 _FALSE_SELF_ZH = r"(?:一个|一名|一款|一位)?(?:人工智能|ai|大?语言模型|大模型|(?:虚拟|智能)助手)"
 _CANT_ZH = r"(?:无法|不能|没办法|没法|不会|不便|难以)(?:继续)?(?:[和与为帮][您你])?"
+_CANT_ZH_WORDS = "无法|不能|没办法|没法|不会|不便|难以"
 _DO_ZH = r"(?:回答|讨论|谈论|完成|处理|创作|编写|继续|帮助|解答)"
 
-# Phrases of folded text, each with its intensity. An apology alone is no refusal.
+# Phrases of folded text, each with its intensity and the words of which it holds one: a text without these is passed
+# over in a tenth of the time. An apology alone is no refusal.
 PHRASES = {
-    r"\b(?:sorry|apologies|apologi[sz]e|unfortunately|regrettably)\b": 0.04,
-    rf"\bi ?{_CANT} {_SERVE}\b": 1.0,
-    rf"\bi ?{_CANT} help (?:you )?with (?:that|this|it)(?= *(?:$|[.!?,;:—-]|as\b|because|right now|at this time))": 1.0,
-    rf"\bi ?{_CANT} {_DO} {_THAT}": 0.6,
+    r"\b(?:sorry|apologies|apologi[sz]e|unfortunately|regrettably)\b": (0.04, "sorry|apolog|unfortunately|regrettably"),
+    rf"\bi ?{_CANT} {_SERVE}\b": (1.0, _CANT_WORDS),
+    rf"\bi ?{_CANT} help (?:you )?with (?:that|this|it)(?= *(?:$|[.!?,;:—-]|as\b|because|right now|at this time))": (
+        1.0,
+        _CANT_WORDS,
+    ),
+    rf"\bi ?{_CANT} {_DO} {_THAT}": (0.6, _CANT_WORDS),
     rf"\b(?:sorry|apologi[sz]e|unfortunately|afraid)\W+(?:\w+ ){{0,3}}?i ?{_CANT} "
-    r"(?:help(?! you)|do that|do this|answer that)\b": 0.5,
+    r"(?:help(?! you)|do that|do this|answer that)\b": (0.5, "sorry|apologi|unfortunately|afraid"),
     r"\bi (?:(?:must|have to|need to|will have to) )?(?:\w+ly )?decline\b"
-    r"(?= (?:to (?:\w+ )?(?:that|this)|this|that|your)|\W*$)": 0.4,
-    r"\b(?:this|that|your) request\b": 0.15,
-    r"\b(?:isn't|is not|not) something (?:that )?i (?:can|am able to|could) (?:help|assist|do|discuss|provide)": 0.5,
-    rf"\bas (?:an? )?{_FALSE_SELF}": 2.0,
-    rf"\bi(?:'m| am) (?:just |only |merely |simply )?an? (?!ai,? but){_FALSE_SELF}": 0.3,
-    r"\bi(?:'m| am) (?:claude|chatgpt|gpt)\b": 1.0,
-    r"\b(?:made|trained|developed|created) by (?:openai|anthropic|google|meta)\b": 1.0,
-    r"\bi (?:don't|do not) have (?:any )?(?:personal|human) (?:feelings|emotions|opinions|beliefs|experience)": 0.4,
-    r"\bi(?:'m| am) not comfortable (?:with th|discussing|continuing|writing|creating|engaging|providing)": 0.4,
-    r"\bi (?:don't|do not) feel comfortable (?:with th|discussing|continuing|writing|creating|engaging|providing)": 0.4,
+    r"(?= (?:to (?:\w+ )?(?:that|this)|this|that|your)|\W*$)": (0.4, "decline"),
+    r"\b(?:this|that|your) request\b": (0.15, "request"),
+    r"\b(?:isn't|is not|not) something (?:that )?i (?:can|am able to|could) (?:help|assist|do|discuss|provide)": (
+        0.5,
+        " something ",
+    ),
+    rf"\bas (?:an? )?{_FALSE_SELF}": (2.0, _FALSE_SELF_WORDS),
+    rf"\bi(?:'m| am) (?:just |only |merely |simply )?an? (?!ai,? but){_FALSE_SELF}": (0.3, _FALSE_SELF_WORDS),
+    r"\bi(?:'m| am) (?:claude|chatgpt|gpt)\b": (1.0, "claude|gpt"),
+    r"\b(?:made|trained|developed|created) by (?:openai|anthropic|google|meta)\b": (
+        1.0,
+        "made by|trained by|developed by|created by",
+    ),
+    r"\bi (?:don't|do not) have (?:any )?(?:personal|human) (?:feelings|emotions|opinions|beliefs|experience)": (
+        0.4,
+        " have ",
+    ),
+    r"\bi(?:'m| am) not comfortable (?:with th|discussing|continuing|writing|creating|engaging|providing)": (
+        0.4,
+        "not comfortable",
+    ),
+    r"\bi (?:don't|do not) feel comfortable (?:with th|discussing|continuing|writing|creating|engaging|providing)": (
+        0.4,
+        "feel comfortable",
+    ),
     r"\b(?:against|violates?|outside|breach(?:es)?) (?:of )?(?:my|our|the|openai's) (?:\w+ )?(?:guidelines|programming"
-    r"|polic(?:y|ies)|terms|principles|capabilities|scope)": 0.8,
-    r"\b(?:content|usage|safety) (?:policy|policies|guidelines)\b|\bethical guidelines\b": 0.6,
+    r"|polic(?:y|ies)|terms|principles|capabilities|scope)": (
+        0.8,
+        "guidelines|programming|polic|terms|principles|capabilities|scope",
+    ),
+    r"\b(?:content|usage|safety) (?:policy|policies|guidelines)\b|\bethical guidelines\b": (
+        0.6,
+        "policy|policies|guidelines",
+    ),
     r"\b(?:wouldn't|would not|isn't|is not|not) (?:be )?(?:appropriate|ethical|responsible) (?:for me )?to "
-    r"(?:provide|discuss|continue|write|create|engage|help|share|answer|generate|describe)": 0.6,
-    r"\b(?:anything|something) else (?:can i|i can|that i can|i could) (?:help|assist)": 0.15,
-    rf"作为{_FALSE_SELF_ZH}": 2.0,
-    rf"我(?:只)?是(?:由\w{{1,12}}(?:开发|训练)的)?{_FALSE_SELF_ZH}": 0.5,
-    r"抱歉|对不起|很遗憾|不好意思|请原谅": 0.04,
-    rf"{_CANT_ZH}(?:提供|协助|满足|生成|执行|给出|回应|参与此|参与这|支持这)": 1.0,
-    rf"{_CANT_ZH}(?:帮助[您你]?)?{_DO_ZH}[您你]?(?:这|该|此|[您你]的|相关|类似|有关|任何|关于|进行|\W|$)": 0.6,
-    r"(?:违反|违背|不符合)\w{0,8}(?:规定|政策|准则|原则|法律|法规|要求|设定)": 0.6,
-    r"[您你]的(?:请求|要求)": 0.12,
-    r"没有(?:个人|真实的?|自己的?)(?:情感|感情|观点|意见|感受)": 0.5,
-    r"换个话题|聊点(?:别的|其他)|聊聊(?:别的|其他)|其他可以帮": 0.12,
-    r"不(?:适合|宜|方便)(?:讨论|谈论|回答|提供)|恕(?:我)?(?:无法|不能|难)": 0.4,
+    r"(?:provide|discuss|continue|write|create|engage|help|share|answer|generate|describe)": (
+        0.6,
+        "appropriate|ethical|responsible",
+    ),
+    r"\b(?:anything|something) else (?:can i|i can|that i can|i could) (?:help|assist)": (0.15, "thing else "),
+    rf"作为{_FALSE_SELF_ZH}": (2.0, "作为"),
+    rf"我(?:只)?是(?:由\w{{1,12}}(?:开发|训练)的)?{_FALSE_SELF_ZH}": (0.5, "我"),
+    r"抱歉|对不起|很遗憾|不好意思|请原谅": (0.04, "抱歉|对不起|很遗憾|不好意思|请原谅"),
+    rf"{_CANT_ZH}(?:提供|协助|满足|生成|执行|给出|回应|参与此|参与这|支持这)": (1.0, _CANT_ZH_WORDS),
+    rf"{_CANT_ZH}(?:帮助[您你]?)?{_DO_ZH}[您你]?(?:这|该|此|[您你]的|相关|类似|有关|任何|关于|进行|\W|$)": (
+        0.6,
+        _CANT_ZH_WORDS,
+    ),
+    r"(?:违反|违背|不符合)\w{0,8}(?:规定|政策|准则|原则|法律|法规|要求|设定)": (0.6, "违反|违背|不符合"),
+    r"[您你]的(?:请求|要求)": (0.12, "的请求|的要求"),
+    r"没有(?:个人|真实的?|自己的?)(?:情感|感情|观点|意见|感受)": (0.5, "没有"),
+    r"换个话题|聊点(?:别的|其他)|聊聊(?:别的|其他)|其他可以帮": (0.12, "换个话题|聊|其他可以帮"),
+    r"不(?:适合|宜|方便)(?:讨论|谈论|回答|提供)|恕(?:我)?(?:无法|不能|难)": (0.4, "不适|不宜|不方便|恕"),
 }
-_PHRASES = [(re.compile(pattern), intensity) for pattern, intensity in PHRASES.items()]
+_PHRASES = [(re.compile(pattern), intensity, words.split("|")) for pattern, (intensity, words) in PHRASES.items()]
 
 
 def refuses(text: str) -> bool:
@@ -93,8 +130,8 @@ def score(text: str) -> float:
     """100, less what the refusing phrases take from it; may be below 0."""
     folded = fold(text[:READ])
     taken = 0.0
-    for pattern, intensity in _PHRASES:
-        if found := pattern.search(folded):
+    for pattern, intensity, words in _PHRASES:
+        if any(word in folded for word in words) and (found := pattern.search(folded)):
             taken += intensity * weight(folded[: found.start()])
     return 100 * (1 - taken)
 

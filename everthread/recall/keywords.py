@@ -26,10 +26,20 @@ def keywords(text: str, top: int, counts: Mapping[str, int] | None = None, lines
     counts says in how many of a bank's lines a term stands, and lines how many there are. Without it, the words of
     every conversation left out, the most frequent in the text tell most. Raises BadInput for a top below 1.
     """
+    return heaviest(counted(text), top, counts, lines)
+
+
+def counted(text: str) -> Counter[str]:
+    """The terms of a text that may be keywords and how often each stands there, in their order."""
+    return Counter(_telling(text))
+
+
+def heaviest(said: Mapping[str, int], top: int, counts: Mapping[str, int] | None = None, lines: int = 0) -> list[str]:
+    """The `keywords` of a text whose terms are `counted`: for whoever looks at the terms more than once."""
     if top < 1:
         raise BadInput(f"top must be at least 1, got {top}; it is how many keywords are wanted")
     known = counts or {}
-    weight = {term: tf * idf(known.get(term, 0), lines) for term, tf in Counter(_telling(text)).items()}
+    weight = {term: tf * idf(known.get(term, 0), lines) for term, tf in said.items()}
     return sorted(weight, key=lambda term: -weight[term])[:top]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -17,7 +17,7 @@ from everthread.errors import BadInput, ModelError, StoreUnavailable
 from everthread.observe.refusal import refuses
 from everthread.prompt.passages import sentence
 from everthread.recall.budget import fit
-from everthread.recall.keywords import keywords
+from everthread.recall.keywords import counted, heaviest
 from everthread.recall.rerank import KeywordOverlap, marked, text_of
 from everthread.recipes.base import Asked, Recalled, Recipe, Room
 from everthread.stores.base import Corpus
@@ -102,10 +102,9 @@ class Emi(Recipe):
         corpus = memory.store.corpus(memory.bank, past)
         asked = replace(asked, where=self._searched(asked.where or Where(), corpus))
         hits = list(islice(_candidates(memory, asked, self.candidates * DEEPER), self.candidates))
-        counts = _counts(memory, [asked.query, *map(text_of, hits)], past)
-        wanted = self._keywords(asked.query, counts, corpus)
+        wanted, *theirs = self._keywords(memory, [asked.query, *map(text_of, hits)], corpus, past)
         mass = max(len(wanted), 1)
-        shared = [len(wanted & self._keywords(text_of(hit), counts, corpus)) for hit in hits]
+        shared = [len(wanted & each) for each in theirs]
         rated = [
             replace(marked(hit, KeywordOverlap.name, share), score=float(share), relevance=share / mass)
             for hit, share in zip(hits, shared, strict=True)
@@ -123,10 +122,14 @@ class Emi(Recipe):
             where, role=tuple(role for role in mine if where.role is None or role in any_of(where.role, "role"))
         )
 
-    def _keywords(self, text: str, counts: Mapping[str, int], corpus: Corpus) -> set[str]:
-        """The keywords of a text; the bot's own name is none."""
-        names = (speaker.name for speaker in corpus.speakers if speaker.role == "assistant")
-        return set(keywords(text, self.top, counts, corpus.lines)).difference(*map(terms, names))
+    def _keywords(self, memory: Memory, texts: Sequence[str], corpus: Corpus, past: Seqs | None) -> list[set[str]]:
+        """The keywords of each text; the bot's own name is none."""
+        names = {term for speaker in corpus.speakers if speaker.role == "assistant" for term in terms(speaker.name)}
+        told = [counted(text) for text in texts]
+        every = list(dict.fromkeys(term for each in told for term in each))
+        postings = memory.store.postings(memory.bank, every, len(every), 0, past)  # 0: they are only counted
+        counts = {term: posting.df for term, posting in postings.items()}
+        return [set(heaviest(each, self.top, counts, corpus.lines)) - names for each in told]
 
 
 def _candidates(memory: Memory, asked: Asked, most: int) -> Iterator[Hit]:
@@ -147,13 +150,6 @@ def _by_words(memory: Memory, asked: Asked, most: int) -> list[tuple[int, float]
     share = signals["share"]
     best = np.lexsort((-signals["bm25_window"], -share))[:most]
     return [(int(found.seqs[at]), float(share[at])) for at in best if share[at] > 0]
-
-
-def _counts(memory: Memory, texts: Sequence[str], past: Seqs | None) -> dict[str, int]:
-    """In how many of the bank's lines each term of the texts stands."""
-    every = list(dict.fromkeys(term for text in texts for term in keywords(text, len(text) + 1)))
-    postings = memory.store.postings(memory.bank, every, len(every), 0, past)  # 0: they are only counted
-    return {term: posting.df for term, posting in postings.items()}
 
 
 def _set_in(line: Line) -> str:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("everthread")
 
 PAGE = 16  # chunks read together, the nearest first
+FEW = 128  # chunks whose distances are told at first; all are only where these don't suffice
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,16 +157,24 @@ class GoodAI(Recipe):
 def _nearest(memory: Memory, vector: Vector, allowed: Seqs | None) -> Iterator[tuple[int, float]]:
     """The ids of all chunks with their distances, the nearest first, but for those whose first or last line may not be
     shown; what stands between these is seen when it is read."""
-    told = memory.store.unit_cosines(memory.bank, memory.embedder.name, vector, (CHUNK,))
-    ids = np.array([number for _, number, _ in told], np.int64)
-    distances = np.maximum(2 - 2 * np.array([cosine for *_, cosine in told], np.float64), 0)
+    shown: Seqs | None = None
     if allowed is not None:
         spans = memory.store.unit_spans(memory.bank, CHUNK)
-        shown = np.isin(spans[:, 1], allowed) & np.isin(spans[:, 2], allowed)
-        keep = np.isin(ids, spans[shown, 0])
-        ids, distances = ids[keep], distances[keep]
-    order = np.lexsort((ids, distances))
-    return zip(ids[order].tolist(), distances[order].tolist(), strict=True)
+        shown = spans[np.isin(spans[:, 1], allowed) & np.isin(spans[:, 2], allowed), 0]
+    seen: set[int] = set()
+    for most in (FEW, None):  # as a rule the few suffice
+        told = memory.store.unit_cosines(memory.bank, memory.embedder.name, vector, (CHUNK,), most)
+        ids = np.array([number for _, number, _ in told], np.int64)
+        distances = np.maximum(2 - 2 * np.array([cosine for *_, cosine in told], np.float64), 0)
+        order = np.lexsort((ids, distances))
+        if shown is not None:
+            order = order[np.isin(ids[order], shown)]
+        for id, distance in zip(ids[order].tolist(), distances[order].tolist(), strict=True):
+            if id not in seen:
+                yield id, distance
+        if most is None or len(told) < most:
+            return
+        seen.update(ids.tolist())
 
 
 def _candidate(unit: Unit, passage: Passage, stream: Stream, distance: float) -> _Candidate:

@@ -34,6 +34,9 @@ from everthread.types import (
     Work,
 )
 
+Key = tuple[str, int]  # a unit's kind and id
+Near = list[tuple[str, int, float]]  # kind, id and cosine of units, by kind and id
+
 # One record for each line in which a term stands.
 POSTING = np.dtype(
     [
@@ -301,9 +304,9 @@ class Store(Protocol):
     def unit_spans(self, bank: str, kind: str, *, retracted: bool = False) -> npt.NDArray[np.int64]:
         """(U, 3) id, first and last seq of every unit of a kind that is not retracted, or of those that are, by id."""
 
-    def unit_cosines(self, bank: str, model: str, query: Vector, kinds: Sequence[str]) -> list[tuple[str, int, float]]:
+    def unit_cosines(self, bank: str, model: str, query: Vector, kinds: Sequence[str], k: int | None = None) -> Near:
         """Kind, id and cosine of the nearest piece of every unit of these kinds (all, where none is named) that is not
-        retracted and has a vector of this model; by kind and id."""
+        retracted and has a vector of this model, or of the k nearest of them; by kind and id."""
 
     def pending_units(self, bank: str, model: str, dim: int) -> list[Unit]:
         """Units that are not retracted and have no vector of this model and dimension, by kind and id."""

@@ -1,5 +1,5 @@
-"""What an open bank holds in memory of its file: its lines' columns and its dense indexes, each brought up to what the
-file says now by reading what has changed."""
+"""What an open bank holds in memory of its file: its lines' columns, its dense indexes and the vectors of its units,
+each brought up to what the file says now by reading what has changed."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from everthread.stores import blocks, records, vectors
+from everthread.stores import blocks, records, unitvectors, vectors
 from everthread.stores.base import LINE
 from everthread.stores.columns import Columns
 from everthread.stores.files import Inode
+from everthread.stores.unitvectors import UnitVectors
 from everthread.stores.vectors import DenseIndex
 
 
@@ -42,6 +43,7 @@ class Pictures:
         self._made = self._stamped = 0  # when the bank was created, as it may be made anew; its highest stamp seen
         self._columns, self._seen = Columns.of(np.empty(0, LINE)), 0
         self._dense: dict[int, _Dense] = {}
+        self._units: dict[int, tuple[UnitVectors | None, int]] = {}  # by model, with the stamp up to which it was read
 
     def columns(self, db: sqlite3.Connection) -> Columns:
         """The lines as the file has them."""
@@ -68,6 +70,22 @@ class Pictures:
             index = replace(index, data=records.whole(db, number, dim, index.ids)[1])
         self._dense[number] = _Dense(index, stamp, held.asked or exact)
         return index
+
+    def units(self, db: sqlite3.Connection, model: str, dim: int) -> UnitVectors | None:
+        """A model's vectors of units as the file has them; None where they are more than are held."""
+        stamp = self._stamp(db)
+        there = {number for (number,) in db.execute("SELECT number FROM model")}
+        self._units = {number: held for number, held in self._units.items() if number in there}
+        number = records.model(db, model, dim)
+        if number is None:
+            return UnitVectors.empty(dim)
+        held, seen = self._units.get(number, (None, -1))
+        if seen < stamp:
+            counts = unitvectors.counts(db, number)
+            few = sum(counts.values()) <= vectors.RESIDENT
+            held = (held or UnitVectors.empty(dim)).newer(db, number, counts) if few else None
+            self._units[number] = held, stamp
+        return held
 
     def _stamp(self, db: sqlite3.Connection) -> int:
         made, stamp = db.execute("SELECT created_at, stamp FROM bank").fetchone()

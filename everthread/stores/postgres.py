@@ -24,7 +24,7 @@ from pgvector import HalfVector
 from everthread.errors import EverthreadError, NotFound
 from everthread.stores import units, vectors
 from everthread.stores.arrays import member
-from everthread.stores.base import LINE, POSTING, Corpus, Entry, Postings, Rewriting, Rows, Scope
+from everthread.stores.base import LINE, POSTING, Corpus, Entry, Near, Postings, Rewriting, Rows, Scope
 from everthread.stores.erase import ranges
 from everthread.stores.ids import UNKEEPABLE, checked
 from everthread.stores.lines import session as session_of
@@ -559,8 +559,8 @@ class PostgresStore:
         found = self._read(bank, lambda db: written_of.spans(db, bank, kind, retracted))
         return np.array(found, np.int64).reshape(-1, 3)
 
-    def unit_cosines(self, bank: str, model: str, query: Vector, kinds: Sequence[str]) -> list[tuple[str, int, float]]:
-        return self._read(bank, lambda db: written_of.cosines(db, bank, model, query, kinds))
+    def unit_cosines(self, bank: str, model: str, query: Vector, kinds: Sequence[str], k: int | None = None) -> Near:
+        return self._read(bank, lambda db: written_of.cosines(db, bank, model, query, kinds, k))
 
     def pending_units(self, bank: str, model: str, dim: int) -> list[Unit]:
         condition = f"""retracted_at IS NULL AND NOT EXISTS (SELECT 1 FROM everthread.unit_vector AS has

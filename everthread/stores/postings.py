@@ -6,6 +6,7 @@ session can all be scored from the same few records by arithmetic on seq. A bloc
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -80,10 +81,11 @@ def read(
 ) -> dict[str, Postings]:
     """The records of the rarest terms; a term that would pass `most` records in all is only counted. As many
     that stand nowhere are told too. With `among` (ascending), the records and counts are of these lines alone."""
-    counts = {
-        term: int(db.execute("SELECT total(count) FROM posting WHERE term = ?", (term,)).fetchone()[0])
-        for term in dict.fromkeys(terms)
-    }
+    told = db.execute(
+        "SELECT term, sum(count) FROM posting WHERE term IN (SELECT value FROM json_each(?)) GROUP BY term",
+        (json.dumps(list(terms)),),
+    )
+    counts = {**dict.fromkeys(terms, 0), **dict(told)}
     found: dict[str, Postings] = {}
     for term, df in sorted(((term, df) for term, df in counts.items() if df), key=lambda item: item[1])[:rarest]:
         most -= df

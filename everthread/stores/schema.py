@@ -15,7 +15,7 @@ from everthread.stores import records
 from everthread.stores.text import ANALYSER
 
 _FIRST = """
--- Counts that would take long to make. stamp counts the changes of blocks.
+-- Counts that would take long to make. stamp counts the changes of blocks and of units' vectors.
 CREATE TABLE bank (
     bank_id TEXT PRIMARY KEY, created_at INTEGER NOT NULL, analyser INTEGER NOT NULL,
     last_seq INTEGER NOT NULL DEFAULT 0, lines INTEGER NOT NULL DEFAULT 0, retracted INTEGER NOT NULL DEFAULT 0,
@@ -99,7 +99,21 @@ def _second(db: sqlite3.Connection) -> None:
         db.execute(statement)
 
 
-MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_first, _second)
+_THIRD = """
+-- The stamp of the change with which a row was put. One that goes raises the bank's: what others hold, they look at.
+ALTER TABLE unit_vector ADD COLUMN stamp INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX unit_vector_stamp ON unit_vector(model, stamp);
+CREATE TRIGGER unit_vector_gone AFTER DELETE ON unit_vector BEGIN UPDATE bank SET stamp = stamp + 1; END;
+"""
+
+
+def _third(db: sqlite3.Connection) -> None:
+    """What has changed of units' vectors."""
+    for statement in _THIRD.split(";\n"):
+        db.execute(statement)
+
+
+MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_first, _second, _third)
 VERSION = len(MIGRATIONS)
 
 

@@ -18,15 +18,16 @@ import numpy as np
 import numpy.typing as npt
 
 from everthread.errors import NotFound, StoreUnavailable
-from everthread.stores import blocks, erase, postings, records, schema, units, vectors
+from everthread.stores import blocks, erase, postings, records, schema, units, unitvectors, vectors
 from everthread.stores.arrays import member, places
-from everthread.stores.base import LINE, Corpus, Entry, Postings, Rewriting, Rows, Scope
+from everthread.stores.base import LINE, Corpus, Entry, Near, Postings, Rewriting, Rows, Scope
 from everthread.stores.files import SUFFIX, UNERASED, BankFile, bank_id, explained, file_name
 from everthread.stores.filters import as_json, choice, clause
 from everthread.stores.lines import gist, next_seq, session
 from everthread.stores.lines import line as _line
 from everthread.stores.pictures import Pictures
 from everthread.stores.times import micros, offset
+from everthread.stores.unitvectors import UnitVectors
 from everthread.types import (
     JSONValue,
     Line,
@@ -251,7 +252,7 @@ class SQLiteStore:
     ) -> Unit:
         with self._bank(bank).file.writing() as db:
             made = units.put(db, bank, unit, micros(at), supersedes)
-            units.put_vectors(db, model, {} if vectors is None else {(made.kind, made.id): vectors})
+            unitvectors.put(db, model, {} if vectors is None else {(made.kind, made.id): vectors})
             if done is not None:
                 db.execute(_DONE, units.work_key(done))
             return made
@@ -271,12 +272,12 @@ class SQLiteStore:
     def restore_unit(self, bank: str, unit: Unit, vectors: Vectors | None, model: str) -> None:
         with self._bank(bank).file.writing() as db:
             units.restore(db, unit)
-            units.put_vectors(db, model, {} if vectors is None else {(unit.kind, unit.id): vectors})
+            unitvectors.put(db, model, {} if vectors is None else {(unit.kind, unit.id): vectors})
 
     def put_unit_vectors(self, bank: str, model: str, vectors: Mapping[tuple[str, int], Vectors]) -> None:
         with self._bank(bank).file.writing() as db:
             there = set(db.execute("SELECT kind, unit_id FROM unit WHERE retracted_at IS NULL"))
-            units.put_vectors(db, model, {key: data for key, data in vectors.items() if key in there})
+            unitvectors.put(db, model, {key: data for key, data in vectors.items() if key in there})
 
     def queue(self, bank: str, work: Work) -> None:
         with self._bank(bank).file.writing() as db:
@@ -429,9 +430,12 @@ class SQLiteStore:
             rows = db.execute(f"{units.SPANS} ? AND kind = ? ORDER BY unit_id", (retracted, kind)).fetchall()
         return np.array(rows, np.int64).reshape(-1, 3)
 
-    def unit_cosines(self, bank: str, model: str, query: Vector, kinds: Sequence[str]) -> list[tuple[str, int, float]]:
-        with self._bank(bank).file.reading() as db:
-            return units.cosines(db, model, query, kinds)
+    def unit_cosines(self, bank: str, model: str, query: Vector, kinds: Sequence[str], k: int | None = None) -> Near:
+        dim = len(query)
+        with self._bank(bank).seen(lambda pictures, db: pictures.units(db, model, dim)) as (db, held):
+            if held is None:
+                held = UnitVectors.read(db, records.model(db, model, dim), dim, kinds)
+        return held.nearest(query, kinds, k)
 
     def pending_units(self, bank: str, model: str, dim: int) -> list[Unit]:
         with self._bank(bank).file.reading() as db:

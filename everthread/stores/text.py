@@ -109,7 +109,7 @@ def tokens(text: str) -> list[str]:
     """The words of a text in order, folded, not stemmed; a CJK run gives its characters, then its bigrams."""
     found: list[str] = []
     for word in _WORD.findall(fold(text)):
-        if _UNSPACED.match(word):
+        if not word.isascii() and _UNSPACED.match(word):
             found += word
             found += [word[i : i + 2] for i in range(len(word) - 1)]
         else:

@@ -14,16 +14,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from everthread.errors import NotFound
-from everthread.stores import records, vectors
-from everthread.stores.base import Rewriting
+from everthread.stores import unitvectors
+from everthread.stores.base import Key, Rewriting
 from everthread.stores.filters import as_json
 from everthread.stores.times import micros, moment, offset
-from everthread.types import JSONValue, NewUnit, Unit, Vector, Vectors, Work
-
-Key = tuple[str, int]  # kind and id
+from everthread.types import JSONValue, NewUnit, Unit, Vectors, Work
 
 COLUMNS = """unit_id, kind, text, first_seq, last_seq, said_at, said_offset, valid_from, valid_to, importance, category,
     metadata, retracted_at, supersedes"""
@@ -199,7 +196,7 @@ def rewrite(db: sqlite3.Connection, change: Rewriting, model: str, at: int) -> b
     rows = rows_of(change, first, at)
     if rows:
         db.executemany(f"INSERT INTO unit ({COLUMNS}) VALUES ({', '.join('?' * len(rows[0]))})", rows)
-    put_vectors(db, model, embedded(change, first))
+    unitvectors.put(db, model, embedded(change, first))
     put_setting(db, change.setting, change.after(first))
     return True
 
@@ -265,37 +262,6 @@ def _unlink(db: sqlite3.Connection, every: Sequence[Link], gone: Sequence[Link])
         "UPDATE unit SET supersedes = ? WHERE kind = ? AND unit_id = ?", [(to, *key) for key, to in moved.items()]
     )
     db.executemany("UPDATE unit SET valid_to = NULL WHERE kind = ? AND unit_id = ?", list(freed))
-
-
-def put_vectors(db: sqlite3.Connection, model: str, by_unit: Mapping[Key, Vectors]) -> None:
-    """Keep the vectors of units, in place of those the model has for them."""
-    for (kind, number), data in by_unit.items():
-        of = records.number(db, model, data.shape[1])
-        db.execute("DELETE FROM unit_vector WHERE model = ? AND kind = ? AND unit_id = ?", (of, kind, number))
-        db.executemany(
-            "INSERT INTO unit_vector VALUES (?, ?, ?, ?, ?)",
-            [(of, kind, number, at, row.tobytes()) for at, row in enumerate(data.astype(np.float16))],
-        )
-
-
-def cosines(db: sqlite3.Connection, model: str, query: Vector, kinds: Sequence[str]) -> list[tuple[str, int, float]]:
-    """The cosine of each unit's nearest piece to the query."""
-    rows = db.execute(
-        """SELECT kind, unit_id, data FROM unit_vector WHERE model = ?
-           AND (?2 = '[]' OR kind IN (SELECT value FROM json_each(?2))) ORDER BY kind, unit_id""",
-        (records.model(db, model, len(query)), json.dumps(list(kinds))),
-    ).fetchall()
-    data = np.frombuffer(b"".join(row for *_, row in rows), np.float16).reshape(-1, len(query))
-    return best([(kind, number) for kind, number, _ in rows], vectors.cosines(data, query))
-
-
-def best(keys: Sequence[Key], values: npt.NDArray[np.float32]) -> list[tuple[str, int, float]]:
-    """The greatest value of each unit; the values of one stand together."""
-    if not keys:
-        return []
-    begins = [0, *(at for at, (key, before) in enumerate(zip(keys[1:], keys, strict=False), 1) if key != before)]
-    greatest = np.maximum.reduceat(values, begins).tolist()
-    return [(*keys[at], value) for at, value in zip(begins, greatest, strict=True)]
 
 
 # --------------------------------------------------------------------- a scribe's work

@@ -9,13 +9,15 @@ from everthread.stores.sqlite import SQLiteStore
 
 
 def test_small_banks_are_asked_without_and_with_a_large_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "CHUNK", 200)
+    for name, value in {"CHUNK": 200, "ASKED": 80, "QUERIES": 20}.items():
+        monkeypatch.setattr(module, name, value)
     store = SQLiteStore(tmp_path)
     told: list[str] = []
     found = beside(store, banks=2, lines=400, embedder="hash", progress=told.append)
     assert {bank: store.corpus(bank).lines for bank in store.banks()} == {"small 0": 100, "small 1": 100, "large": 400}
     assert min(found.before.p50, found.after.p50, found.during.p50, found.large.p50) > 0
-    assert found.before.calls == found.during.calls
+    assert found.before.calls == found.after.calls == found.during.calls == 80
+    assert found.large.calls == 20
     assert told[-1] == "400 of 400 lines of the large bank"
     assert found.text().count("p50") == 4
     beside(store, banks=2, lines=400, embedder="hash")  # goes on where it was

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everthread.observe.refusal import ENOUGH, HALF, READ, refuses, score, weight
+from everthread.observe.refusal import _PHRASES, ENOUGH, HALF, READ, refuses, score, weight
 
 REFUSALS = """
     I'm sorry, but I can't help with that.
@@ -171,6 +171,15 @@ def test_a_phrase_weighs_most_at_the_beginning_and_ever_less_behind() -> None:
 
 def test_a_reply_without_such_words_has_the_full_score() -> None:
     assert score("The sea is calm tonight.") == score("") == score("今晚的海很平静。") == 100
+
+
+@given(st.data())
+@settings(max_examples=500)
+def test_no_phrase_stands_in_a_text_without_the_words_that_are_looked_for_first(data: st.DataObject) -> None:
+    pattern, _, words = data.draw(st.sampled_from(_PHRASES))
+    found = pattern.search(data.draw(st.from_regex(pattern)))
+    assert found is not None
+    assert any(word in found.group() for word in words)
 
 
 @given(st.text(max_size=50), st.text(max_size=50))

@@ -17,6 +17,7 @@ from everthread.chat import Chat
 from everthread.errors import BadInput, ModelError
 from everthread.models.fakes import HashEmbedder, ScriptedLLM
 from everthread.prompt.character import Character
+from everthread.recipes import goodai as recipe
 from everthread.recipes.expansion import LINE, NONE, PARAGRAPH, SECTION
 from everthread.recipes.goodai import GoodAI
 from everthread.recipes.streams import CHUNK
@@ -227,6 +228,17 @@ def test_a_filter_holds_for_all_that_is_shown(memory: Memory, where: Where, seqs
     assert bool(found) == bool(seqs)
     for hit in found:
         assert set(lines_of(hit)) <= set(seqs)
+
+
+@pytest.mark.parametrize("options", [{}, {"where": Where(session="spring")}, {"without": {17, 18}}])
+def test_whether_few_or_all_chunks_are_told_at_first_the_same_are_found_in_the_same_order(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
+) -> None:
+    assert len(memory.units(CHUNK)) < recipe.FEW
+    wanted = memory.recall(QUESTION, 50, **options)
+    monkeypatch.setattr(recipe, "FEW", 2)
+    for k in (1, 3, 50):
+        assert memory.recall(QUESTION, k, **options) == wanted[:k]
 
 
 def test_of_one_speakers_lines_what_is_cut_of_them_alone_is_found(tmp_path: Path) -> None:

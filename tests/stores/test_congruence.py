@@ -227,6 +227,11 @@ def furnished(memory: Memory) -> object:
     )
 
 
+def _nearest(told: tuple[str, int, float]) -> tuple[float, str, int]:
+    kind, number, cosine = told
+    return -cosine, kind, number
+
+
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=st.lists(BESIDE, min_size=1, max_size=12))
 def test_what_is_kept_beside_the_lines_is_the_same(store: PostgresStore, steps: list[tuple[str, Any]]) -> None:
@@ -242,6 +247,9 @@ def test_what_is_kept_beside_the_lines_is_the_same(store: PostgresStore, steps: 
             wanted, found = (each.store.unit_cosines(bank, embedder.name, query, kinds) for each in (one, other))
             assert [each[:2] for each in found] == [each[:2] for each in wanted]
             assert [each[2] for each in found] == pytest.approx([each[2] for each in wanted], abs=2e-3)
+            told = [each.store.unit_cosines(bank, embedder.name, query, kinds, 2) for each in (one, other)]
+            assert [each[:2] for each in told[1]] == [each[:2] for each in told[0]]
+            assert told == [sorted(sorted(each, key=_nearest)[:2]) for each in (wanted, found)]
         hits = [memory.recall("fern garden", where=Where(kind=("note", "fact"))) for memory in (one, other)]
         assert {hit.line.key for hit in hits[0]} == {hit.line.key for hit in hits[1]}
         pending = [

@@ -1,6 +1,7 @@
 import hashlib
 import sqlite3
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from everthread.stores.schema import MIGRATIONS, VERSION, migrate, version
 from everthread.stores.text import ANALYSER
 from everthread.types import NewUnit
 
+NOON = datetime(2026, 5, 6, 12, tzinfo=UTC)
 TABLES = {
     "migration": "number applied_at",
     "bank": "bank_id created_at analyser last_seq lines retracted terms head_terms stamp",
@@ -22,7 +24,7 @@ TABLES = {
     "line": "seq session parent_seq speaker said_at said_offset retracted_at key metadata text",
     "unit": "kind unit_id text first_seq last_seq said_at valid_from valid_to importance category"
     " metadata retracted_at said_offset supersedes",
-    "unit_vector": "model kind unit_id ordinal data",
+    "unit_vector": "model kind unit_id ordinal data stamp",
     "setting": "name value",
     "work": "kind session_id first_seq last_seq queued_at tries error",
     "model": "number name dim lines",
@@ -30,7 +32,11 @@ TABLES = {
     "block": "of number stamp mended data",
     "posting": "term first count data",
 }
-INDEXES = {"line_by_session", "line_by_speaker", "block_number", "block_stamp", "posting_term", "unit_vector_by_unit"}
+INDEXES = {
+    *("line_by_session", "line_by_speaker", "block_number", "block_stamp", "posting_term"),
+    *("unit_vector_by_unit", "unit_vector_stamp"),
+}
+TRIGGERS = {"unit_vector_gone"}
 
 
 def new_file() -> sqlite3.Connection:
@@ -53,8 +59,10 @@ def test_the_tables_are_these() -> None:
         indexes = {
             name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'index' AND sql NOT NULL")
         }
+        triggers = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'")}
     assert tables == TABLES
     assert indexes == INDEXES
+    assert triggers == TRIGGERS
 
 
 def test_every_migration_is_recorded_with_its_time() -> None:
@@ -138,4 +146,29 @@ def test_a_bank_of_the_first_schema_is_brought_up_to_date_with_what_is_in_it(tmp
         assert memory.recall("kettle")[0].line == line
         assert memory.store.check("alice") == []
     with closing(sqlite3.connect(path)) as db:
-        assert db.execute("SELECT number FROM migration ORDER BY number").fetchall() == [(1,), (2,)]
+        assert db.execute("SELECT number FROM migration ORDER BY number").fetchall() == [(1,), (2,), (3,)]
+
+
+def test_a_bank_of_the_second_schema_finds_its_units_and_those_written_since(tmp_path: Path) -> None:
+    path, embedder = tmp_path / "alice.bank", HashEmbedder(64)
+    notes = [NewUnit("note", text, 1, 1, NOON) for text in ("A kettle sings.", "The ferry is late.")]
+    with Memory.open("alice", store=tmp_path, embedder=embedder) as memory:
+        memory.observe("The kettle sings.", session="s")
+        memory.write(notes[0])
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("DROP TRIGGER unit_vector_gone")
+        db.execute("DROP INDEX unit_vector_stamp")
+        db.execute("ALTER TABLE unit_vector DROP COLUMN stamp")
+        db.execute("DELETE FROM migration WHERE number = 3")
+    query = embedder.embed_query("kettle")
+    with Memory.open("alice", store=tmp_path, embedder=embedder) as memory:
+        near = memory.store.unit_cosines("alice", embedder.name, query, ())
+        assert [each[:2] for each in near] == [("note", 1)]
+        memory.write(notes[1])
+        assert memory.store.unit_cosines("alice", embedder.name, query, ())[:1] == near
+        assert len(memory.store.unit_cosines("alice", embedder.name, query, ())) == 2
+        memory.retract(1)
+        assert memory.store.unit_cosines("alice", embedder.name, query, ()) == []
+        assert memory.store.check("alice") == []
+    with closing(sqlite3.connect(path)) as db:
+        assert version(db) == VERSION

@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 from pgvector import HalfVector
 
 from everthread.stores import units
-from everthread.stores.base import Rewriting
+from everthread.stores.base import Key, Near, Rewriting
 from everthread.stores.filters import as_json
 from everthread.stores.pg import records
 from everthread.stores.pg.server import Connection
 from everthread.stores.times import micros
-from everthread.stores.units import Key, Link
+from everthread.stores.units import Link
 from everthread.types import JSONValue, NewUnit, Unit, Vector, Vectors
 
 _OF = "bank_id = %s AND kind = %s AND unit_id = %s"
@@ -201,13 +201,13 @@ def put_vectors(db: Connection, bank: str, name: str, by_unit: Mapping[Key, Vect
     records.insert(db, bank, into, ("int", "text", "bigint", "int", "halfvec"), rows)
 
 
-def cosines(db: Connection, bank: str, model: str, query: Vector, kinds: Sequence[str]) -> list[tuple[str, int, float]]:
-    """The cosine of each unit's nearest piece to the query."""
+def cosines(db: Connection, bank: str, model: str, query: Vector, kinds: Sequence[str], k: int | None) -> Near:
+    """The cosine of each unit's nearest piece to the query, or of the k nearest units."""
     rows = db.execute(
         """SELECT kind, unit_id, max(-(data <#> %s))::float8 FROM everthread.unit_vector
            WHERE bank_id = %s AND model = (SELECT number FROM everthread.model
                WHERE bank_id = %s AND name = %s AND dim = %s)
-           AND (%s OR kind = ANY(%s::text[])) GROUP BY kind, unit_id ORDER BY kind, unit_id""",
-        (HalfVector(query), bank, bank, model, len(query), not kinds, list(kinds)),
+           AND (%s OR kind = ANY(%s::text[])) GROUP BY kind, unit_id ORDER BY 3 DESC, kind, unit_id LIMIT %s""",
+        (HalfVector(query), bank, bank, model, len(query), not kinds, list(kinds), k),
     )
-    return [(kind, number, cosine) for kind, number, cosine in rows]
+    return sorted((kind, number, cosine) for kind, number, cosine in rows)

@@ -170,9 +170,7 @@ def test_a_role_bound_to_one_bank_uses_the_index_that_the_owner_makes(
         memory = opened(bound)
         with caplog.at_level(logging.WARNING):
             memory.observe_many([NewLine(text, "Ann") for text in texts()])
-            for thread in threading.enumerate():
-                if thread is not threading.current_thread() and thread.daemon and "pool" not in thread.name:
-                    thread.join(10)
+            indexed()
         assert "everthread db index URL" in caplog.text
         assert len(near(memory, "violin")) == 40  # one by one
         assert owner.index("alice") == 1
