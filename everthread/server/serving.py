@@ -26,6 +26,7 @@ from everthread.server.connections import Limits, Protocol
 from everthread.server.engine import Engine
 from everthread.server.metrics import FOLDER
 from everthread.server.settings import Settings
+from everthread.stores.sqlite import SQLiteStore
 
 try:
     import resource
@@ -61,7 +62,10 @@ class Given:
     def engine(self) -> Engine:
         """An engine of its own. ConfigError for a name that is unknown."""
         recipe, llm = opening.recipe(self.recipe), opening.llm(self.model)
-        return Engine(opening.store(self.store), opening.embedder(self.embedder), llm, recipe, several=self.several)
+        store = opening.store(self.store)
+        if isinstance(store, SQLiteStore):  # to open a bank again costs a third of a reply
+            store.open_banks = self.settings.streams
+        return Engine(store, opening.embedder(self.embedder), llm, recipe, several=self.several)
 
 
 def address(host: str, port: int) -> tuple[socket.AddressFamily, str]:

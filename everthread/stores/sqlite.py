@@ -79,6 +79,7 @@ class SQLiteStore:
         self.folder = Path(folder).expanduser()
         with explained("", self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
+        self.open_banks: int | None = None  # in place of OPEN_BANKS, for whoever has more at once in use
         self._open: OrderedDict[str, _Bank] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -100,7 +101,7 @@ class SQLiteStore:
                 found = _Bank(BankFile(bank, path, lambda db: schema.migrate(db, bank, micros(now()))))
                 self._open[bank] = found
             self._open.move_to_end(bank)
-            stale = self._open.popitem(last=False)[1] if len(self._open) > OPEN_BANKS else None
+            stale = self._open.popitem(last=False)[1] if len(self._open) > (self.open_banks or OPEN_BANKS) else None
         if stale is not None:
             stale.file.close()
         return found

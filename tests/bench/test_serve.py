@@ -1,0 +1,43 @@
+"""The server's benchmark, with few clients and a spelling embedder."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from everthread.bench import serve
+from everthread.cli import main
+from everthread.errors import BadInput
+
+
+@pytest.fixture(scope="module")
+def measured() -> list[serve.Served]:
+    return serve.serve(clients=3, rounds=2, embedder="hash")
+
+
+def test_every_client_gets_its_whole_reply_and_no_sooner_than_the_model_gives_it(measured: list[serve.Served]) -> None:
+    for each in measured:
+        assert each.errors == 0
+        assert each.ideal == 2000
+        assert each.accepted.p50 <= each.first.p50 < each.whole.p50
+        assert each.whole.p50 > each.ideal
+
+
+def test_what_is_measured_is_told_as_a_table_and_as_json(measured: list[serve.Served]) -> None:
+    assert "3 at once, 1 workers: whole reply" in serve.table(measured)
+    assert "0 errors" in serve.table(measured)
+    assert json.loads(json.dumps(serve.as_json(measured)))[0]["clients"] == 3
+
+
+def test_the_files_of_the_page_are_weighed(measured: list[serve.Served]) -> None:
+    page = measured[0].page
+    assert {"/", "/static/style.css"} <= set(page)
+    assert 0 < sum(page.values()) <= 150_000
+
+
+def test_too_few_of_anything_are_refused() -> None:
+    with pytest.raises(BadInput, match="0 clients"):
+        serve.serve(clients=0)
+    assert CliRunner().invoke(main, ["bench", "serve", "--rounds", "0"]).exit_code != 0
