@@ -11,7 +11,7 @@ from everthread.stores.base import Store
 
 @dataclass(frozen=True, slots=True)
 class Month:
-    """A month, written like 2024-05, in which something was said that stands. A session counts wherever it has lines."""
+    """A month, written like 2024-05, in which something was said that stands. Every session with lines in it counts."""
 
     month: str
     lines: int
@@ -26,4 +26,5 @@ def months(store: Store, bank: str) -> list[Month]:
     found, place, counts = np.unique(month, return_inverse=True, return_counts=True)
     pairs = np.unique(np.stack([place, lines["session"]]), axis=1)[0]  # (P,) the month of each session in each month
     sessions = np.bincount(pairs, minlength=len(found))
-    return [Month(*row) for row in zip(np.datetime_as_string(found).tolist(), counts.tolist(), sessions.tolist())]
+    rows = zip(np.datetime_as_string(found).tolist(), counts.tolist(), sessions.tolist(), strict=True)
+    return [Month(*row) for row in rows]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -10,11 +10,13 @@ from fastapi import APIRouter, Request
 
 from everthread import open as opening
 from everthread import timeline
-from everthread.observe.consent import ANSWERS, SETTING
+from everthread.memory import Memory
+from everthread.observe.consent import SETTING
 from everthread.prompt.character import Character
 from everthread.server.access import Changing, Forgetting, Reading, ReadingAny, Writing, permitted
-from everthread.server.once import Once
+from everthread.server.once import Attempt, Once
 from everthread.server.pages import After, Limit, page, place
+from everthread.server.routes.receipts import forgotten
 from everthread.server.wire import (
     All,
     BankView,
@@ -29,9 +31,11 @@ from everthread.server.wire import (
     StatsView,
 )
 from everthread.stores.base import Store
-from everthread.types import Receipt, Stats
+from everthread.types import JSONValue, Stats
 
 router = APIRouter(prefix="/banks", tags=["banks"])
+
+Settings = Mapping[str, JSONValue]
 
 
 @router.get("", response_model=Page[BankView])
@@ -53,8 +57,8 @@ def _short(store: Store, banks: Iterable[str], model: str) -> Iterator[Stats]:
 @router.put("/{bank}", response_model=StatsView)
 def make(memory: Writing, once: Once) -> Stats:
     """Make a bank, if it is not there, and count what it holds."""
-    memory.store.corpus(memory.bank)  # which makes it anew where it was forgotten
-    return memory.stats()
+    once.once(lambda: memory.store.corpus(memory.bank), lambda _: True, lambda _: memory.store.corpus(memory.bank))
+    return memory.stats()  # the corpus makes it anew where it was forgotten
 
 
 @router.get("/{bank}", response_model=StatsView)
@@ -64,32 +68,26 @@ def stats(memory: Reading) -> Stats:
 
 
 @router.delete("/{bank}", response_model=ReceiptView)
-def forget_everything(memory: Forgetting, once: Once) -> object:
+def forget_everything(memory: Forgetting, once: Once) -> ReceiptView:
     """Forget the whole bank, for good."""
-    return once.once(lambda: memory.forget(everything=True), told, dict)
-
-
-def told(receipt: Receipt) -> dict[str, Any]:
-    """A receipt as JSON, from which the same answer is made."""
-    return ReceiptView.model_validate(receipt).model_dump(mode="json")
+    return forgotten(once, lambda: memory.forget(everything=True))
 
 
 @router.get("/{bank}/settings", response_model=SettingsView)
-def settings(memory: Reading) -> dict[str, str]:
+def settings(memory: Reading) -> dict[str, Any]:
     """What a bank is set to."""
     return _settings(memory.settings())
 
 
 @router.patch("/{bank}/settings", response_model=SettingsView)
-def set_settings(memory: Changing, once: Once, body: SettingsBody) -> dict[str, str]:
+def set_settings(memory: Changing, once: Once, body: SettingsBody) -> dict[str, Any]:
     """Set a bank: whether conversations are remembered."""
-    memory.set_setting(SETTING, body.remember)
-    return _settings(memory.settings())
+    return _set(memory, once, SETTING, body.remember, _settings)
 
 
-def _settings(kept: Any) -> dict[str, str]:
+def _settings(kept: Settings) -> dict[str, Any]:
     """Those settings that are the person's; the others are ours."""
-    return {SETTING: kept[SETTING] if kept.get(SETTING) in ANSWERS else "ask"}
+    return {SETTING: kept.get(SETTING, "ask")}
 
 
 @router.get("/{bank}/timeline", response_model=All[MonthView])
@@ -101,20 +99,30 @@ def months(memory: Reading) -> dict[str, Any]:
 @router.get("/{bank}/character", response_model=CharacterView, response_model_exclude_unset=True)
 def bank_character(memory: Reading) -> dict[str, Any]:
     """The character with which the bank is talked to."""
-    return dict(opening.character(None, memory.settings()).to_json())
+    return _character(memory.settings())
 
 
 @router.put("/{bank}/character", response_model=CharacterView, response_model_exclude_unset=True)
 def set_bank_character(memory: Changing, once: Once, body: CharacterBody) -> dict[str, Any]:
     """Give the bank a character, from now on."""
-    character = Character(**body.model_dump())
-    memory.set_setting("character", character.to_json())
-    return dict(character.to_json())
+    return _set(memory, once, "character", Character(**body.model_dump()).to_json(), _character)
 
 
 @router.patch("/{bank}/character", response_model=CharacterView, response_model_exclude_unset=True)
 def change_bank_character(memory: Changing, once: Once, body: CharacterChanges) -> dict[str, Any]:
     """Change some of the bank's character, from now on: its description, where you are, your name."""
-    character = opening.character(None, memory.settings()).edited(**body.given())
-    memory.set_setting("character", character.to_json())
-    return dict(character.to_json())
+    changed = opening.character(None, memory.settings()).edited(**body.given())
+    return _set(memory, once, "character", changed.to_json(), _character)
+
+
+def _character(kept: Settings) -> dict[str, Any]:
+    """The bank's character, or ours."""
+    return dict(opening.character(None, kept).to_json())
+
+
+def _set(
+    memory: Memory, once: Attempt, name: str, value: JSONValue, shown: Callable[[Settings], dict[str, Any]]
+) -> dict[str, Any]:
+    """Keep a setting, once, and show what is set now."""
+    once.once(lambda: memory.set_setting(name, value), lambda _: True, lambda _: None)
+    return shown(memory.settings())

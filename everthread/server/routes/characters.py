@@ -95,9 +95,13 @@ def put_character(engine: WritingAll, once: Once, name: Name, body: CharacterBod
     if body.name != name:
         raise BadInput(f"the path names {name!r} and the character {body.name!r}; a character has one name")
     made = Character(**body.model_dump())
-    with _inside():
-        folder.save(made, force=True)
-    return dict(made.to_json())
+
+    def save() -> None:
+        with _inside():
+            folder.save(made, force=True)
+
+    once.once(save, lambda _: True, lambda _: None)
+    return dict(_loaded(name).to_json())
 
 
 @router.delete("/{name}", status_code=204)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Query
 
@@ -16,12 +16,14 @@ from everthread.observe.clean import keepable
 from everthread.server.access import Changing, Forgetting, Reading, Writing
 from everthread.server.once import Attempt, Once, conflict
 from everthread.server.pages import After, Limit, page, place
-from everthread.server.routes.banks import told
+from everthread.server.routes.receipts import forgotten
 from everthread.server.wire import All, LineBody, LinesBody, LineView, Page, ReceiptView, Seq, TextBody
 from everthread.stores.ids import LARGEST_SEQ
 from everthread.types import Line, NewLine, Role, Where
 
 router = APIRouter(prefix="/banks/{bank}/lines", tags=["lines"])
+
+Name = TypeVar("Name", bound=str)
 
 
 @router.post("", status_code=201, response_model=LineView)
@@ -85,11 +87,14 @@ def lines(
     """List what was said, in its order; or `limit` lines about one, within its session and without cursors."""
     if around is not None:
         return {"items": _around(memory, around, limit, retracted), "next": None}
-    several = [None if each is None else tuple(each) for each in (session, speaker, role)]
-    where = Where(*several, since=since, until=until)  # type: ignore[arg-type]
+    where = Where(_any(session), _any(speaker), _any(role), since=since, until=until)
     behind = place(after, (int,)) or [0]
     found = memory.lines(where, after=behind[0], limit=limit + 1, retracted=retracted)
     return page(found, limit, lambda line: [line.seq])
+
+
+def _any(given: list[Name] | None) -> tuple[Name, ...] | None:
+    return None if given is None else tuple(given)
 
 
 def _around(memory: Memory, seq: int, limit: int, retracted: bool) -> list[Line]:
@@ -130,10 +135,10 @@ def correct(memory: Changing, once: Once, seq: Seq, body: TextBody) -> Line:
 @router.post("/{seq}/retract", response_model=LineView)
 def retract(memory: Changing, once: Once, seq: Seq) -> Line:
     """Take a line out of recall for good. Its text stays in the record."""
-    return memory.retract(seq)
+    return once.once(lambda: memory.retract(seq), lambda line: line.seq, lambda kept: _these(memory, [kept])[0])
 
 
 @router.delete("/{seq}", response_model=ReceiptView)
-def forget(memory: Forgetting, once: Once, seq: Seq) -> object:
+def forget(memory: Forgetting, once: Once, seq: Seq) -> ReceiptView:
     """Forget a line, for good, and with it what it said before it was corrected."""
-    return once.once(lambda: memory.forget(seq=seq), told, dict)
+    return forgotten(once, lambda: memory.forget(seq=seq))

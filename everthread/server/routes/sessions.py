@@ -16,7 +16,7 @@ from everthread.server import paths
 from everthread.server.access import Changing, Forgetting, Reading
 from everthread.server.once import Once
 from everthread.server.pages import After, Limit, page, place
-from everthread.server.routes.banks import told
+from everthread.server.routes.receipts import forgotten
 from everthread.server.wire import All, BufferBody, Page, PassageView, ReceiptView, SessionView
 from everthread.stores.times import micros
 from everthread.types import Session, Where
@@ -73,9 +73,9 @@ def _found(memory: Memory, name: str) -> Session:
 
 
 @router.delete("/{session}", response_model=ReceiptView)
-def forget_session(memory: Forgetting, once: Once, name: Name) -> object:
+def forget_session(memory: Forgetting, once: Once, name: Name) -> ReceiptView:
     """Forget a conversation, for good."""
-    return once.once(lambda: memory.forget(session=name), told, dict)
+    return forgotten(once, lambda: memory.forget(session=name))
 
 
 @router.get("/{session}/buffer", response_model=All[PassageView])
@@ -98,5 +98,5 @@ def set_buffer(memory: Changing, once: Once, name: Name, body: BufferBody) -> di
     for first, last in body.spans:
         if not first <= last < first + LONGEST:
             raise BadQuery(f"a span goes from its first line to its last, {LONGEST} at most, got {first} to {last}")
-    memory.store.set_buffer(memory.bank, name, body.spans)
+    once.once(lambda: memory.store.set_buffer(memory.bank, name, body.spans), lambda _: True, lambda _: None)
     return buffer(memory, name)

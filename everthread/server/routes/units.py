@@ -52,7 +52,7 @@ def edit_unit(memory: Changing, once: Once, kind: Kind, id: Id, body: TextBody) 
 
 
 def _unit(memory: Memory, kind: str, number: int) -> Unit:
-    found = [unit for unit in memory.store.units(memory.bank, (kind,), ids=[number])]
+    found = memory.store.units(memory.bank, (kind,), ids=[number])
     if not found:
         raise NotFound(f"there is no {kind} {number} any more in bank {memory.bank!r}")
     return found[0]
@@ -62,8 +62,11 @@ def _unit(memory: Memory, kind: str, number: int) -> Unit:
 def forget_unit(memory: Forgetting, once: Once, kind: Kind, id: Id) -> dict[str, Any]:
     """Remove a unit for good, and those whose place it took. The lines stay."""
     kind = paths.name(kind)
-    gone = once.once(lambda: memory.forget_unit(kind, id), list, list)
-    return {"kind": kind, "id": id, "earlier": gone[1:]}
+
+    def told(gone: list[int]) -> list[int]:
+        return gone
+
+    return {"kind": kind, "id": id, "earlier": once.once(lambda: memory.forget_unit(kind, id), told, told)[1:]}
 
 
 @router.get("/notes", response_model=NotesView)
@@ -76,8 +79,12 @@ def notes(memory: Reading) -> dict[str, Any]:
 @router.put("/notes", response_model=NotesView)
 def set_notes(memory: Changing, once: Once, body: TextBody) -> dict[str, Any]:
     """Write the notes by hand, in the place of those that stand."""
-    now = notes(memory)
-    if now["text"] == body.text:
-        return now
-    unit = once.once(lambda: memory.note(body.text), lambda unit: unit.id, lambda number: _unit(memory, "note", number))
-    return {"text": unit.text, "id": unit.id}
+
+    def write() -> dict[str, Any]:
+        now = notes(memory)
+        if now["text"] == body.text:
+            return now
+        unit = memory.note(body.text)
+        return {"text": unit.text, "id": unit.id}
+
+    return once.once(write, lambda _: True, lambda _: notes(memory))
