@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
@@ -20,6 +20,7 @@ from types import TracebackType
 from typing import Self
 
 from everthread import open as opening
+from everthread import pins, style
 from everthread.conversation import Conversation, latest
 from everthread.desk import ASKED, GREETING, Desk, work
 from everthread.errors import BadInput, BadQuery, StoreUnavailable
@@ -39,7 +40,7 @@ from everthread.reply import LONGEST, Reply
 from everthread.showing import AsItIs, Spoken, told, unkept
 from everthread.stores.base import Store
 from everthread.stores.lines import SESSION_GAP, session_name
-from everthread.stores.text import ECHO, unspaced
+from everthread.stores.text import ECHO
 from everthread.stores.times import micros
 from everthread.types import (
     Context,
@@ -64,8 +65,6 @@ COUNTED = 2048  # texts whose tokens are kept in mind
 NOMINAL = 8192  # tokens of context, where no model tells
 SHOWN = 150  # tokens shown where there is no model: half a dozen lines, what a person reads at a glance
 FLOOR = 0.02  # relevance of a line below which it is not worth a person's time
-SAMPLE = 20  # words at least of a reply that shows a style
-LONGEST_SAMPLE = 2_000  # characters of it: some 300 words, which stand in every prompt
 LEAST = 20  # characters of what the person says, for which there is room at least
 QUESTION = "Shall I remember this conversation?"
 
@@ -100,27 +99,32 @@ class Chat:
         sampling: Sampling | None = None,
         clock: Callable[[], datetime] | None = None,
         count: Counter = estimate,
+        desk: Desk | None = None,
+        budget: int | None = None,
     ) -> None:
         """A conversation in an open bank, which stays the caller's to close; `open` is the usual way.
 
         character is the bank's own, where none is given. Without a language model, replies show what is remembered.
         session is resumed, or begun; else the last one goes on, if it was not ended and its last line was said less
-        than an hour ago. clock tells the time (this machine's), count the tokens of a text. Raises as `Memory`.
+        than an hour ago. clock tells the time (this machine's), count the tokens of a text. desk is one that several
+        conversations of the bank share, and the caller's to close. budget is the tokens of what is remembered in a
+        prompt (as the recipe has it). Raises as `Memory`.
         """
-        self.memory, self.llm = memory, llm
-        self.scribe = scribe or opening.scribe(llm)
+        self.memory, self.llm, self.budget = memory, llm, budget
+        self.scribe = scribe or (opening.scribe(llm) if desk is None else desk.scribe)
         self.sampling = sampling or Sampling()
         self._count = lru_cache(COUNTED)(count)  # a window's lines are counted again at every turn
         self._clock = clock
         self._owns_memory = self._closed = False
         self.present: Collection[str] = ()  # who else is there, for whom the character must not speak
-        self._desk = Desk(memory, self.scribe)
+        self._owns_desk = desk is None
+        self._desk = desk or Desk(memory, self.scribe)
         self.last: Reply | None = None
         self._noted_in: tuple[str, int, datetime] | None = None
         self._noted_last = 0
         self._roomy: Character | None = None  # the character that was seen to leave room for a conversation
         settings = memory.settings()
-        self._character = opening.character(character, settings)
+        self._character, self._kept = opening.character(character, settings), settings.get("character")
         self._offering = Offering(memory)
         self._begin(session, incognito)
 
@@ -158,13 +162,14 @@ class Chat:
 
     # ------------------------------------------------------------------ talking
 
-    def reply(self, text: str) -> Reply:
+    def reply(self, text: str, key: str | None = None) -> Reply:
         """Keep what the person says, and answer it. The line is on the disk when this returns; the answer is asked for
-        as it is iterated. Raises BadLine, StoreUnavailable, and BadQuery where the character alone is too long for the
-        model; and then nothing was kept."""
-        self._look()
+        as it is iterated. key names the line where it comes from; look before whether the bank has it already. Raises
+        BadLine, StoreUnavailable, and BadQuery where the character alone is too long for the model; and then nothing
+        was kept."""
+        self.look()
         self._see_room()
-        said = self._line(text, self._character.person, "user")
+        said = replace(self._line(text, self._character.person, "user"), key=key)
         clean(said, self._now())  # before a greeting is kept
         self._greet()
         self._conversation.add(said)
@@ -173,7 +178,7 @@ class Chat:
     def answer(self) -> Reply:
         """The character's reply to the conversation as it stands: to what was said last, or again where that got none.
         BadQuery where nothing was said, and where the character alone is too long for the model."""
-        self._look()
+        self.look()
         if not self._conversation.lines:
             raise BadQuery("nothing was said yet that could be answered; say something first")
         return self._answer(replaces=None)
@@ -181,7 +186,7 @@ class Chat:
     def regenerate(self) -> Reply:
         """Another reply in place of the last one, which is discarded when the new one is kept, all at once. BadQuery
         where there is none, and as `answer`."""
-        self._look()
+        self.look()
         last = self.lines[-1] if self.lines else None
         if last is None or (len(self.lines) == 1 and own(last)):
             raise BadQuery("there is no reply yet that could be given again; say something first")
@@ -189,7 +194,7 @@ class Chat:
 
     def hear(self, text: str, speaker: str, *, of_character: bool = False) -> Line:
         """Keep a line that is not to be answered: by somebody else who is present, another character for instance."""
-        self._look()
+        self.look()
         role: Role = "assistant" if of_character else "user"
         return self._conversation.add(self._line(text, speaker, role, {HEARD: True} if of_character else {}))
 
@@ -197,7 +202,7 @@ class Chat:
         """Put a text in place of a line's. What came after it is discarded, and a line of the person's is answered
         anew; to one of the character's there is no answer. Raises BadLine and NotFound, and BadQuery as `reply`, with
         nothing changed."""
-        self._look()
+        self.look()
         place = self._conversation.at(seq)
         old, gone = self.lines[place], self.lines[place:]
         if old.role == "user":
@@ -211,21 +216,21 @@ class Chat:
 
     def undo(self) -> list[Line]:
         """Take back the person's last line and all that came after it; the lines that are discarded."""
-        self._look()
+        self.look()
         said = [place for place, line in enumerate(self.lines) if line.role == "user"]
         return self._gone(self._conversation.cut(said[-1])) if said else []
 
     def branch(self, seq: int) -> list[Line]:
         """Go on from a line: what came after it is discarded. A line that was discarded itself comes back, with those
         that led to it. The lines that are discarded now. Raises NotFound and BadQuery."""
-        self._look()
+        self.look()
         return self._gone(self._conversation.branch(seq))
 
     def forget(self, seq: int) -> Receipt | None:
         """Remove a line for good, of this conversation or of an earlier one, under every number that it has where
         branches were gone back to; None for one that was said in private, of which nothing was written. What was noted
         of it goes as well. Raises as `Memory.forget`."""
-        self._look()
+        self.look()
         receipt = self.memory.forget(seq=seq) if seq > 0 else None
         self.last = None  # what it recalled may tell of the line
         self._conversation.forget(seq)
@@ -236,7 +241,7 @@ class Chat:
         """End the conversation: it is summarised and remembered, or forgotten to the last byte. None remembers it where
         the bank's setting `remember` is always; else it asks: nothing is changed then, and `question` of what comes
         back is to be put to the person. The next reply begins another."""
-        self._look()
+        self.look()
         if remember is None and beforehand(self.memory.settings()):
             remember = True
         session, private = self.session, self.incognito
@@ -314,7 +319,8 @@ class Chat:
     def character(self, character: Character) -> None:
         self._character = character
         if not self.incognito:
-            self.memory.set_setting("character", character.to_json())
+            self._kept = character.to_json()
+            self.memory.set_setting("character", self._kept)
 
     def change(self, **changes: str) -> Character:
         """Change the character, its place or the person's name, from now on. BadInput names what can be changed."""
@@ -326,6 +332,26 @@ class Chat:
         """The sample of the character's style: what its card or its owner gives, else its first reply that was long
         enough."""
         return self._character.sample or self._style()
+
+    def look(self) -> None:
+        """See the conversation as it stands now, whoever else talks in it or changes the bank's character, and whether
+        it may be kept. A reply that is on its way is stopped. BadQuery once it is closed."""
+        if self._closed:
+            raise BadQuery("this conversation is closed; open another Chat to go on with it")
+        self._settle_reply()
+        settings = self.memory.settings()
+        if beforehand(settings) is False:  # it may have been set meanwhile
+            self._conversation.private = True
+        if (kept := settings.get("character")) != self._kept:
+            self._character, self._kept = opening.character(None, settings), kept
+        self._conversation.refresh()
+
+    def remember_with(self, memory: Memory, desk: Desk) -> None:
+        """Go on with the same bank by another recipe."""
+        self._settle_reply()
+        self.memory, self._desk, self._offering = memory, desk, Offering(memory)
+        self._noted_in = None
+        self._conversation.memory = memory
 
     def settle(self, timeout: float | None = None) -> bool:
         """Wait until what is being written about the conversation is done; False where that takes longer."""
@@ -339,7 +365,8 @@ class Chat:
             self._settle_reply()
         finally:
             self._closed = True
-            self._desk.close(timeout=2.0)
+            if self._owns_desk:
+                self._desk.close(timeout=2.0)
             if self._owns_memory:
                 self.memory.close()
 
@@ -373,10 +400,7 @@ class Chat:
             self._desk.wake()
 
     def _style(self, replaces: Line | None = None) -> str:
-        """The first reply that was long enough, if it still stands, and is not the one that is to be replaced."""
-        seq = self.memory.settings().get("sample")
-        found = self.memory.store.get(self.memory.bank, [seq]) if isinstance(seq, int) else []
-        return found[0].text if found and not (replaces and replaces.seq == seq) else ""
+        return style.sample(self.memory, () if replaces is None else (replaces.seq,))
 
     # ---------------------------------------------------------------- answering
 
@@ -429,12 +453,16 @@ class Chat:
     def _asked(
         self, llm: LLM, newest: Line | None, window: list[Line], notes: Unit | None, replaces: Line | None
     ) -> Reply:
-        context = self._recall(newest, [*window, *([replaces] if replaces else [])], notes)
+        pinned = [line for line in pins.listed(self.memory) if line.seq not in self._conversation.hidden]
+        context = self._recall(newest, [*window, *pinned, *([replaces] if replaces else [])], notes)
         sample = self._character.sample or self._style(replaces)
         seq, offer = self._offered(context, replaces)
         recipe = self.memory.recipe
         noted = notes.text if notes else ""
-        turn = Turn(window, newest, self._now(), noted, context, offer, sample, recipe.told, recipe.behind)
+        turn = Turn(
+            *(window, newest, self._now(), noted, context, offer, sample, recipe.told, recipe.behind),
+            pinned=pins.told(pinned, self._count),
+        )
         prompt = lay_out(self._character, turn, llm.context - self._reply_room, self._count)
         others = {*self.present, self._character.person, *(line.speaker for line in self.lines)}
         reply = Reply(
@@ -444,7 +472,7 @@ class Chat:
             Speech(self._character.name, others - {self._character.name}, LONGEST),
             lambda text, partial, refused: self._keep(text, replaces, partial, refused, seq),
         )
-        reply.offer = offer
+        reply.offer, reply.notes = offer, noted
         return reply
 
     def _shown(self, newest: Line | None) -> Reply:
@@ -491,7 +519,7 @@ class Chat:
         try:
             if not self.incognito:
                 self._offering.keep([] if line.retracted_at else [line], gone)
-                if _shows_style(line) and not self._style():
+                if style.shows(line) and not self._style():
                     self.memory.set_setting("sample", line.seq)
             self._leave()
         except StoreUnavailable as error:
@@ -526,13 +554,15 @@ class Chat:
     def _room(self) -> int:
         """Tokens of the window: what is left beside the character, what changes every turn, the reply, and an eighth
         for the window to grow in while what leaves it is noted."""
-        fixed = self._count(prefix(self._character, self.sample)) + NOTED + self._remembered + self._reply_room
+        fixed = (
+            self._count(prefix(self._character, self.sample)) + pins.ROOM + NOTED + self._remembered + self._reply_room
+        )
         return max(self._context - fixed - self._context // 8, self._context // 8)
 
     @property
     def _remembered(self) -> int:
         """Tokens of what is remembered."""
-        return self.memory.recipe.remembered(self._context)
+        return self.memory.recipe.remembered(self._context) if self.budget is None else self.budget
 
     @property
     def _reply_room(self) -> int:
@@ -554,16 +584,6 @@ class Chat:
         asked: Metadata = {ASKED: True} if self.memory.recipe.asks else {}
         return NewLine(text, speaker, role, self._now(), metadata={**(metadata or {}), **asked})
 
-    def _look(self) -> None:
-        """See the conversation as it stands now, whoever else talks in it, and whether it may be kept. BadQuery once
-        it is closed."""
-        if self._closed:
-            raise BadQuery("this conversation is closed; open another Chat to go on with it")
-        self._settle_reply()
-        if beforehand(self.memory.settings()) is False:  # it may have been set meanwhile
-            self._conversation.private = True
-        self._conversation.refresh()
-
     def _see_room(self) -> None:
         """BadQuery where the character alone is too long for the model. Looked at once a character."""
         if self.llm is not None and self._roomy is not self._character:
@@ -575,11 +595,3 @@ class Chat:
         """A reply that was not read to its end is kept as far as it came."""
         if self.last is not None:
             self.last.stop()
-
-
-def _shows_style(line: Line) -> bool:
-    """Whether a reply is one to keep to: whole, no refusal, and of a length that shows a style and leaves room."""
-    if line.metadata.get("partial") or line.metadata.get("refused"):
-        return False
-    words = len(line.text) // 2 if unspaced(line.text) else len(line.text.split())
-    return words >= SAMPLE and len(line.text) <= LONGEST_SAMPLE

@@ -44,6 +44,7 @@ class Config:
     server_threads: int = 64  # requests that the server works on at a time
     server_body: int = 4_000_000  # bytes that a request may have, but for files
     server_rate: int = 0  # requests a minute of one key, or of one address without a key; 0 means any number
+    server_streams: int = 256  # replies that a server writes at once, each in a thread of its own
 
 
 def load(path: Path | None = None, environ: Mapping[str, str] = os.environ) -> Config:
@@ -103,6 +104,7 @@ NUMBERS = {  # the least that each may be, and what it is called
     "server_threads": (1, "a whole number of requests, from 1"),
     "server_body": (1000, "a whole number of bytes, from 1000"),
     "server_rate": (0, "a whole number of requests a minute, or 0 for any number"),
+    "server_streams": (1, "a whole number of replies, from 1"),
 }
 
 

@@ -29,7 +29,7 @@ class Conversation:
         self.session = session
         self.private = False
         self.hidden: set[int] = set()  # the numbers of lines that were discarded in private
-        self._memory = memory
+        self.memory = memory
         self.lines: list[Line] = placed(list(memory.lines(Where(session=session))))
 
     # ------------------------------------------------------------------ keeping
@@ -41,9 +41,9 @@ class Conversation:
         before = next((line.seq for line in reversed(self.lines) if line.seq > 0 and line.seq not in gone), None)
         new = replace(new, session=self.session, parent=before, retracted_at=new.said_at if refused else None)
         discarded = () if refused else gone
-        line = self._unwritten(new) if self.private else self._memory.replace(discarded, [new])[0]
+        line = self._unwritten(new) if self.private else self.memory.replace(discarded, [new])[0]
         self._drop(discarded)
-        if not refused:
+        if not refused and line not in self.lines:  # one with a key may stand already
             self.lines.append(line)
         return line
 
@@ -65,7 +65,7 @@ class Conversation:
         """Discard the lines from this place on, all at once or not at all."""
         gone = self.lines[place:]
         if gone and not self.private:
-            self._memory.replace([line.seq for line in gone])
+            self.memory.replace([line.seq for line in gone])
         self._drop({line.seq for line in gone})
         return gone
 
@@ -83,13 +83,13 @@ class Conversation:
         """End what was private: its lines go, and those that it hid are there again."""
         self.private = False
         self.hidden.clear()
-        self.lines = placed(list(self._memory.lines(Where(session=self.session))))
+        self.lines = placed(list(self.memory.lines(Where(session=self.session))))
 
     # ------------------------------------------------------------------ looking
 
     def refresh(self) -> None:
         """See what has been retracted, forgotten or, but in private, said meanwhile, by whomever."""
-        found = self._memory.store.allowed(self._memory.bank, Where(session=self.session), None)
+        found = self.memory.store.allowed(self.memory.bank, Where(session=self.session), None)
         there = [] if found is None else found.tolist()
         known = [line.seq for line in self.lines]
         if there == known:
@@ -97,7 +97,7 @@ class Conversation:
         standing = set(there)
         self.lines = [line for line in self.lines if line.seq < 0 or line.seq in standing]
         if not self.private and (new := sorted(standing.difference(known))):
-            said = self._memory.store.get(self._memory.bank, new)
+            said = self.memory.store.get(self.memory.bank, new)
             self.lines = placed(sorted([*self.lines, *said], key=lambda line: line.seq))
 
     def at(self, seq: int) -> int:
@@ -126,7 +126,7 @@ class Conversation:
     def _chain(self, seq: int) -> tuple[list[Line], int]:
         """The discarded lines that lead to a discarded one, itself the last, and the place where they leave what
         stands."""
-        record = {line.seq: line for line in self._memory.lines(Where(session=self.session), retracted=True)}
+        record = {line.seq: line for line in self.memory.lines(Where(session=self.session), retracted=True)}
         if seq not in record:
             raise NotFound(f"there is no line {seq!r} in the session {self.session!r}")
         places = {line.seq: place for place, line in enumerate(self.lines)}

@@ -21,7 +21,7 @@ from typing import Self
 
 import numpy as np
 
-from everthread import checks
+from everthread import checks, pins
 from everthread import open as opening
 from everthread import reindex as reindexing
 from everthread.errors import BadInput, BadLine, BadQuery, EverthreadError, ModelError
@@ -500,6 +500,7 @@ class Memory:
         receipt = forgetting.forget(self.store, self.bank, scope, name)
         summaries.again(self.store, self.bank, before)
         if scope != "bank":  # of one that is gone nothing is written, or it would be there again
+            pins.tidy(self.store, self.bank)
             self._derive()
         return receipt
 

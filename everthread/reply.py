@@ -43,6 +43,7 @@ class Reply(Iterator[str]):
         self.context = context  # what was recalled for it
         self.prompt = prompt  # what the model was asked; None where there is no model
         self.offer = ""  # what the character could bring up
+        self.notes = ""  # the notes that it was asked with
         self.text = ""
         self.line: Line | None = None
         self.partial = self.refused = False

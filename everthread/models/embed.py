@@ -90,7 +90,7 @@ class OnnxEmbedder:
         _check_size(self._folder / "model.onnx", self._config.model_bytes)
         self._lock = threading.Lock()
         self._loaded: tuple[tokenizers.Tokenizer, onnxruntime.InferenceSession] | None = None
-        self._last: tuple[str, Vector] | None = None  # a line that is kept is asked about in the next moment
+        self._latest = threading.local()  # a line that is kept is asked about in the next moment, by the same thread
 
     @property
     def name(self) -> str:
@@ -126,11 +126,12 @@ class OnnxEmbedder:
         return self._vector(self._config.query_prompt + text)
 
     def _vector(self, text: str) -> Vector:
-        if (last := self._last) is not None and last[0] == text:
+        last: tuple[str, Vector] | None = getattr(self._latest, "read", None)
+        if last is not None and last[0] == text:
             return last[1]
         vector = self._read(text)
         vector.flags.writeable = False
-        self._last = text, vector
+        self._latest.read = text, vector
         return vector
 
     def _read(self, text: str) -> Vector:

@@ -132,8 +132,18 @@ class OpenAICompatible:
             return self._usage
 
     def models(self) -> list[str] | None:
-        """The names of the models that its server has, or None where it doesn't tell."""
+        """The names of the models that the server has, or None where it doesn't tell."""
         return servers.models(self._base_url, self._key)
+
+    def named(self, model: str) -> OpenAICompatible:
+        """Another model of the same server. The prices are this one's own, and not known of the other."""
+        return OpenAICompatible(
+            *(self._base_url, model, self._key),
+            context=self.context,
+            timeout=self._timeout,
+            retries=self._retries,
+            sleep=self._sleep,
+        )
 
     def stream(self, messages: Sequence[Message], sampling: Sampling | None = None) -> Stream:
         options: dict[str, JSONValue] = {"stream_options": {"include_usage": True}}

@@ -1,12 +1,13 @@
 """The whole prompt of a turn. Pure: the clock, the tokens' counter and every number are arguments.
 
-What stays the same stands first, so that a model server's prompt cache holds: who the character is, then the window,
+What stays the same stands first, so that a model server's prompt cache holds: who the character is and which lines are
+pinned, then the window,
 which grows at its end and is cut in blocks. What changes every turn stands last, in one message with the newest line:
 notes, what is remembered, the time. It is not sent again: in the next prompt the line stands in the window without it.
 
 Over the budget things are cut in this order: what could be brought up; the oldest lines of the window, but for the last
 SPOKEN; what is remembered, the least relevant first; the notes; those last lines of the window; the example dialogues
-and the sample of style; in the end the middle of the newest line. Who the character is, is never cut.
+and the sample of style; what is pinned; in the end the middle of the newest line. Who the character is, is never cut.
 """
 
 from __future__ import annotations
@@ -58,6 +59,7 @@ class Turn:
     sample: str = ""  # of the character's style
     told: Told | None = None  # how what is remembered is put; None: as `lines_told` does
     behind: bool = False  # whether it stands behind the newest line, not before it
+    pinned: str = ""  # what always stands in the prompt
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +147,7 @@ def _messages(character: Character, turn: Turn) -> list[Message]:
     sides = [
         Message(role, "\n\n".join(text for _, text in texts)) for role, texts in groupby(said, lambda each: each[0])
     ]
-    return [Message("system", prefix(character, turn.sample)), *sides]
+    return [Message("system", prefix(character, turn.sample, turn.pinned)), *sides]
 
 
 def own(line: Line) -> bool:
@@ -157,7 +159,7 @@ def _role(line: Line) -> Literal["user", "assistant"]:
     return "assistant" if own(line) else "user"
 
 
-def prefix(character: Character, sample: str = "") -> str:
+def prefix(character: Character, sample: str = "", pinned: str = "") -> str:
     """What the prompt begins with, turn after turn the same."""
     name, ours = character.name, replace(character, nickname="").filled(RULES)  # a nickname is for the card's texts
     rules = character.filled(character.instructions.strip() or "{{original}}").replace("{{original}}", ours)
@@ -167,6 +169,7 @@ def prefix(character: Character, sample: str = "") -> str:
         _part("The situation", character.filled(character.scenario)),
         _part(f"How {name} talks, in dialogues made up for the purpose", character.filled(character.examples)),
         _part(f"How {name} talks, in a reply of {name}'s own: keep to this style, not to its words", sample),
+        _part(f"What {name} always bears in mind, said in earlier conversations", pinned),
     )
 
 
@@ -233,6 +236,8 @@ def _less(character: Character, turn: Turn, over: int, count: Counter) -> tuple[
         return "examples", replace(character, examples=""), turn
     if turn.sample:
         return "sample", character, replace(turn, sample="")
+    if turn.pinned:
+        return "pinned", character, replace(turn, pinned="")
     if turn.newest and len(turn.newest.text) > 2 * len(GAP):
         return "newest line", character, replace(turn, newest=_shorter(turn.newest, over, count))
     return "", character, turn

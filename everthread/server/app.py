@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 
 from anyio.to_thread import current_default_thread_limiter
 from fastapi import APIRouter, FastAPI
+from starlette.concurrency import run_in_threadpool
 from starlette.middleware.errors import ServerErrorMiddleware
 
 from everthread import __version__
@@ -19,8 +20,9 @@ from everthread.server.logs import Observed
 from everthread.server.metrics import Metrics
 from everthread.server.once import SCHEMA, Records
 from everthread.server.paths import Segments
-from everthread.server.routes import about, banks, characters, lines, recall, sessions, transfer, units
+from everthread.server.routes import about, banks, characters, chat, lines, pins, recall, sessions, transfer, units
 from everthread.server.settings import Settings
+from everthread.server.talks import Talks
 
 API = "/api/v1"
 
@@ -40,10 +42,11 @@ def create(engine: Engine, settings: Settings | None = None, *, closes: bool = F
     )
     app.state.engine, app.state.settings, app.state.metrics = engine, settings, Metrics()
     app.state.closes = closes
+    app.state.talks = Talks(engine)
     app.state.once = Records(beside.Beside(beside.path(engine.store), SCHEMA))
     app.state.access = Access(Keys(beside.path(engine.store)), settings.key_required)
     api = APIRouter(prefix=API)
-    for routes in (about, banks, sessions, lines, recall, units, transfer, characters):
+    for routes in (about, banks, sessions, lines, recall, units, transfer, characters, chat, pins):
         api.include_router(routes.router)
     app.include_router(api)
     app.include_router(about.health)
@@ -69,6 +72,7 @@ async def running(app: FastAPI) -> AsyncIterator[None]:
     try:
         yield
     finally:
+        await run_in_threadpool(app.state.talks.close)
         app.state.access.keys.close()
         app.state.once.close()
         if app.state.closes:

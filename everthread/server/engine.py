@@ -11,16 +11,22 @@ from everthread.memory import Memory
 from everthread.models.embed import Embedder
 from everthread.models.llm import LLM
 from everthread.recipes.base import Recipe
+from everthread.server.embedding import Bounded
+from everthread.server.models import Models
 from everthread.stores.base import Store
 
 OPEN = 1024  # memories kept open; each is small, and what it has learnt of the embedder is measured again else
 
 
 class Engine:
-    """Safe from many threads. The store stays the caller's to close."""
+    """Safe from many threads. The store stays the caller's to close. several: other processes serve the same store."""
 
-    def __init__(self, store: Store, embedder: Embedder, llm: LLM | None, recipe: Recipe) -> None:
-        self.store, self.embedder, self.llm, self.recipe = store, embedder, llm, recipe
+    def __init__(
+        self, store: Store, embedder: Embedder, llm: LLM | None, recipe: Recipe, *, several: bool = False
+    ) -> None:
+        self.store, self.embedder, self.llm, self.recipe = store, Bounded(embedder), llm, recipe
+        self.several = several
+        self.models = Models(llm)
         self._memories: OrderedDict[tuple[str, str], Memory] = OrderedDict()
         self._lock = threading.Lock()
 

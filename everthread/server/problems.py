@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Mapping
 from http import HTTPStatus
 
@@ -72,8 +73,7 @@ def status(error: errors.EverthreadError) -> int:
 
 def kebab(name: str) -> str:
     """BadLine as bad-line, LLMDenied as llm-denied."""
-    parts = (f"-{c.lower()}" if c.isupper() and not name[:at].isupper() else c.lower() for at, c in enumerate(name))
-    return "".join(parts).strip("-")
+    return re.sub("(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", name).lower()
 
 
 def install(app: FastAPI) -> None:

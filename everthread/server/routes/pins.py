@@ -1,0 +1,36 @@
+"""Pins: lines that always stand in the prompt."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+from everthread import checks, pins
+from everthread.server.access import Changing, Reading
+from everthread.server.wire import LineView, View
+from everthread.types import Line
+
+router = APIRouter(prefix="/banks/{bank}/pins", tags=["pins"])
+
+
+class PinsView(View):
+    """The lines that are pinned, in the order of the conversation."""
+
+    items: list[LineView]
+
+
+@router.get("", response_model=PinsView)
+def listed(memory: Reading) -> dict[str, list[Line]]:
+    """The pinned lines. One that is retracted or forgotten is pinned no more."""
+    return {"items": pins.listed(memory)}
+
+
+@router.put("/{seq}", response_model=PinsView)
+def add(memory: Changing, seq: int) -> dict[str, list[Line]]:
+    """Pin a line."""
+    return {"items": pins.add(memory, checks.seq(seq, memory.bank))}
+
+
+@router.delete("/{seq}", response_model=PinsView)
+def remove(memory: Changing, seq: int) -> dict[str, list[Line]]:
+    """Take a line off."""
+    return {"items": pins.remove(memory, checks.seq(seq, memory.bank))}

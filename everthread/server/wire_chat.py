@@ -1,0 +1,212 @@
+"""What goes over the wire of a conversation: its state, what a reply is asked with, and the data of its events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal
+
+from pydantic import Field, TypeAdapter
+
+from everthread.chat import Chat
+from everthread.observe.consent import beforehand
+from everthread.reply import Reply
+from everthread.server.wire import Body, LineView, View
+from everthread.swipes import swipes
+from everthread.types import Hit, Line, Sampling, Usage
+
+KEY = r"^[!-~]{1,200}$"  # visible ASCII
+
+
+class OptionsBody(Body):
+    """How a reply is made; what is not given is as the server has it. budget: tokens of what is remembered."""
+
+    model: str | None = None
+    recipe: str | None = None
+    temperature: float | None = Field(None, ge=0, le=2)
+    top_p: float | None = Field(None, ge=0, le=1)
+    frequency_penalty: float | None = Field(None, ge=-2, le=2)
+    presence_penalty: float | None = Field(None, ge=-2, le=2)
+    max_tokens: int | None = Field(None, ge=1, le=1_000_000)
+    budget: int | None = Field(None, ge=1, le=100_000)
+
+    def sampling(self) -> Sampling:
+        """How the model chooses its words."""
+        return Sampling(self.temperature, self.top_p, self.frequency_penalty, self.presence_penalty, self.max_tokens)
+
+
+class AskBody(Body):
+    """A reply to what stands."""
+
+    options: OptionsBody = Field(default_factory=lambda: OptionsBody())
+
+
+class ReplyBody(AskBody):
+    """What the person says."""
+
+    text: str
+
+
+class EditBody(ReplyBody):
+    """What a line says instead."""
+
+    seq: int
+
+
+class BranchBody(Body):
+    """The line to go on from."""
+
+    seq: int
+
+
+class IncognitoBody(Body):
+    """Whether nothing is written from now on."""
+
+    on: bool
+
+
+class EndBody(Body):
+    """Whether the conversation is remembered; null asks, where the bank is not set to always."""
+
+    remember: bool | None = None
+
+
+class SwipeView(View):
+    """A reply that stood where the last one stands."""
+
+    seq: int
+    text: str
+
+
+class UsageView(View):
+    """Tokens of a language model. cost is in the currency of the configured prices."""
+
+    prompt: int
+    completion: int
+    cost: float | None
+    estimated: bool
+
+
+class StateView(View):
+    """A conversation as it stands."""
+
+    session: str
+    lines: list[LineView]
+    swipes: list[SwipeView]
+    greeting: str
+    offer: str
+    notes: str
+    incognito: bool
+    remember: Literal["always", "ask", "never"]
+    unanswered: bool
+    replying: bool
+    character: dict[str, Any]
+    model: str | None
+    recipe: str
+    usage: UsageView
+
+
+class ReceiptView(View):
+    """What was forgotten, in numbers."""
+
+    bank: str
+    scope: str
+    seqs: list[tuple[int, int]]
+    lines: int
+    forgotten_at: Any
+
+
+class EndingView(View):
+    """How a conversation ended. remembered is null where `question` is to be answered first."""
+
+    session: str
+    remembered: bool | None
+    question: str
+    receipt: ReceiptView | None
+
+
+class HitView(View):
+    """A line found for a query, and why."""
+
+    line: LineView
+    kind: str
+    score: float
+    relevance: float
+    signals: dict[str, float]
+    passage: list[LineView]
+    bank: str
+
+
+LINES = TypeAdapter(list[LineView])
+HITS = TypeAdapter(list[HitView])
+
+REMEMBER: dict[bool | None, Literal["always", "ask", "never"]] = {True: "always", None: "ask", False: "never"}
+
+
+def state(chat: Chat, usage: Usage, replying: bool) -> StateView:
+    """A conversation as it stands."""
+    lines = list(chat.lines)
+    return StateView.model_validate(
+        {
+            "session": chat.session,
+            "lines": lines,
+            "swipes": [] if replying else swipes(chat.memory, lines),
+            "greeting": chat.greeting,
+            "offer": chat.offer,
+            "notes": chat.notes,
+            "incognito": chat.incognito,
+            "remember": REMEMBER[beforehand(chat.memory.settings())],
+            "unanswered": chat.unanswered,
+            "replying": replying,
+            "character": chat.character.to_json(),
+            "model": chat.llm.name if chat.llm else None,
+            "recipe": chat.memory.recipe.name,
+            "usage": usage,
+        }
+    )
+
+
+def line_event(line: Line) -> dict[str, object]:
+    """The data of `line`: what the person said, as it is kept."""
+    return {"line": lines([line])[0]}
+
+
+def context_event(reply: Reply) -> dict[str, object]:
+    """The data of `context`: what was remembered for a reply."""
+    found = reply.context
+    return {
+        "text": found.text,
+        "tokens": found.tokens,
+        "relevance": found.relevance,
+        "hits": hits(found.hits),
+        "lines": lines(found.lines),
+        "offer": reply.offer,
+        "notes": reply.notes,
+    }
+
+
+def done_event(line: Line | None, reply: Reply | None = None) -> dict[str, object]:
+    """The data of `done`: the line that was kept, of a reply that has just ended or of an earlier one."""
+    told = line.metadata if line else {}
+    return {
+        "line": lines([line])[0] if line else None,
+        "text": reply.text.strip() if reply else line.text if line else "",
+        "partial": reply.partial if reply else bool(told.get("partial")),
+        "refused": reply.refused if reply else bool(told.get("refused")),
+        "model": told.get("model") or None,
+        "usage": UsageView.model_validate(reply.usage if reply else Usage()).model_dump(),
+        "labelled": reply is not None and reply.prompt is None,
+    }
+
+
+def lines(given: Iterable[Line]) -> list[dict[str, Any]]:
+    """Lines as JSON has them."""
+    found: list[dict[str, Any]] = LINES.dump_python(
+        LINES.validate_python(list(given), from_attributes=True), mode="json"
+    )
+    return found
+
+
+def hits(given: Iterable[Hit]) -> list[dict[str, Any]]:
+    """Hits as JSON has them."""
+    found: list[dict[str, Any]] = HITS.dump_python(HITS.validate_python(list(given), from_attributes=True), mode="json")
+    return found

@@ -1,0 +1,25 @@
+"""Pins over HTTP."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fastapi.testclient import TestClient
+
+from everthread.models.fakes import HashEmbedder
+from everthread.recipes.default import Default
+from everthread.server.app import create
+from everthread.server.engine import Engine
+from everthread.stores.sqlite import SQLiteStore
+
+
+def test_a_line_is_pinned_listed_and_taken_off(tmp_path: Path) -> None:
+    client = TestClient(create(Engine(SQLiteStore(tmp_path), HashEmbedder(64), None, Default())))
+    api = "/api/v1/banks/alice"
+    client.post(f"{api}/lines", json={"text": "I am allergic to nuts."})
+    assert client.put(f"{api}/pins/1").json()["items"][0]["text"] == "I am allergic to nuts."
+    assert [line["seq"] for line in client.get(f"{api}/pins").json()["items"]] == [1]
+    assert client.put(f"{api}/pins/2").status_code == 404
+    assert client.put(f"{api}/pins/0").status_code == 404
+    assert client.delete(f"{api}/pins/1").json() == {"items": []}
+    assert client.get("/api/v1/banks/bob/pins").status_code == 404

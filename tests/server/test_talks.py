@@ -1,0 +1,167 @@
+"""Open conversations: how many stay, what they share, and what becomes of replies at the end."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hardship import llm
+from hardship.llm import Reply, Stall
+
+from everthread.memory import Memory
+from everthread.models.fakes import HashEmbedder, ScriptedLLM
+from everthread.models.llm import LLM, OpenAICompatible
+from everthread.recipes.default import Default
+from everthread.server import talks as module
+from everthread.server.engine import Engine
+from everthread.server.problems import Problem
+from everthread.server.running import COMMENT, Running
+from everthread.server.talks import CURRENT, Talks
+from everthread.server.wire_chat import OptionsBody
+from everthread.stores.sqlite import SQLiteStore
+from everthread.types import Where
+
+PLAIN = OptionsBody()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SQLiteStore]:
+    opened = SQLiteStore(tmp_path)
+    yield opened
+    opened.close()
+
+
+def over(store: SQLiteStore, model: LLM | None) -> tuple[Talks, Memory]:
+    """Open conversations over a store, and the memory of one bank."""
+    engine = Engine(store, HashEmbedder(64), model, Default())
+    return Talks(engine), engine.memory("alice", make=True)
+
+
+def said(talks: Talks, memory: Memory, text: str, session: str = CURRENT) -> Running:
+    running = talks.reply(memory, session, text, PLAIN)
+    assert running.wait(10)
+    return running
+
+
+def test_a_reply_that_runs_at_the_end_may_finish(store: SQLiteStore) -> None:
+    with llm.llm_server(Reply("One two three.", delay=0.1)) as server:
+        talks, memory = over(store, OpenAICompatible(server.url, "m"))
+        talks.reply(memory, CURRENT, "Count.", PLAIN)
+        talks.close(timeout=10)
+    assert [line.text for line in memory.lines()][-1] == "One two three."
+
+
+def test_a_reply_that_takes_too_long_at_the_end_is_kept_as_far_as_it_came(store: SQLiteStore) -> None:
+    with llm.llm_server(Stall("One two")) as server:
+        talks, memory = over(store, OpenAICompatible(server.url, "m"))
+        running = talks.reply(memory, CURRENT, "Count.", PLAIN)
+        begun = time.monotonic()
+        talks.close(timeout=0.5)
+        assert time.monotonic() - begun < 5
+    last = list(memory.lines())[-1]
+    assert (last.text, last.metadata["partial"]) == ("One two", True)
+    assert running.over
+    with pytest.raises(Problem, match="try again"):
+        talks.reply(memory, "another", "Hello?", PLAIN)
+
+
+def test_the_least_recently_used_go_but_not_those_in_incognito(
+    store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "OPEN", 2)
+    monkeypatch.setattr(module, "PRIVATE", 1)
+    talks, memory = over(store, ScriptedLLM(["Yes."] * 10))
+    said(talks, memory, "Hello", "one")
+    talks.incognito(memory, "secret", True)
+    said(talks, memory, "Psst", "secret")
+    for name in ("two", "three", "four"):
+        said(talks, memory, "Hello", name)
+    assert [name for _, name in talks._talks] == ["secret", "three", "four"]
+    assert [line.text for line in talks.state(memory, "one").lines][-2:] == ["Hello", "Yes."]
+    assert [line.text for line in talks.state(memory, "secret").lines][-2:] == ["Psst", "Yes."]
+    talks.incognito(memory, "newer", True)
+    assert ("alice", "secret") not in talks._talks
+    talks.close()
+
+
+def test_the_conversations_of_a_bank_share_a_desk_that_outlives_each_of_them(store: SQLiteStore) -> None:
+    talks, memory = over(store, ScriptedLLM(["Yes."] * 10))
+    said(talks, memory, "Hello", "one")
+    said(talks, memory, "Hello", "two")
+    desks = {id(talk.chat._desk) for talk in talks._talks.values()}
+    assert len(desks) == 1
+    first = talks._talks["alice", "one"].chat
+    first.close()
+    assert first._desk._closed is False
+    talks.close()
+    assert first._desk._closed is True
+
+
+def test_a_bank_that_is_to_be_forgotten_is_let_go(store: SQLiteStore) -> None:
+    with llm.llm_server(Stall("One two")) as server:
+        talks, memory = over(store, OpenAICompatible(server.url, "m"))
+        running = talks.reply(memory, CURRENT, "Count.", PLAIN)
+        talks.let_go("alice")
+        assert running.over
+        memory.forget(everything=True)
+        assert store.banks() == []
+        assert talks._talks == {}
+        talks.close()
+
+
+def test_what_was_forgotten_is_not_told_again_under_its_key(store: SQLiteStore) -> None:
+    talks, memory = over(store, ScriptedLLM(["Yes.", "Anew."]))
+    first = talks.reply(memory, "one", "Hello", PLAIN, "key")
+    assert first.wait(10)
+    memory.forget(session="one")
+    talks.forgot("alice")
+    again = talks.reply(memory, "one", "Hello", PLAIN, "key")
+    assert again.wait(10)
+    assert again is not first
+    assert [line.text for line in memory.lines(Where(session="one"))] == ["Hello", "Anew."]
+    talks.close()
+
+
+def test_what_another_process_says_is_seen(store: SQLiteStore) -> None:
+    one, memory = over(store, ScriptedLLM(["Yes."] * 5))
+    other, same = over(store, ScriptedLLM(["No."] * 5))
+    said(one, memory, "Hello", "s")
+    said(other, same, "And again", "s")
+    assert [line.text for line in one.state(memory, "s").lines][-4:] == ["Hello", "Yes.", "And again", "No."]
+    one.close()
+    other.close()
+
+
+def test_a_reader_gets_comments_while_nothing_comes() -> None:
+    running = Running()
+
+    async def read() -> list[bytes]:
+        told = []
+        async for part in running.follow(keep_alive=0.02):
+            told.append(part)
+            if told.count(COMMENT) == 2:
+                running.put("done", {"text": "ünï\n"})
+                running.end()
+        return told
+
+    told = asyncio.run(read())
+    assert told[:2] == [COMMENT, COMMENT]
+    assert told[-1] == 'event: done\ndata: {"text": "ünï\\n"}\n\n'.encode()
+
+
+def test_a_reader_that_leaves_is_woken_no_more() -> None:
+    running = Running()
+
+    async def leave() -> None:
+        reading = asyncio.ensure_future(anext(running.follow()))  # type: ignore[arg-type]
+        await asyncio.sleep(0.01)
+        reading.cancel()
+        await asyncio.gather(reading, return_exceptions=True)
+
+    asyncio.run(leave())
+    assert running._waiting == []
+    running.put("piece", {"text": "to nobody"})
+    running.end()
