@@ -1,13 +1,13 @@
 """Pictures of the page for the documentation: `python docs/generate_screens.py` writes docs/images/web-*.png.
 
-The conversations are invented, the model is a script, and the rest is real: the server, the memory, a Chromium
-(EVERTHREAD_TEST_CHROMIUM names another than Playwright's own).
+The conversations are invented, the model is a script, and the rest is real: the server, the memory, a Chromium.
 """
 
 from __future__ import annotations
 
 import math
 import os
+import shutil
 import socket
 import tempfile
 import threading
@@ -135,7 +135,7 @@ def shoot(url: str) -> None:
     """Go through the page and take pictures."""
     from playwright.sync_api import sync_playwright
 
-    there = os.environ.get("EVERTHREAD_TEST_CHROMIUM") or None
+    there = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=there, args=["--no-sandbox"])
         page = browser.new_page(viewport=DESK, color_scheme="light", locale="en-GB")  # type: ignore[arg-type]

@@ -12,7 +12,7 @@ import { scene } from "./editor.js";
 import { arrive, go, here } from "./here.js";
 import { MemoryColumn } from "./memory.js";
 import { careful, failed, notice } from "./notices.js";
-import { draft } from "./prefs.js";
+import { draft, pref, prefer } from "./prefs.js";
 import { Reading } from "./reading.js";
 import { Sessions } from "./sessions.js";
 import { settings, take } from "./settings.js";
@@ -42,14 +42,18 @@ const show = careful(async () => {
   at("bank").textContent = here.bank;
   at("bank").setAttribute("aria-label", `Bank ${here.bank}: choose another`);
   view("talk");
+  await ready();
   if (here.view === "read" && !talk.state) await talk.load().catch(failed);
   if (here.view === "read") await reading.open();
   else await talk.load();
 });
 
+/** See that the bank is there, unless it was there the last time. */
 async function ready() {
+  if (pref("known") === here.bank) return;
   try {
     await put(inBank());
+    prefer("known", here.bank);
   } catch (error) {
     if (error.status !== 403) throw error; // a key that may only read: the bank is there, or it says so by itself
   }
@@ -75,7 +79,7 @@ on("state", ({ character, incognito, lines }) => {
   document.title = `${name} · Everthread`;
   at("who").textContent = name;
   at("where").textContent = filled(character.location);
-  fill(at("face"), ...face(character.name).childNodes);
+  if (at("face").dataset.of !== character.name) showFace(character.name);
   at("private").hidden = !incognito;
   talk.knows ||= lines.length > 0;
   fill(
@@ -85,6 +89,14 @@ on("state", ({ character, incognito, lines }) => {
     button("End", () => talk.end(), { class: "quiet", "aria-label": "End this conversation", disabled: !lines.length }),
   );
 });
+
+function showFace(name) {
+  const box = face(name);
+  Object.assign(box, { id: "face" }).dataset.of = name;
+  at("face").replaceWith(box);
+}
+
+on("characters", () => delete at("face").dataset.of);
 
 const hide = careful(async (on) => talk.take(await post(inChat("/incognito"), { on })));
 
@@ -112,13 +124,15 @@ async function isCard(file) {
 
 addEventListener("hashchange", arrive);
 const begin = careful(async () => {
-  [about] = await Promise.all([get("/about"), ready()]);
-  tell("about", about);
   tell("draft", draft(`${here.bank}/${here.session}`));
-  await Promise.all([show(), sessions.read()]);
+  await ready();
+  const rest = Promise.all([get("/about"), sessions.read(), get(inBank("/pins"))]);
+  await show();
+  performance.mark("interactive");
+  const [said, , pins] = await rest;
+  about = said;
   talk.knows ||= sessions.items.length > 0;
-  talk.render();
-  tell("pins", (await get(inBank("/pins"))).items);
+  tell("pins", pins.items);
   document.documentElement.dataset.ready = "";
 });
 begin();

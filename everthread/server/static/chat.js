@@ -105,9 +105,7 @@ export class Talk {
     tell("replying", true);
     try {
       const answer = await ask("POST", inChat(path), { body: { ...body, options: options() } });
-      this.arriving = null;
-      await this.follow(answer, mine);
-      return true;
+      return await this.follow(answer, mine);
     } catch (error) {
       mine?.remove();
       failed(error);
@@ -118,7 +116,7 @@ export class Talk {
     }
   }
 
-  /** Show a reply as it arrives. */
+  /** Show a reply as it arrives. Whether what was said is kept. */
   async follow(answer, mine = null) {
     const place = this.place;
     const reply = growing(this.state.character.nickname || this.state.character.name);
@@ -127,32 +125,39 @@ export class Talk {
     this.render();
     try {
       for await (const [name, data] of events(answer)) {
-        if (place !== this.place) return answer.body.cancel().catch(() => null);
-        this.event(name, data);
+        if (place !== this.place) return true; // the reader went elsewhere; the reply goes on
+        await this.event(name, data);
       }
     } catch (error) {
       if (error.name !== "AbortError") this.arriving.problem = { detail: "The connection broke. The reply goes on without us: reload to see it." };
     }
-    return this.ended(place);
+    const kept = this.arriving.mine === null;
+    await this.ended(place);
+    return kept;
   }
 
-  event(name, data) {
+  async event(name, data) {
     const now = this.arriving;
-    if (name === "line") this.said(data.line);
+    if (name === "line") await this.kept(data.line);
     else if (name === "context") ((now.context = data), tell("context", { context: data, of: null }));
     else if (name === "piece") (now.text.appendData(data.text), this.following.grown());
     else if (name === "done") now.done = data;
     else if (name === "error") now.problem = data;
   }
 
-  said(line) {
-    const now = this.arriving;
-    const known = this.state.lines.findIndex((each) => each.seq === line.parent);
-    const before = line.parent === null ? [] : known < 0 ? this.state.lines : this.state.lines.slice(0, known + 1);
-    now.mine?.remove();
-    now.mine = null;
+  /** What the person said is kept: it stands behind the line that it answers, which may be a greeting kept just now. */
+  async kept(line) {
+    const { lines } = this.state;
+    const place = lines.findIndex((each) => each.seq === line.parent);
+    const before = line.parent !== null && place < 0 ? await this.before(line) : lines.slice(0, place + 1);
+    this.arriving.mine = null;
     this.state = { ...this.state, lines: [...before, line], swipes: [] };
     this.render();
+  }
+
+  async before(line) {
+    const { lines } = await get(inChat());
+    return lines.filter((each) => each.seq < line.seq);
   }
 
   /** The reply is there, or as much of it as came. */
@@ -267,13 +272,17 @@ export class Talk {
 
   /** What would be remembered for an older reply, asked as of its moment. */
   async again(line) {
-    const said = this.state.lines.findLast((each) => each.seq < line.seq && each.role === "user");
-    if (!said) return { hits: [], again: true };
+    const said = this.said(line);
     const without = this.state.lines.map((each) => each.seq).filter((seq) => seq > 0);
     const body = { query: said.text, as_of: said.said_at, without, ...budget() };
     const context = await careful(post)(inBank("/context"), body);
     if (context) this.remembered(line.seq, { ...context, again: true });
     return this.contexts.get(line.seq) ?? null;
+  }
+
+  /** What the person said before this line; undefined before a greeting. */
+  said(line) {
+    return this.state.lines.findLast((each) => each.seq < line.seq && each.role === "user");
   }
 
   element(seq) {
@@ -340,7 +349,7 @@ function recalled(shown, talk) {
     h(
       "footer",
       { class: "acts" },
-      shown.context && button("What was remembered", () => (tell("context", { context: shown.context, of: null }), tell("view", "memory")), { class: "link recalled" }),
+      shown.context && button("Remembered", () => (tell("context", { context: shown.context, of: null }), tell("view", "memory")), { class: "link recalled" }),
       talk.model && button("Answer", () => talk.answer(), { class: "link" }),
     ),
   );

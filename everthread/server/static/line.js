@@ -43,8 +43,8 @@ export function acts(line, { last, talk }) {
   const own = line.role === "assistant";
   const kept = line.seq > 0;
   return [
-    own && memoryButton(line, talk),
-    own && last && talk.model && iconButton("again", "Another reply", () => talk.regenerate()),
+    own && talk.said(line) && memoryButton(line, talk),
+    own && last && talk.model && talk.state.swipes.length < 2 && iconButton("again", "Another reply", () => talk.regenerate()),
     iconButton("edit", "Edit this line", () => talk.edit(line)),
     !last && iconButton("branch", "Go on from here", () => talk.branch(line)),
     kept && iconButton("pin", pinLabel(line, talk), () => talk.pin(line), { "aria-pressed": String(talk.pins.has(line.seq)) }),
@@ -56,7 +56,7 @@ const pinLabel = (line, talk) => (talk.pins.has(line.seq) ? "Unpin this line" : 
 
 function memoryButton(line, talk) {
   const chosen = talk.inspected === line.seq;
-  return button("What was remembered", () => talk.inspect(line), { class: "link recalled", "aria-pressed": String(chosen) });
+  return button("Remembered", () => talk.inspect(line), { class: "link recalled", title: "What was remembered for this reply", "aria-pressed": String(chosen) });
 }
 
 /** ‹ 2/3 › for the replies that stood in one place. */

@@ -29,7 +29,7 @@ export class Remembered {
       "div",
       { class: "nothing" },
       h("p", {}, "What was remembered for a reply stands here: where it was said, when, and how sure the memory is."),
-      h("p", { class: "small" }, "Choose “What was remembered” under any reply."),
+      h("p", { class: "small" }, "Choose “Remembered” under any reply."),
     );
   }
 
@@ -51,15 +51,18 @@ export class Remembered {
       "li",
       { class: "hit" },
       h("header", { class: "by" }, h("a", { href: place, title: "Open the conversation there" }, day(line.said_at)), relevance(hits[0])),
-      h("div", { class: "passage" }, passage.map((each) => this.line(each, hits))),
+      ...this.lines(passage, hits),
       signals(hits),
     );
   }
 
-  line(line, hits) {
-    const found = hits.some((hit) => hit.line.seq === line.seq);
-    const text = h("p", { class: found ? "found" : "", title: full(line.said_at) }, said("b", called(line)), " ", said("span", line.text));
-    return found ? [text, this.acts(line)] : text;
+  /** The passage, in which one of the lines that were found is chosen, and what can be done about that one. */
+  lines(passage, hits) {
+    const acts = h("div", {}, this.acts(hits[0].line));
+    const found = new Set(hits.map((hit) => hit.line.seq));
+    const choose = (line) => fill(acts, this.acts(line));
+    const rows = passage.map((line) => passageLine(line, hits[0], found, choose));
+    return [h("div", { class: "passage" }, rows), acts];
   }
 
   acts(line) {
@@ -97,6 +100,14 @@ function relevance({ relevance: sure, kind }) {
   bar.firstChild.style.setProperty("inline-size", percent);
   const title = "The chance that this bears on what was said";
   return h("span", { class: "relevance", title }, kind !== "line" && h("span", {}, kind), bar, h("span", {}, percent), h("span", { class: "hidden" }, " relevant"));
+}
+
+function passageLine(line, { line: best }, found, choose) {
+  const props = { class: found.has(line.seq) ? "found" : "", title: full(line.said_at) };
+  const text = [said("b", called(line)), " ", said("span", line.text)];
+  if (found.size < 2 || !found.has(line.seq)) return h("p", props, text);
+  const mark = { type: "radio", name: `line-of-${best.seq}`, checked: line.seq === best.seq };
+  return h("label", props, h("input", { ...mark, on: { change: () => choose(line) } }), h("span", {}, text));
 }
 
 /** Hits whose passages share a line stand on one card, the best first. */

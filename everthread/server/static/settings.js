@@ -136,6 +136,7 @@ async function everything() {
   });
   if (!sure) return false;
   const proof = await remove(inBank());
+  prefer("known", null);
   await receipt(proof);
   go({ bank });
   location.reload();
