@@ -282,7 +282,8 @@ export class Talk {
 
   /** What the person said before this line; undefined before a greeting. */
   said(line) {
-    return this.state.lines.findLast((each) => each.seq < line.seq && each.role === "user");
+    const place = this.state.lines.findIndex((each) => each.seq === line.seq);
+    return this.state.lines.slice(0, place).findLast((each) => each.role === "user");
   }
 
   element(seq) {
