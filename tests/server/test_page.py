@@ -340,7 +340,11 @@ def test_an_unanswered_line_is_answered_and_a_problem_is_told_calmly(page: Page,
 def broken(route: Route) -> None:
     """As a server that is away, without the browser's own line in the console."""
     document = {"type": "urn:everthread:unreachable", "detail": "The server is away. Nothing you typed is lost."}
-    route.fulfill(status=200, headers={"content-type": "text/event-stream"}, body=f"event: error\ndata: {json.dumps(document)}\n\n")
+    route.fulfill(
+        status=200,
+        headers={"content-type": "text/event-stream"},
+        body=f"event: error\ndata: {json.dumps(document)}\n\n",
+    )
 
 
 def test_incognito_writes_nothing_down(page: Page, url: str) -> None:
@@ -512,7 +516,10 @@ def test_the_page_is_small_and_soon_there(page: Page, url: str) -> None:
                 packed += sum(len(part) for part in answer.iter_raw())
     assert packed <= AS_IT_IS
     sizes = list[int]()
-    page.on("requestfinished", lambda request: sizes.append(sum(request.sizes()[k] for k in ("responseBodySize", "responseHeadersSize"))))
+    page.on(
+        "requestfinished",
+        lambda request: sizes.append(sum(request.sizes()[k] for k in ("responseBodySize", "responseHeadersSize"))),
+    )
     visit(page, url, "small")
     assert sum(sizes) <= TRANSFERRED
     took = []
@@ -526,7 +533,15 @@ def test_the_page_is_small_and_soon_there(page: Page, url: str) -> None:
 def test_no_file_of_the_page_reads_text_as_markup() -> None:
     for each in FOLDER.iterdir():
         text = each.read_text(encoding="utf-8")
-        for banned in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "http://", "https://"):
+        for banned in (
+            "innerHTML",
+            "outerHTML",
+            "insertAdjacentHTML",
+            "document.write",
+            "eval(",
+            "http://",
+            "https://",
+        ):
             assert banned not in text.replace("http://www.w3.org/2000/svg", ""), (each.name, banned)
     index = (FOLDER / "index.html").read_text(encoding="utf-8")
     assert " style=" not in index

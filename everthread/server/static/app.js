@@ -81,7 +81,6 @@ on("state", ({ character, incognito, lines }) => {
   at("where").textContent = filled(character.location);
   if (at("face").dataset.of !== character.name) showFace(character.name);
   at("private").hidden = !incognito;
-  talk.knows ||= lines.length > 0;
   fill(
     at("talk-acts"),
     iconButton("scene", "The scene: who, where, your name", () => scene(talk)),
@@ -123,6 +122,9 @@ async function isCard(file) {
 // -------------------------------------------------------------------- begin
 
 addEventListener("hashchange", arrive);
+addEventListener("keydown", ({ key }) => {
+  if (key === "Escape" && here.view === "read" && !document.querySelector("dialog[open]")) go({});
+});
 const begin = careful(async () => {
   tell("draft", draft(`${here.bank}/${here.session}`));
   await ready();
@@ -131,7 +133,6 @@ const begin = careful(async () => {
   performance.mark("interactive");
   const [said, , pins] = await rest;
   about = said;
-  talk.knows ||= sessions.items.length > 0;
   tell("pins", pins.items);
   document.documentElement.dataset.ready = "";
 });

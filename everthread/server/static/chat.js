@@ -22,11 +22,15 @@ export class Talk {
     this.shown = null; // what is shown in place of a reply where no model speaks; it is not kept
     this.inspected = null;
     this.arriving = null; // the reply that is on its way
+    this.drawn = new Map(); // the elements of lines, by seq, each with what it shows
+    this.knows = null; // whether anything was ever said in this bank; null until that is known
     for (const name of ["load", "regenerate", "answer", "undo", "stop", "pin", "forget", "edit", "branch", "swipe", "end"]) {
       this[name] = careful(this[name].bind(this));
     }
     on("forgotten", (seqs) => this.without(seqs));
     on("corrected", () => here.view === "talk" && this.load());
+    on("listed", (sessions) => ((this.knows = sessions.length > 0), this.render()));
+    on("bank", () => (this.knows = null));
     on("pins", (lines) => ((this.pins = new Set(lines.map((line) => line.seq))), this.render()));
   }
 
@@ -49,6 +53,7 @@ export class Talk {
   arrived(place) {
     this.place = place;
     this.contexts.clear();
+    this.drawn.clear();
     this.shown = this.inspected = null;
     this.box.replaceChildren();
     this.following.toEnd();
@@ -265,9 +270,7 @@ export class Talk {
   look(seq, context) {
     this.inspected = seq;
     tell("context", { context, of: seq });
-    for (const each of this.box.querySelectorAll(".recalled")) {
-      each.setAttribute("aria-pressed", String(Number(each.closest(".line").dataset.seq) === seq));
-    }
+    this.render();
   }
 
   /** What would be remembered for an older reply, asked as of its moment. */
@@ -306,9 +309,18 @@ export class Talk {
     this.following.grown();
   }
 
+  /** A line's element: the one that is there, as long as it would look the same. */
   one(line, last) {
-    const old = this.element(line.seq);
-    if (old?.querySelector(".editing")) return old;
+    const state = last && [this.arriving !== null, Boolean(this.arriving?.mine), this.state.swipes, this.model];
+    const looks = JSON.stringify([line, this.pins.has(line.seq), this.inspected === line.seq, state]);
+    const old = this.drawn.get(line.seq);
+    if (old?.looks === looks || old?.element.querySelector(".editing")) return old.element;
+    const element = this.draw(line, last);
+    this.drawn.set(line.seq, { looks, element });
+    return element;
+  }
+
+  draw(line, last) {
     const element = lineElement(line, acts(line, { last, talk: this }));
     const choice = last && !this.arriving && swipes(this.state, this);
     if (choice) element.querySelector(".acts").prepend(choice);
@@ -318,7 +330,7 @@ export class Talk {
 
   opening() {
     const { lines, greeting, offer, character } = this.state;
-    if (lines.length || this.arriving) return null;
+    if (lines.length || this.arriving || this.knows === null) return null;
     return welcome({ greeting, offer, character, fresh: !this.knows, model: this.model });
   }
 }
@@ -329,10 +341,9 @@ const budget = () => (options().budget ? { budget: options().budget } : {});
 function keep(box, parts) {
   const focused = box.contains(document.activeElement) ? document.activeElement : null;
   const seq = focused?.closest(".line")?.dataset.seq;
-  const top = box.scrollTop;
-  box.replaceChildren(...parts);
-  box.scrollTop = top;
-  if (!focused || focused === box || document.contains(focused)) return;
+  parts.forEach((part, place) => box.children[place] === part || box.insertBefore(part, box.children[place] ?? null));
+  while (box.children.length > parts.length) box.lastElementChild.remove();
+  if (!focused || document.activeElement === focused) return;
   const buttons = seq ? [...box.querySelectorAll(`[data-seq="${seq}"] button`)] : [];
   (buttons.find((each) => name(each) === name(focused)) ?? at("say")).focus({ preventScroll: true });
 }

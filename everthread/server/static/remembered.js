@@ -114,12 +114,13 @@ function passageLine(line, { line: best }, found, choose) {
 export function merged(hits) {
   const cards = [];
   for (const hit of hits) {
-    const seqs = new Set(hit.passage.map((line) => line.seq));
+    const around = hit.passage.length ? hit.passage : [hit.line];
+    const seqs = new Set(around.map((line) => line.seq));
     const card = cards.find(({ passage }) => passage.some((line) => seqs.has(line.seq)));
-    if (!card) cards.push({ hits: [hit], passage: [...hit.passage] });
+    if (!card) cards.push({ hits: [hit], passage: [...around] });
     else {
       card.hits.push(hit);
-      const strange = hit.passage.filter((line) => !card.passage.some((each) => each.seq === line.seq));
+      const strange = around.filter((line) => !card.passage.some((each) => each.seq === line.seq));
       card.passage = [...card.passage, ...strange].sort((a, b) => a.seq - b.seq);
     }
   }

@@ -1,7 +1,7 @@
 // The conversations of a bank, and the search over everything ever said in it.
 
 import { get, inBank, post } from "./api.js";
-import { on } from "./bus.js";
+import { on, tell } from "./bus.js";
 import { month, short } from "./dates.js";
 import { at, button, cut, fill, h, said } from "./dom.js";
 import { address, here } from "./here.js";
@@ -45,6 +45,7 @@ export class Sessions {
 
   take(items, next) {
     Object.assign(this, { items, next });
+    tell("listed", items);
     if (!this.query) this.render();
   }
 
