@@ -41,9 +41,9 @@ PAST = [  # days before the last one, and what was said, the person first
 ]  # fmt: skip
 ASKED = "I leave for Lisbon on Friday. What should I not forget?"
 REPLIES = [
-    "The rye bread you meant to bring her, first of all. And the lighthouse book: her birthday is on the third of June, "
-    "so you will be just early enough to hand it over yourself.\n\nIf you cook for her, no shellfish. And take the left "
-    "side of the night train; the river comes up with the sun.",
+    "The rye bread you meant to bring her, first of all. And the lighthouse book: her birthday is on the third of "
+    "June, so you will be just early enough to hand it over yourself.\n\nIf you cook for her, no shellfish. Take the "
+    "left side of the night train; the river comes up with the sun.",
     "Three things: the loaf of rye, the lighthouse book for the third of June, and an evening with no shrimp in it. "
     "Then stand outside on the ferry with her, even if it rains.",
 ]

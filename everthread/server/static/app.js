@@ -17,7 +17,11 @@ import { Reading } from "./reading.js";
 import { Sessions } from "./sessions.js";
 import { settings, take } from "./settings.js";
 
-const VIEWS = [["sessions", "Conversations", "threads"], ["talk", "Talk", "talk"], ["memory", "Memory", "memory"]];
+const VIEWS = [
+  ["sessions", "Conversations", "threads"],
+  ["talk", "Talk", "talk"],
+  ["memory", "Memory", "memory"],
+];
 
 let asking = null; // one question for a key, however many want it
 
@@ -100,17 +104,26 @@ on("characters", () => delete at("face").dataset.of);
 const hide = careful(async (on) => talk.take(await post(inChat("/incognito"), { on })));
 
 at("bank").addEventListener("click", careful(banks));
-at("open-characters").addEventListener("click", careful(() => gallery(talk)));
-at("open-settings").addEventListener("click", careful(() => settings(about, talk)));
+at("open-characters").addEventListener(
+  "click",
+  careful(() => gallery(talk)),
+);
+at("open-settings").addEventListener(
+  "click",
+  careful(() => settings(about, talk)),
+);
 fill(
   at("views"),
   VIEWS.map(([name, label, drawn]) => button([icon(drawn), label], () => view(name), { "data-to": name })),
 );
 
 // A card or a file of conversations may be dropped anywhere.
-dropping(document.body, careful(async (files) => {
-  for (const file of files) await ((await isCard(file)) ? importCard(file) : take(file));
-}));
+dropping(
+  document.body,
+  careful(async (files) => {
+    for (const file of files) await ((await isCard(file)) ? importCard(file) : take(file));
+  }),
+);
 
 async function isCard(file) {
   if (/\.png$/i.test(file.name)) return true;

@@ -24,7 +24,19 @@ export class Talk {
     this.arriving = null; // the reply that is on its way
     this.drawn = new Map(); // the elements of lines, by seq, each with what it shows
     this.knows = null; // whether anything was ever said in this bank; null until that is known
-    for (const name of ["load", "regenerate", "answer", "undo", "stop", "pin", "forget", "edit", "branch", "swipe", "end"]) {
+    for (const name of [
+      "load",
+      "regenerate",
+      "answer",
+      "undo",
+      "stop",
+      "pin",
+      "forget",
+      "edit",
+      "branch",
+      "swipe",
+      "end",
+    ]) {
       this[name] = careful(this[name].bind(this));
     }
     on("forgotten", (seqs) => this.without(seqs));
@@ -79,7 +91,13 @@ export class Talk {
 
   /** Say something. What couldn't be said is handed back, to stand where it was typed. */
   async say(text) {
-    const mine = lineElement({ seq: 0, role: "user", speaker: this.state?.character.person ?? "You", text, said_at: new Date().toISOString() });
+    const mine = lineElement({
+      seq: 0,
+      role: "user",
+      speaker: this.state?.character.person ?? "You",
+      text,
+      said_at: new Date().toISOString(),
+    });
     mine.classList.add("sending");
     this.box.querySelector(".welcome")?.remove();
     this.append(mine);
@@ -134,7 +152,8 @@ export class Talk {
         await this.event(name, data);
       }
     } catch (error) {
-      if (error.name !== "AbortError") this.arriving.problem = { detail: "The connection broke. The reply goes on without us: reload to see it." };
+      if (error.name !== "AbortError")
+        this.arriving.problem = { detail: "The connection broke. The reply goes on without us: reload to see it." };
     }
     const kept = this.arriving.mine === null;
     await this.ended(place);
@@ -224,10 +243,14 @@ export class Talk {
   }
 
   async forget(line) {
-    const sure = await choose("Forget this line?", "It is removed for good, wherever it was kept. This can't be undone.", [
-      ["Forget it", true],
-      ["Keep it", false],
-    ]);
+    const sure = await choose(
+      "Forget this line?",
+      "It is removed for good, wherever it was kept. This can't be undone.",
+      [
+        ["Forget it", true],
+        ["Keep it", false],
+      ],
+    );
     if (!sure) return;
     const proof = await remove(inBank(`/lines/${line.seq}`));
     tell("forgotten", new Set([line.seq]));
@@ -361,9 +384,11 @@ function recalled(shown, talk) {
     h(
       "footer",
       { class: "acts" },
-      shown.context && button("Remembered", () => (tell("context", { context: shown.context, of: null }), tell("view", "memory")), { class: "link recalled" }),
+      shown.context &&
+        button("Remembered", () => (tell("context", { context: shown.context, of: null }), tell("view", "memory")), {
+          class: "link recalled",
+        }),
       talk.model && button("Answer", () => talk.answer(), { class: "link" }),
     ),
   );
 }
-

@@ -1,4 +1,4 @@
-// What was remembered for one reply: passages with their dates, speakers, relevance and signals, and what to do about each.
+// What was remembered for one reply: passages with their dates and relevance, and what to do about each.
 
 import { get, inBank, patch, put } from "./api.js";
 import { on, tell } from "./bus.js";
@@ -39,8 +39,16 @@ export class Remembered {
     const cards = merged(hits);
     const many = cards.length === 1 ? "1 passage" : `${cards.length} passages`;
     return [
-      h("p", { class: "small" }, again ? `${many}, as they are found for that moment` : `${many}, ${tokens} tokens of the prompt`),
-      h("ol", { class: "hits" }, cards.map((card) => this.card(card))),
+      h(
+        "p",
+        { class: "small" },
+        again ? `${many}, as they are found for that moment` : `${many}, ${tokens} tokens of the prompt`,
+      ),
+      h(
+        "ol",
+        { class: "hits" },
+        cards.map((card) => this.card(card)),
+      ),
     ];
   }
 
@@ -50,7 +58,12 @@ export class Remembered {
     return h(
       "li",
       { class: "hit" },
-      h("header", { class: "by" }, h("a", { href: place, title: "Open the conversation there" }, day(line.said_at)), relevance(hits[0])),
+      h(
+        "header",
+        { class: "by" },
+        h("a", { href: place, title: "Open the conversation there" }, day(line.said_at)),
+        relevance(hits[0]),
+      ),
       ...this.lines(passage, hits),
       signals(hits),
     );
@@ -99,7 +112,14 @@ function relevance({ relevance: sure, kind }) {
   const bar = h("span", { class: "bar-of", "aria-hidden": "true" }, h("span", {}));
   bar.firstChild.style.setProperty("inline-size", percent);
   const title = "The chance that this bears on what was said";
-  return h("span", { class: "relevance", title }, kind !== "line" && h("span", {}, kind), bar, h("span", {}, percent), h("span", { class: "hidden" }, " relevant"));
+  return h(
+    "span",
+    { class: "relevance", title },
+    kind !== "line" && h("span", {}, kind),
+    bar,
+    h("span", {}, percent),
+    h("span", { class: "hidden" }, " relevant"),
+  );
 }
 
 function passageLine(line, { line: best }, found, choose) {

@@ -60,7 +60,12 @@ export class Sessions {
       this.box,
       this.now(),
       groups.map(([name, entries]) => [h("h2", { class: "small" }, name), h("ul", {}, entries)]).flat(),
-      this.next && button("Earlier ones", careful(() => this.more()), { class: "link" }),
+      this.next &&
+        button(
+          "Earlier ones",
+          careful(() => this.more()),
+          { class: "link" },
+        ),
       !this.items.length && h("p", { class: "nothing" }, "Conversations are listed here, newest first."),
     );
   }
@@ -109,7 +114,9 @@ export class Sessions {
     const query = this.query;
     const { items } = await post(inBank("/recall"), { query, k: FOUND }, { signal: this.asking.signal });
     if (query !== this.query) return;
-    const many = items.length ? `${items.length} places, the most fitting first` : "Nothing like it was ever said here.";
+    const many = items.length
+      ? `${items.length} places, the most fitting first`
+      : "Nothing like it was ever said here.";
     fill(this.box, h("p", { class: "small", role: "status" }, many), h("ul", {}, items.map(found)));
     this.box.scrollTop = 0;
   }

@@ -12,7 +12,9 @@ export function welcome({ greeting, offer, character, fresh, model }) {
     fresh && introduction(character),
     greeting && said("p", greeting, { class: "said greeting" }),
     offer && h("p", { class: "offer" }, h("span", { class: "small" }, "Something to come back to: "), said("q", offer)),
-    !fresh && !greeting && h("p", { class: "small" }, `A new conversation with ${character.nickname || character.name}.`),
+    !fresh &&
+      !greeting &&
+      h("p", { class: "small" }, `A new conversation with ${character.nickname || character.name}.`),
     fresh && begin(),
     !model && connect(),
   );
@@ -24,7 +26,8 @@ function introduction(character) {
     h(
       "p",
       {},
-      `Everthread keeps every conversation with ${character.nickname || character.name} on this machine, for years, and finds again what matters now. `,
+      `Everthread keeps every conversation with ${character.nickname || character.name} on this machine, for years, `,
+      "and finds again what matters now. ",
       "Beside each reply you see what was remembered for it, and can correct it, pin it, or have it forgotten for good.",
     ),
   ];
