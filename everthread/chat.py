@@ -123,7 +123,7 @@ class Chat:
         self._noted_in: tuple[str, int, datetime] | None = None
         self._noted_last = 0
         self._roomy: Character | None = None  # the character that was seen to leave room for a conversation
-        settings = memory.settings()
+        settings = self._settings = memory.settings()  # as they were when the conversation was looked at
         self._character, self._kept = opening.character(character, settings), settings.get("character")
         self._offering = Offering(memory)
         self._begin(session, incognito)
@@ -339,7 +339,7 @@ class Chat:
         if self._closed:
             raise BadQuery("this conversation is closed; open another Chat to go on with it")
         self._settle_reply()
-        settings = self.memory.settings()
+        settings = self._settings = self.memory.settings()
         if beforehand(settings) is False:  # it may have been set meanwhile
             self._conversation.private = True
         if (kept := settings.get("character")) != self._kept:
@@ -400,7 +400,7 @@ class Chat:
             self._desk.wake()
 
     def _style(self, replaces: Line | None = None) -> str:
-        return style.sample(self.memory, () if replaces is None else (replaces.seq,))
+        return style.sample(self.memory, self._settings, () if replaces is None else (replaces.seq,))
 
     # ---------------------------------------------------------------- answering
 
@@ -453,7 +453,9 @@ class Chat:
     def _asked(
         self, llm: LLM, newest: Line | None, window: list[Line], notes: Unit | None, replaces: Line | None
     ) -> Reply:
-        pinned = [line for line in pins.listed(self.memory) if line.seq not in self._conversation.hidden]
+        pinned = [
+            line for line in pins.listed(self.memory, self._settings) if line.seq not in self._conversation.hidden
+        ]
         context = self._recall(newest, [*window, *pinned, *([replaces] if replaces else [])], notes)
         sample = self._character.sample or self._style(replaces)
         seq, offer = self._offered(context, replaces)
@@ -521,6 +523,7 @@ class Chat:
                 self._offering.keep([] if line.retracted_at else [line], gone)
                 if style.shows(line) and not self._style():
                     self.memory.set_setting("sample", line.seq)
+                    self._settings = self.memory.settings()
             self._leave()
         except StoreUnavailable as error:
             log.warning("a reply is kept, and the notes wait: %s", error)

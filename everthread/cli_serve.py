@@ -49,7 +49,7 @@ def serve(
     What happens is logged on standard error, as JSON, without anything that was said.
     """
     settings = _settings(host, require_key or not serving.loopback(host))
-    given = serving.Given(**ctx.obj, model=model, settings=settings, log_level=log_level)
+    given = serving.Given(**ctx.obj, model=model, settings=settings, log_level=log_level, several=workers > 1)
     _check_key(given.store, host)
     with serving.listening(host, port) as taken:
         engine = given.engine()
@@ -65,7 +65,9 @@ def serve(
 def _settings(host: str, key_required: bool) -> Settings:
     said = config.load()
     hosts = [name for each in (host, *said.server_hosts.split(",")) if (name := each.strip().lower())]
-    limits = Settings(threads=said.server_threads, body=said.server_body, rate=said.server_rate)
+    limits = Settings(
+        threads=said.server_threads, body=said.server_body, rate=said.server_rate, streams=said.server_streams
+    )
     return replace(limits, hosts=tuple(hosts), key_required=key_required)
 
 

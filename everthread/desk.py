@@ -12,7 +12,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from datetime import datetime
 
@@ -38,8 +38,10 @@ GREETING = "everthread.greeting"  # in the metadata of a line that stands on a c
 class Desk:
     """Does the queued work of one bank in a thread of its own, which is there only while there is some."""
 
-    def __init__(self, memory: Memory, scribe: Scribe) -> None:
+    def __init__(self, memory: Memory, scribe: Scribe, turn: AbstractContextManager[object] | None = None) -> None:
+        """turn is held while something is written, where many desks share a scribe."""
         self.memory, self.scribe = memory, scribe
+        self._turn = turn or nullcontext()
         self.background: Sequence[Line] = ()  # what was recalled lately: for the notes to be understood by
         self.echoes = Echoes()
         self._done = threading.Condition()
@@ -101,7 +103,8 @@ class Desk:
     def _work(self) -> None:
         try:
             while (work := self._take()) is not None:
-                self._try(work)
+                with self._turn:
+                    self._try(work)
         except EverthreadError as error:  # of the store: whoever talks hears of it as well
             log.warning("what a scribe is to write waits: %s", error)
             self._rest()

@@ -6,14 +6,14 @@ forgotten is pinned no more.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from everthread.errors import BadInput, NotFound
 from everthread.prompt.passages import layout
 from everthread.prompt.tokens import Counter, estimate
 from everthread.stores.base import Store
-from everthread.types import Line
+from everthread.types import JSONValue, Line
 
 if TYPE_CHECKING:
     from everthread.memory import Memory
@@ -26,9 +26,9 @@ SHORTEST = 12  # characters of a line that is cut to fit: less tells nothing
 _changing = threading.Lock()  # held while the setting is read and written
 
 
-def listed(memory: Memory) -> list[Line]:
-    """The pinned lines that stand, in the order of the conversation."""
-    return _standing(memory.store, memory.bank)
+def listed(memory: Memory, settings: Mapping[str, JSONValue] | None = None) -> list[Line]:
+    """The pinned lines that stand, in the order of the conversation; settings are the bank's, where they are known."""
+    return _standing(memory.store, memory.bank, settings)
 
 
 def add(memory: Memory, seq: int) -> list[Line]:
@@ -75,8 +75,8 @@ def _cut(text: str, count: Counter) -> str:
     return text
 
 
-def _standing(store: Store, bank: str) -> list[Line]:
-    kept = store.settings(bank).get(SETTING)
+def _standing(store: Store, bank: str, settings: Mapping[str, JSONValue] | None = None) -> list[Line]:
+    kept = (store.settings(bank) if settings is None else settings).get(SETTING)
     seqs = [seq for seq in kept if isinstance(seq, int)] if isinstance(kept, list) else []
     return store.get(bank, seqs) if seqs else []
 

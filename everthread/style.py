@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 from everthread.stores.text import unspaced
-from everthread.types import Line
+from everthread.types import JSONValue, Line
 
 if TYPE_CHECKING:
     from everthread.memory import Memory
@@ -15,9 +15,9 @@ LEAST = 20  # words of a reply that shows a style
 LONGEST = 2_000  # characters of it: some 300 words, which stand in every prompt
 
 
-def sample(memory: Memory, without: Collection[int] = ()) -> str:
-    """The first reply that was long enough, if it still stands, and is none of those."""
-    seq = memory.settings().get("sample")
+def sample(memory: Memory, settings: Mapping[str, JSONValue], without: Collection[int] = ()) -> str:
+    """The first reply that was long enough, by the bank's settings, if it still stands, and is none of those."""
+    seq = settings.get("sample")
     found = memory.store.get(memory.bank, [seq]) if isinstance(seq, int) and seq not in without else []
     return found[0].text if found else ""
 

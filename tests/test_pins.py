@@ -36,7 +36,7 @@ def test_a_pinned_line_stands_in_every_prompt_dated_and_named_in_the_part_that_s
     firsts = [prompt[0].content for prompt in model.prompts]
     assert firsts[0] == firsts[1]
     assert "[Sunday, 3 May 2026, 12:00]\nAlice: I am allergic to nuts." in firsts[0]
-    assert all("allergic" not in message.content for prompt in model.prompts for message in prompt[1:])
+    assert all("remembers that may bear" not in message.content for prompt in model.prompts for message in prompt)
 
 
 def test_a_pinned_line_that_is_retracted_or_forgotten_is_pinned_no_more(memory: Memory) -> None:

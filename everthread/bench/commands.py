@@ -23,6 +23,7 @@ from everthread.bench import (
     priming,
     recipes,
     same,
+    serve,
     speed,
 )
 from everthread.bench.dense import dense
@@ -357,6 +358,21 @@ def chat_(ctx: click.Context, /, lines: int, turns: int, words: int, as_json: bo
     """Measure what a turn of a conversation costs beside the model, and how much of each prompt a cache holds."""
     costs = chat.chat(lines, turns, words, ctx.find_root().obj["embedder"], lambda text: click.echo(text, err=True))
     click.echo(json.dumps(chat.as_json(costs), indent=2) if as_json else chat.table(costs))
+
+
+@bench.command("serve")
+@click.option("--clients", default=serve.CLIENTS, show_default=True, help="People who say something at once.")
+@click.option("--workers", default=1, show_default=True, help="Processes of the server.")
+@click.option("--rounds", default=3, show_default=True, help="Times that they do, one after the other.")
+@click.option("--browser", is_flag=True, help="Open the page in a Chromium as well (package: playwright).")
+@json_option
+@click.pass_context
+def serve_(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
+    """Measure the server while many talk at once, with a language model that streams at a steady pace."""
+    found = serve.serve(
+        **options, embedder=ctx.find_root().obj["embedder"], tell=lambda text: click.echo(text, err=True)
+    )
+    click.echo(json.dumps(serve.as_json(found), indent=2) if as_json else serve.table(found))
 
 
 @bench.command("speed")

@@ -135,6 +135,10 @@ class OpenAICompatible:
         """The names of the models that the server has, or None where it doesn't tell."""
         return servers.models(self._base_url, self._key)
 
+    def ready(self) -> None:
+        """Load what the first request would wait for; nothing is asked."""
+        self._client()
+
     def named(self, model: str) -> OpenAICompatible:
         """Another model of the same server. The prices are this one's own, and not known of the other."""
         return OpenAICompatible(
@@ -226,9 +230,9 @@ class OpenAICompatible:
         completions: Any = self._client().chat.completions.with_streaming_response  # so that the body is left to us
         answer = completions.create(
             model=self.name,
-            messages=[{"role": each.role, "content": clean(each.content)} for each in messages],
+            messages=[],  # they go with the rest: the SDK takes a millisecond to look at them
             stream=stream,
-            extra_body=sent,
+            extra_body={**sent, "messages": [{"role": each.role, "content": clean(each.content)} for each in messages]},
             # A stream has its connection for itself, so that `close` may cut it at any moment.
             extra_headers={"Connection": "close"} if stream else {},
             timeout=openai.Timeout(self._silence(stream), connect=CONNECT),

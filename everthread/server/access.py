@@ -16,6 +16,7 @@ from everthread.server import paths
 from everthread.server.engine import Engine
 from everthread.server.keys import Key, Keys, Verb
 from everthread.server.problems import Problem
+from everthread.server.talks import Talks
 
 BEARER = HTTPBearer(auto_error=False, description="A key made by `everthread keys new`.")
 FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip")  # what a proxy says of whoever asked it
@@ -114,16 +115,22 @@ class NeedsAny:
         return engine(request)
 
 
+async def talks(request: Request) -> Talks:
+    """The conversations that are open."""
+    return request.app.state.talks  # type: ignore[no-any-return]
+
+
 Bank = Annotated[str, Depends(bank)]
+Open = Annotated[Talks, Depends(talks)]
 Shared = Annotated[Engine, Depends(engine)]
 Reading = Annotated[Memory, Depends(Needs("read"))]
 Writing = Annotated[Memory, Depends(Needs("write", make=True))]
 Changing = Annotated[Memory, Depends(Needs("write"))]
 Forgetting = Annotated[Memory, Depends(Needs("forget"))]
+Chatting = Annotated[Memory, Depends(Needs("chat"))]
+Beginning = Annotated[Memory, Depends(Needs("chat", make=True))]
 ReadingAll = Annotated[Engine, Depends(NeedsEverything("read"))]
 WritingAll = Annotated[Engine, Depends(NeedsEverything("write"))]
 ForgettingAll = Annotated[Engine, Depends(NeedsEverything("forget"))]
 ChattingAny = Annotated[Engine, Depends(NeedsAny("chat"))]
 ReadingAny = Annotated[Engine, Depends(NeedsAny("read"))]
-Chatting = Annotated[Memory, Depends(Needs("chat"))]
-Beginning = Annotated[Memory, Depends(Needs("chat", make=True))]

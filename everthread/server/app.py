@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -42,7 +43,7 @@ def create(engine: Engine, settings: Settings | None = None, *, closes: bool = F
     )
     app.state.engine, app.state.settings, app.state.metrics = engine, settings, Metrics()
     app.state.closes = closes
-    app.state.talks = Talks(engine)
+    app.state.talks = Talks(engine, settings.streams)
     app.state.once = Records(beside.Beside(beside.path(engine.store), SCHEMA))
     app.state.access = Access(Keys(beside.path(engine.store)), settings.key_required)
     api = APIRouter(prefix=API)
@@ -69,6 +70,7 @@ def _stand_before(app: FastAPI, settings: Settings) -> None:
 async def running(app: FastAPI) -> AsyncIterator[None]:
     """While the app runs."""
     current_default_thread_limiter().total_tokens = app.state.settings.threads
+    threading.Thread(target=app.state.engine.ready, name="everthread ready", daemon=True).start()
     try:
         yield
     finally:

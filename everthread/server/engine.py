@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from contextlib import suppress
 
 from everthread import open as opening
 from everthread.errors import NotFound
-from everthread.memory import Memory
+from everthread.memory import FAILURES, Memory
 from everthread.models.embed import Embedder
 from everthread.models.llm import LLM
 from everthread.recipes.base import Recipe
@@ -29,6 +30,12 @@ class Engine:
         self.models = Models(llm)
         self._memories: OrderedDict[tuple[str, str], Memory] = OrderedDict()
         self._lock = threading.Lock()
+
+    def ready(self) -> None:
+        """Load what the first reply would wait for."""
+        self.models.ready()
+        with suppress(*FAILURES):  # whoever then talks hears of it
+            self.embedder.embed_query("hello")
 
     def memory(self, bank: str, *, make: bool = False, recipe: str | None = None) -> Memory:
         """The memory of a bank. One that isn't there is made, or is NotFound. Raises as `Memory`, and ConfigError for

@@ -22,6 +22,11 @@ class Models:
         self._until = 0.0  # by time.monotonic()
         self._lock = threading.Lock()
 
+    def ready(self) -> None:
+        """Load what the first reply would wait for."""
+        if isinstance(self.llm, OpenAICompatible):
+            self.llm.ready()
+
     def names(self) -> list[str]:
         """The names of the models at the configured server, the configured one first."""
         if self.llm is None:

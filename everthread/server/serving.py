@@ -50,6 +50,7 @@ class Given:
     model: str | None
     settings: Settings
     log_level: str = "info"
+    several: bool = False  # whether other processes serve the same store
 
     def __call__(self) -> FastAPI:
         """The app of one process."""
@@ -59,7 +60,7 @@ class Given:
     def engine(self) -> Engine:
         """An engine of its own. ConfigError for a name that is unknown."""
         recipe, llm = opening.recipe(self.recipe), opening.llm(self.model)
-        return Engine(opening.store(self.store), opening.embedder(self.embedder), llm, recipe)
+        return Engine(opening.store(self.store), opening.embedder(self.embedder), llm, recipe, several=self.several)
 
 
 def address(host: str, port: int) -> tuple[socket.AddressFamily, str]:

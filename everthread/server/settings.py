@@ -16,4 +16,5 @@ class Settings:
     threads: int = 64  # requests that are worked on at a time; the others wait
     body: int = BODY  # bytes of a request; files have a limit of their own, see `guard`
     rate: int = 0  # requests a minute of one key, or of one address without a key; 0 means any number
+    streams: int = 256  # replies that are written at a time; who asks for one more is told to come again
     patience: float = 30.0  # seconds for a request's body, besides the time that a slow line needs

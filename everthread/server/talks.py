@@ -9,7 +9,6 @@ store is held meanwhile.
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import threading
 import time
@@ -40,8 +39,9 @@ log = logging.getLogger("everthread.server")
 
 OPEN = 1024  # conversations kept open; one that goes is opened again in milliseconds
 PRIVATE = 1024  # more of them in incognito, whose lines are nowhere else
-STREAMS = 256  # replies at once, the default of EVERTHREAD_SERVER_STREAMS
 CURRENT = "current"  # in place of a session's name
+PREPARED = 4  # replies that are prepared at once, in the order they came: all at once, everybody waits for everybody
+WRITING = 4  # desks that have something written at once: replies come first
 STOPPED = 30.0  # seconds that a reply may take to be kept, once it is stopped
 RUNS_ELSEWHERE = 120.0  # seconds for which a line without a reply may have one coming in another process
 
@@ -66,12 +66,14 @@ class Talk:
 class Talks:
     """Safe from many threads."""
 
-    def __init__(self, engine: Engine, streams: int = STREAMS) -> None:
+    def __init__(self, engine: Engine, streams: int = 256) -> None:
         self.engine, self.streams = engine, streams
         self._scribe = opening.scribe(engine.llm)
         self._talks: OrderedDict[tuple[str, str], Talk] = OrderedDict()
         self._current: dict[str, str] = {}  # the session of a bank that may have no line in it yet
         self._desks: WeakValueDictionary[tuple[str, str], Desk] = WeakValueDictionary()
+        self._preparing = threading.BoundedSemaphore(PREPARED)
+        self._writing = threading.BoundedSemaphore(WRITING)
         self._lock = threading.Lock()
         self._pool = ThreadPoolExecutor(streams, thread_name_prefix="everthread reply")
         self._free = threading.BoundedSemaphore(streams)
@@ -80,15 +82,14 @@ class Talks:
     # ----------------------------------------------------------------- replying
 
     def reply(self, memory: Memory, session: str, text: str, options: OptionsBody, key: str | None = None) -> Running:
-        """Keep what the person says, and have it answered. Under a key that was given before the same reply comes
-        again. Raises as `Chat.reply`, and Problem."""
+        """Keep what the person says, and have it answered. Under a line's key that was given before the same reply
+        comes again. Raises as `Chat.reply`, and Problem."""
         with self._using(memory, session, replying=True) as talk:
             if key is not None and (before := self._before(memory, talk, text, key, options)) is not None:
                 return before
             self._still(talk)
             self._one_process(talk)
-            named = _line_key(key)
-            return self._start(talk, options, lambda chat: chat.reply(text, named), told=True, key=key, said=text)
+            return self._start(talk, options, lambda chat: chat.reply(text, key), told=True, key=key, said=text)
 
     def again(self, memory: Memory, session: str, act: Act, options: OptionsBody, *, told: bool = False) -> Running:
         """A reply to what stands, as act has the conversation give it; told: the person's line, too."""
@@ -146,7 +147,10 @@ class Talks:
             chat.incognito = on
             self._current[memory.bank] = chat.session
 
-        return self.change(memory, session, change)
+        changed = self.change(memory, session, change)
+        with self._lock:
+            self._let_go()
+        return changed
 
     def forgot(self, bank: str) -> None:
         """Keep nothing in mind of the replies of a bank in which something was forgotten."""
@@ -196,8 +200,9 @@ class Talks:
                 503, "busy", "as many replies are being written as may be; try again", {"Retry-After": str(RETRY)}
             )
         try:
-            self._choose(talk.chat, options)
-            reply = act(talk.chat)
+            with self._preparing:
+                self._choose(talk.chat, options)
+                reply = act(talk.chat)
             running = Running(reply, key=key, said=said)
             if reply is None:
                 running.put("done", done_event(talk.chat.lines[-1]))
@@ -248,8 +253,7 @@ class Talks:
         """What came of the request of that key: the reply that is running, or the one that was kept."""
         if (running := talk.running) is not None and running.key == key:
             return running if running.said == text else _conflict()
-        name = _line_key(key)
-        line = memory.store.known(memory.bank, [name]).get(name) if name else None
+        line = memory.store.known(memory.bank, [key]).get(key)
         if line is None:
             return None
         if line.text != clean(NewLine(text), line.said_at).text:
@@ -331,7 +335,7 @@ class Talks:
         with self._lock:
             desk = self._desks.get((memory.bank, memory.recipe.name))
             if desk is None:
-                desk = self._desks[memory.bank, memory.recipe.name] = Desk(memory, self._scribe)
+                desk = self._desks[memory.bank, memory.recipe.name] = Desk(memory, self._scribe, self._writing)
             return desk
 
     def _let_go(self) -> None:
@@ -353,11 +357,6 @@ class Talks:
             del self._current[at[0]]
 
 
-def _line_key(key: str | None) -> str | None:
-    """The key under which a request's line is kept in its bank."""
-    return None if key is None else "idem:" + hashlib.sha256(key.encode()).hexdigest()
-
-
 def _told(line: Line, after: Line | None) -> Running:
     """What came of a request whose reply is kept."""
     answer = after if after is not None and after.parent == line.seq and after.role == "assistant" else None
@@ -369,7 +368,9 @@ def _told(line: Line, after: Line | None) -> Running:
 
 
 def _conflict() -> Running:
-    raise Problem(422, "idempotency-conflict", "another text was sent with this Idempotency-Key; take a new key")
+    raise Problem(
+        422, "idempotency-conflict", "another text was sent with this Idempotency-Key; take a new key for a new one"
+    )
 
 
 def _replying() -> Problem:

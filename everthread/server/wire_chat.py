@@ -10,11 +10,9 @@ from pydantic import Field, TypeAdapter
 from everthread.chat import Chat
 from everthread.observe.consent import beforehand
 from everthread.reply import Reply
-from everthread.server.wire import Body, LineView, View
+from everthread.server.wire import Body, HitView, LineView, ReceiptView, View
 from everthread.swipes import swipes
 from everthread.types import Hit, Line, Sampling, Usage
-
-KEY = r"^[!-~]{1,200}$"  # visible ASCII
 
 
 class OptionsBody(Body):
@@ -22,12 +20,12 @@ class OptionsBody(Body):
 
     model: str | None = None
     recipe: str | None = None
-    temperature: float | None = Field(None, ge=0, le=2)
-    top_p: float | None = Field(None, ge=0, le=1)
-    frequency_penalty: float | None = Field(None, ge=-2, le=2)
-    presence_penalty: float | None = Field(None, ge=-2, le=2)
-    max_tokens: int | None = Field(None, ge=1, le=1_000_000)
-    budget: int | None = Field(None, ge=1, le=100_000)
+    temperature: float | None = Field(default=None, ge=0, le=2)
+    top_p: float | None = Field(default=None, ge=0, le=1)
+    frequency_penalty: float | None = Field(default=None, ge=-2, le=2)
+    presence_penalty: float | None = Field(default=None, ge=-2, le=2)
+    max_tokens: int | None = Field(default=None, ge=1, le=1_000_000)
+    budget: int | None = Field(default=None, ge=1, le=100_000)
 
     def sampling(self) -> Sampling:
         """How the model chooses its words."""
@@ -37,7 +35,7 @@ class OptionsBody(Body):
 class AskBody(Body):
     """A reply to what stands."""
 
-    options: OptionsBody = Field(default_factory=lambda: OptionsBody())
+    options: OptionsBody = OptionsBody.model_validate({})
 
 
 class ReplyBody(AskBody):
@@ -105,16 +103,6 @@ class StateView(View):
     usage: UsageView
 
 
-class ReceiptView(View):
-    """What was forgotten, in numbers."""
-
-    bank: str
-    scope: str
-    seqs: list[tuple[int, int]]
-    lines: int
-    forgotten_at: Any
-
-
 class EndingView(View):
     """How a conversation ended. remembered is null where `question` is to be answered first."""
 
@@ -122,18 +110,6 @@ class EndingView(View):
     remembered: bool | None
     question: str
     receipt: ReceiptView | None
-
-
-class HitView(View):
-    """A line found for a query, and why."""
-
-    line: LineView
-    kind: str
-    score: float
-    relevance: float
-    signals: dict[str, float]
-    passage: list[LineView]
-    bank: str
 
 
 LINES = TypeAdapter(list[LineView])

@@ -20,10 +20,12 @@ from everthread.models.llm import OpenAICompatible
 from everthread.recipes.default import Default
 from everthread.server.app import create
 from everthread.server.engine import Engine
+from everthread.server.settings import Settings
 from everthread.showing import LABEL
 from everthread.stores.sqlite import SQLiteStore
 from everthread.types import Where
 
+HERE = "http://127.0.0.1"
 CHAT = "/api/v1/banks/alice/chat/current"
 Event = tuple[str, dict[str, Any]]
 
@@ -108,7 +110,7 @@ def begin(tmp_path: Path) -> Iterator[Begin]:
             server = stack.enter_context(llm.llm_server(*behaviours)) if behaviours else None
             model = OpenAICompatible(server.url, "m", timeout=5, retries=retries) if server else None
             engine = Engine(store, HashEmbedder(64), model, Default(), several=several)
-            client = stack.enter_context(TestClient(create(engine, streams=streams)))
+            client = stack.enter_context(TestClient(create(engine, Settings(streams=streams)), HERE))
             store.corpus("alice")  # makes the bank
             return Site(client, store, server)
 
@@ -324,7 +326,7 @@ def test_a_request_repeated_after_the_model_failed_gets_a_reply_and_keeps_nothin
     site = begin(Status(500), "Now.", "And then.")
     body = {"text": "Try."}
     assert site.ask("reply", body, **{"Idempotency-Key": "k"})[-1][0] == "error"
-    with TestClient(create(Engine(site.store, HashEmbedder(64), site_model(site), Default()))) as restarted:
+    with TestClient(create(Engine(site.store, HashEmbedder(64), site_model(site), Default())), HERE) as restarted:
         told = events(restarted.post(f"{CHAT}/reply", json=body, headers={"Idempotency-Key": "k"}).text)
     assert text(told) == "Now."
     assert site.kept().count("Try.") == 1

@@ -14,7 +14,7 @@ from everthread.stores.sqlite import SQLiteStore
 
 
 def test_a_line_is_pinned_listed_and_taken_off(tmp_path: Path) -> None:
-    client = TestClient(create(Engine(SQLiteStore(tmp_path), HashEmbedder(64), None, Default())))
+    client = TestClient(create(Engine(SQLiteStore(tmp_path), HashEmbedder(64), None, Default())), "http://127.0.0.1")
     api = "/api/v1/banks/alice"
     client.post(f"{api}/lines", json={"text": "I am allergic to nuts."})
     assert client.put(f"{api}/pins/1").json()["items"][0]["text"] == "I am allergic to nuts."

@@ -13,7 +13,7 @@ from everthread import timeline
 from everthread.memory import Memory
 from everthread.observe.consent import SETTING
 from everthread.prompt.character import Character
-from everthread.server.access import Changing, Forgetting, Reading, ReadingAny, Writing, permitted
+from everthread.server.access import Changing, Forgetting, Open, Reading, ReadingAny, Writing, permitted
 from everthread.server.once import Attempt, Once
 from everthread.server.pages import After, Limit, page, place
 from everthread.server.routes.receipts import forgotten
@@ -31,7 +31,7 @@ from everthread.server.wire import (
     StatsView,
 )
 from everthread.stores.base import Store
-from everthread.types import JSONValue, Stats
+from everthread.types import JSONValue, Receipt, Stats
 
 router = APIRouter(prefix="/banks", tags=["banks"])
 
@@ -68,9 +68,14 @@ def stats(memory: Reading) -> Stats:
 
 
 @router.delete("/{bank}", response_model=ReceiptView)
-def forget_everything(memory: Forgetting, once: Once) -> ReceiptView:
+def forget_everything(memory: Forgetting, once: Once, talks: Open) -> ReceiptView:
     """Forget the whole bank, for good."""
-    return forgotten(once, lambda: memory.forget(everything=True))
+
+    def forget() -> Receipt:
+        talks.let_go(memory.bank)
+        return memory.forget(everything=True)
+
+    return forgotten(once, forget)
 
 
 @router.get("/{bank}/settings", response_model=SettingsView)

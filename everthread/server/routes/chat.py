@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Header, Path, Request
+from fastapi import APIRouter, Depends, Path
 from starlette.responses import StreamingResponse
 
 from everthread.chat import Chat, Ending
 from everthread.reply import Reply
 from everthread.server import paths
-from everthread.server.access import Beginning, Chatting
+from everthread.server.access import Beginning, Chatting, Open
+from everthread.server.once import Once
 from everthread.server.running import Running
-from everthread.server.talks import Talks
 from everthread.server.wire_chat import (
-    KEY,
     AskBody,
     BranchBody,
     EditBody,
@@ -42,14 +41,7 @@ async def session(
     return paths.name(session)
 
 
-async def talks(request: Request) -> Talks:
-    """The conversations that are open."""
-    return request.app.state.talks  # type: ignore[no-any-return]
-
-
 Session = Annotated[str, Depends(session)]
-Open = Annotated[Talks, Depends(talks)]
-Key = Annotated[str | None, Header(alias="Idempotency-Key", pattern=KEY, description="Asks for the same reply once.")]
 
 
 class Events(StreamingResponse):
@@ -68,9 +60,9 @@ def state(memory: Chatting, session: Session, talks: Open) -> StateView:
 
 
 @router.post("/reply", response_class=Events, responses=STREAM)
-def reply(memory: Beginning, session: Session, talks: Open, body: ReplyBody, key: Key = None) -> Events:
+def reply(memory: Beginning, session: Session, talks: Open, body: ReplyBody, once: Once) -> Events:
     """Say something, and have it answered. What is said is kept before anything comes back."""
-    return Events(talks.reply(memory, session, body.text, body.options, key))
+    return Events(talks.reply(memory, session, body.text, body.options, once.key()))
 
 
 @router.post("/regenerate", response_class=Events, responses=STREAM)
@@ -109,9 +101,13 @@ def stop(memory: Chatting, session: Session, talks: Open) -> StateView:
 
 
 @router.post("/undo", response_model=StateView)
-def undo(memory: Chatting, session: Session, talks: Open) -> StateView:
+def undo(memory: Chatting, session: Session, talks: Open, once: Once) -> StateView:
     """Take back the person's last line and all that came after it."""
-    return talks.change(memory, session, lambda chat: chat.undo())
+    return once.once(
+        lambda: talks.change(memory, session, lambda chat: chat.undo()),
+        lambda _: None,
+        lambda _: talks.state(memory, session),
+    )
 
 
 @router.post("/branch", response_model=StateView)

@@ -13,7 +13,7 @@ from everthread.errors import NotFound
 from everthread.memory import Memory
 from everthread.observe.byhand import placed
 from everthread.observe.clean import keepable
-from everthread.server.access import Changing, Forgetting, Reading, Writing
+from everthread.server.access import Changing, Forgetting, Open, Reading, Writing
 from everthread.server.once import Attempt, Once, conflict
 from everthread.server.pages import After, Limit, page, place
 from everthread.server.routes.receipts import forgotten
@@ -139,6 +139,7 @@ def retract(memory: Changing, once: Once, seq: Seq) -> Line:
 
 
 @router.delete("/{seq}", response_model=ReceiptView)
-def forget(memory: Forgetting, once: Once, seq: Seq) -> ReceiptView:
+def forget(memory: Forgetting, once: Once, talks: Open, seq: Seq) -> ReceiptView:
     """Forget a line, for good, and with it what it said before it was corrected."""
+    talks.forgot(memory.bank)
     return forgotten(once, lambda: memory.forget(seq=seq))

@@ -13,7 +13,7 @@ from everthread.memory import Memory
 from everthread.observe.byhand import placed
 from everthread.recall.buffer import LONGEST
 from everthread.server import paths
-from everthread.server.access import Changing, Forgetting, Reading
+from everthread.server.access import Changing, Forgetting, Open, Reading
 from everthread.server.once import Once
 from everthread.server.pages import After, Limit, page, place
 from everthread.server.routes.receipts import forgotten
@@ -73,8 +73,9 @@ def _found(memory: Memory, name: str) -> Session:
 
 
 @router.delete("/{session}", response_model=ReceiptView)
-def forget_session(memory: Forgetting, once: Once, name: Name) -> ReceiptView:
+def forget_session(memory: Forgetting, once: Once, talks: Open, name: Name) -> ReceiptView:
     """Forget a conversation, for good."""
+    talks.forgot(memory.bank)
     return forgotten(once, lambda: memory.forget(session=name))
 
 

@@ -1,0 +1,308 @@
+"""What the server costs when many talk at once: the time of a whole reply beside the model's own, and of its first
+piece; and what the page weighs.
+
+Three processes on this machine: a language model's server that streams each reply in so many pieces at a steady pace,
+the server as it is started for people, and here the clients: each with a bank of its own in which some lines were said
+before, all sending one reply at the same moment.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import multiprocessing
+import re
+import socket
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+from everthread import open as opening
+from everthread.bench import synthetic
+from everthread.bench.metrics import percentile
+from everthread.errors import BadInput, ModelError
+from everthread.memory import Memory
+from everthread.stores.sqlite import SQLiteStore
+from everthread.types import NewLine, now
+
+CLIENTS = 200
+PIECES = 20  # of a reply
+PACE = 0.1  # seconds between them
+LINES = 6  # said in each bank before
+PATIENCE = 60.0  # seconds for a server to start, and for a reply to end
+HOST = "127.0.0.1"
+CHROMIUM = "/usr/bin/chromium"
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """Milliseconds."""
+
+    p50: float
+    p95: float
+    p99: float
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What was measured. Times are milliseconds from sending a request: to its first byte, to its first piece of text,
+    and to the end of the reply, which is kept then. ideal is what the model takes. page is the bytes of each file of
+    the page; interactive is milliseconds, None where no browser was asked."""
+
+    clients: int
+    workers: int
+    errors: int
+    ideal: float
+    accepted: Waits
+    first: Waits
+    whole: Waits
+    page: dict[str, int]
+    interactive: float | None = None
+
+
+def serve(
+    clients: int = CLIENTS,
+    workers: int = 1,
+    rounds: int = 3,
+    browser: bool = False,
+    embedder: str | None = None,
+    tell: Progress | None = None,
+) -> list[Served]:
+    """Measure, so many rounds one after the other. BadInput for too few of anything."""
+    if min(clients, workers, rounds) < 1:
+        raise BadInput(f"{clients} clients, {workers} workers, {rounds} rounds are too few; give at least 1 of each")
+    tell = tell or (lambda _: None)
+    with tempfile.TemporaryDirectory(prefix="everthread-serve-") as folder, _process(_model) as model:
+        tell(f"{clients} banks: building")
+        _fill(Path(folder), clients, embedder)
+        with _process(_server, folder, f"http://{HOST}:{model}/v1", workers, embedder) as port:
+            page = asyncio.run(_page(port))
+            opened = _interactive(port) if browser and page else None
+            found = []
+            for number in range(rounds):
+                tell(f"round {number + 1} of {rounds}")
+                times = asyncio.run(_crowd(port, clients, number))
+                found.append(_served(times, clients, workers, page, opened))
+    return found
+
+
+def _served(
+    times: list[tuple[float, float, float] | None],
+    clients: int,
+    workers: int,
+    page: dict[str, int],
+    opened: float | None,
+) -> Served:
+    done = [each for each in times if each is not None]
+    accepted, first, whole = (_timing([each[at] for each in done]) for at in range(3))
+    return Served(clients, workers, clients - len(done), 1000 * PIECES * PACE, accepted, first, whole, page, opened)
+
+
+def _timing(seconds: list[float]) -> Waits:
+    spent = [1000 * each for each in seconds]
+    return Waits(percentile(spent, 50), percentile(spent, 95), percentile(spent, 99))
+
+
+def table(rounds: list[Served]) -> str:
+    """The figures for the terminal and the docs."""
+    shown = [
+        f"{each.clients} at once, {each.workers} workers: whole reply {_three(each.whole)}, "
+        f"first piece {_three(each.first)}, taken {_three(each.accepted)}, {each.errors} errors"
+        for each in rounds
+    ]
+    last = rounds[-1]
+    shown.append(f"ideal {last.ideal:.0f} ms; all times are ms, p50 / p95 / p99")
+    if last.page:
+        opened = "" if last.interactive is None else f", interactive after {last.interactive:.0f} ms"
+        shown.append(f"page: {sum(last.page.values()):,} bytes in {len(last.page)} files{opened}")
+    return "\n".join(shown)
+
+
+def _three(timing: Waits) -> str:
+    return f"{timing.p50:.0f} / {timing.p95:.0f} / {timing.p99:.0f}"
+
+
+def as_json(rounds: list[Served]) -> list[dict[str, Any]]:
+    """The figures under their names."""
+    return [asdict(each) for each in rounds]
+
+
+# ------------------------------------------------------------------------ banks
+
+
+def _fill(folder: Path, clients: int, embedder: str | None) -> None:
+    """A bank for each client, in which a conversation has begun a moment ago."""
+    model, store = opening.embedder(embedder), SQLiteStore(folder)
+    said = synthetic.lines(clients * LINES)
+    for number in range(clients):
+        lines = [
+            NewLine(line.text, *(("user", "user"), ("Ever", "assistant"))[at % 2], said_at=now().astimezone())
+            for at, line in enumerate(islice(said, LINES))
+        ]
+        Memory(_bank(number), store, model, opening.recipe("default")).observe_many(lines)
+    store.close()
+
+
+def _bank(number: int) -> str:
+    return f"client-{number}"
+
+
+# ---------------------------------------------------------------------- clients
+
+
+async def _crowd(port: int, clients: int, number: int) -> list[tuple[float, float, float] | None]:
+    """What each client waits for: the answer's head, the first piece, and the end; None where there was an error."""
+    return await asyncio.gather(*(_say(port, _bank(client), number) for client in range(clients)))
+
+
+async def _say(port: int, bank: str, number: int) -> tuple[float, float, float] | None:
+    body = json.dumps(
+        {"text": f"My sister Mia called again, for the {number}th time: what did I tell you of her?"}
+    ).encode()
+    head = f"POST /api/v1/banks/{bank}/chat/current/reply HTTP/1.1\r\nHost: {HOST}:{port}\r\n"
+    head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    begun = time.perf_counter()
+    accepted = first = 0.0
+    try:
+        reading, writing = await asyncio.open_connection(HOST, port)
+        writing.write(head.encode() + body)
+        tail, done = b"", False
+        while part := await asyncio.wait_for(reading.read(65536), PATIENCE):
+            at = time.perf_counter() - begun
+            accepted = accepted or at
+            first = first or (at if b"event: piece" in part else 0.0)
+            done = done or b"event: done" in tail + part
+            tail = part[-20:]
+        ended = time.perf_counter() - begun
+        writing.close()
+    except (OSError, TimeoutError):
+        return None
+    return (accepted, first, ended) if done and first else None
+
+
+async def _page(port: int) -> dict[str, int]:
+    """The bytes of each file that a visit to the page transfers; nothing where there is no page."""
+    import httpx
+
+    sizes: dict[str, int] = {}
+    async with httpx.AsyncClient(base_url=f"http://{HOST}:{port}") as http:
+        waiting = ["/"]
+        while waiting:
+            at = waiting.pop()
+            answer = await http.get(at)
+            if at in sizes or answer.status_code != 200:
+                continue
+            sizes[at] = int(answer.headers.get("content-length", len(answer.content)))
+            waiting += _named(str(answer.url.join(".")), answer.text) if _tells(answer.headers) else []
+    return sizes
+
+
+def _tells(headers: Mapping[str, str]) -> bool:
+    return headers.get("content-type", "").startswith(("text/html", "text/javascript", "text/css"))
+
+
+def _named(base: str, text: str) -> list[str]:
+    """The files of our own that a page, a style sheet or a module names."""
+    found = re.findall(r"""(?:src=|href=|from |import |url\()\s*["']?([^"'\s)>]+\.(?:js|css|svg|woff2))["')]?""", text)
+    return [urlsplit(urljoin(base, each)).path for each in found]
+
+
+def _interactive(port: int) -> float:
+    """Milliseconds until the page in a Chromium takes what is typed."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = browser.new_page()
+        page.goto(f"http://{HOST}:{port}/", wait_until="load")
+        found: float = page.evaluate("performance.getEntriesByType('navigation')[0].domInteractive")
+        browser.close()
+        return found
+
+
+# -------------------------------------------------------------------- processes
+
+
+@contextmanager
+def _process(target: Callable[..., None], *given: object) -> Iterator[int]:
+    """A process that serves at a port until the block ends."""
+    with socket.socket() as listening:
+        listening.bind((HOST, 0))
+        listening.listen(2048)
+        port = listening.getsockname()[1]
+        workers = given[2] if target is _server and isinstance(given[2], int) else 1
+        spawn = multiprocessing.get_context("spawn")
+        started = [spawn.Process(target=target, args=(listening, *given), daemon=True) for _ in range(workers)]
+        for each in started:
+            each.start()
+    try:
+        _await(port)
+        yield port
+    finally:
+        for each in started:
+            each.terminate()
+        for each in started:
+            each.join(10)
+
+
+def _await(port: int) -> None:
+    """Wait until somebody answers there. ModelError where nobody does."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        with suppress(OSError), socket.create_connection((HOST, port), timeout=PATIENCE) as asking:
+            asking.sendall(f"GET /api/v1/about HTTP/1.1\r\nHost: {HOST}:{port}\r\nConnection: close\r\n\r\n".encode())
+            if asking.recv(1):
+                return
+        time.sleep(0.05)
+    raise ModelError(f"what should serve at port {port} has not come up in {PATIENCE:.0f} seconds")
+
+
+def _server(listening: socket.socket, folder: str, model: str, workers: int, embedder: str | None) -> None:
+    """The server itself."""
+    import uvicorn
+
+    from everthread.server.serving import Given
+    from everthread.server.settings import Settings
+
+    given = Given(folder, embedder, "default", f"{model}#m", Settings(), "warning", several=workers > 1)
+    uvicorn.Server(uvicorn.Config(given(), log_config=None, access_log=False, lifespan="on")).run([listening])
+
+
+def _model(listening: socket.socket) -> None:
+    """A language model's server that gives every reply in PIECES pieces at a steady PACE."""
+
+    async def serving() -> None:
+        async with await asyncio.start_server(_stream, sock=listening):
+            await asyncio.Event().wait()
+
+    with suppress(KeyboardInterrupt):
+        asyncio.run(serving())
+
+
+async def _stream(reading: asyncio.StreamReader, writing: asyncio.StreamWriter) -> None:
+    head = (await reading.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
+    if length := re.search(r"content-length: (\d+)", head):
+        await reading.readexactly(int(length[1]))
+    writing.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n")
+    begun = time.monotonic()
+    with suppress(OSError):
+        for number in range(PIECES):
+            await asyncio.sleep(max(begun + (number + 1) * PACE - time.monotonic(), 0))
+            writing.write(_chunk({"choices": [{"index": 0, "delta": {"content": f"word {number} "}}]}))
+        writing.write(_chunk({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}))
+        writing.write(_chunk({"choices": [], "usage": {"prompt_tokens": 100, "completion_tokens": 2 * PIECES}}))
+        writing.write(b"data: [DONE]\n\n")
+        writing.close()
+        await writing.wait_closed()
+
+
+def _chunk(told: dict[str, Any]) -> bytes:
+    return b"data: " + json.dumps(told).encode() + b"\n\n"
