@@ -36,6 +36,7 @@ new Compose(talk);
 new MemoryColumn(talk);
 const sessions = new Sessions();
 let about = null;
+let shown = null; // the bank whose conversations and pins are shown
 
 // ------------------------------------------------------------------- places
 
@@ -47,10 +48,20 @@ const show = careful(async () => {
   at("bank").setAttribute("aria-label", `Bank ${here.bank}: choose another`);
   view("talk");
   await ready();
+  const lists = shown === here.bank ? null : readLists();
   if (here.view === "read" && !talk.state) await talk.load().catch(failed);
   if (here.view === "read") await reading.open();
   else await talk.load();
+  performance.mark("interactive");
+  await lists;
 });
+
+/** What stands in the columns beside the talk. */
+async function readLists() {
+  shown = here.bank;
+  const [pins] = await Promise.all([get(inBank("/pins")), sessions.read()]);
+  tell("pins", pins.items);
+}
 
 /** See that the bank is there, unless it was there the last time. */
 async function ready() {
@@ -140,13 +151,7 @@ addEventListener("keydown", ({ key }) => {
 });
 const begin = careful(async () => {
   tell("draft", draft(`${here.bank}/${here.session}`));
-  await ready();
-  const rest = Promise.all([get("/about"), sessions.read(), get(inBank("/pins"))]);
-  await show();
-  performance.mark("interactive");
-  const [said, , pins] = await rest;
-  about = said;
-  tell("pins", pins.items);
+  [about] = await Promise.all([get("/about"), show()]);
   document.documentElement.dataset.ready = "";
 });
 begin();

@@ -55,7 +55,7 @@ export function acts(line, { last, talk }) {
       iconButton("pin", pinLabel(line, talk), () => talk.pin(line), {
         "aria-pressed": String(talk.pins.has(line.seq)),
       }),
-    iconButton("forget", "Forget this line", () => talk.forget(line)),
+    kept && iconButton("forget", "Forget this line", () => talk.forget(line)),
   ].filter(Boolean);
 }
 

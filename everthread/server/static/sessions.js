@@ -22,7 +22,7 @@ export class Sessions {
     at("query").addEventListener("input", () => this.typed());
     at("query").addEventListener("keydown", (event) => event.key === "Escape" && this.leave());
     on("sessions", () => this.read());
-    on("bank", () => (this.leave(), this.read()));
+    on("bank", () => ((this.items = []), this.leave()));
     on("place", () => this.query || this.render());
     on("state", (state) => ((this.current = state.session), this.query || this.render()));
     on("forgotten", () => (this.query ? this.search() : this.read()));
