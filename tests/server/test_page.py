@@ -421,6 +421,7 @@ def test_without_a_model_replies_are_labelled_as_recall(page: Page, url_without_
     say(page, "Where does the blue bicycle stand?")
     expect(page.locator(".recall-only .label")).to_contain_text("Recall only")
     expect(page.locator(".recall-only .said")).to_contain_text("cellar")
+    expect(page.locator(".recall-only .connect")).to_contain_text("EVERTHREAD_LLM_URL")
     page.reload()
     page.get_by_role("button", name="Look it up again").click()
     expect(page.locator(".recall-only .said")).to_contain_text("cellar")

@@ -10,7 +10,7 @@ import { careful, clear, failed, notice, speak } from "./notices.js";
 import { options } from "./prefs.js";
 import { Following } from "./scroll.js";
 import { events } from "./stream.js";
-import { welcome } from "./welcome.js";
+import { connect, welcome } from "./welcome.js";
 
 export class Talk {
   constructor() {
@@ -375,12 +375,13 @@ const name = (element) => element.getAttribute("aria-label") ?? element.textCont
 
 /** What is remembered, where there is no model that would put it into words. */
 function recalled(shown, talk) {
-  const label = shown.labelled ? "Recall only: what was said before, in its own words. No model is connected." : "";
+  const label = shown.labelled ? "Recall only: what was said before, in its own words." : "";
   return h(
     "article",
     { class: "line of-character recall-only", "aria-label": "What is remembered" },
     label && h("p", { class: "small label" }, label),
     said("p", shown.text, { class: "said" }),
+    shown.labelled && connect(),
     h(
       "footer",
       { class: "acts" },

@@ -43,7 +43,7 @@ export function connect() {
   return h(
     "p",
     { class: "small connect" },
-    "No model is connected, so replies are recall only: what was said before, in its own words. Start ",
+    "No model is connected, so replies are recall only. To connect one, start ",
     h("code", {}, "ollama serve"),
     ", or set ",
     h("code", {}, "EVERTHREAD_LLM_URL"),
