@@ -276,10 +276,10 @@ export class Talk {
       if (agreed === null) return;
       ending = await post(inChat("/end"), { remember: agreed });
     }
-    if (ending.receipt) await receipt(ending.receipt);
     this.place = null;
     tell("sessions");
     tell("ended", ending);
+    if (ending.receipt) await receipt(ending.receipt);
   }
 
   // ---------------------------------------------------------------- showing

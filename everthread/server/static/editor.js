@@ -76,7 +76,8 @@ export function scene(talk) {
   return open("The scene", (close) => {
     const save = careful(async (event) => {
       event.preventDefault();
-      await patch(inBank("/character"), read(form));
+      const { person, ...changes } = read(form);
+      await patch(inBank("/character"), person ? { ...changes, person } : changes);
       await talk.load();
       close(true);
       notice("From the next reply on, it is so.");
@@ -92,7 +93,6 @@ export function scene(talk) {
         h("button", { type: "submit", class: "main" }, "Save"),
       ),
     );
-    form.elements.person.required = true;
     return form;
   });
 }
