@@ -12,12 +12,16 @@ import { scene } from "./editor.js";
 import { arrive, go, here } from "./here.js";
 import { MemoryColumn } from "./memory.js";
 import { careful, failed, notice } from "./notices.js";
-import { draft } from "./prefs.js";
+import { draft, pref, prefer } from "./prefs.js";
 import { Reading } from "./reading.js";
 import { Sessions } from "./sessions.js";
 import { settings, take } from "./settings.js";
 
-const VIEWS = [["sessions", "Conversations", "threads"], ["talk", "Talk", "talk"], ["memory", "Memory", "memory"]];
+const VIEWS = [
+  ["sessions", "Conversations", "threads"],
+  ["talk", "Talk", "talk"],
+  ["memory", "Memory", "memory"],
+];
 
 let asking = null; // one question for a key, however many want it
 
@@ -32,6 +36,7 @@ new Compose(talk);
 new MemoryColumn(talk);
 const sessions = new Sessions();
 let about = null;
+let shown = null; // the bank whose conversations and pins are shown
 
 // ------------------------------------------------------------------- places
 
@@ -42,14 +47,28 @@ const show = careful(async () => {
   at("bank").textContent = here.bank;
   at("bank").setAttribute("aria-label", `Bank ${here.bank}: choose another`);
   view("talk");
+  await ready();
+  const lists = shown === here.bank ? null : readLists();
   if (here.view === "read" && !talk.state) await talk.load().catch(failed);
   if (here.view === "read") await reading.open();
   else await talk.load();
+  performance.mark("interactive");
+  await lists;
 });
 
+/** What stands in the columns beside the talk. */
+async function readLists() {
+  shown = here.bank;
+  const [pins] = await Promise.all([get(inBank("/pins")), sessions.read()]);
+  tell("pins", pins.items);
+}
+
+/** See that the bank is there, unless it was there the last time. */
 async function ready() {
+  if (pref("known") === here.bank) return;
   try {
     await put(inBank());
+    prefer("known", here.bank);
   } catch (error) {
     if (error.status !== 403) throw error; // a key that may only read: the bank is there, or it says so by itself
   }
@@ -75,9 +94,8 @@ on("state", ({ character, incognito, lines }) => {
   document.title = `${name} · Everthread`;
   at("who").textContent = name;
   at("where").textContent = filled(character.location);
-  fill(at("face"), ...face(character.name).childNodes);
+  if (at("face").dataset.of !== character.name) showFace(character.name);
   at("private").hidden = !incognito;
-  talk.knows ||= lines.length > 0;
   fill(
     at("talk-acts"),
     iconButton("scene", "The scene: who, where, your name", () => scene(talk)),
@@ -86,20 +104,37 @@ on("state", ({ character, incognito, lines }) => {
   );
 });
 
+function showFace(name) {
+  const box = face(name);
+  Object.assign(box, { id: "face" }).dataset.of = name;
+  at("face").replaceWith(box);
+}
+
+on("characters", () => delete at("face").dataset.of);
+
 const hide = careful(async (on) => talk.take(await post(inChat("/incognito"), { on })));
 
 at("bank").addEventListener("click", careful(banks));
-at("open-characters").addEventListener("click", careful(() => gallery(talk)));
-at("open-settings").addEventListener("click", careful(() => settings(about, talk)));
+at("open-characters").addEventListener(
+  "click",
+  careful(() => gallery(talk)),
+);
+at("open-settings").addEventListener(
+  "click",
+  careful(() => settings(about, talk)),
+);
 fill(
   at("views"),
   VIEWS.map(([name, label, drawn]) => button([icon(drawn), label], () => view(name), { "data-to": name })),
 );
 
 // A card or a file of conversations may be dropped anywhere.
-dropping(document.body, careful(async (files) => {
-  for (const file of files) await ((await isCard(file)) ? importCard(file) : take(file));
-}));
+dropping(
+  document.body,
+  careful(async (files) => {
+    for (const file of files) await ((await isCard(file)) ? importCard(file) : take(file));
+  }),
+);
 
 async function isCard(file) {
   if (/\.png$/i.test(file.name)) return true;
@@ -111,14 +146,12 @@ async function isCard(file) {
 // -------------------------------------------------------------------- begin
 
 addEventListener("hashchange", arrive);
+addEventListener("keydown", ({ key }) => {
+  if (key === "Escape" && here.view === "read" && !document.querySelector("dialog[open]")) go({});
+});
 const begin = careful(async () => {
-  [about] = await Promise.all([get("/about"), ready()]);
-  tell("about", about);
   tell("draft", draft(`${here.bank}/${here.session}`));
-  await Promise.all([show(), sessions.read()]);
-  talk.knows ||= sessions.items.length > 0;
-  talk.render();
-  tell("pins", (await get(inBank("/pins"))).items);
+  [about] = await Promise.all([get("/about"), show()]);
   document.documentElement.dataset.ready = "";
 });
 begin();

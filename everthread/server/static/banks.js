@@ -12,8 +12,18 @@ export function banks() {
   return open("Banks", (close) => {
     const list = h("ul", { class: "banks" });
     const to = (bank) => (close(), go({ bank }));
-    const draw = careful(async () => fill(list, (await every("/banks")).map((each) => entry(each, to))));
-    const field = h("input", { dir: "auto", required: true, "aria-label": "The name of a new bank", placeholder: "alice/captain-nemo" });
+    const draw = careful(async () =>
+      fill(
+        list,
+        (await every("/banks")).map((each) => entry(each, to)),
+      ),
+    );
+    const field = h("input", {
+      dir: "auto",
+      required: true,
+      "aria-label": "The name of a new bank",
+      placeholder: "alice/captain-nemo",
+    });
     const make = careful(async (event) => {
       event.preventDefault();
       const name = field.value.trim();
@@ -22,7 +32,11 @@ export function banks() {
     });
     draw();
     return [
-      h("p", { class: "small" }, "A bank is everything that one character remembers of one person. Nothing passes from one to another."),
+      h(
+        "p",
+        { class: "small" },
+        "A bank is everything that one character remembers of one person. Nothing passes from one to another.",
+      ),
       list,
       h("form", { class: "field", on: { submit: make } }, field, h("button", { type: "submit" }, "Make it")),
     ];
@@ -32,5 +46,9 @@ export function banks() {
 function entry(each, to) {
   const when = each.last_said_at ? `, last ${short(each.last_said_at)}` : "";
   const text = [said("span", each.id), h("span", { class: "small" }, `${each.lines} lines${when}`)];
-  return h("li", {}, button(text, () => to(each.id), each.id === here.bank ? { "aria-current": "true" } : {}));
+  return h(
+    "li",
+    {},
+    button(text, () => to(each.id), each.id === here.bank ? { "aria-current": "true" } : {}),
+  );
 }

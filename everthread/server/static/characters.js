@@ -41,46 +41,99 @@ async function load(name) {
 
 /** Open the gallery. */
 export function gallery(talk) {
-  return open("Characters", (close, body) => {
-    const grid = h("ul", { class: "gallery" });
-    const draw = careful(async () => {
-      listed = null;
-      fill(grid, (await all()).map((each) => tile(each, { talk, close, draw })));
-    });
-    const file = h("input", { type: "file", accept: ".json,.png,application/json,image/png", "aria-label": "A character card", hidden: true });
-    const take = careful(async (files) => {
-      for (const each of files) await importCard(each);
-      await draw();
-    });
-    file.addEventListener("change", () => take([...file.files]));
-    dropping(body, take);
-    draw();
-    return [
-      h("p", { class: "drop" }, "Drop a character card here, a picture or JSON, or ", button("choose a file", () => file.click(), { class: "link" }), file),
-      grid,
-      h("div", { class: "bar end" }, button("Make a new one", careful(async () => (await edit({ name: "", description: "" }, { fresh: true })) && draw()))),
-    ];
-  }, { wide: true });
+  return open(
+    "Characters",
+    (close, body) => {
+      const grid = h("ul", { class: "gallery" });
+      const draw = careful(async () => {
+        listed = null;
+        fill(
+          grid,
+          (await all()).map((each) => tile(each, { talk, close, draw })),
+        );
+      });
+      const file = h("input", {
+        type: "file",
+        accept: ".json,.png,application/json,image/png",
+        "aria-label": "A character card",
+        hidden: true,
+      });
+      const take = careful(async (files) => {
+        for (const each of files) await importCard(each);
+        await draw();
+      });
+      file.addEventListener("change", () => take([...file.files]));
+      dropping(body, take);
+      draw();
+      return [
+        h(
+          "p",
+          { class: "drop" },
+          "Drop a character card here, a picture or JSON, or ",
+          button("choose a file", () => file.click(), { class: "link" }),
+          file,
+        ),
+        grid,
+        h(
+          "div",
+          { class: "bar end" },
+          button(
+            "Make a new one",
+            careful(async () => (await edit({ name: "", description: "" }, { fresh: true })) && draw()),
+          ),
+        ),
+      ];
+    },
+    { wide: true },
+  );
 }
 
 function tile(each, { talk, close, draw }) {
   const { name, builtin } = each;
   const now = talk.state?.character.name === name;
   const drop = async () => {
-    const sure = await choose(`Remove ${name}?`, "The character's card is removed. What was said with it stays where it was said.", [["Remove it", true], ["Keep it", false]]);
+    const sure = await choose(
+      `Remove ${name}?`,
+      "The character's card is removed. What was said with it stays where it was said.",
+      [
+        ["Remove it", true],
+        ["Keep it", false],
+      ],
+    );
     if (sure) (await remove(path(name)), tell("characters", name), await draw());
   };
   return h(
     "li",
     { class: `tile${now ? " chosen" : ""}` },
     face(name),
-    h("div", {}, said("h3", name), said("p", cut(each.description.replaceAll("{{char}}", name).replaceAll("{{user}}", "you"), 180), { class: "small" })),
+    h(
+      "div",
+      {},
+      said("h3", name),
+      said("p", cut(each.description.replaceAll("{{char}}", name).replaceAll("{{user}}", "you"), 180), {
+        class: "small",
+      }),
+    ),
     h(
       "div",
       { class: "bar" },
-      now ? h("span", { class: "small" }, "You talk with it here") : button("Talk", careful(async () => (await meet(name, talk), close())), { "aria-label": `Talk with ${name}` }),
-      button("Edit", careful(async () => (await edit(await get(path(name)), { fresh: builtin })) && draw()), { class: "link", "aria-label": `Edit ${name}` }),
-      button("Card", careful(() => saveCard(each)), { class: "link", "aria-label": `Save the card of ${name}` }),
+      now
+        ? h("span", { class: "small" }, "You talk with it here")
+        : button(
+            "Talk",
+            careful(async () => (await meet(name, talk), close())),
+            { "aria-label": `Talk with ${name}` },
+          ),
+      button(
+        "Edit",
+        careful(async () => (await edit(await get(path(name)), { fresh: builtin })) && draw()),
+        { class: "link", "aria-label": `Edit ${name}` },
+      ),
+      button(
+        "Card",
+        careful(() => saveCard(each)),
+        { class: "link", "aria-label": `Save the card of ${name}` },
+      ),
       !builtin && button("Remove", careful(drop), { class: "link", "aria-label": `Remove ${name}` }),
     ),
   );
@@ -103,7 +156,10 @@ async function saveCard({ name, has_picture: png }) {
 
 /** Keep a card's character. */
 export async function importCard(file) {
-  if (file.size > LARGEST) throw new Error(`${file.name} has ${(file.size / 2 ** 20).toFixed(1)} MB; a card has at most 8. Make its picture smaller.`);
+  if (file.size > LARGEST)
+    throw new Error(
+      `${file.name} has ${(file.size / 2 ** 20).toFixed(1)} MB; a card has at most 8. Make its picture smaller.`,
+    );
   const type = /\.png$/i.test(file.name) || file.type === "image/png" ? "image/png" : "application/json";
   const character = await post("/characters", file, { type });
   tell("characters", character.name);

@@ -10,7 +10,7 @@ import { careful, clear, failed, notice, speak } from "./notices.js";
 import { options } from "./prefs.js";
 import { Following } from "./scroll.js";
 import { events } from "./stream.js";
-import { welcome } from "./welcome.js";
+import { connect, welcome } from "./welcome.js";
 
 export class Talk {
   constructor() {
@@ -22,11 +22,27 @@ export class Talk {
     this.shown = null; // what is shown in place of a reply where no model speaks; it is not kept
     this.inspected = null;
     this.arriving = null; // the reply that is on its way
-    for (const name of ["load", "regenerate", "answer", "undo", "stop", "pin", "forget", "edit", "branch", "swipe", "end"]) {
+    this.drawn = new Map(); // the elements of lines, by seq, each with what it shows
+    this.knows = null; // whether anything was ever said in this bank; null until that is known
+    for (const name of [
+      "load",
+      "regenerate",
+      "answer",
+      "undo",
+      "stop",
+      "pin",
+      "forget",
+      "edit",
+      "branch",
+      "swipe",
+      "end",
+    ]) {
       this[name] = careful(this[name].bind(this));
     }
     on("forgotten", (seqs) => this.without(seqs));
     on("corrected", () => here.view === "talk" && this.load());
+    on("listed", (sessions) => ((this.knows = sessions.length > 0), this.render()));
+    on("bank", () => (this.knows = null));
     on("pins", (lines) => ((this.pins = new Set(lines.map((line) => line.seq))), this.render()));
   }
 
@@ -49,6 +65,7 @@ export class Talk {
   arrived(place) {
     this.place = place;
     this.contexts.clear();
+    this.drawn.clear();
     this.shown = this.inspected = null;
     this.box.replaceChildren();
     this.following.toEnd();
@@ -74,7 +91,13 @@ export class Talk {
 
   /** Say something. What couldn't be said is handed back, to stand where it was typed. */
   async say(text) {
-    const mine = lineElement({ seq: 0, role: "user", speaker: this.state?.character.person ?? "You", text, said_at: new Date().toISOString() });
+    const mine = lineElement({
+      seq: 0,
+      role: "user",
+      speaker: this.state?.character.person ?? "You",
+      text,
+      said_at: new Date().toISOString(),
+    });
     mine.classList.add("sending");
     this.box.querySelector(".welcome")?.remove();
     this.append(mine);
@@ -105,9 +128,7 @@ export class Talk {
     tell("replying", true);
     try {
       const answer = await ask("POST", inChat(path), { body: { ...body, options: options() } });
-      this.arriving = null;
-      await this.follow(answer, mine);
-      return true;
+      return await this.follow(answer, mine);
     } catch (error) {
       mine?.remove();
       failed(error);
@@ -118,7 +139,7 @@ export class Talk {
     }
   }
 
-  /** Show a reply as it arrives. */
+  /** Show a reply as it arrives. Whether what was said is kept. */
   async follow(answer, mine = null) {
     const place = this.place;
     const reply = growing(this.state.character.nickname || this.state.character.name);
@@ -127,32 +148,40 @@ export class Talk {
     this.render();
     try {
       for await (const [name, data] of events(answer)) {
-        if (place !== this.place) return answer.body.cancel().catch(() => null);
-        this.event(name, data);
+        if (place !== this.place) return true; // the reader went elsewhere; the reply goes on
+        await this.event(name, data);
       }
     } catch (error) {
-      if (error.name !== "AbortError") this.arriving.problem = { detail: "The connection broke. The reply goes on without us: reload to see it." };
+      if (error.name !== "AbortError")
+        this.arriving.problem = { detail: "The connection broke. The reply goes on without us: reload to see it." };
     }
-    return this.ended(place);
+    const kept = this.arriving.mine === null;
+    await this.ended(place);
+    return kept;
   }
 
-  event(name, data) {
+  async event(name, data) {
     const now = this.arriving;
-    if (name === "line") this.said(data.line);
+    if (name === "line") await this.kept(data.line);
     else if (name === "context") ((now.context = data), tell("context", { context: data, of: null }));
     else if (name === "piece") (now.text.appendData(data.text), this.following.grown());
     else if (name === "done") now.done = data;
     else if (name === "error") now.problem = data;
   }
 
-  said(line) {
-    const now = this.arriving;
-    const known = this.state.lines.findIndex((each) => each.seq === line.parent);
-    const before = line.parent === null ? [] : known < 0 ? this.state.lines : this.state.lines.slice(0, known + 1);
-    now.mine?.remove();
-    now.mine = null;
+  /** What the person said is kept: it stands behind the line that it answers, which may be a greeting kept just now. */
+  async kept(line) {
+    const { lines } = this.state;
+    const place = lines.findIndex((each) => each.seq === line.parent);
+    const before = line.parent !== null && place < 0 ? await this.before(line) : lines.slice(0, place + 1);
+    this.arriving.mine = null;
     this.state = { ...this.state, lines: [...before, line], swipes: [] };
     this.render();
+  }
+
+  async before(line) {
+    const { lines } = await get(inChat());
+    return lines.filter((each) => each.seq < line.seq);
   }
 
   /** The reply is there, or as much of it as came. */
@@ -214,10 +243,14 @@ export class Talk {
   }
 
   async forget(line) {
-    const sure = await choose("Forget this line?", "It is removed for good, wherever it was kept. This can't be undone.", [
-      ["Forget it", true],
-      ["Keep it", false],
-    ]);
+    const sure = await choose(
+      "Forget this line?",
+      "It is removed for good, wherever it was kept. This can't be undone.",
+      [
+        ["Forget it", true],
+        ["Keep it", false],
+      ],
+    );
     if (!sure) return;
     const proof = await remove(inBank(`/lines/${line.seq}`));
     tell("forgotten", new Set([line.seq]));
@@ -243,10 +276,10 @@ export class Talk {
       if (agreed === null) return;
       ending = await post(inChat("/end"), { remember: agreed });
     }
-    if (ending.receipt) await receipt(ending.receipt);
     this.place = null;
     tell("sessions");
     tell("ended", ending);
+    if (ending.receipt) await receipt(ending.receipt);
   }
 
   // ---------------------------------------------------------------- showing
@@ -260,20 +293,23 @@ export class Talk {
   look(seq, context) {
     this.inspected = seq;
     tell("context", { context, of: seq });
-    for (const each of this.box.querySelectorAll(".recalled")) {
-      each.setAttribute("aria-pressed", String(Number(each.closest(".line").dataset.seq) === seq));
-    }
+    this.render();
   }
 
   /** What would be remembered for an older reply, asked as of its moment. */
   async again(line) {
-    const said = this.state.lines.findLast((each) => each.seq < line.seq && each.role === "user");
-    if (!said) return { hits: [], again: true };
+    const said = this.said(line);
     const without = this.state.lines.map((each) => each.seq).filter((seq) => seq > 0);
     const body = { query: said.text, as_of: said.said_at, without, ...budget() };
     const context = await careful(post)(inBank("/context"), body);
     if (context) this.remembered(line.seq, { ...context, again: true });
     return this.contexts.get(line.seq) ?? null;
+  }
+
+  /** What the person said before this line; undefined before a greeting. */
+  said(line) {
+    const place = this.state.lines.findIndex((each) => each.seq === line.seq);
+    return this.state.lines.slice(0, place).findLast((each) => each.role === "user");
   }
 
   element(seq) {
@@ -296,9 +332,18 @@ export class Talk {
     this.following.grown();
   }
 
+  /** A line's element: the one that is there, as long as it would look the same. */
   one(line, last) {
-    const old = this.element(line.seq);
-    if (old?.querySelector(".editing")) return old;
+    const state = last && [this.arriving !== null, Boolean(this.arriving?.mine), this.state.swipes, this.model];
+    const looks = JSON.stringify([line, this.pins.has(line.seq), this.inspected === line.seq, state]);
+    const old = this.drawn.get(line.seq);
+    if (old?.looks === looks || old?.element.querySelector(".editing")) return old.element;
+    const element = this.draw(line, last);
+    this.drawn.set(line.seq, { looks, element });
+    return element;
+  }
+
+  draw(line, last) {
     const element = lineElement(line, acts(line, { last, talk: this }));
     const choice = last && !this.arriving && swipes(this.state, this);
     if (choice) element.querySelector(".acts").prepend(choice);
@@ -308,7 +353,7 @@ export class Talk {
 
   opening() {
     const { lines, greeting, offer, character } = this.state;
-    if (lines.length || this.arriving) return null;
+    if (lines.length || this.arriving || this.knows === null) return null;
     return welcome({ greeting, offer, character, fresh: !this.knows, model: this.model });
   }
 }
@@ -319,10 +364,9 @@ const budget = () => (options().budget ? { budget: options().budget } : {});
 function keep(box, parts) {
   const focused = box.contains(document.activeElement) ? document.activeElement : null;
   const seq = focused?.closest(".line")?.dataset.seq;
-  const top = box.scrollTop;
-  box.replaceChildren(...parts);
-  box.scrollTop = top;
-  if (!focused || focused === box || document.contains(focused)) return;
+  parts.forEach((part, place) => box.children[place] === part || box.insertBefore(part, box.children[place] ?? null));
+  while (box.children.length > parts.length) box.lastElementChild.remove();
+  if (!focused || document.activeElement === focused) return;
   const buttons = seq ? [...box.querySelectorAll(`[data-seq="${seq}"] button`)] : [];
   (buttons.find((each) => name(each) === name(focused)) ?? at("say")).focus({ preventScroll: true });
 }
@@ -331,18 +375,21 @@ const name = (element) => element.getAttribute("aria-label") ?? element.textCont
 
 /** What is remembered, where there is no model that would put it into words. */
 function recalled(shown, talk) {
-  const label = shown.labelled ? "Recall only: what was said before, in its own words. No model is connected." : "";
+  const label = shown.labelled ? "Recall only: what was said before, in its own words." : "";
   return h(
     "article",
     { class: "line of-character recall-only", "aria-label": "What is remembered" },
     label && h("p", { class: "small label" }, label),
     said("p", shown.text, { class: "said" }),
+    shown.labelled && connect(),
     h(
       "footer",
       { class: "acts" },
-      shown.context && button("What was remembered", () => (tell("context", { context: shown.context, of: null }), tell("view", "memory")), { class: "link recalled" }),
+      shown.context &&
+        button("Remembered", () => (tell("context", { context: shown.context, of: null }), tell("view", "memory")), {
+          class: "link recalled",
+        }),
       talk.model && button("Answer", () => talk.answer(), { class: "link" }),
     ),
   );
 }
-

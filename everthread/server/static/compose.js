@@ -67,7 +67,8 @@ export class Compose {
   state({ unanswered, lines, usage, model }) {
     const both = [
       unanswered && button(model ? "Answer this" : "Look it up again", () => this.talk.answer(), { class: "link" }),
-      lines.some((line) => line.role === "user") && button("Take back my last line", () => this.talk.undo(), { class: "link" }),
+      lines.some((line) => line.role === "user") &&
+        button("Take back my last line", () => this.talk.undo(), { class: "link" }),
     ];
     fill(at("pending"), both);
     fill(at("cost"), cost(usage, model));
@@ -79,6 +80,8 @@ function cost(usage, model) {
   const parts = [model ?? "Recall only"];
   if (total) parts.push(`${total.toLocaleString()} tokens${usage.estimated ? ", estimated" : ""}`);
   if (usage?.cost !== null && usage?.cost !== undefined) parts.push(`cost ${usage.cost.toFixed(4)}`);
-  const title = total ? `${usage.prompt.toLocaleString()} read, ${usage.completion.toLocaleString()} written in this conversation` : "";
+  const title = total
+    ? `${usage.prompt.toLocaleString()} read, ${usage.completion.toLocaleString()} written in this conversation`
+    : "";
   return h("span", { title }, parts.join(" · "));
 }

@@ -43,7 +43,11 @@ export function rewrite(title, text, { hint = "", label = "Save" } = {}) {
     field.addEventListener("keydown", (event) => {
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) save();
     });
-    return [hint && h("p", { class: "small" }, hint), field, h("div", { class: "bar end" }, button(label, save, { class: "main" }))];
+    return [
+      hint && h("p", { class: "small" }, hint),
+      field,
+      h("div", { class: "bar end" }, button(label, save, { class: "main" })),
+    ];
   });
 }
 
@@ -58,7 +62,11 @@ export function receipt(proof) {
   ];
   return open("It is forgotten", (close) => [
     h("p", {}, "Removed for good, to the last byte. This receipt proves it; it holds no word of what was said."),
-    h("dl", { class: "receipt" }, rows.map(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])),
+    h(
+      "dl",
+      { class: "receipt" },
+      rows.map(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]),
+    ),
     h(
       "div",
       { class: "bar end" },
@@ -83,4 +91,3 @@ export function askKey(why) {
     );
   });
 }
-

@@ -35,26 +35,39 @@ const read = (form) => Object.fromEntries([...new FormData(form)].map(([name, va
 /** Edit a character of the gallery. Whether it was saved. */
 export function edit(character, { fresh = false } = {}) {
   const title = character.name ? `Edit ${character.name}` : "A new character";
-  return open(title, (close) => {
-    const save = careful(async (event) => {
-      event.preventDefault();
-      const now = { ...character, ...read(form) };
-      await put(`/characters/${encodeURIComponent(now.name)}`, now);
-      tell("characters", now.name);
-      close(true);
-    });
-    const form = h(
-      "form",
-      { class: "fields", on: { submit: save } },
-      h("p", { class: "small" }, "{{char}} stands for its name, {{user}} for yours."),
-      CARD.map((each) => field(each, character)),
-      h("details", {}, h("summary", {}, "More"), MORE.map((each) => field(each, character))),
-      h("div", { class: "bar end" }, h("button", { type: "submit", class: "main" }, fresh ? "Keep this character" : "Save")),
-    );
-    form.elements.name.required = true;
-    form.elements.name.readOnly = Boolean(character.name) && !fresh;
-    return form;
-  }, { wide: true });
+  return open(
+    title,
+    (close) => {
+      const save = careful(async (event) => {
+        event.preventDefault();
+        const now = { ...character, ...read(form) };
+        await put(`/characters/${encodeURIComponent(now.name)}`, now);
+        tell("characters", now.name);
+        close(true);
+      });
+      const form = h(
+        "form",
+        { class: "fields", on: { submit: save } },
+        h("p", { class: "small" }, "{{char}} stands for its name, {{user}} for yours."),
+        CARD.map((each) => field(each, character)),
+        h(
+          "details",
+          {},
+          h("summary", {}, "More"),
+          MORE.map((each) => field(each, character)),
+        ),
+        h(
+          "div",
+          { class: "bar end" },
+          h("button", { type: "submit", class: "main" }, fresh ? "Keep this character" : "Save"),
+        ),
+      );
+      form.elements.name.required = true;
+      form.elements.name.readOnly = Boolean(character.name) && !fresh;
+      return form;
+    },
+    { wide: true },
+  );
 }
 
 /** Change the scene in the middle of the conversation. */
@@ -63,7 +76,8 @@ export function scene(talk) {
   return open("The scene", (close) => {
     const save = careful(async (event) => {
       event.preventDefault();
-      await patch(inBank("/character"), read(form));
+      const { person, ...changes } = read(form);
+      await patch(inBank("/character"), person ? { ...changes, person } : changes);
       await talk.load();
       close(true);
       notice("From the next reply on, it is so.");
@@ -72,9 +86,13 @@ export function scene(talk) {
       "form",
       { class: "fields", on: { submit: save } },
       SCENE.map((each) => field(each, character)),
-      h("div", { class: "bar end" }, button("Leave it", () => close()), h("button", { type: "submit", class: "main" }, "Save")),
+      h(
+        "div",
+        { class: "bar end" },
+        button("Leave it", () => close()),
+        h("button", { type: "submit", class: "main" }, "Save"),
+      ),
     );
-    form.elements.person.required = true;
     return form;
   });
 }

@@ -25,7 +25,8 @@ function unescape(part) {
 
 /** The address of a place; what isn't given is as the page begins. */
 export function address({ bank = here.bank, view = "talk", session = "current", seq = null } = {}) {
-  const parts = view === "talk" && session === "current" ? [bank] : [bank, view, session, ...(seq ? [String(seq)] : [])];
+  const parts =
+    view === "talk" && session === "current" ? [bank] : [bank, view, session, ...(seq ? [String(seq)] : [])];
   return `#/${parts.map(encodeURIComponent).join("/")}`;
 }
 

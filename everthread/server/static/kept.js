@@ -38,10 +38,16 @@ export class Kept {
       panel,
       h("h3", {}, "Pinned"),
       h("p", { class: "small" }, "Always before the character, in every conversation."),
-      list(this.pinned.map((line) => entry([line], "Unpin", () => this.talk.pin(line))), "Nothing is pinned."),
+      list(
+        this.pinned.map((line) => entry([line], "Unpin", () => this.talk.pin(line))),
+        "Nothing is pinned.",
+      ),
       h("h3", {}, "In this conversation"),
       h("p", { class: "small" }, "Passages remembered for it, still before the character."),
-      list(this.items.map((item) => entry(item.lines, "Take it out", () => this.take(item))), "Nothing is kept yet."),
+      list(
+        this.items.map((item) => entry(item.lines, "Take it out", () => this.take(item))),
+        "Nothing is kept yet.",
+      ),
     );
   }
 
@@ -51,7 +57,8 @@ export class Kept {
   }
 }
 
-const list = (entries, none) => (entries.length ? h("ul", { class: "hits" }, entries) : h("p", { class: "nothing" }, none));
+const list = (entries, none) =>
+  entries.length ? h("ul", { class: "hits" }, entries) : h("p", { class: "nothing" }, none);
 
 function entry(lines, label, act) {
   const [first] = lines;
@@ -60,7 +67,11 @@ function entry(lines, label, act) {
     "li",
     { class: "hit" },
     first && h("header", { class: "by" }, h("a", { href: place }, short(first.said_at))),
-    h("div", { class: "passage" }, lines.map((line) => h("p", {}, said("b", called(line)), " ", said("span", line.text)))),
+    h(
+      "div",
+      { class: "passage" },
+      lines.map((line) => h("p", {}, said("b", called(line)), " ", said("span", line.text))),
+    ),
     h("footer", { class: "acts steady" }, button(label, act, { class: "link" })),
   );
 }

@@ -43,20 +43,32 @@ export function acts(line, { last, talk }) {
   const own = line.role === "assistant";
   const kept = line.seq > 0;
   return [
-    own && memoryButton(line, talk),
-    own && last && talk.model && iconButton("again", "Another reply", () => talk.regenerate()),
+    own && talk.said(line) && memoryButton(line, talk),
+    own &&
+      last &&
+      talk.model &&
+      talk.state.swipes.length < 2 &&
+      iconButton("again", "Another reply", () => talk.regenerate()),
     iconButton("edit", "Edit this line", () => talk.edit(line)),
     !last && iconButton("branch", "Go on from here", () => talk.branch(line)),
-    kept && iconButton("pin", pinLabel(line, talk), () => talk.pin(line), { "aria-pressed": String(talk.pins.has(line.seq)) }),
-    iconButton("forget", "Forget this line", () => talk.forget(line)),
+    kept &&
+      iconButton("pin", pinLabel(line, talk), () => talk.pin(line), {
+        "aria-pressed": String(talk.pins.has(line.seq)),
+      }),
+    kept && iconButton("forget", "Forget this line", () => talk.forget(line)),
   ].filter(Boolean);
 }
 
-const pinLabel = (line, talk) => (talk.pins.has(line.seq) ? "Unpin this line" : "Pin this line: always before the character");
+const pinLabel = (line, talk) =>
+  talk.pins.has(line.seq) ? "Unpin this line" : "Pin this line: always before the character";
 
 function memoryButton(line, talk) {
   const chosen = talk.inspected === line.seq;
-  return button("What was remembered", () => talk.inspect(line), { class: "link recalled", "aria-pressed": String(chosen) });
+  return button("Remembered", () => talk.inspect(line), {
+    class: "link recalled",
+    title: "What was remembered for this reply",
+    "aria-pressed": String(chosen),
+  });
 }
 
 /** ‹ 2/3 › for the replies that stood in one place. */
@@ -87,7 +99,12 @@ export function editing(element, line) {
       "div",
       { class: "editing" },
       field,
-      h("div", { class: "bar" }, button("Save", save, { class: "main" }), button("Leave it", () => done(null))),
+      h(
+        "div",
+        { class: "bar" },
+        button("Save", save, { class: "main" }),
+        button("Leave it", () => done(null)),
+      ),
     );
     field.addEventListener("keydown", (event) => {
       if (event.key === "Escape") (event.stopPropagation(), done(null));

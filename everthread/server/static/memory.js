@@ -1,6 +1,6 @@
 // The memory column: what was remembered for a reply, the notes, what is kept in view, and the months.
 
-import { on, tell } from "./bus.js";
+import { on } from "./bus.js";
 import { at, fill, h } from "./dom.js";
 import { Kept } from "./kept.js";
 import { Notes } from "./notes.js";
@@ -19,7 +19,7 @@ export class MemoryColumn {
     this.buttons = this.tabs.map(([label], place) => this.tab(label, place));
     fill(at("tabs"), this.buttons);
     at("tabs").addEventListener("keydown", (event) => this.key(event));
-    on("context", () => this.at === 0 || this.choose(0));
+    on("view", (name) => name === "memory" && this.choose(0)); // someone asks what was remembered
     for (const [, each] of this.tabs) each.changed = () => this.current === each && each.show(this.panel);
     this.choose(0);
   }
@@ -50,6 +50,5 @@ export class MemoryColumn {
     this.panel.setAttribute("aria-labelledby", `tab-${place}`);
     this.panel.scrollTop = 0;
     this.current.show(this.panel);
-    tell("tab", place);
   }
 }

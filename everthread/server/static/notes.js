@@ -10,7 +10,10 @@ export class Notes {
     this.text = "";
     this.changed = () => {};
     on("state", (state) => this.take(state.notes ?? ""));
-    on("forgotten", careful(async () => this.take((await get(inBank("/notes"))).text)));
+    on(
+      "forgotten",
+      careful(async () => this.take((await get(inBank("/notes"))).text)),
+    );
   }
 
   take(text) {
@@ -26,8 +29,22 @@ export class Notes {
   show(panel) {
     this.shown = this.text;
     this.field = h("textarea", { class: "notes", rows: 14, dir: "auto", "aria-label": "Notes", value: this.text });
-    const hint = "What the character has noted for itself as the talk outgrew the prompt. It reads this before every reply; change what is wrong.";
-    fill(panel, h("p", { class: "small" }, hint), this.field, h("div", { class: "bar end" }, button("Save the notes", careful(() => this.save()), { class: "main" })));
+    const hint =
+      "What the character noted as the talk outgrew the prompt. It reads this before each reply; change what is wrong.";
+    fill(
+      panel,
+      h("p", { class: "small" }, hint),
+      this.field,
+      h(
+        "div",
+        { class: "bar end" },
+        button(
+          "Save the notes",
+          careful(() => this.save()),
+          { class: "main" },
+        ),
+      ),
+    );
   }
 
   async save() {

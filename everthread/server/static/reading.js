@@ -71,13 +71,18 @@ export class Reading {
     const pinned = this.talk.pins.has(line.seq);
     return [
       iconButton("edit", "Correct this line", () => correct(line)),
-      iconButton("pin", pinned ? "Unpin this line" : "Pin this line", () => this.talk.pin(line), { "aria-pressed": String(pinned) }),
+      iconButton("pin", pinned ? "Unpin this line" : "Pin this line", () => this.talk.pin(line), {
+        "aria-pressed": String(pinned),
+      }),
       iconButton("forget", "Forget this line", () => this.talk.forget(line)),
     ];
   }
 
   async drop() {
-    const answers = [["Forget it all", true], ["Keep it", false]];
+    const answers = [
+      ["Forget it all", true],
+      ["Keep it", false],
+    ];
     const text = "Every line of it is removed for good, with what was noted of it. This can't be undone.";
     if (!(await choose("Forget this conversation?", text, answers))) return;
     const proof = await remove(inBank(`/sessions/${encodeURIComponent(here.session)}`));

@@ -1,4 +1,4 @@
-// What was remembered for one reply: passages with their dates, speakers, relevance and signals, and what to do about each.
+// What was remembered for one reply: passages with their dates and relevance, and what to do about each.
 
 import { get, inBank, patch, put } from "./api.js";
 import { on, tell } from "./bus.js";
@@ -29,7 +29,7 @@ export class Remembered {
       "div",
       { class: "nothing" },
       h("p", {}, "What was remembered for a reply stands here: where it was said, when, and how sure the memory is."),
-      h("p", { class: "small" }, "Choose “What was remembered” under any reply."),
+      h("p", { class: "small" }, "Choose “Remembered” under any reply."),
     );
   }
 
@@ -39,8 +39,16 @@ export class Remembered {
     const cards = merged(hits);
     const many = cards.length === 1 ? "1 passage" : `${cards.length} passages`;
     return [
-      h("p", { class: "small" }, again ? `${many}, as they are found for that moment` : `${many}, ${tokens} tokens of the prompt`),
-      h("ol", { class: "hits" }, cards.map((card) => this.card(card))),
+      h(
+        "p",
+        { class: "small" },
+        again ? `${many}, as they are found for that moment` : `${many}, ${tokens} tokens of the prompt`,
+      ),
+      h(
+        "ol",
+        { class: "hits" },
+        cards.map((card) => this.card(card)),
+      ),
     ];
   }
 
@@ -50,16 +58,24 @@ export class Remembered {
     return h(
       "li",
       { class: "hit" },
-      h("header", { class: "by" }, h("a", { href: place, title: "Open the conversation there" }, day(line.said_at)), relevance(hits[0])),
-      h("div", { class: "passage" }, passage.map((each) => this.line(each, hits))),
+      h(
+        "header",
+        { class: "by" },
+        h("a", { href: place, title: "Open the conversation there" }, day(line.said_at)),
+        relevance(hits[0]),
+      ),
+      ...this.lines(passage, hits),
       signals(hits),
     );
   }
 
-  line(line, hits) {
-    const found = hits.some((hit) => hit.line.seq === line.seq);
-    const text = h("p", { class: found ? "found" : "", title: full(line.said_at) }, said("b", called(line)), " ", said("span", line.text));
-    return found ? [text, this.acts(line)] : text;
+  /** The passage, in which one of the lines that were found is chosen, and what can be done about that one. */
+  lines(passage, hits) {
+    const acts = h("div", {}, this.acts(hits[0].line));
+    const found = new Set(hits.map((hit) => hit.line.seq));
+    const choose = (line) => fill(acts, this.acts(line));
+    const rows = passage.map((line) => passageLine(line, hits[0], found, choose));
+    return [h("div", { class: "passage" }, rows), acts];
   }
 
   acts(line) {
@@ -96,19 +112,35 @@ function relevance({ relevance: sure, kind }) {
   const bar = h("span", { class: "bar-of", "aria-hidden": "true" }, h("span", {}));
   bar.firstChild.style.setProperty("inline-size", percent);
   const title = "The chance that this bears on what was said";
-  return h("span", { class: "relevance", title }, kind !== "line" && h("span", {}, kind), bar, h("span", {}, percent), h("span", { class: "hidden" }, " relevant"));
+  return h(
+    "span",
+    { class: "relevance", title },
+    kind !== "line" && h("span", {}, kind),
+    bar,
+    h("span", {}, percent),
+    h("span", { class: "hidden" }, " relevant"),
+  );
+}
+
+function passageLine(line, { line: best }, found, choose) {
+  const props = { class: found.has(line.seq) ? "found" : "", title: full(line.said_at) };
+  const text = [said("b", called(line)), " ", said("span", line.text)];
+  if (found.size < 2 || !found.has(line.seq)) return h("p", props, text);
+  const mark = { type: "radio", name: `line-of-${best.seq}`, checked: line.seq === best.seq };
+  return h("label", props, h("input", { ...mark, on: { change: () => choose(line) } }), h("span", {}, text));
 }
 
 /** Hits whose passages share a line stand on one card, the best first. */
 export function merged(hits) {
   const cards = [];
   for (const hit of hits) {
-    const seqs = new Set(hit.passage.map((line) => line.seq));
+    const around = hit.passage.length ? hit.passage : [hit.line];
+    const seqs = new Set(around.map((line) => line.seq));
     const card = cards.find(({ passage }) => passage.some((line) => seqs.has(line.seq)));
-    if (!card) cards.push({ hits: [hit], passage: [...hit.passage] });
+    if (!card) cards.push({ hits: [hit], passage: [...around] });
     else {
       card.hits.push(hit);
-      const strange = hit.passage.filter((line) => !card.passage.some((each) => each.seq === line.seq));
+      const strange = around.filter((line) => !card.passage.some((each) => each.seq === line.seq));
       card.passage = [...card.passage, ...strange].sort((a, b) => a.seq - b.seq);
     }
   }

@@ -1,7 +1,7 @@
 // The conversations of a bank, and the search over everything ever said in it.
 
 import { get, inBank, post } from "./api.js";
-import { on } from "./bus.js";
+import { on, tell } from "./bus.js";
 import { month, short } from "./dates.js";
 import { at, button, cut, fill, h, said } from "./dom.js";
 import { address, here } from "./here.js";
@@ -22,7 +22,7 @@ export class Sessions {
     at("query").addEventListener("input", () => this.typed());
     at("query").addEventListener("keydown", (event) => event.key === "Escape" && this.leave());
     on("sessions", () => this.read());
-    on("bank", () => (this.leave(), this.read()));
+    on("bank", () => ((this.items = []), this.leave()));
     on("place", () => this.query || this.render());
     on("state", (state) => ((this.current = state.session), this.query || this.render()));
     on("forgotten", () => (this.query ? this.search() : this.read()));
@@ -45,6 +45,7 @@ export class Sessions {
 
   take(items, next) {
     Object.assign(this, { items, next });
+    tell("listed", items);
     if (!this.query) this.render();
   }
 
@@ -59,7 +60,12 @@ export class Sessions {
       this.box,
       this.now(),
       groups.map(([name, entries]) => [h("h2", { class: "small" }, name), h("ul", {}, entries)]).flat(),
-      this.next && button("Earlier ones", careful(() => this.more()), { class: "link" }),
+      this.next &&
+        button(
+          "Earlier ones",
+          careful(() => this.more()),
+          { class: "link" },
+        ),
       !this.items.length && h("p", { class: "nothing" }, "Conversations are listed here, newest first."),
     );
   }
@@ -108,7 +114,9 @@ export class Sessions {
     const query = this.query;
     const { items } = await post(inBank("/recall"), { query, k: FOUND }, { signal: this.asking.signal });
     if (query !== this.query) return;
-    const many = items.length ? `${items.length} places, the most fitting first` : "Nothing like it was ever said here.";
+    const many = items.length
+      ? `${items.length} places, the most fitting first`
+      : "Nothing like it was ever said here.";
     fill(this.box, h("p", { class: "small", role: "status" }, many), h("ul", {}, items.map(found)));
     this.box.scrollTop = 0;
   }

@@ -21,15 +21,23 @@ const REMEMBER = [
   ["always", "Always remember"],
   ["never", "Never: every conversation is incognito"],
 ];
-const THEMES = [["", "As the system has it"], ["light", "Light"], ["dark", "Dark"]];
+const THEMES = [
+  ["", "As the system has it"],
+  ["light", "Light"],
+  ["dark", "Dark"],
+];
 
 export function settings(about, talk) {
-  return open("Settings", (close) => [
-    h("section", {}, h("h3", {}, "Replies"), models(about), recipes(about), SLIDERS.map(slider)),
-    h("section", {}, h("h3", {}, "Memory"), remembering(talk), transfer(close)),
-    h("section", {}, h("h3", {}, "The page"), select("Look", THEMES, pref("theme") ?? "", look), hasKey() && key()),
-    h("p", { class: "small" }, `Everthread ${about.version} · found by ${about.embedder}`),
-  ], { wide: true });
+  return open(
+    "Settings",
+    (close) => [
+      h("section", {}, h("h3", {}, "Replies"), models(about), recipes(about), SLIDERS.map(slider)),
+      h("section", {}, h("h3", {}, "Memory"), remembering(talk), transfer(close)),
+      h("section", {}, h("h3", {}, "The page"), select("Look", THEMES, pref("theme") ?? "", look), hasKey() && key()),
+      h("p", { class: "small" }, `Everthread ${about.version} · found by ${about.embedder}`),
+    ],
+    { wide: true },
+  );
 }
 
 function select(label, choices, value, change) {
@@ -42,24 +50,46 @@ function select(label, choices, value, change) {
 function models(about) {
   if (!about.model) return connect();
   const box = h("div", {});
-  const draw = (names) => fill(box, select("Model", [["", `As the server has it (${about.model.name})`], ...names.map((each) => [each, each])], pref("model") ?? "", (value) => prefer("model", value || null)));
+  const draw = (names) =>
+    fill(
+      box,
+      select(
+        "Model",
+        [["", `As the server has it (${about.model.name})`], ...names.map((each) => [each, each])],
+        pref("model") ?? "",
+        (value) => prefer("model", value || null),
+      ),
+    );
   draw(pref("model") ? [pref("model")] : []);
-  get("/models").then(({ items }) => draw(items), () => null); // that server may be away; the default stays
+  get("/models").then(
+    ({ items }) => draw(items),
+    () => null,
+  ); // that server may be away; the default stays
   return box;
 }
 
 function recipes(about) {
-  const choices = [["", `As the server has it (${about.recipe})`], ...about.recipes.map((each) => [each.name, each.name])];
+  const choices = [
+    ["", `As the server has it (${about.recipe})`],
+    ...about.recipes.map((each) => [each.name, each.name]),
+  ];
   const text = h("p", { class: "small" });
-  const tellOf = (name) => (text.textContent = about.recipes.find((each) => each.name === (name || about.recipe))?.about ?? "");
+  const tellOf = (name) =>
+    (text.textContent = about.recipes.find((each) => each.name === (name || about.recipe))?.about ?? "");
   tellOf(pref("recipe"));
-  return [select("Recipe", choices, pref("recipe") ?? "", (value) => (prefer("recipe", value || null), tellOf(value))), text];
+  return [
+    select("Recipe", choices, pref("recipe") ?? "", (value) => (prefer("recipe", value || null), tellOf(value))),
+    text,
+  ];
 }
 
 function slider([name, label, min, max, step, usual, hint]) {
   const shown = h("output", {});
   const range = h("input", { type: "range", min, max, step, "aria-label": `${label}: ${hint}` });
-  const reset = button("reset", () => take(null), { class: "link", "aria-label": `Leave ${label} to the model's server` });
+  const reset = button("reset", () => take(null), {
+    class: "link",
+    "aria-label": `Leave ${label} to the model's server`,
+  });
   const take = (value) => {
     prefer(name, value);
     draw(value);
@@ -89,21 +119,33 @@ function remembering(talk) {
 }
 
 function key() {
-  return h("div", { class: "row" }, h("span", {}, "Your key"), button("Forget it in this tab", () => (setKey(null), location.reload())));
+  return h(
+    "div",
+    { class: "row" },
+    h("span", {}, "Your key"),
+    button("Forget it in this tab", () => (setKey(null), location.reload())),
+  );
 }
 
 // ------------------------------------------------------------ the whole of it
 
 function transfer(close) {
   const file = h("input", { type: "file", hidden: true, "aria-label": "A file of conversations" });
-  file.addEventListener("change", careful(async () => (await take(file.files[0]), close())));
+  file.addEventListener(
+    "change",
+    careful(async () => (await take(file.files[0]), close())),
+  );
   return h(
     "div",
     { class: "bar" },
     button("Export all", careful(save)),
     button("Import conversations", () => file.click()),
     file,
-    button("Delete everything", careful(async () => (await everything()) && close()), { class: "danger" }),
+    button(
+      "Delete everything",
+      careful(async () => (await everything()) && close()),
+      { class: "danger" },
+    ),
   );
 }
 
@@ -128,14 +170,24 @@ async function everything() {
     const act = button("Delete everything", () => close(true), { class: "danger", disabled: true });
     field.addEventListener("input", () => (act.disabled = field.value.trim() !== bank));
     return [
-      h("p", {}, "Every conversation of this bank, all notes and all that was found in them are removed for good. This can't be undone."),
+      h(
+        "p",
+        {},
+        "Every conversation of this bank and all that was noted of it is removed for good. This can't be undone.",
+      ),
       h("p", {}, "To go on, write the bank's name: ", said("b", bank)),
       field,
-      h("div", { class: "bar end" }, button("Keep it", () => close()), act),
+      h(
+        "div",
+        { class: "bar end" },
+        button("Keep it", () => close()),
+        act,
+      ),
     ];
   });
   if (!sure) return false;
   const proof = await remove(inBank());
+  prefer("known", null);
   await receipt(proof);
   go({ bank });
   location.reload();

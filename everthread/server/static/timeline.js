@@ -32,7 +32,8 @@ export class Timeline {
 
   show(panel) {
     if (this.items === null) return this.read();
-    if (!this.items.length) return fill(panel, h("p", { class: "nothing" }, "What is said, month by month, will stand here."));
+    if (!this.items.length)
+      return fill(panel, h("p", { class: "nothing" }, "What is said, month by month, will stand here."));
     const lines = this.items.reduce((sum, each) => sum + each.lines, 0);
     const text = `${lines.toLocaleString()} lines since ${month(`${this.items[0].month}-15`)}`;
     return fill(panel, h("p", { class: "small" }, text), picture(months(this.items)), table(this.items));
@@ -55,10 +56,17 @@ function picture(all) {
   const most = Math.max(...all.map((each) => each.lines));
   const step = WIDTH / Math.max(all.length, 6);
   const bars = all.map((each, place) => bar(each, place * step, step, most));
-  const years = all.flatMap((each, place) => (place === 0 || each.month.endsWith("-01") ? [year(each, place * step)] : []));
+  const years = all.flatMap((each, place) =>
+    place === 0 || each.month.endsWith("-01") ? [year(each, place * step)] : [],
+  );
   return svg(
     "svg",
-    { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "timeline", role: "img", "aria-label": `Lines a month, ${most} at most; the table below has the numbers` },
+    {
+      viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
+      class: "timeline",
+      role: "img",
+      "aria-label": `Lines a month, ${most} at most; the table below has the numbers`,
+    },
     svg("line", { x1: 0, x2: WIDTH, y1: FLOOR, y2: FLOOR, class: "floor" }),
     bars,
     years,
@@ -75,9 +83,28 @@ function bar({ month: name, lines }, x, step, most) {
 const year = (each, x) => svg("text", { x, y: HEIGHT - 8 }, each.month.slice(0, 4));
 
 function table(items) {
-  const head = h("tr", {}, h("th", { scope: "col" }, "Month"), h("th", { scope: "col" }, "Lines"), h("th", { scope: "col" }, "Conversations"));
-  const rows = items.toReversed().map((each) =>
-    h("tr", {}, h("th", { scope: "row" }, month(`${each.month}-15`)), h("td", {}, each.lines.toLocaleString()), h("td", {}, each.sessions)),
+  const head = h(
+    "tr",
+    {},
+    h("th", { scope: "col" }, "Month"),
+    h("th", { scope: "col" }, "Lines"),
+    h("th", { scope: "col" }, "Conversations"),
   );
-  return h("details", { open: items.length < 8 }, h("summary", {}, "In numbers"), h("table", {}, h("thead", {}, head), h("tbody", {}, rows)));
+  const rows = items
+    .toReversed()
+    .map((each) =>
+      h(
+        "tr",
+        {},
+        h("th", { scope: "row" }, month(`${each.month}-15`)),
+        h("td", {}, each.lines.toLocaleString()),
+        h("td", {}, each.sessions),
+      ),
+    );
+  return h(
+    "details",
+    { open: items.length < 8 },
+    h("summary", {}, "In numbers"),
+    h("table", {}, h("thead", {}, head), h("tbody", {}, rows)),
+  );
 }

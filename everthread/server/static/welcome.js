@@ -12,7 +12,9 @@ export function welcome({ greeting, offer, character, fresh, model }) {
     fresh && introduction(character),
     greeting && said("p", greeting, { class: "said greeting" }),
     offer && h("p", { class: "offer" }, h("span", { class: "small" }, "Something to come back to: "), said("q", offer)),
-    !fresh && !greeting && h("p", { class: "small" }, `A new conversation with ${character.nickname || character.name}.`),
+    !fresh &&
+      !greeting &&
+      h("p", { class: "small" }, `A new conversation with ${character.nickname || character.name}.`),
     fresh && begin(),
     !model && connect(),
   );
@@ -24,7 +26,8 @@ function introduction(character) {
     h(
       "p",
       {},
-      `Everthread keeps every conversation with ${character.nickname || character.name} on this machine, for years, and finds again what matters now. `,
+      `Everthread keeps every conversation with ${character.nickname || character.name} on this machine, for years, `,
+      "and finds again what matters now. ",
       "Beside each reply you see what was remembered for it, and can correct it, pin it, or have it forgotten for good.",
     ),
   ];
@@ -40,7 +43,7 @@ export function connect() {
   return h(
     "p",
     { class: "small connect" },
-    "No model is connected, so replies are recall only: what was said before, in its own words. Start ",
+    "No model is connected, so replies are recall only. To connect one, start ",
     h("code", {}, "ollama serve"),
     ", or set ",
     h("code", {}, "EVERTHREAD_LLM_URL"),
