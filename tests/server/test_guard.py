@@ -308,7 +308,7 @@ def page(tmp_path: Path) -> TestClient:
     (static / "notes.txt").write_text("of no known kind", encoding="utf-8")
     (tmp_path / "secret.js").write_text("secret", encoding="utf-8")
     app = FastAPI()
-    app.include_router(files.router(static))
+    app.include_router(pages.router(static))
     return TestClient(app)
 
 
@@ -346,7 +346,7 @@ def test_only_files_of_the_table_are_found(page: TestClient, name: str) -> None:
 
 
 def test_a_folder_that_is_not_there_has_no_files(tmp_path: Path) -> None:
-    assert files.table(tmp_path / "nowhere") == {}
+    assert pages.table(tmp_path / "nowhere") == {}
 
 
 # --------------------------------------------------------------------- metrics, logs

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
+
 from server.problem import kind
 
 LINES = "banks/alice%2Fnemo/lines"

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
-from server.problem import kind
 
 from everthread.server.engine import Engine
 from everthread.types import Where
+from server.problem import kind
 
 BANK = "banks/alice%2Fnemo"
 

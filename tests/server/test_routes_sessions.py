@@ -2,10 +2,10 @@
 
 import pytest
 from fastapi.testclient import TestClient
-from server.problem import kind
 
 from everthread.server.engine import Engine
 from everthread.types import NewUnit, Where
+from server.problem import kind
 
 SESSIONS = "banks/alice%2Fnemo/sessions"
 

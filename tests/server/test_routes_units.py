@@ -4,10 +4,10 @@ from datetime import UTC, datetime
 
 import pytest
 from fastapi.testclient import TestClient
-from server.problem import kind
 
 from everthread.server.engine import Engine
 from everthread.types import NewUnit
+from server.problem import kind
 
 BANK = "banks/alice%2Fnemo"
 AT = datetime(2024, 5, 6, 20, tzinfo=UTC)
