@@ -42,9 +42,9 @@ class Config:
     llm_prices: str = ""  # of a million tokens read and written: 0.15/0.60; without them nothing is said of cost
     server_hosts: str = ""  # names under which the server is reached besides those of this machine, with commas
     server_threads: int = 64  # requests that the server works on at a time
+    server_streams: int = 256  # replies that a server writes at once, each in a thread of its own
     server_body: int = 4_000_000  # bytes that a request may have, but for files
     server_rate: int = 0  # requests a minute of one key, or of one address without a key; 0 means any number
-    server_streams: int = 256  # replies that a server writes at once, each in a thread of its own
     sms_token: str = field(default="", repr=False)  # the auth token of a Twilio account; none means no text messages
     sms_account: str = ""  # its account SID, AC…: with it, late replies are sent behind
     sms_number: str = ""  # from which they are sent; none means the one that was written to

@@ -59,25 +59,25 @@ def state(memory: Chatting, session: Session, talks: Open) -> StateView:
     return talks.state(memory, session)
 
 
-@router.post("/reply", response_class=Events, responses=STREAM)
+@router.post("/reply", status_code=200, response_class=Events, responses=STREAM)
 def reply(memory: Beginning, session: Session, talks: Open, body: ReplyBody, once: Once) -> Events:
     """Say something, and have it answered. What is said is kept before anything comes back."""
     return Events(talks.reply(memory, session, body.text, body.options, once.key()))
 
 
-@router.post("/regenerate", response_class=Events, responses=STREAM)
+@router.post("/regenerate", status_code=200, response_class=Events, responses=STREAM)
 def regenerate(memory: Chatting, session: Session, talks: Open, body: AskBody | None = None) -> Events:
     """Another reply in place of the last one, which becomes a swipe when the new one is kept."""
     return Events(talks.again(memory, session, lambda chat: chat.regenerate(), (body or AskBody()).options))
 
 
-@router.post("/answer", response_class=Events, responses=STREAM)
+@router.post("/answer", status_code=200, response_class=Events, responses=STREAM)
 def answer(memory: Chatting, session: Session, talks: Open, body: AskBody | None = None) -> Events:
     """A reply to the conversation as it stands: where what was said last got none."""
     return Events(talks.again(memory, session, lambda chat: chat.answer(), (body or AskBody()).options))
 
 
-@router.post("/edit", response_class=Events, responses=STREAM)
+@router.post("/edit", status_code=200, response_class=Events, responses=STREAM)
 def edit(memory: Chatting, session: Session, talks: Open, body: EditBody) -> Events:
     """Put a text in place of a line's. What came after it is discarded. A line of the person's is answered anew; to one
     of the character's nothing comes but `done`."""
@@ -88,7 +88,7 @@ def edit(memory: Chatting, session: Session, talks: Open, body: EditBody) -> Eve
     return Events(talks.again(memory, session, act, body.options, told=True))
 
 
-@router.get("/stream", response_class=Events, responses=STREAM)
+@router.get("/stream", status_code=200, response_class=Events, responses=STREAM)
 def stream(memory: Chatting, session: Session, talks: Open) -> Events:
     """The reply that is running, from its beginning."""
     return Events(talks.running(memory, session))
