@@ -78,7 +78,7 @@ class SQLiteStore:
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder).expanduser()
         with explained("", self.folder):
-            self.folder.mkdir(parents=True, exist_ok=True)
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.open_banks: int | None = None  # in place of OPEN_BANKS, for whoever has more at once in use
         self._open: OrderedDict[str, _Bank] = OrderedDict()
         self._lock = threading.Lock()
