@@ -360,5 +360,6 @@ def test_only_the_owner_may_read_what_was_said(tmp_path: Path) -> None:
     with Memory.open("alice", store=tmp_path / "data", embedder=HashEmbedder()) as memory:
         memory.observe("The harbour froze over.")
         files = [file for file in (tmp_path / "data").iterdir() if file.is_file()]
-        assert files and all(file.stat().st_mode & 0o077 == 0 for file in files)
+        assert files
+        assert all(file.stat().st_mode & 0o077 == 0 for file in files)
         assert (tmp_path / "data").stat().st_mode & 0o077 == 0
