@@ -270,5 +270,5 @@ class Client:
 
 
 def _behind(seq: int) -> str | None:
-    """The cursor of a list of lines behind a number, as `everthread.server.pages` writes it."""
+    """The cursor of a list of lines behind a number, as `everthread.server.cursors` writes it."""
     return base64.urlsafe_b64encode(json.dumps([seq]).encode()).decode().rstrip("=") if seq else None

@@ -35,6 +35,7 @@ def test_a_line_is_kept_and_read(api: TestClient) -> None:
     ],
 )
 def test_a_line_that_cannot_be_kept_is_refused(api: TestClient, body: dict[str, Any], problem: str) -> None:
+    api.put("banks/alice%2Fnemo")
     assert kind(api.post(LINES, json=body), 422) == problem
     assert api.get(LINES).json() == {"items": [], "next": None}
 
