@@ -299,6 +299,7 @@ def test_in_incognito_no_byte_is_written(begin: Begin, tmp_path: Path) -> None:
 
 def test_incognito_is_refused_where_several_processes_serve_a_store(begin: Begin) -> None:
     site = begin("Hello.", several=True)
+    assert site.client.get("/api/v1/about").json()["incognito"] is False
     refused = site.client.post(f"{CHAT}/incognito", json={"on": True})
     assert (refused.status_code, refused.json()["type"]) == (409, "urn:everthread:one-process")
     site.store.set_setting("alice", "remember", "never")

@@ -99,7 +99,8 @@ on("state", ({ character, incognito, lines }) => {
   fill(
     at("talk-acts"),
     iconButton("scene", "The scene: who, where, your name", () => scene(talk)),
-    iconButton("mask", "Incognito: write nothing down", () => hide(!incognito), { "aria-pressed": String(incognito) }),
+    about?.incognito !== false &&
+      iconButton("mask", "Incognito: write nothing down", () => hide(!incognito), { "aria-pressed": String(incognito) }),
     button("End", () => talk.end(), { class: "quiet", "aria-label": "End this conversation", disabled: !lines.length }),
   );
 });
@@ -152,6 +153,7 @@ addEventListener("keydown", ({ key }) => {
 const begin = careful(async () => {
   tell("draft", draft(`${here.bank}/${here.session}`));
   [about] = await Promise.all([get("/about"), show()]);
+  if (!about.incognito && talk.state) tell("state", talk.state);
   document.documentElement.dataset.ready = "";
 });
 begin();
