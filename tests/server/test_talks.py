@@ -233,3 +233,18 @@ def test_a_conversation_that_is_ended_takes_no_place_from_one_in_incognito(store
     state = talks.state(memory, CURRENT)
     assert (state.session, state.incognito) == ("secret", True)
     talks.close()
+
+
+def test_a_summary_on_its_way_does_not_bring_a_forgotten_bank_back(store: SQLiteStore) -> None:
+    with llm.llm_server("Hello.", Reply('{"text": "They said hello."}', first=2.0)) as server:
+        talks, memory = over(store, OpenAICompatible(server.url, "m"))
+        said(talks, memory, "My sister Mia moved to Lisbon.", "s")
+        with talks.using(memory, "s") as chat:
+            chat.end(True)
+        while len(server.asked) < 2:
+            time.sleep(0.01)
+        with talks.forgetting("alice", whole=True):
+            memory.forget(everything=True)
+        time.sleep(2.5)
+        assert store.banks() == []
+        talks.close()
