@@ -19,7 +19,7 @@ from everthread.chat import Ending
 from everthread.errors import BadQuery
 from everthread.observe.consent import ANSWERS, SETTING
 from everthread.remote import views
-from everthread.remote.connection import Connection, path
+from everthread.remote.connection import Connection, path, rows
 from everthread.remote.reply import RemoteReply
 from everthread.stores.ids import LARGEST_SEQ, checked
 from everthread.types import (
@@ -191,7 +191,7 @@ class Client:
     def export(self, *, retracted: bool = False) -> Iterator[str]:
         """All lines as rows of JSON Lines, which `everthread import` reads back, as they come."""
         with self._connection.stream("GET", path("banks", self.bank, "export"), retracted=retracted) as answer:
-            yield from answer.iter_lines()
+            yield from rows(answer)
 
     def retract(self, seq: int) -> Line:
         """Take a line out of recall for good. Raises as `Memory.retract`."""
@@ -270,5 +270,5 @@ class Client:
 
 
 def _behind(seq: int) -> str | None:
-    """The cursor of a list of lines behind a number, as `everthread.server.pages` writes it."""
+    """The cursor of a list of lines behind a number, as `everthread.server.cursors` writes it."""
     return base64.urlsafe_b64encode(json.dumps([seq]).encode()).decode().rstrip("=") if seq else None

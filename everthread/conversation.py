@@ -12,6 +12,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from everthread import pins
 from everthread.errors import BadQuery, NotFound
 from everthread.memory import Memory
 from everthread.observe.byhand import placed
@@ -54,10 +55,13 @@ class Conversation:
         return Line(seq, self.session, kept.role, kept.speaker, kept.text, at, None, kept.metadata)
 
     def edited(self, place: int, text: str, said_at: datetime, metadata: Metadata) -> Line:
-        """Put a text in place of a line's; what came after it is discarded. The line that now stands there. Raises
-        BadLine, with nothing changed."""
+        """Put a text in place of a line's, which stays pinned if it was; what came after it is discarded. The line that
+        now stands there. Raises BadLine, with nothing changed."""
         old = self.lines[place]
-        return self.add(NewLine(text, old.speaker, old.role, said_at, metadata=metadata), instead=self.lines[place:])
+        line = self.add(NewLine(text, old.speaker, old.role, said_at, metadata=metadata), instead=self.lines[place:])
+        if not self.private:
+            pins.moved(self.memory.store, self.memory.bank, old.seq, line.seq)
+        return line
 
     # --------------------------------------------------------------- discarding
 

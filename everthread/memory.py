@@ -368,9 +368,8 @@ class Memory:
         if len(missing) and missing.all() and not np.isin(found.rows.seq, list(without)).all():
             self._warned = True
             log.warning(
-                "bank %r has no vectors of %s: lines are found by their words alone; run reindex, or name the embedder "
+                "a bank has no vectors of %s: lines are found by their words alone; run reindex, or name the embedder "
                 "that it was written with",
-                self.bank,
                 self.embedder.name,
             )
 
@@ -474,6 +473,7 @@ class Memory:
         before = summaries.of(self.store, self.bank)
         new = byhand.correction(self.store, self.bank, checks.seq(seq, self.bank), text, key)
         line = self.replace([seq], [new])[0]
+        pins.moved(self.store, self.bank, seq, line.seq)
         summaries.again(self.store, self.bank, before)
         return line
 

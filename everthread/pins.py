@@ -54,6 +54,15 @@ def remove(memory: Memory, seq: int) -> list[Line]:
     return lines
 
 
+def moved(store: Store, bank: str, old: int, new: int) -> None:
+    """Have a line that stands in the place of another be pinned, if that one was."""
+    with _changing:
+        kept = store.settings(bank).get(SETTING)
+        if isinstance(kept, list) and old in kept:
+            seqs = {seq for seq in kept if isinstance(seq, int)}
+            store.set_setting(bank, SETTING, sorted(seqs - {old} | {new}))
+
+
 def tidy(store: Store, bank: str) -> None:
     """Leave nothing in the setting of lines that are gone."""
     with _changing:

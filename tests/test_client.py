@@ -522,3 +522,11 @@ def test_problems_are_our_own_errors(status: int, name: str, kind: type[Exceptio
     error = connection.problem(status, {"type": f"urn:everthread:{name}", "detail": "what is wrong"}, "http://x")
     assert type(error) is kind
     assert str(error) == "what is wrong"
+
+
+def test_what_was_said_holds_what_unicode_takes_for_the_end_of_a_line(store: SQLiteStore) -> None:
+    said, told = "One\u2028two\u0085three.", "Four\u2029five."
+    with talking(store, llm.Reply([told])) as client:
+        reply = client.reply(said)
+        assert "".join(reply) == told
+        assert [json.loads(row)["text"] for row in client.export()][-2:] == [said, told]

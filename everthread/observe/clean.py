@@ -21,6 +21,7 @@ from everthread.types import JSONValue, Metadata, NewLine, Role
 
 LONGEST_TEXT = 4_000_000  # characters: a novel; a longer "message" is a file that should be imported in parts
 LONGEST_NAME = 200  # characters of a speaker or a session id
+DEEPEST = 100  # lists and objects within one another in metadata: what is kept can be written as JSON by any program
 CLEANED = "everthread.replaced_characters"
 
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
@@ -95,7 +96,18 @@ def _metadata(metadata: Metadata) -> tuple[dict[str, JSONValue], int]:
         raise BadLine(f"metadata must be what JSON can hold, got {_shown(metadata)}: {error}") from error
     if not isinstance(kept, dict):
         raise BadLine(f"metadata must be a mapping, got {type(metadata).__name__}")
+    if _depth(kept) > DEEPEST:
+        raise BadLine(f"metadata is nested more than {DEEPEST} deep; simplify it")
     return kept, replaced
+
+
+def _depth(value: JSONValue) -> int:
+    """How many lists and objects are within one another."""
+    depth, level = 0, [value]
+    while level := [each for each in level if isinstance(each, dict | list)]:
+        depth += 1
+        level = [inner for each in level for inner in (each.values() if isinstance(each, dict) else each)]
+    return depth
 
 
 def _shown(metadata: Metadata) -> str:

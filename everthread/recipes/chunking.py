@@ -112,7 +112,7 @@ class Chunking:
             if done is None:
                 return
             refused += not done
-        log.warning("bank %r is being written to; its chunks wait for the next line or question", self.bank)
+        log.warning("a bank is being written to; its chunks wait for the next line or question")
 
     def _step(self, shown: Collection[int] | None) -> bool | None:
         """One transaction's worth of it: whether it was kept; None where there is no more to do, or no embedder."""

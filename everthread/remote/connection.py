@@ -113,6 +113,17 @@ class Connection:
         return StoreUnavailable(f"no server answers at {self.url} ({_told(error)}); {remedy}")
 
 
+def rows(answer: httpx.Response) -> Iterator[str]:
+    """The rows of an answer, as they come. They end with a line feed alone: what else Unicode takes for the end of a
+    line may stand in what was said."""
+    rest = b""
+    for part in answer.iter_bytes():
+        *whole, rest = (rest + part).split(b"\n")
+        yield from (row.decode() for row in whole)
+    if rest:
+        yield rest.decode()
+
+
 def path(*names: str | int) -> str:
     """A path of these names, each one segment."""
     return "/".join(quote(str(name), safe="") for name in names)

@@ -10,7 +10,7 @@ from typing import Any
 
 from everthread.errors import LLMUnavailable, StoreUnavailable
 from everthread.remote import views
-from everthread.remote.connection import Connection, path, problem
+from everthread.remote.connection import Connection, path, problem, rows
 from everthread.types import Context, Line, Usage
 
 TRIES = 3  # times that a reply is taken up again whose line broke; the server goes on with it meanwhile
@@ -115,7 +115,7 @@ class RemoteReply(Iterator[str]):
             come = ""
             try:
                 with self._connection.stream("POST", self._asked, self._body, name=self._name) as answer:
-                    for kind, told in _events(answer.iter_lines()):
+                    for kind, told in _events(rows(answer)):
                         if kind == "piece":
                             come += told["text"]
                             told = {"text": come[len(self.text) :]}

@@ -5,7 +5,7 @@ A key is looked at before the store is: whoever may not have a bank gets the sam
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Annotated
 
 from fastapi import Depends, Path, Request
@@ -81,14 +81,45 @@ async def bank(bank: Annotated[str, Path(description="A bank's id; a / in it is 
 class Needs:
     """The memory of the bank in the path, for whoever may do this with it: a route's `Annotated[Memory, Needs(…)]`."""
 
-    def __init__(self, verb: Verb, *, make: bool = False) -> None:
-        self.verb, self.make = verb, make
+    def __init__(self, verb: Verb) -> None:
+        self.verb = verb
 
     def __call__(
         self, request: Request, bank: Annotated[str, Depends(bank)], _: Annotated[object, Depends(BEARER)]
     ) -> Memory:
         permit(request, self.verb, bank)
-        return engine(request).memory(bank, make=self.make)
+        return engine(request).memory(bank)
+
+
+class New:
+    """The memory of a bank that may not be there yet. Called, it is; what is to be kept in it is seen to be good
+    before, so that nothing is made for what is refused."""
+
+    def __init__(self, engine: Engine, bank: str) -> None:
+        self.engine, self.bank = engine, bank
+
+    def __call__(self, see: Callable[[], object]) -> Memory:
+        """The memory. Raises what `see` raises, and nothing was made."""
+        if not self.engine.store.has(self.bank):
+            see()
+        return self.engine.memory(self.bank, make=True)
+
+    def known(self) -> Memory:
+        """The memory, if the bank is there. NotFound."""
+        return self.engine.memory(self.bank)
+
+
+class NeedsNew:
+    """The memory of the bank in the path, once it is called, for whoever may do this with it."""
+
+    def __init__(self, verb: Verb) -> None:
+        self.verb = verb
+
+    def __call__(
+        self, request: Request, bank: Annotated[str, Depends(bank)], _: Annotated[object, Depends(BEARER)]
+    ) -> New:
+        permit(request, self.verb, bank)
+        return New(engine(request), bank)
 
 
 class NeedsEverything:
@@ -124,11 +155,11 @@ Bank = Annotated[str, Depends(bank)]
 Open = Annotated[Talks, Depends(talks)]
 Shared = Annotated[Engine, Depends(engine)]
 Reading = Annotated[Memory, Depends(Needs("read"))]
-Writing = Annotated[Memory, Depends(Needs("write", make=True))]
+Writing = Annotated[New, Depends(NeedsNew("write"))]
 Changing = Annotated[Memory, Depends(Needs("write"))]
 Forgetting = Annotated[Memory, Depends(Needs("forget"))]
 Chatting = Annotated[Memory, Depends(Needs("chat"))]
-Beginning = Annotated[Memory, Depends(Needs("chat", make=True))]
+Beginning = Annotated[New, Depends(NeedsNew("chat"))]
 ReadingAll = Annotated[Engine, Depends(NeedsEverything("read"))]
 WritingAll = Annotated[Engine, Depends(NeedsEverything("write"))]
 ForgettingAll = Annotated[Engine, Depends(NeedsEverything("forget"))]

@@ -46,6 +46,7 @@ def create(engine: Engine, settings: Settings | None = None, *, closes: bool = F
         openapi_url=f"{API}/openapi.json",
         docs_url=None,
         redoc_url=None,
+        redirect_slashes=False,  # it would tell of a path with our own mark for an escaped /
         generate_unique_id_function=described.name,
         lifespan=running,
         telemetry=SILENT,

@@ -52,7 +52,7 @@ class Takes(NamedTuple):
     bytes: int | None
 
 
-FILES: dict[re.Pattern[str], Takes] = {  # paths that take something else than JSON of the usual size
+FILES: dict[re.Pattern[str], Takes] = {  # paths as they are sent that take something else than JSON of the usual size
     re.compile(r"/api/v1/characters"): Takes(JSON | {"image/png", "application/octet-stream"}, 8_000_000),
     re.compile(r"/api/v1/banks/[^/]+/import"): Takes(
         JSON | {"application/octet-stream", "application/x-ndjson"}, 100_000_000
@@ -152,7 +152,8 @@ class Guard:
             raise Problem(429, "too-many-requests", f"{what}; try again in {wait} s", {"Retry-After": str(wait)})
 
     def _body(self, headers: Headers, scope: Scope) -> int:
-        takes = next((takes for of, takes in FILES.items() if of.fullmatch(scope["path"])), USUAL)
+        asked = written(scope).partition(b"?")[0].decode("latin-1")
+        takes = next((takes for of, takes in FILES.items() if of.fullmatch(asked)), USUAL)
         most = self.settings.body if takes.bytes is None else takes.bytes
         length = headers.get("content-length", "0")
         if not length.isdecimal():
@@ -167,10 +168,15 @@ class Guard:
         return most
 
 
+def written(scope: Mapping[str, object]) -> bytes:
+    """The path as it was sent, in which an escaped / parts no segments."""
+    raw = scope.get("raw_path")
+    return raw if isinstance(raw, bytes) else str(scope["path"]).encode()
+
+
 def path(scope: Mapping[str, object]) -> None:
     """Problem for a path that nobody writes who means well, or that two could read in two ways."""
-    raw = scope.get("raw_path")
-    target = raw if isinstance(raw, bytes) else str(scope["path"]).encode()
+    target = written(scope)
     query = scope.get("query_string", b"")
     if len(target) + len(query if isinstance(query, bytes) else b"") > LONGEST_TARGET:
         raise Problem(414, "path-too-long", f"path and query are longer than {LONGEST_TARGET:,} bytes")

@@ -37,9 +37,10 @@ class Records:
     def __init__(self, beside: Beside, clock: Callable[[], float] = time.time) -> None:
         self._beside, self._clock = beside, clock
 
-    def begin(self, name: str, request: str, safe: bool) -> Any:
-        """What came of this request, or None where it is now to be done. Problem where the name is another request's,
-        and where it is being done just now, unless it is `safe` to do it twice at a time."""
+    def begin(self, name: str, request: str, safe: bool) -> tuple[Any] | None:
+        """What came of this request, alone in a tuple, for it may be nothing; None where it is now to be done. Problem
+        where the name is another request's, and where it is being done just now, unless it is `safe` to do it twice at
+        a time."""
         at = self._clock()
         with self._beside.writing() as db:
             db.execute("DELETE FROM once WHERE begun_at < ?", (at - KEPT,))
@@ -47,7 +48,7 @@ class Records:
             if row is not None and row[0] != request:
                 raise conflict()
             if row is not None and row[2] is not None:
-                return json.loads(row[2])
+                return (json.loads(row[2]),)
             if row is not None and not safe and at - row[1] < LONGEST:
                 raise Problem(409, "in-progress", "the first request of this Idempotency-Key is still being done; wait")
             db.execute("INSERT OR REPLACE INTO once VALUES (?, ?, ?, NULL)", (name, request, at))
@@ -104,7 +105,7 @@ class Attempt:
             return do()
         found = self.records.begin(self.name, self.request, safe)
         if found is not None:
-            return again(found)
+            return again(*found)
         try:
             made = do()
         except BaseException:

@@ -28,7 +28,8 @@ def event(name: str, data: Mapping[str, object]) -> bytes:
 
 
 class Running:
-    """The events of one reply. key is the name of the request that it answers, and said what was asked."""
+    """The events of one reply. key is the name of the request that it answers, and said what was asked. Several may end
+    it, as whoever reads it and whoever stops it; the first does."""
 
     def __init__(self, reply: Reply | None = None, *, key: str | None = None, said: str | None = None) -> None:
         self.reply, self.key, self.said = reply, key, said
@@ -36,6 +37,7 @@ class Running:
         self._waiting: list[tuple[asyncio.AbstractEventLoop, Future]] = []
         self._lock = threading.Lock()
         self._over = threading.Event()
+        self._claimed = False
 
     @property
     def over(self) -> bool:
@@ -43,12 +45,30 @@ class Running:
         return self._over.is_set()
 
     def put(self, name: str, data: Mapping[str, object]) -> None:
-        """Tell an event to whoever reads."""
-        self._change(lambda: self._events.append(event(name, data)))
+        """Tell an event to whoever reads. Nothing comes behind the end."""
+        told = event(name, data)
 
-    def end(self) -> None:
-        """There are no more events."""
-        self._change(self._over.set)
+        def add() -> None:
+            if not self.over:
+                self._events.append(told)
+
+        self._change(add)
+
+    def claim(self) -> bool:
+        """Whether it is the caller who ends it."""
+        with self._lock:
+            claimed, self._claimed = self._claimed, True
+        return not claimed
+
+    def end(self, name: str, data: Mapping[str, object]) -> None:
+        """Tell the last event."""
+        told = event(name, data)
+
+        def add() -> None:
+            self._events.append(told)
+            self._over.set()
+
+        self._change(add)
 
     def wait(self, timeout: float) -> bool:
         """Wait until it is over; False where that takes longer than so many seconds."""

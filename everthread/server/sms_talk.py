@@ -170,11 +170,11 @@ class Correspondence:
 
     def _forgotten(self, memory: Memory) -> int:
         """Forget a person; how many lines that were."""
-        self.talks.let_go(memory.bank)
         self._private.pop(memory.bank, None)
         for number in [number for number, (bank, _) in list(self._unwritten.items()) if bank == memory.bank]:
             self._unwritten.pop(number, None)
-        return memory.forget(everything=True).lines
+        with self.talks.forgetting(memory.bank, whole=True):
+            return memory.forget(everything=True).lines
 
     # --------------------------------------------------------------------- talking
 

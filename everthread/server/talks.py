@@ -12,10 +12,10 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from weakref import WeakValueDictionary
 
 from everthread import checks
@@ -25,6 +25,7 @@ from everthread.conversation import latest
 from everthread.desk import Desk
 from everthread.errors import BadInput, EverthreadError
 from everthread.memory import Memory
+from everthread.models.llm import LLM
 from everthread.observe.clean import clean
 from everthread.reply import Reply
 from everthread.server import problems
@@ -42,7 +43,7 @@ PRIVATE = 1024  # more of them in incognito, whose lines are nowhere else
 CURRENT = "current"  # in place of a session's name
 PREPARED = 4  # replies that are prepared at once, in the order they came: all at once, everybody waits for everybody
 WRITING = 4  # desks that have something written at once: replies come first
-STOPPED = 30.0  # seconds that a reply may take to be kept, once it is stopped
+STOPPED = 30.0  # seconds that another thread may take to tell of a reply that is over
 RUNS_ELSEWHERE = 120.0  # seconds for which a line without a reply may have one coming in another process
 
 Act = Callable[[Chat], Reply | None]
@@ -75,26 +76,70 @@ class Talks:
         self._preparing = threading.BoundedSemaphore(PREPARED)
         self._writing = threading.BoundedSemaphore(WRITING)
         self._lock = threading.Lock()
+        self._quiet = threading.Condition(self._lock)
+        self._forgetting = Counter[str]()  # banks in which something is being forgotten, and how often at once
         self._pool = ThreadPoolExecutor(streams, thread_name_prefix="everthread reply")
         self._free = threading.BoundedSemaphore(streams)
         self._closed = False
 
     # ----------------------------------------------------------------- replying
 
-    def reply(self, memory: Memory, session: str, text: str, options: OptionsBody, key: str | None = None) -> Running:
+    def reply(
+        self,
+        memory: Memory,
+        session: str,
+        text: str,
+        options: OptionsBody,
+        key: str | None = None,
+        *,
+        incognito: bool = False,
+    ) -> Running:
         """Keep what the person says, and have it answered. Under a line's key that was given before the same reply
-        comes again. Raises as `Chat.reply`, and Problem."""
+        comes again. incognito: whoever says it takes it that nothing is written. Raises as `Chat.reply`, and
+        Problem."""
         with self._using(memory, session, replying=True) as talk:
             if key is not None and (before := self._before(memory, talk, text, key, options)) is not None:
                 return before
             self._still(talk)
             self._one_process(talk)
+            self._unwritten(talk, incognito)
             return self._start(talk, options, lambda chat: chat.reply(text, key), told=True, key=key, said=text)
 
-    def again(self, memory: Memory, session: str, act: Act, options: OptionsBody, *, told: bool = False) -> Running:
-        """A reply to what stands, as act has the conversation give it; told: the person's line, too."""
+    def again(
+        self,
+        memory: Memory,
+        session: str,
+        act: Act,
+        options: OptionsBody,
+        *,
+        told: bool = False,
+        key: str | None = None,
+        incognito: bool = False,
+    ) -> Running:
+        """A reply to what stands, as act has the conversation give it; told: the person's line, too. key is the name of
+        the request, by which `begun` finds the reply; incognito as for `reply`."""
         with self._using(memory, session) as talk:
-            return self._start(talk, options, act, told=told)
+            self._unwritten(talk, incognito)
+            return self._start(talk, options, act, told=told, key=key)
+
+    def begun(self, memory: Memory, session: str, key: str | None) -> Running:
+        """The reply that was begun under this name; where it is not known here any more, what stands last."""
+        with self._using(memory, session, replying=True) as talk:
+            if talk.running is not None and talk.running.key == key:
+                return talk.running
+            if not talk.replying:
+                talk.chat.look()
+            last = talk.chat.lines[-1] if talk.chat.lines else None
+            return _ended(last if last is not None and last.role == "assistant" else None)
+
+    def see(self, session: str, text: str | None = None, options: OptionsBody | None = None) -> None:
+        """See that a conversation can be begun so: whoever can't leaves no empty bank. Raises as `reply`."""
+        checks.name(session, "session")
+        if text is not None:
+            clean(NewLine(text), now())
+        if options is not None:
+            self._chosen(options)
+            opening.recipe(options.recipe)
 
     def running(self, memory: Memory, session: str) -> Running:
         """The reply that is running. Problem where none is."""
@@ -106,10 +151,7 @@ class Talks:
     def stop(self, memory: Memory, session: str) -> StateView:
         """Stop the reply that is running, if one is; what has arrived of it is kept."""
         with self._using(memory, session, replying=True) as talk:
-            running = talk.running
-        if running is not None and running.reply is not None and not running.over:
-            running.reply.stop()
-            running.wait(STOPPED)
+            self._stop(talk)
         return self.state(memory, session)
 
     # ------------------------------------------------------------------ the rest
@@ -152,24 +194,55 @@ class Talks:
             self._let_go()
         return changed
 
-    def forgot(self, bank: str) -> None:
-        """Keep nothing in mind of the replies of a bank in which something was forgotten."""
-        for talk in self._of(bank):
-            if not talk.replying:
+    @contextmanager
+    def forgetting(self, bank: str, *, whole: bool = False) -> Iterator[None]:
+        """While something of a bank is forgotten: its replies, which may be made of it, are stopped before, and nobody
+        talks meanwhile. whole: all of it is, and what is open of it is closed."""
+        with self._silent(bank), ExitStack() as held:
+            talks = self._of(bank)
+            for talk in talks:
+                held.enter_context(talk.lock)
+                self._stop(talk)
+                if whole:
+                    with self._lock:
+                        self._drop((bank, talk.chat.session), talk)
+            if whole:
+                self._leave(bank)
+            yield
+            for talk in talks:
                 talk.running = talk.chat.last = None
 
-    def let_go(self, bank: str) -> None:
-        """Stop the replies of a bank that is to be forgotten whole, and close its conversations."""
+    @contextmanager
+    def _silent(self, bank: str) -> Iterator[None]:
+        """While nobody begins to talk in a bank: whoever wants to waits."""
+        with self._lock:
+            self._forgetting[bank] += 1
+        try:
+            yield
+        finally:
+            with self._quiet:
+                self._forgetting -= Counter([bank])
+                self._quiet.notify_all()
+
+    def forgot(self, bank: str) -> None:
+        """Keep nothing in mind of the replies of a bank in which something was forgotten: their events tell what was
+        said and recalled."""
         for talk in self._of(bank):
-            if (running := talk.running) is not None and running.reply is not None and not running.over:
-                running.reply.stop()
-                running.wait(STOPPED)
-            with talk.lock, self._lock:
-                self._drop((bank, talk.chat.session), talk)
+            with talk.lock:
+                self._stop(talk)
+                talk.running = talk.chat.last = None
 
     def _of(self, bank: str) -> list[Talk]:
+        """The open conversations of a bank, in one order: so nobody who holds some waits for another who does."""
         with self._lock:
-            return [talk for at, talk in self._talks.items() if at[0] == bank]
+            return [talk for _, talk in sorted((at[1], talk) for at, talk in self._talks.items() if at[0] == bank)]
+
+    def _leave(self, bank: str) -> None:
+        """Have nothing more written about a bank: it would be there again."""
+        with self._lock:
+            desks = [self._desks.pop(at) for at in list(self._desks) if at[0] == bank]
+        for desk in desks:
+            desk.close(timeout=1.0)
 
     def close(self, timeout: float = 5.0) -> None:
         """Take no more; give the replies that are running so many seconds, then stop them and keep what has arrived."""
@@ -179,9 +252,7 @@ class Talks:
         until = time.monotonic() + timeout
         for talk in talks:
             if (running := talk.running) is not None and not running.wait(max(until - time.monotonic(), 0)):
-                if running.reply is not None:
-                    running.reply.stop()
-                running.wait(1.0)
+                self._stop(talk)
         self._pool.shutdown()
         for talk in talks:
             talk.chat.close()
@@ -205,8 +276,7 @@ class Talks:
                 reply = act(talk.chat)
             running = Running(reply, key=key, said=said)
             if reply is None:
-                running.put("done", done_event(talk.chat.lines[-1]))
-                running.end()
+                running.end("done", done_event(talk.chat.lines[-1]))
                 self._free.release()
                 return running
             if told:
@@ -221,33 +291,56 @@ class Talks:
 
     def _write(self, talk: Talk, running: Running, reply: Reply) -> None:
         """Read a reply to its end, and tell of it."""
-        end: tuple[str, dict[str, object]] = ("error", problems.document(500, "internal", "the reply failed"))
+
+        def read() -> None:
+            try:
+                for piece in reply:
+                    running.put("piece", {"text": piece})
+            finally:
+                self._free.release()
+
+        self._ending(talk, running, reply, read)
+
+    def _stop(self, talk: Talk) -> None:
+        """Stop the conversation's reply, if one is running. It is over then, also while its thread waits for a model
+        that says nothing."""
+        if (running := talk.running) is not None and running.reply is not None and not running.over:
+            self._ending(talk, running, running.reply, running.reply.stop)
+
+    def _ending(self, talk: Talk, running: Running, reply: Reply, end: Callable[[], None]) -> None:
+        """Do what ends a reply, and tell of it, unless another thread ended it."""
+        told: tuple[str, dict[str, object]] = ("error", problems.document(500, "internal", "the reply failed"))
         try:
-            for piece in reply:
-                running.put("piece", {"text": piece})
-            end = "done", done_event(reply.line, reply)
+            end()
+            told = "done", done_event(reply.line, reply)
         except EverthreadError as error:
             kept = {"line": lines([reply.line])[0]} if reply.line else {}
-            end = "error", {**problems.of(error), **kept}
+            told = "error", {**problems.of(error), **kept}
             log.warning("a reply failed: %s", type(error).__name__)
         finally:
-            talk.usage += reply.usage
-            self._free.release()
-            running.put(*end)
-            running.end()
+            if running.claim():
+                talk.usage += reply.usage
+                running.end(*told)
+            else:
+                running.wait(STOPPED)
 
     def _choose(self, chat: Chat, options: OptionsBody) -> None:
         """Have the next reply made so."""
+        llm = self._chosen(options)
+        memory = self.engine.memory(chat.memory.bank, recipe=options.recipe)
+        if memory.recipe.name != chat.memory.recipe.name:
+            chat.remember_with(memory, self.desk(memory))
+        chat.llm, chat.sampling, chat.budget = llm, options.sampling(), options.budget
+
+    def _chosen(self, options: OptionsBody) -> LLM | None:
+        """The model that is to reply. ConfigError and BadInput."""
         llm = self.engine.models.named(options.model)
         if llm is not None and options.max_tokens is not None and options.max_tokens > llm.context // 2:
             raise BadInput(
                 f"max_tokens is {options.max_tokens}, and {llm.name} has {llm.context} for prompt and reply together; "
                 f"give at most {llm.context // 2}"
             )
-        memory = self.engine.memory(chat.memory.bank, recipe=options.recipe)
-        if memory.recipe.name != chat.memory.recipe.name:
-            chat.remember_with(memory, self.desk(memory))
-        chat.llm, chat.sampling, chat.budget = llm, options.sampling(), options.budget
+        return llm
 
     def _before(self, memory: Memory, talk: Talk, text: str, key: str, options: OptionsBody) -> Running | None:
         """What came of the request of that key: the reply that is running, or the one that was kept."""
@@ -274,9 +367,11 @@ class Talks:
         """The conversation, opened if it isn't, for one request alone. Problem where it replies, unless that is no
         matter."""
         while True:
+            with self._quiet:
+                self._quiet.wait_for(lambda: memory.bank not in self._forgetting)
             talk = self._open(memory, session)
             with talk.lock:
-                if talk.closed:  # it was let go between
+                if talk.closed or memory.bank in self._forgetting:  # between
                     continue
                 if not replying:
                     self._still(talk)
@@ -291,6 +386,13 @@ class Talks:
         if self.engine.several and talk.chat.incognito:
             raise _alone()
 
+    def _unwritten(self, talk: Talk, incognito: bool) -> None:
+        """Problem where whoever speaks takes it that nothing is written, and it would be."""
+        if incognito:
+            talk.chat.look()
+            if not talk.chat.incognito:
+                raise _written()
+
     def _open(self, memory: Memory, session: str) -> Talk:
         name = self._named(memory) if session == CURRENT else checks.name(session, "session")
         with self._lock:
@@ -301,6 +403,9 @@ class Talks:
         fresh = Talk(Chat(memory, None, self.engine.llm, session=name, desk=self.desk(memory)))
         at = memory.bank, fresh.chat.session
         with self._lock:
+            begun = self._talks.get((memory.bank, self._current.get(memory.bank, "")))
+            if name is None and begun is not None and not begun.chat.lines:  # by somebody else, just now
+                return begun
             held = self._talks.setdefault(at, fresh)
             if name is None:
                 self._current[memory.bank] = fresh.chat.session
@@ -327,7 +432,9 @@ class Talks:
             if old is not None and old[1] != talk.chat.session:
                 del self._talks[old]
                 self._talks[bank, talk.chat.session] = talk
-                self._current[bank] = talk.chat.session
+                goes_on = self._talks.get((bank, self._current.get(bank, "")))
+                if goes_on is None or not goes_on.chat.incognito:  # or what is said in it next would be written
+                    self._current[bank] = talk.chat.session
                 talk.running, talk.usage = None, Usage()
 
     def desk(self, memory: Memory) -> Desk:
@@ -360,10 +467,15 @@ class Talks:
 def _told(line: Line, after: Line | None) -> Running:
     """What came of a request whose reply is kept."""
     answer = after if after is not None and after.parent == line.seq and after.role == "assistant" else None
+    return _ended(answer, line)
+
+
+def _ended(answer: Line | None, said: Line | None = None) -> Running:
+    """A reply that is kept: what was said, where that is told, and the end."""
     running = Running()
-    running.put("line", line_event(line))
-    running.put("done", done_event(answer))
-    running.end()
+    if said is not None:
+        running.put("line", line_event(said))
+    running.end("done", done_event(answer))
     return running
 
 
@@ -376,6 +488,15 @@ def _conflict() -> Running:
 def _replying() -> Problem:
     return Problem(
         409, "replying", "a reply is running in this conversation; wait for it, or stop it", {"Retry-After": "1"}
+    )
+
+
+def _written() -> Problem:
+    return Problem(
+        409,
+        "not-incognito",
+        "this conversation is not in incognito any more, so what is said would be written down; nothing was. The "
+        "server was started anew, or it was switched off elsewhere: switch it on again, or say it openly",
     )
 
 

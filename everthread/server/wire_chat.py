@@ -33,9 +33,11 @@ class OptionsBody(Body):
 
 
 class AskBody(Body):
-    """A reply to what stands."""
+    """A reply to what stands. incognito: whoever asks takes it that nothing is written, and is refused where it would
+    be."""
 
     options: OptionsBody = OptionsBody.model_validate({})
+    incognito: bool = False
 
 
 class ReplyBody(AskBody):

@@ -132,6 +132,13 @@ def test_metadata_that_json_cannot_hold_is_refused(metadata: Any) -> None:
         cleaned(metadata=metadata)
 
 
+def test_metadata_is_nested_as_deep_as_any_program_can_write() -> None:
+    assert cleaned(metadata={"deep": nested(99)}).metadata == {"deep": nested(99)}
+    for deep in (nested(100), [0, {"a": nested(98)}]):
+        with pytest.raises(BadLine, match="metadata is nested more than 100 deep; simplify it"):
+            cleaned(metadata={"deep": deep})
+
+
 def test_metadata_that_holds_itself_is_refused() -> None:
     metadata: dict[str, Any] = {}
     metadata["me"] = metadata

@@ -348,6 +348,32 @@ def broken(route: Route) -> None:
     )
 
 
+def test_a_bank_that_was_forgotten_elsewhere_is_talked_in_again(browser: Browser, url: str) -> None:
+    page = browser.new_page()  # whose console tells that it is gone
+    visit(page, url, "elsewhere")
+    httpx.delete(f"{url}/api/v1/banks/elsewhere").raise_for_status()
+    page.reload()
+    page.wait_for_selector("html[data-ready]")
+    expect(page.locator("#notices")).to_be_empty()
+    tell(page, "Hello again.")
+    page.close()
+
+
+def test_incognito_that_was_lost_is_told_before_anything_is_written(browser: Browser, url: str) -> None:
+    page = browser.new_page()  # whose console tells of the refusal
+    visit(page, url, "unmasked")
+    page.get_by_label("Incognito").click()
+    expect(page.locator("#private")).to_be_visible()
+    of = f"{url}/api/v1/banks/unmasked"
+    httpx.post(f"{of}/chat/current/incognito", json={"on": False}).raise_for_status()  # as a restart would
+    say(page, "My word is periwinkle.")
+    expect(page.locator("#notices")).to_contain_text("not in incognito any more")
+    expect(page.locator("#private")).to_be_hidden()
+    expect(page.locator("#say")).to_have_value("My word is periwinkle.")
+    assert httpx.get(f"{of}/lines").json()["items"] == []
+    page.close()
+
+
 def test_incognito_writes_nothing_down(page: Page, url: str) -> None:
     visit(page, url, "private")
     page.get_by_label("Incognito").click()

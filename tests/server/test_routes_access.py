@@ -61,3 +61,15 @@ def test_characters_are_read_by_whoever_may_chat_and_changed_by_whoever_may_ever
         told.post("characters", content=b"{}", headers={**chats, **RAW}),
     ):
         assert kind(answer, 403) == "forbidden"
+
+
+def test_a_key_that_may_not_forget_can_have_only_the_running_conversation_forgotten(
+    told: TestClient, keys: Keys
+) -> None:
+    chats = {"Authorization": f"Bearer {keys.new('chats', ['alice/*'], ['chat'])}"}
+    no = {"remember": False}
+    assert kind(told.post("banks/alice%2Fnemo/chat/one/end", json=no, headers=chats), 403) == "forbidden"
+    assert told.get("banks/alice%2Fnemo").json()["lines"] == 4
+    told.post("banks/alice%2Fnemo/chat/current/reply", json={"text": "Not this."}, headers=chats)
+    assert told.post("banks/alice%2Fnemo/chat/current/end", json=no, headers=chats).json()["receipt"]["lines"] == 1
+    assert told.post("banks/alice%2Fnemo/chat/one/end", json=no).json()["receipt"]["lines"] == 3

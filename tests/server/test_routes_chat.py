@@ -299,6 +299,7 @@ def test_in_incognito_no_byte_is_written(begin: Begin, tmp_path: Path) -> None:
 
 def test_incognito_is_refused_where_several_processes_serve_a_store(begin: Begin) -> None:
     site = begin("Hello.", several=True)
+    assert site.client.get("/api/v1/about").json()["incognito"] is False
     refused = site.client.post(f"{CHAT}/incognito", json={"on": True})
     assert (refused.status_code, refused.json()["type"]) == (409, "urn:everthread:one-process")
     site.store.set_setting("alice", "remember", "never")
@@ -386,3 +387,121 @@ def test_a_change_of_the_banks_character_is_seen_in_the_open_conversation(begin:
     site.store.set_setting("alice", "character", {**before, "name": "Nemo"})
     site.say("Who are you?")
     assert site.state()["lines"][-1]["speaker"] == "Nemo"
+
+
+@pytest.mark.parametrize("what", ["line", "session", "bank"])
+def test_what_is_forgotten_while_it_is_answered_is_nowhere_afterwards(begin: Begin, what: str, tmp_path: Path) -> None:
+    site = begin(Reply("You said periwinkle, and so on and on.", delay=0.1), "What?")
+    key = {"Idempotency-Key": "k"}
+    thread = threading.Thread(target=lambda: site.ask("reply", {"text": "My word is periwinkle."}, **key))
+    thread.start()
+    until(lambda: bool(site.kept()) and site.state()["replying"])
+    state = site.state()
+    seq = next(line["seq"] for line in state["lines"] if line["role"] == "user")
+    bank = "/api/v1/banks/alice"
+    place = {"line": f"{bank}/lines/{seq}", "session": f"{bank}/sessions/{state['session']}", "bank": bank}[what]
+    assert site.client.delete(place).status_code == 200
+    told = site.client.get(CHAT)
+    assert b"My word" not in told.content
+    thread.join()
+    assert site.store.has("alice") is (what != "bank")
+    assert all(b"My word" not in each.read_bytes() for each in tmp_path.rglob("*") if each.is_file())
+    if what != "bank":
+        assert site.client.get(f"{CHAT}/stream").status_code == 404
+        assert text(site.say("Hello?")) == "What?"
+
+
+def test_a_reply_that_recalled_what_is_forgotten_is_stopped_and_not_told_again(begin: Begin) -> None:
+    site = begin("Noted.", Reply("To Lisbon, as you said, in May.", delay=0.1))
+    site.client.post(f"{CHAT.replace('current', 'spring')}/reply", json={"text": "Mia moved to Lisbon in May."})
+    site.post("end", {"remember": True})
+    body, key = {"text": "Where did Mia move, to Lisbon?"}, {"Idempotency-Key": "k"}
+    thread = threading.Thread(target=lambda: site.ask("reply", body, **key))
+    thread.start()
+    until(lambda: site.state()["replying"])
+    site.client.delete("/api/v1/banks/alice/sessions/spring").raise_for_status()
+    thread.join()
+    again = site.client.post(f"{CHAT}/reply", json=body, headers=key)
+    assert "Mia moved to Lisbon in May." not in again.text
+
+
+@pytest.mark.parametrize("path", ["regenerate", "answer", "edit"])
+def test_another_reply_is_begun_once_a_key(begin: Begin, path: str) -> None:
+    site = begin("One.", "Two.", "Three.")
+    seq = site.say("Count.")[0][1]["line"]["seq"]
+    body = {"seq": seq, "text": "Count on."} if path == "edit" else {}
+    first = site.ask(path, body, **{"Idempotency-Key": "k"})
+    assert text(first) == "Two."
+    assert site.ask(path, body, **{"Idempotency-Key": "k"}) == first
+    other = site.client.post(f"{CHAT}/answer", json={"options": {"budget": 5}}, headers={"Idempotency-Key": "k"})
+    assert (other.status_code, other.json()["type"]) == (422, "urn:everthread:idempotency-conflict")
+    with TestClient(create(Engine(site.store, HashEmbedder(64), site_model(site), Default())), HERE) as restarted:
+        told = events(restarted.post(f"{CHAT}/{path}", json=body, headers={"Idempotency-Key": "k"}).text)
+    assert [told[-1][1]["line"], len(told)] == [first[-1][1]["line"], 1]
+    assert len(site.model.asked) == 2  # type: ignore[union-attr]
+
+
+def test_what_changes_a_conversation_is_done_once_a_key(begin: Begin, tmp_path: Path) -> None:
+    site = begin("One.", "Two.", "Three.")
+
+    def twice(path: str, body: object = None) -> Any:
+        answers = [site.client.post(f"{CHAT}/{path}", json=body, headers={"Idempotency-Key": path}) for _ in range(2)]
+        assert [answer.status_code for answer in answers] == [200, 200]
+        gone = {"session"} if path == "end" else set()  # the name of what is forgotten is kept nowhere
+        told = [{name: value for name, value in answer.json().items() if name not in gone} for answer in answers]
+        assert told[0] == told[1]
+        other = site.client.post(f"{CHAT}/{path}", json={"other": 1}, headers={"Idempotency-Key": path})
+        assert other.status_code == 422
+        return answers[0].json()
+
+    said = [site.say(f"Line {number}.")[0][1]["line"]["seq"] for number in range(3)]
+    assert len(twice("stop")["lines"]) == 7
+    assert [line["text"] for line in twice("undo")["lines"]][-2:] == ["Line 1.", "Two."]
+    assert twice("branch", {"seq": said[0]})["lines"][-1]["text"] == "Line 0."
+    assert twice("incognito", {"on": True})["incognito"]
+    site.post("incognito", {"on": False})
+    assert twice("end", {"remember": False})["receipt"]["lines"] > 0
+    assert site.kept(retracted=True) == []
+
+
+def test_an_ending_is_told_again_by_its_name(begin: Begin) -> None:
+    site = begin("One.")
+    site.say("Hello.")
+    session, key = site.state()["session"], {"Idempotency-Key": "k"}
+    told = [site.client.post(f"{CHAT}/end", json={"remember": True}, headers=key).json() for _ in range(2)]
+    assert told[0] == told[1]
+    assert told[0]["session"] == session
+
+
+def test_whoever_takes_it_that_nothing_is_written_is_refused_where_it_would_be(begin: Begin, tmp_path: Path) -> None:
+    site = begin("Psst.")
+    site.post("incognito", {"on": True})
+    body = {"text": "A periwinkle.", "incognito": True}
+    assert site.ask("reply", body)[0][1]["line"]["seq"] < 0
+    with TestClient(create(Engine(site.store, HashEmbedder(64), site_model(site), Default())), HERE) as restarted:
+        for path, more in (("reply", body), ("answer", {"incognito": True}), ("edit", {**body, "seq": -1})):
+            refused = restarted.post(f"{CHAT}/{path}", json=more)
+            assert (refused.status_code, refused.json()["type"]) == (409, "urn:everthread:not-incognito")
+    assert all(b"periwinkle" not in each.read_bytes() for each in tmp_path.rglob("*") if each.is_file())
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("lines", {"text": " "}),
+        ("lines", {"words": "?"}),
+        ("lines/batch", {"lines": [{"text": "Good."}, {"text": ""}]}),
+        ("import?name=a.jsonl", {"words": "?"}),
+        ("chat/current/reply", {"text": ""}),
+        ("chat/current/reply", {"words": "?"}),
+        ("chat/current/reply", {"text": "Hello", "options": {"model": "huge"}}),
+        ("chat/current/reply", {"text": "Hello", "options": {"recipe": "none"}}),
+        ("chat/" + "x" * 201 + "/reply", {"text": "Hello"}),
+        ("chat/" + "x" * 201 + "/incognito", {"on": True}),
+    ],
+)
+def test_what_is_refused_makes_no_bank(begin: Begin, path: str, body: object) -> None:
+    site = begin("Hello.")
+    answer = site.client.post(f"/api/v1/banks/nobody/{path}", json=body)
+    assert (answer.status_code, answer.headers["content-type"]) == (422, "application/problem+json")
+    assert site.store.banks() == ["alice"]

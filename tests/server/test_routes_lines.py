@@ -35,6 +35,7 @@ def test_a_line_is_kept_and_read(api: TestClient) -> None:
     ],
 )
 def test_a_line_that_cannot_be_kept_is_refused(api: TestClient, body: dict[str, Any], problem: str) -> None:
+    api.put("banks/alice%2Fnemo")
     assert kind(api.post(LINES, json=body), 422) == problem
     assert api.get(LINES).json() == {"items": [], "next": None}
 
@@ -104,3 +105,17 @@ def test_a_retracted_line_stays_in_the_record_and_a_forgotten_one_does_not(told:
 @pytest.mark.parametrize("seq", ["0", "-1", "x", "9223372036854775808", "1.5"])
 def test_what_is_no_number_of_a_line_is_refused(told: TestClient, seq: str) -> None:
     assert kind(told.get(f"{LINES}/{seq}"), 422) == "invalid-request"
+
+
+def test_a_line_whose_metadata_no_answer_could_hold_is_refused(told: TestClient) -> None:
+    deep = b'{"a":' * 300 + b"1" + b"}" * 300
+    answer = told.post(
+        LINES, content=b'{"text":"a","metadata":' + deep + b"}", headers={"Content-Type": "application/json"}
+    )
+    assert kind(answer, 422) == "bad-line"
+    assert told.get(LINES).status_code == 200
+
+
+def test_a_path_with_one_more_slash_leads_nowhere(told: TestClient) -> None:
+    answer = told.get("banks/alice%2Fnemo/", follow_redirects=False)
+    assert kind(answer, 404) == "http"

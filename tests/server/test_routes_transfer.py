@@ -60,3 +60,12 @@ def test_what_the_bank_keeps_otherwise_stops_the_import(api: TestClient) -> None
     assert kind(answer, 422) == "bad-file"
     assert "talk.jsonl, line 2" in answer.json()["detail"]
     assert len(api.get("banks/bob/lines").json()["items"]) == 1
+
+
+def test_a_file_comes_into_a_bank_whose_name_has_a_slash(told: TestClient) -> None:
+    answer = told.post(f"{BANK}/import", params={"name": "a.jsonl"}, content=b'{"text": "Ferns."}', headers=RAW)
+    assert (answer.status_code, answer.json()["added"]) == (200, 1)
+    large = b'{"text": "' + b"x" * 3_000_000 + b'"}\n'
+    answer = told.post(f"{BANK}/import", params={"name": "b.jsonl"}, content=large * 2, headers=RAW)
+    assert (answer.status_code, answer.json()["read"]) == (200, 2)
+    assert kind(told.request("DELETE", "banks/x%2Fimport", content=b"{}", headers=RAW), 415) == "wrong-type"

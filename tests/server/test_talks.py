@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hardship import llm
-from hardship.llm import Reply, Stall
+from hardship.llm import Mute, Reply, Stall
 
 from everthread.memory import Memory
 from everthread.models.fakes import HashEmbedder, ScriptedLLM
@@ -104,9 +106,9 @@ def test_a_bank_that_is_to_be_forgotten_is_let_go(store: SQLiteStore) -> None:
     with llm.llm_server(Stall("One two")) as server:
         talks, memory = over(store, OpenAICompatible(server.url, "m"))
         running = talks.reply(memory, CURRENT, "Count.", PLAIN)
-        talks.let_go("alice")
-        assert running.over
-        memory.forget(everything=True)
+        with talks.forgetting("alice", whole=True):
+            assert running.over
+            memory.forget(everything=True)
         assert store.banks() == []
         assert talks._talks == {}
         talks.close()
@@ -143,8 +145,7 @@ def test_a_reader_gets_comments_while_nothing_comes() -> None:
         async for part in running.follow(keep_alive=0.02):
             told.append(part)
             if told == [COMMENT, COMMENT]:
-                running.put("done", {"text": "ünï\n"})
-                running.end()
+                running.end("done", {"text": "ünï\n"})
         return told
 
     told = asyncio.run(read())
@@ -164,4 +165,101 @@ def test_a_reader_that_leaves_is_woken_no_more() -> None:
     asyncio.run(leave())
     assert running._waiting == []
     running.put("piece", {"text": "to nobody"})
-    running.end()
+    running.end("done", {})
+
+
+def test_nothing_comes_behind_the_end_which_one_alone_tells() -> None:
+    running = Running()
+    assert (running.claim(), running.claim()) == (True, False)
+    running.end("done", {})
+    running.put("piece", {"text": "late"})
+
+    async def read() -> bytes:
+        return b"".join([part async for part in running.follow()])
+
+    assert asyncio.run(read()) == b"event: done\ndata: {}\n\n"
+
+
+def test_a_reply_is_over_at_once_where_its_model_never_says_a_word(store: SQLiteStore) -> None:
+    with llm.llm_server(Mute()) as server:
+        talks, memory = over(store, OpenAICompatible(server.url, "m"))
+        running = talks.reply(memory, CURRENT, "Hello?", PLAIN)
+        begun = time.monotonic()
+        assert talks.stop(memory, CURRENT).replying is False
+        assert running.over
+        assert time.monotonic() - begun < 5
+        server.closing.set()
+        talks.close()
+
+
+def test_a_reply_that_is_being_prepared_while_its_bank_goes_does_not_bring_it_back(
+    store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    talks, memory = over(store, ScriptedLLM(["It was a periwinkle."] * 2))
+    preparing, gone = threading.Event(), threading.Event()
+    start = talks._start
+
+    def slowly(*given: Any, **more: Any) -> Running:
+        preparing.set()
+        assert not gone.wait(0.3)  # it is waited for
+        return start(*given, **more)
+
+    monkeypatch.setattr(talks, "_start", slowly)
+    thread = threading.Thread(target=lambda: talks.reply(memory, CURRENT, "A periwinkle.", PLAIN))
+    thread.start()
+    assert preparing.wait(5)
+    with talks.forgetting("alice", whole=True):
+        memory.forget(everything=True)
+    gone.set()
+    thread.join()
+    talks.close()
+    assert store.banks() == []
+
+
+def test_two_who_begin_at_once_begin_one_conversation(store: SQLiteStore) -> None:
+    talks, memory = over(store, ScriptedLLM(["Yes."]))
+    first = talks.state(memory, CURRENT).session
+    talks._named = lambda memory: None  # type: ignore[method-assign]  # as if both had looked before either was there
+    assert talks.state(memory, CURRENT).session == first
+    talks.close()
+
+
+def test_a_conversation_that_is_ended_takes_no_place_from_one_in_incognito(store: SQLiteStore) -> None:
+    talks, memory = over(store, ScriptedLLM(["Yes."] * 3))
+    said(talks, memory, "Hello", "old")
+    talks.incognito(memory, "secret", True)
+    with talks.using(memory, "old") as chat:
+        chat.end(True)
+    state = talks.state(memory, CURRENT)
+    assert (state.session, state.incognito) == ("secret", True)
+    talks.close()
+
+
+def test_a_summary_on_its_way_does_not_bring_a_forgotten_bank_back(store: SQLiteStore) -> None:
+    with llm.llm_server("Hello.", Reply('{"text": "They said hello."}', first=2.0)) as server:
+        talks, memory = over(store, OpenAICompatible(server.url, "m"))
+        said(talks, memory, "My sister Mia moved to Lisbon.", "s")
+        with talks.using(memory, "s") as chat:
+            chat.end(True)
+        while len(server.asked) < 2:
+            time.sleep(0.01)
+        with talks.forgetting("alice", whole=True):
+            memory.forget(everything=True)
+        time.sleep(2.5)
+        assert store.banks() == []
+        talks.close()
+
+
+def test_whoever_begins_to_talk_while_something_is_forgotten_waits(store: SQLiteStore) -> None:
+    talks, memory = over(store, ScriptedLLM(["Yes."] * 3))
+    said(talks, memory, "Hello", "one")
+    thread = threading.Thread(target=lambda: said(talks, memory, "Hello", "two"))
+    with talks.forgetting("alice"):
+        thread.start()
+        thread.join(0.3)
+        assert thread.is_alive()
+        assert [each.id for each in memory.sessions()] == ["one"]
+        said(talks, talks.engine.memory("bob", make=True), "Hello")
+    thread.join(10)
+    assert [each.id for each in memory.sessions()] == ["one", "two"]
+    talks.close()

@@ -11,7 +11,6 @@ from starlette.responses import PlainTextResponse, Response
 from everthread import __version__
 from everthread import open as opening
 from everthread.errors import BankDamaged, BankTooNew
-from everthread.models.llm import OpenAICompatible
 from everthread.server import metrics
 from everthread.server.access import ReadingAll, Shared, who
 from everthread.server.problems import Problem
@@ -38,7 +37,7 @@ class ModelView(BaseModel):
 
 class AboutView(BaseModel):
     """What the server is. model is null where there is none, and for whoever lacks a key that is needed. incognito:
-    whether conversations may be had of which nothing is kept."""
+    whether conversations may be had of which nothing is kept: where one process alone serves the store."""
 
     version: str
     recipe: str
@@ -68,18 +67,14 @@ def about(request: Request, engine: Shared) -> AboutView:
         model=None if llm is None else ModelView(name=llm.name, context=llm.context),
         embedder=engine.embedder.name,
         key_required=request.app.state.access.required,
-        incognito=True,
+        incognito=not engine.several,
     )
 
 
 @router.get("/models")
 def models(engine: ReadingAll) -> ModelsView:
     """The models that may be chosen: those of the server that is configured, and of no other."""
-    llm = engine.llm
-    if llm is None:
-        return ModelsView(items=[], default=None)
-    told = llm.models() if isinstance(llm, OpenAICompatible) else None
-    return ModelsView(items=list(dict.fromkeys([llm.name, *(told or [])])), default=llm.name)
+    return ModelsView(items=engine.models.names(), default=engine.llm.name if engine.llm else None)
 
 
 @health.get("/healthz")

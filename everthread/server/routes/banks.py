@@ -16,9 +16,9 @@ from everthread.memory import Memory
 from everthread.observe.consent import SETTING
 from everthread.prompt.character import Character
 from everthread.server.access import Bank, Changing, NeedsAny, Open, Reading, ReadingAny, Writing, permit, permitted
+from everthread.server.cursors import After, Limit, page, place
 from everthread.server.engine import Engine
 from everthread.server.once import Attempt, Once
-from everthread.server.pages import After, Limit, page, place
 from everthread.server.routes.receipts import forgotten
 from everthread.server.wire import (
     All,
@@ -34,7 +34,7 @@ from everthread.server.wire import (
     StatsView,
 )
 from everthread.stores.base import Store
-from everthread.types import JSONValue, Receipt, Stats
+from everthread.types import JSONValue, Stats
 
 log = logging.getLogger("everthread.server")
 router = APIRouter(prefix="/banks", tags=["banks"])
@@ -62,8 +62,9 @@ def _short(store: Store, banks: Iterable[str], model: str) -> Iterator[Stats]:
 
 
 @router.put("/{bank}", response_model=StatsView)
-def make(memory: Writing, once: Once) -> Stats:
+def make(new: Writing, once: Once) -> Stats:
     """Make a bank, if it is not there, and count what it holds."""
+    memory = new(lambda: None)
     once.once(lambda: memory.store.corpus(memory.bank), lambda _: True, lambda _: memory.store.corpus(memory.bank))
     return memory.stats()  # the corpus makes it anew where it was forgotten
 
@@ -81,12 +82,7 @@ def forget_everything(
     """Forget the whole bank, for good."""
     permit(request, "forget", bank)  # and not by `Forgetting`: whoever asks again has no bank any more
 
-    def forget() -> Receipt:
-        memory = engine.memory(bank)
-        talks.let_go(bank)
-        return memory.forget(everything=True)
-
-    return forgotten(once, forget)
+    return forgotten(once, talks, bank, lambda: engine.memory(bank).forget(everything=True), whole=True)
 
 
 @router.get("/{bank}/settings", response_model=SettingsView)

@@ -18,8 +18,8 @@ from everthread.prompt import card
 from everthread.prompt.character import DEFAULT, Character
 from everthread.server import paths
 from everthread.server.access import ChattingAny, ForgettingAll, WritingAll
+from everthread.server.cursors import After, Limit, page, place
 from everthread.server.once import Once, OnceStreamed
-from everthread.server.pages import After, Limit, page, place
 from everthread.server.uploads import RAW, Upload, received, unplaced
 from everthread.server.wire import CharacterBody, CharacterItem, CharacterView, Page
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Path
+from fastapi import APIRouter, Depends, Path, Request
 from starlette.responses import StreamingResponse
 
-from everthread.chat import Chat, Ending
+from everthread.chat import Chat
+from everthread.memory import Memory
 from everthread.reply import Reply
 from everthread.server import paths
-from everthread.server.access import Beginning, Chatting, Open
-from everthread.server.once import Once
+from everthread.server.access import Beginning, Chatting, Open, permit
+from everthread.server.once import Attempt, Once
 from everthread.server.running import Running
+from everthread.server.talks import CURRENT, Act, Talks
 from everthread.server.wire_chat import (
     AskBody,
     BranchBody,
@@ -60,32 +63,45 @@ def state(memory: Chatting, session: Session, talks: Open) -> StateView:
 
 
 @router.post("/reply", status_code=200, response_class=Events, responses=STREAM)
-def reply(memory: Beginning, session: Session, talks: Open, body: ReplyBody, once: Once) -> Events:
+def reply(new: Beginning, session: Session, talks: Open, body: ReplyBody, once: Once) -> Events:
     """Say something, and have it answered. What is said is kept before anything comes back."""
-    return Events(talks.reply(memory, session, body.text, body.options, once.key()))
+    memory = new(lambda: talks.see(session, body.text, body.options))
+    return Events(talks.reply(memory, session, body.text, body.options, once.key(), incognito=body.incognito))
 
 
 @router.post("/regenerate", status_code=200, response_class=Events, responses=STREAM)
-def regenerate(memory: Chatting, session: Session, talks: Open, body: AskBody | None = None) -> Events:
+def regenerate(memory: Chatting, session: Session, talks: Open, once: Once, body: AskBody | None = None) -> Events:
     """Another reply in place of the last one, which becomes a swipe when the new one is kept."""
-    return Events(talks.again(memory, session, lambda chat: chat.regenerate(), (body or AskBody()).options))
+    return _again(memory, session, talks, once, lambda chat: chat.regenerate(), body or AskBody())
 
 
 @router.post("/answer", status_code=200, response_class=Events, responses=STREAM)
-def answer(memory: Chatting, session: Session, talks: Open, body: AskBody | None = None) -> Events:
+def answer(memory: Chatting, session: Session, talks: Open, once: Once, body: AskBody | None = None) -> Events:
     """A reply to the conversation as it stands: where what was said last got none."""
-    return Events(talks.again(memory, session, lambda chat: chat.answer(), (body or AskBody()).options))
+    return _again(memory, session, talks, once, lambda chat: chat.answer(), body or AskBody())
 
 
 @router.post("/edit", status_code=200, response_class=Events, responses=STREAM)
-def edit(memory: Chatting, session: Session, talks: Open, body: EditBody) -> Events:
+def edit(memory: Chatting, session: Session, talks: Open, once: Once, body: EditBody) -> Events:
     """Put a text in place of a line's. What came after it is discarded. A line of the person's is answered anew; to one
     of the character's nothing comes but `done`."""
 
     def act(chat: Chat) -> Reply | None:
         return chat.edit(body.seq, body.text)
 
-    return Events(talks.again(memory, session, act, body.options, told=True))
+    return _again(memory, session, talks, once, act, body, told=True)
+
+
+def _again(
+    memory: Memory, session: str, talks: Talks, once: Attempt, act: Act, body: AskBody, *, told: bool = False
+) -> Events:
+    """A reply to what stands, begun once."""
+    running = once.once(
+        lambda: talks.again(memory, session, act, body.options, told=told, key=once.name, incognito=body.incognito),
+        lambda _: True,
+        lambda _: talks.begun(memory, session, once.name),
+    )
+    return Events(running)
 
 
 @router.get("/stream", status_code=200, response_class=Events, responses=STREAM)
@@ -95,35 +111,67 @@ def stream(memory: Chatting, session: Session, talks: Open) -> Events:
 
 
 @router.post("/stop", response_model=StateView)
-def stop(memory: Chatting, session: Session, talks: Open) -> StateView:
+def stop(memory: Chatting, session: Session, talks: Open, once: Once) -> StateView:
     """Stop the reply that is running. What has arrived of it is kept, and marked as partial."""
-    return talks.stop(memory, session)
+    return _changed(memory, session, talks, once, lambda: talks.stop(memory, session))
 
 
 @router.post("/undo", response_model=StateView)
 def undo(memory: Chatting, session: Session, talks: Open, once: Once) -> StateView:
     """Take back the person's last line and all that came after it."""
-    return once.once(
-        lambda: talks.change(memory, session, lambda chat: chat.undo()),
-        lambda _: None,
-        lambda _: talks.state(memory, session),
-    )
+    return _changed(memory, session, talks, once, lambda: talks.change(memory, session, lambda chat: chat.undo()))
 
 
 @router.post("/branch", response_model=StateView)
-def branch(memory: Chatting, session: Session, talks: Open, body: BranchBody) -> StateView:
+def branch(memory: Chatting, session: Session, talks: Open, once: Once, body: BranchBody) -> StateView:
     """Go on from a line, which may be a discarded one: a swipe, for instance."""
-    return talks.change(memory, session, lambda chat: chat.branch(body.seq))
+
+    def change() -> StateView:
+        return talks.change(memory, session, lambda chat: chat.branch(body.seq))
+
+    return _changed(memory, session, talks, once, change)
 
 
 @router.post("/incognito", response_model=StateView)
-def incognito(memory: Beginning, session: Session, talks: Open, body: IncognitoBody) -> StateView:
+def incognito(new: Beginning, session: Session, talks: Open, once: Once, body: IncognitoBody) -> StateView:
     """Write nothing from now on. Switched off, what was said meanwhile is gone."""
-    return talks.incognito(memory, session, body.on)
+    memory = new(lambda: talks.see(session))
+    return _changed(memory, session, talks, once, lambda: talks.incognito(memory, session, body.on))
+
+
+def _changed(memory: Memory, session: str, talks: Talks, once: Attempt, change: Callable[[], StateView]) -> StateView:
+    """The conversation once it is changed, which is done once."""
+    return once.once(change, lambda _: True, lambda _: talks.state(memory, session))
 
 
 @router.post("/end", response_model=EndingView)
-def end(memory: Chatting, session: Session, talks: Open, body: EndBody | None = None) -> Ending:
-    """End the conversation: it is summarised and remembered, or forgotten. Without an answer it may ask first."""
-    with talks.using(memory, session) as chat:
-        return chat.end((body or EndBody()).remember)
+def end(
+    request: Request, memory: Chatting, session: Session, talks: Open, once: Once, body: EndBody | None = None
+) -> EndingView:
+    """End the conversation: it is summarised and remembered, or forgotten. Without an answer it may ask first. A key
+    that may not forget can have no other conversation forgotten than the one that goes on."""
+    remember = (body or EndBody()).remember
+    if remember is False and session != CURRENT:
+        permit(request, "forget", memory.bank)
+
+    def act() -> tuple[EndingView, int]:
+        with talks.using(memory, session) as chat:
+            first = chat.lines[0].seq if chat.lines else 0
+            ending = EndingView.model_validate(chat.end(remember))
+        if ending.receipt is not None:
+            talks.forgot(memory.bank)
+        return ending, first
+
+    return once.once(act, _ending, lambda told: _ended(memory, session, told))[0]
+
+
+def _ending(ended: tuple[EndingView, int]) -> dict[str, Any]:
+    """How a conversation ended, without its name: by its first line."""
+    return {"ending": ended[0].model_dump(mode="json", exclude={"session"}), "first": ended[1]}
+
+
+def _ended(memory: Memory, session: str, told: dict[str, Any]) -> tuple[EndingView, int]:
+    """The same again. A conversation that is forgotten is called as in the path."""
+    first = told["first"]
+    name = next((each.id for each in memory.sessions() if each.first_seq == first), session)
+    return EndingView.model_validate({**told["ending"], "session": name}), first

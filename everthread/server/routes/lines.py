@@ -12,15 +12,15 @@ from fastapi import APIRouter, Query
 from everthread.errors import NotFound
 from everthread.memory import Memory
 from everthread.observe.byhand import placed
-from everthread.observe.clean import keepable
-from everthread.server.access import Changing, Forgetting, Open, Reading, Writing
+from everthread.observe.clean import clean, keepable
+from everthread.server.access import Changing, Forgetting, New, Open, Reading, Writing
+from everthread.server.cursors import After, Limit, page, place
 from everthread.server.metrics import Counted, Metrics
 from everthread.server.once import Attempt, Once, conflict
-from everthread.server.pages import After, Limit, page, place
 from everthread.server.routes.receipts import forgotten
 from everthread.server.wire import All, LineBody, LinesBody, LineView, Page, ReceiptView, Seq, TextBody
 from everthread.stores.ids import LARGEST_SEQ
-from everthread.types import Line, NewLine, Role, Where
+from everthread.types import Line, NewLine, Role, Where, now
 
 router = APIRouter(prefix="/banks/{bank}/lines", tags=["lines"])
 
@@ -28,23 +28,27 @@ Name = TypeVar("Name", bound=str)
 
 
 @router.post("", status_code=201, response_model=LineView)
-def observe(memory: Writing, once: Once, counted: Counted, body: LineBody) -> Line:
+def observe(new: Writing, once: Once, counted: Counted, body: LineBody) -> Line:
     """Keep one line. It is on the disk when this answers."""
-    return _kept(memory, once, counted, [body.new()])[0]
+    return _kept(new, once, counted, [body.new()])[0]
 
 
 @router.post("/batch", status_code=201, response_model=All[LineView])
-def observe_many(memory: Writing, once: Once, counted: Counted, body: LinesBody) -> dict[str, Any]:
+def observe_many(new: Writing, once: Once, counted: Counted, body: LinesBody) -> dict[str, Any]:
     """Keep many lines, in their order. Those with keys that the bank knows are not kept twice."""
-    return {"items": _kept(memory, once, counted, [line.new() for line in body.lines])}
+    return {"items": _kept(new, once, counted, [line.new() for line in body.lines])}
 
 
-def _kept(memory: Memory, once: Attempt, counted: Metrics, lines: Sequence[NewLine]) -> list[Line]:
+def _kept(new: New, once: Attempt, counted: Metrics, lines: Sequence[NewLine]) -> list[Line]:
     """The lines as they are kept, once: each has a key, so that the store itself sees to it."""
     named = [replace(line, key=line.key or once.key(number)) for number, line in enumerate(lines)]
 
+    def see() -> None:
+        for line in named:
+            clean(line, now())
+
     def do() -> list[Line]:
-        kept = memory.observe_many(named)
+        kept = new(see).observe_many(named)
         ours = [line for line, new in zip(kept, lines, strict=True) if new.key is None and once.name is not None]
         said = [new for new in lines if new.key is None and once.name is not None]
         if any(line.text != keepable(new.text)[0] for line, new in zip(ours, said, strict=True)):
@@ -52,7 +56,7 @@ def _kept(memory: Memory, once: Attempt, counted: Metrics, lines: Sequence[NewLi
         counted.lines.inc(len(kept))
         return kept
 
-    return once.once(do, _seqs, lambda seqs: _these(memory, seqs), safe=True)
+    return once.once(do, _seqs, lambda seqs: _these(new.known(), seqs), safe=True)
 
 
 def _seqs(lines: Sequence[Line]) -> list[int]:
@@ -143,5 +147,4 @@ def retract(memory: Changing, once: Once, seq: Seq) -> Line:
 @router.delete("/{seq}", response_model=ReceiptView)
 def forget(memory: Forgetting, once: Once, talks: Open, seq: Seq) -> ReceiptView:
     """Forget a line, for good, and with it what it said before it was corrected."""
-    talks.forgot(memory.bank)
-    return forgotten(once, lambda: memory.forget(seq=seq))
+    return forgotten(once, talks, memory.bank, lambda: memory.forget(seq=seq))

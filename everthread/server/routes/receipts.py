@@ -5,14 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from everthread.server.once import Attempt
+from everthread.server.talks import Talks
 from everthread.server.wire import ReceiptView
 from everthread.types import Receipt
 
 
-def forgotten(once: Attempt, forget: Callable[[], Receipt]) -> ReceiptView:
-    """The receipt of what is forgotten now, or was before under the same key."""
+def forgotten(
+    once: Attempt, talks: Talks, bank: str, forget: Callable[[], Receipt], *, whole: bool = False
+) -> ReceiptView:
+    """The receipt of what of a bank is forgotten now, or was before under the same key; whole: all of it."""
+
+    def do() -> ReceiptView:
+        with talks.forgetting(bank, whole=whole):
+            return ReceiptView.model_validate(forget())
+
     return once.once(
-        lambda: ReceiptView.model_validate(forget()),
+        do,
         lambda receipt: receipt.model_dump(mode="json"),
         ReceiptView.model_validate,
     )

@@ -14,8 +14,8 @@ from everthread.observe.byhand import placed
 from everthread.recall.buffer import LONGEST
 from everthread.server import paths
 from everthread.server.access import Changing, Forgetting, Open, Reading
+from everthread.server.cursors import After, Limit, page, place
 from everthread.server.once import Once
-from everthread.server.pages import After, Limit, page, place
 from everthread.server.routes.receipts import forgotten
 from everthread.server.wire import All, BufferBody, Page, PassageView, ReceiptView, SessionView
 from everthread.stores.times import micros
@@ -75,8 +75,7 @@ def _found(memory: Memory, name: str) -> Session:
 @router.delete("/{session}", response_model=ReceiptView)
 def forget_session(memory: Forgetting, once: Once, talks: Open, name: Name) -> ReceiptView:
     """Forget a conversation, for good."""
-    talks.forgot(memory.bank)
-    return forgotten(once, lambda: memory.forget(session=name))
+    return forgotten(once, talks, memory.bank, lambda: memory.forget(session=name))
 
 
 @router.get("/{session}/buffer", response_model=All[PassageView])

@@ -34,7 +34,7 @@ async def upload(request: Request, name: Name = "file.txt") -> AsyncIterator[Upl
 
 @router.post("/import", response_model=ImportView, openapi_extra={"requestBody": {"required": True, "content": RAW}})
 def import_file(
-    memory: Writing,
+    new: Writing,
     once: OnceStreamed,
     file: Annotated[Upload, Depends(upload)],
     format: Annotated[str | None, Query(description=f"{', '.join(opening.FORMATS)}. Else by the file.")] = None,
@@ -48,6 +48,7 @@ def import_file(
         with unplaced(file.path, name):
             options = {"assistant": assistant or (), "tz": None if tz is None else zone(tz)}
             source = into.source(file.path, format, **options)
+            memory = new(lambda: None)
             into.see(memory, source)
             return into.bring(memory, source)
 

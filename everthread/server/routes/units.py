@@ -9,9 +9,9 @@ from fastapi import APIRouter, Path, Query
 from everthread.errors import NotFound
 from everthread.memory import Memory
 from everthread.server import paths
-from everthread.server.access import Changing, Forgetting, Reading
+from everthread.server.access import Changing, Forgetting, Open, Reading
+from everthread.server.cursors import After, Limit, page, place
 from everthread.server.once import Once
-from everthread.server.pages import After, Limit, page, place
 from everthread.server.wire import NotesView, Page, TextBody, UnitReceipt, UnitView
 from everthread.stores.ids import LARGEST_SEQ
 from everthread.types import Unit
@@ -59,14 +59,18 @@ def _unit(memory: Memory, kind: str, number: int) -> Unit:
 
 
 @router.delete("/units/{kind}/{id}", response_model=UnitReceipt)
-def forget_unit(memory: Forgetting, once: Once, kind: Kind, id: Id) -> dict[str, Any]:
+def forget_unit(memory: Forgetting, once: Once, talks: Open, kind: Kind, id: Id) -> dict[str, Any]:
     """Remove a unit for good, and those whose place it took. The lines stay."""
     kind = paths.name(kind)
 
     def told(gone: list[int]) -> list[int]:
         return gone
 
-    return {"kind": kind, "id": id, "earlier": once.once(lambda: memory.forget_unit(kind, id), told, told)[1:]}
+    def forget() -> list[int]:
+        with talks.forgetting(memory.bank):  # replies tell of notes
+            return memory.forget_unit(kind, id)
+
+    return {"kind": kind, "id": id, "earlier": once.once(forget, told, told)[1:]}
 
 
 @router.get("/notes", response_model=NotesView)

@@ -11,7 +11,7 @@ import { at, button, fill, icon, iconButton } from "./dom.js";
 import { scene } from "./editor.js";
 import { arrive, go, here } from "./here.js";
 import { MemoryColumn } from "./memory.js";
-import { careful, failed, notice } from "./notices.js";
+import { careful, clear, failed, notice } from "./notices.js";
 import { draft, pref, prefer } from "./prefs.js";
 import { Reading } from "./reading.js";
 import { Sessions } from "./sessions.js";
@@ -48,13 +48,22 @@ const show = careful(async () => {
   at("bank").setAttribute("aria-label", `Bank ${here.bank}: choose another`);
   view("talk");
   await ready();
-  const lists = shown === here.bank ? null : readLists();
+  const lists = shown === here.bank ? null : readLists().catch(madeAnew);
   if (here.view === "read" && !talk.state) await talk.load().catch(failed);
   if (here.view === "read") await reading.open();
   else await talk.load();
   performance.mark("interactive");
   await lists;
 });
+
+/** A bank that was there the last time and was forgotten since, elsewhere, is made anew. */
+async function madeAnew(error) {
+  if (error.status !== 404 || pref("known") !== here.bank) throw error;
+  prefer("known", null);
+  shown = null;
+  await show();
+  clear();
+}
 
 /** What stands in the columns beside the talk. */
 async function readLists() {
@@ -99,7 +108,8 @@ on("state", ({ character, incognito, lines }) => {
   fill(
     at("talk-acts"),
     iconButton("scene", "The scene: who, where, your name", () => scene(talk)),
-    iconButton("mask", "Incognito: write nothing down", () => hide(!incognito), { "aria-pressed": String(incognito) }),
+    about?.incognito !== false &&
+      iconButton("mask", "Incognito: write nothing down", () => hide(!incognito), { "aria-pressed": String(incognito) }),
     button("End", () => talk.end(), { class: "quiet", "aria-label": "End this conversation", disabled: !lines.length }),
   );
 });
@@ -152,6 +162,7 @@ addEventListener("keydown", ({ key }) => {
 const begin = careful(async () => {
   tell("draft", draft(`${here.bank}/${here.session}`));
   [about] = await Promise.all([get("/about"), show()]);
+  if (!about.incognito && talk.state) tell("state", talk.state);
   document.documentElement.dataset.ready = "";
 });
 begin();

@@ -127,11 +127,12 @@ export class Talk {
     this.arriving = { element: null, text: null, context: null };
     tell("replying", true);
     try {
-      const answer = await ask("POST", inChat(path), { body: { ...body, options: options() } });
+      const answer = await ask("POST", inChat(path), { body: { ...body, options: options(), incognito: this.state?.incognito ?? false } });
       return await this.follow(answer, mine);
     } catch (error) {
       mine?.remove();
       failed(error);
+      if (error.kind === "not-incognito") this.take(await get(inChat()));
       return false;
     } finally {
       this.arriving = null;

@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from everthread.errors import BadQuery
-from everthread.server.pages import cursor, page, place
+from everthread.server.cursors import cursor, page, place
 
 
 @given(st.lists(st.integers(0, 99), unique=True), st.integers(1, 10))
