@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urljoin, urlsplit
 
 from everthread import open as opening
@@ -269,11 +269,14 @@ def _server(listening: socket.socket, folder: str, model: str, workers: int, emb
     """The server itself."""
     import uvicorn
 
+    from everthread.server.connections import Limits, Protocol
     from everthread.server.serving import Given
     from everthread.server.settings import Settings
 
     given = Given(folder, embedder, "default", f"{model}#m", Settings(), "warning", several=workers > 1)
-    uvicorn.Server(uvicorn.Config(given(), log_config=None, access_log=False, lifespan="on")).run([listening])
+    http = cast("type[asyncio.Protocol]", Protocol(Limits()))
+    config = uvicorn.Config(given(), http=http, ws="none", log_config=None, access_log=False, lifespan="on")
+    uvicorn.Server(config).run([listening])
 
 
 def _model(listening: socket.socket) -> None:
