@@ -113,13 +113,15 @@ class Reply:
 
     def _taken(self, event: Mapping[str, Any]) -> str:
         """The piece of text in an event, if any; what else it tells is noted."""
-        self._usage = counted_by(event) or self._usage
-        delta = at(event, "choices", 0, "delta")
+        if event.get("usage"):
+            self._usage = counted_by(event) or self._usage
+        choice = at(event, "choices", 0)
+        delta = at(choice, "delta")
         refusal, thought = text_at(delta, "refusal"), text_at(delta, "reasoning_content") or text_at(delta, "reasoning")
         text = text_at(delta, "content") + refusal
         self._refusal = self._refusal or bool(refusal)
         self._written += [thought, text]
-        if isinstance(finish := at(event, "choices", 0, "finish_reason"), str):
+        if isinstance(finish := at(choice, "finish_reason"), str):
             if finish in ("error", "abort"):
                 raise self._faults.broken(finish)
             self._finish = finish if finish in FINISHES else "stop"

@@ -23,10 +23,12 @@ COMMENT = b":\n\n"
 
 Future = asyncio.Future[None]
 
+_as_json = json.JSONEncoder(ensure_ascii=False).encode  # `dumps` would make an encoder for every piece
+
 
 def event(name: str, data: Mapping[str, object]) -> bytes:
     """One event. data is JSON on one line."""
-    return f"event: {name}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n".encode()
+    return f"event: {name}\ndata: {_as_json(data)}\n\n".encode()
 
 
 class Bell:
