@@ -10,6 +10,7 @@ from typing import Annotated
 
 from fastapi import Depends, Path, Request
 from fastapi.security import HTTPBearer
+from starlette.concurrency import run_in_threadpool
 
 from everthread.memory import Memory
 from everthread.server import paths
@@ -84,9 +85,16 @@ class Needs:
     def __init__(self, verb: Verb) -> None:
         self.verb = verb
 
-    def __call__(
+    async def __call__(
         self, request: Request, bank: Annotated[str, Depends(bank)], _: Annotated[object, Depends(BEARER)]
     ) -> Memory:
+        if self.make and "authorization" not in request.headers:  # where nothing is looked up, no thread is needed
+            permit(request, self.verb, bank)
+            if (held := engine(request).open(bank)) is not None:
+                return held
+        return await run_in_threadpool(self._memory, request, bank)
+
+    def _memory(self, request: Request, bank: str) -> Memory:
         permit(request, self.verb, bank)
         return engine(request).memory(bank)
 

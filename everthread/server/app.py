@@ -57,7 +57,7 @@ def create(engine: Engine, settings: Settings | None = None, *, closes: bool = F
     app.state.once = Records(beside.Beside(beside.path(engine.store), SCHEMA))
     app.state.access = Access(Keys(beside.path(engine.store)), settings.key_required)
     api = APIRouter(prefix=API)
-    for routes in (about, banks, sessions, lines, recall, units, transfer, characters, chat, pins):
+    for routes in (chat, lines, recall, sessions, banks, units, pins, characters, transfer, about):  # the busiest first
         api.include_router(routes.router)
     app.include_router(api)
     app.include_router(about.health)

@@ -222,8 +222,19 @@ class BankFile:
             yield db
 
     @contextmanager
+    def glancing(self) -> Iterator[sqlite3.Connection]:
+        """A connection for a single statement, whose rows are all fetched: alone it sees the bank standing still, and
+        is spared a transaction."""
+        with explained(self.bank, self.path):
+            reader = self._reader()
+            try:
+                yield reader.db
+            finally:
+                self._give(reader)
+
+    @contextmanager
     def looking(self) -> Iterator[_Connection]:
-        """The same, and which file it is that is read."""
+        """The same as `reading`, and which file it is that is read."""
         with explained(self.bank, self.path):
             reader = self._reader()
             try:
