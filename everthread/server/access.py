@@ -85,16 +85,9 @@ class Needs:
     def __init__(self, verb: Verb) -> None:
         self.verb = verb
 
-    async def __call__(
+    def __call__(
         self, request: Request, bank: Annotated[str, Depends(bank)], _: Annotated[object, Depends(BEARER)]
     ) -> Memory:
-        if self.make and "authorization" not in request.headers:  # where nothing is looked up, no thread is needed
-            permit(request, self.verb, bank)
-            if (held := engine(request).open(bank)) is not None:
-                return held
-        return await run_in_threadpool(self._memory, request, bank)
-
-    def _memory(self, request: Request, bank: str) -> Memory:
         permit(request, self.verb, bank)
         return engine(request).memory(bank)
 
@@ -123,10 +116,13 @@ class NeedsNew:
     def __init__(self, verb: Verb) -> None:
         self.verb = verb
 
-    def __call__(
+    async def __call__(
         self, request: Request, bank: Annotated[str, Depends(bank)], _: Annotated[object, Depends(BEARER)]
     ) -> New:
-        permit(request, self.verb, bank)
+        if "authorization" in request.headers:
+            await run_in_threadpool(permit, request, self.verb, bank)
+        else:  # no key is looked up, so no thread is needed
+            permit(request, self.verb, bank)
         return New(engine(request), bank)
 
 

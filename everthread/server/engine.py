@@ -37,10 +37,6 @@ class Engine:
         with suppress(*FAILURES):  # whoever then talks hears of it
             self.embedder.embed_query("hello")
 
-    def open(self, bank: str) -> Memory | None:
-        """The memory of a bank, if it is open; the store is not asked."""
-        return self._held(bank, self.recipe)
-
     def _held(self, bank: str, way: Recipe) -> Memory | None:
         with self._lock:
             held = self._memories.get((bank, way.name))
