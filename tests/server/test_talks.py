@@ -263,3 +263,28 @@ def test_whoever_begins_to_talk_while_something_is_forgotten_waits(store: SQLite
     thread.join(10)
     assert [each.id for each in memory.sessions()] == ["one", "two"]
     talks.close()
+
+
+def test_readers_of_many_replies_get_every_event_whoever_writes_at_the_same_time() -> None:
+    told = [Running() for _ in range(20)]
+
+    def write(running: Running) -> None:
+        for number in range(50):
+            running.put("piece", {"text": f"word {number}"})
+        running.end("done", {})
+
+    async def read(running: Running) -> bytes:
+        return b"".join([part async for part in running.follow(keep_alive=30.0)])
+
+    async def all_of_them() -> list[bytes]:
+        reading = asyncio.gather(*map(read, told))
+        await asyncio.sleep(0.01)  # so that they wait
+        writers = [threading.Thread(target=write, args=(running,)) for running in told]
+        for each in writers:
+            each.start()
+        async with asyncio.timeout(10):  # one that is not woken would wait for a comment
+            return await reading
+
+    for found in asyncio.run(all_of_them()):
+        assert found.count(b"event: piece\n") == 50
+        assert b'{"text": "word 49"}' in found
