@@ -222,7 +222,7 @@ def test_regenerating_and_editing_leave_swipes_and_other_answers(page: Page, url
     page.locator(".of-person").get_by_label("Edit this line").click()
     page.locator(".editing textarea").fill("What rhymes with bread?")
     page.keyboard.press("Enter")
-    expect(page.locator(".of-character .said")).to_contain_text("rhymes with bread?")
+    expect(page.locator(".of-character .said").last).to_contain_text("rhymes with bread?")
     expect(page.locator(".line")).to_have_count(2)
     page.get_by_role("button", name="Take back my last line").click()
     expect(page.locator(".line")).to_have_count(0)

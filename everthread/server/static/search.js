@@ -2,7 +2,8 @@
 
 import { h } from "./dom.js";
 
-const FLOOR = 0.03; // relevance below which a line is shown only if it holds a word of the search
+const FLOOR = 0.02; // relevance below which a line is shown only if it holds a word of the search
+const NEAR = 0.25; // likewise its nearness in meaning: where little was said, any of it may seem relevant
 const SHOWN = 160; // characters of a line
 const LEAD = 40; // of them before the first word that was searched
 const SMALL = new Set(
@@ -24,7 +25,8 @@ const one = (word) => (/^[\p{Script=Latin}\p{Script=Cyrillic}\p{N}]/u.test(word)
 
 /** Those of the hits that bear on what is searched. */
 export function bearing(hits, words) {
-  return hits.filter(({ line, relevance }) => relevance >= FLOOR || (words && line.text.search(words) >= 0));
+  const near = ({ relevance, signals }) => relevance >= FLOOR && (signals.cosine ?? 1) >= NEAR;
+  return hits.filter((hit) => near(hit) || (words && hit.line.text.search(words) >= 0));
 }
 
 /** A line's text about the first of the words, all of them marked. */
