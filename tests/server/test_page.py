@@ -391,6 +391,22 @@ def test_a_reply_is_formatted_lightly_and_nothing_moves_by_it(page: Page, url: s
     )
 
 
+def test_of_two_who_talked_the_person_is_the_one_on_the_right(page: Page, url: str) -> None:
+    of = f"{url}/api/v1/banks/imported"
+    said = [
+        {"text": "Hi.", "speaker": name, "said_at": f"2024-03-0{day}T18:20:00+00:00", "session": "two"}
+        for day, name in enumerate(["Alex", "Bo", "Alex"], 1)
+    ]
+    visit(page, url, "imported")
+    httpx.post(f"{of}/lines/batch", json={"lines": said}).raise_for_status()
+    httpx.patch(f"{of}/character", json={"person": "Bo"}).raise_for_status()
+    page.goto(f"{url}/#/imported/read/two")
+    page.reload()
+    expect(page.locator(".of-person .speaker")).to_have_text("Bo")
+    expect(page.locator(".of-character .speaker")).to_have_text(["Alex", "Alex"])
+    expect(page.locator(".day")).to_have_text(["2 March 2024", "3 March 2024"])
+
+
 def test_right_to_left_and_chinese_stand_the_right_way(page: Page, url: str) -> None:
     visit(page, url, "scripts")
     tell(page, "أختي انتقلت إلى لشبونة")
@@ -426,6 +442,10 @@ def test_a_server_that_comes_back_is_found_again(browser: Browser, url: str) -> 
     expect(page.locator("#say")).to_have_value("And now?")
     page.unroute("**/api/v1/**")
     expect(page.locator("#notices")).to_be_empty()
+    page.route("**/chat/current", lambda route: route.abort("connectionrefused"))  # gone as soon as it has replied
+    page.keyboard.press("Enter")
+    expect(page.locator("#notices")).to_contain_text("can't be reached")
+    expect(page.locator(".of-character .said").last).to_contain_text("And now?")
     page.close()
 
 

@@ -68,8 +68,10 @@ export class Talk {
   /** The same, for whoever wants to know what goes wrong. */
   async read() {
     const place = `${here.bank}/${here.session}`;
-    const state = await get(inChat());
-    if (place !== `${here.bank}/${here.session}` || here.view !== "talk") return;
+    const { view } = here;
+    const state = await get(inChat("", view === "talk" ? here.session : "current"));
+    if (place !== `${here.bank}/${here.session}` || here.view !== view) return;
+    if (view !== "talk") return this.take(state); // whom one talks with is told there, too
     if (this.place !== place) this.arrived(place);
     this.take(state);
     if (state.replying && !this.arriving) await this.attach();
@@ -89,6 +91,10 @@ export class Talk {
     this.state = state;
     if (this.aside?.session !== state.session) this.aside = null;
     for (const line of state.lines) this.saidAgain(line);
+    if (this.inspected && !state.lines.some((line) => line.seq === this.inspected)) {
+      this.inspected = null;
+      tell("context", null);
+    }
     this.render();
     tell("state", state);
   }

@@ -1,10 +1,10 @@
-// Why a memory was found: the numbers behind it, each in plain words.
+// Why a memory was found: the numbers behind it, each in plain words; what it is called in the code is its title.
 
 import { cut, h, said } from "./dom.js";
 
 const MEANINGS = {
-  score: "all of it together; it orders what is found",
-  relevance: "the chance that it bears on what was said",
+  score: "score: all of it together",
+  relevance: "relevance: the chance that it bears on it",
   cosine: "near in meaning",
   cosine_near: "near in meaning, with the lines beside it",
   cosine_session: "near in meaning, the best of its conversation",
@@ -31,8 +31,9 @@ const MEANINGS = {
 export function why(hits) {
   const tables = hits.map(({ line, score, relevance, signals }) => {
     const all = [["score", score], ["relevance", relevance], ...Object.entries(signals)];
-    const rows = all.filter(([, value]) => Number(value).toFixed(3) !== "0.000" && Number(value).toFixed(3) !== "-0.000");
-    return [hits.length > 1 && said("p", cut(line.text, 40), { class: "small" }), h("table", { class: "signals" }, body(rows))];
+    const rows = all.map(([name, value]) => [name, Number(value).toFixed(3)]).filter(([, value]) => Number(value));
+    const about = hits.length > 1 && said("p", cut(line.text, 40), { class: "small about" });
+    return [about, h("table", { class: "signals" }, body(rows))];
   });
   return h("details", {}, h("summary", {}, "Why it was found"), tables);
 }
@@ -44,9 +45,9 @@ const body = (rows) =>
     rows.map(([name, value]) =>
       h(
         "tr",
-        { title: MEANINGS[name] ?? name },
-        h("th", { scope: "row" }, h("code", {}, name), " ", h("span", {}, MEANINGS[name] ?? "")),
-        h("td", {}, Number(value).toFixed(3)),
+        { title: name },
+        h("th", { scope: "row" }, MEANINGS[name] ?? name),
+        h("td", {}, value),
       ),
     ),
   );
