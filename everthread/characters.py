@@ -159,7 +159,7 @@ def _there(name: str, force: bool) -> Path | None:
 def _made(name: str, kind: str) -> Path:
     """Where a character's file goes, in a folder that is there."""
     try:
-        folder().mkdir(parents=True, exist_ok=True)
+        folder().mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise StoreUnavailable(f"{folder()} can't be made ({error.strerror}); make it a folder of yours") from error
     return folder() / (_stem(name) + kind)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import webbrowser
 from contextlib import closing
@@ -31,7 +32,7 @@ PORT = 7391
 )
 @click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes.")
 @click.option("--require-key", is_flag=True, help="Ask for a key on this machine, too.")
-@click.option("--log-level", type=click.Choice(logs.LEVELS), default="info", show_default=True)
+@click.option("--log-level", type=click.Choice(logs.LEVELS), help="Default: info; on a terminal, warning.")
 @click.pass_context
 def serve(
     ctx: click.Context,
@@ -42,7 +43,7 @@ def serve(
     model: str | None,
     workers: int,
     require_key: bool,
-    log_level: str,
+    log_level: str | None,
 ) -> None:
     """Serve the page and the API until Ctrl-C; what is being answered then is finished.
 
@@ -50,14 +51,15 @@ def serve(
     What happens is logged on standard error, as JSON, without anything that was said.
     """
     settings = _settings(host, require_key or not serving.loopback(host))
-    given = serving.Given(**ctx.obj, model=model, settings=settings, log_level=log_level, several=workers > 1)
+    level = log_level or ("warning" if sys.stderr.isatty() else "info")
+    given = serving.Given(**ctx.obj, model=model, settings=settings, log_level=level, several=workers > 1)
     _check_key(given.store, host)
     with serving.listening(host, port) as taken:
         engine = given.engine()
         with closing(engine.store):
             _greet(engine, serving.url(taken), opens)
             if workers == 1:
-                logs.install(log_level)
+                logs.install(level)
                 serving.run(lambda: app.create(engine, settings), taken)
                 return
         serving.run(given, taken, workers=workers)  # each opens an engine of its own

@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urljoin, urlsplit
 
 from everthread import open as opening
@@ -169,23 +169,42 @@ async def _say(port: int, bank: str, number: int) -> tuple[float, float, float] 
     ).encode()
     head = f"POST /api/v1/banks/{bank}/chat/current/reply HTTP/1.1\r\nHost: {HOST}:{port}\r\n"
     head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
-    begun = time.perf_counter()
-    accepted = first = 0.0
+    client = _Client(head.encode() + body)
     try:
-        reading, writing = await asyncio.open_connection(HOST, port)
-        writing.write(head.encode() + body)
-        tail, done = b"", False
-        while part := await asyncio.wait_for(reading.read(65536), PATIENCE):
-            at = time.perf_counter() - begun
-            accepted = accepted or at
-            first = first or (at if b"event: piece" in part else 0.0)
-            done = done or b"event: done" in tail + part
-            tail = part[-20:]
-        ended = time.perf_counter() - begun
-        writing.close()
+        transport, _ = await asyncio.get_running_loop().create_connection(lambda: client, HOST, port)
+        async with asyncio.timeout(PATIENCE):
+            ended = await client.ended
+        transport.close()
     except (OSError, TimeoutError):
         return None
-    return (accepted, first, ended) if done and first else None
+    return (client.accepted, client.first, ended) if client.done and client.first else None
+
+
+class _Client(asyncio.Protocol):
+    """Sends a request and reads to the end of its answer. Bare, for it shares the processors with the server."""
+
+    def __init__(self, request: bytes) -> None:
+        self.request = request
+        self.begun = time.perf_counter()
+        self.accepted = self.first = 0.0
+        self.done = False
+        self.ended: asyncio.Future[float] = asyncio.get_running_loop().create_future()
+        self._tail = b""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.WriteTransport)
+        transport.write(self.request)
+
+    def data_received(self, data: bytes) -> None:
+        at = time.perf_counter() - self.begun
+        self.accepted = self.accepted or at
+        self.first = self.first or (at if b"event: piece" in data else 0.0)
+        self.done = self.done or b"event: done" in self._tail + data
+        self._tail = data[-20:]
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if not self.ended.done():
+            self.ended.set_result(time.perf_counter() - self.begun)
 
 
 async def _page(port: int) -> dict[str, int]:
@@ -269,39 +288,62 @@ def _server(listening: socket.socket, folder: str, model: str, workers: int, emb
     """The server itself."""
     import uvicorn
 
+    from everthread.server.connections import Limits, Protocol
     from everthread.server.serving import Given
     from everthread.server.settings import Settings
 
     given = Given(folder, embedder, "default", f"{model}#m", Settings(), "warning", several=workers > 1)
-    uvicorn.Server(uvicorn.Config(given(), log_config=None, access_log=False, lifespan="on")).run([listening])
+    http = cast("type[asyncio.Protocol]", Protocol(Limits()))
+    config = uvicorn.Config(given(), http=http, ws="none", log_config=None, access_log=False, lifespan="on")
+    uvicorn.Server(config).run([listening])
 
 
 def _model(listening: socket.socket) -> None:
     """A language model's server that gives every reply in PIECES pieces at a steady PACE."""
 
     async def serving() -> None:
-        async with await asyncio.start_server(_stream, sock=listening):
+        async with await asyncio.get_running_loop().create_server(_Model, sock=listening):
             await asyncio.Event().wait()
 
     with suppress(KeyboardInterrupt):
         asyncio.run(serving())
 
 
-async def _stream(reading: asyncio.StreamReader, writing: asyncio.StreamWriter) -> None:
-    head = (await reading.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
-    if length := re.search(r"content-length: (\d+)", head):
-        await reading.readexactly(int(length[1]))
-    writing.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n")
-    begun = time.monotonic()
-    with suppress(OSError):
-        for number in range(PIECES):
-            await asyncio.sleep(max(begun + (number + 1) * PACE - time.monotonic(), 0))
-            writing.write(_chunk({"choices": [{"index": 0, "delta": {"content": f"word {number} "}}]}))
-        writing.write(_chunk({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}))
-        writing.write(_chunk({"choices": [], "usage": {"prompt_tokens": 100, "completion_tokens": 2 * PIECES}}))
-        writing.write(b"data: [DONE]\n\n")
-        writing.close()
-        await writing.wait_closed()
+class _Model(asyncio.Protocol):
+    """One request, and the reply to it; likewise bare."""
+
+    def __init__(self) -> None:
+        self._asked = b""
+        self._begun = 0.0
+        self._told = 0
+        self._transport: asyncio.WriteTransport
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.WriteTransport)
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self._asked += data
+        head, end, body = self._asked.partition(b"\r\n\r\n")
+        length = re.search(rb"content-length: (\d+)", head.lower())
+        if end and not self._begun and len(body) >= int(length[1] if length else 0):
+            self._transport.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n")
+            self._begun = asyncio.get_running_loop().time()
+            self._wait()
+
+    def _wait(self) -> None:
+        asyncio.get_running_loop().call_at(self._begun + (self._told + 1) * PACE, self._tell)
+
+    def _tell(self) -> None:
+        self._transport.write(_chunk({"choices": [{"index": 0, "delta": {"content": f"word {self._told} "}}]}))
+        self._told += 1
+        if self._told < PIECES:
+            self._wait()
+            return
+        self._transport.write(_chunk({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}))
+        usage = {"prompt_tokens": 100, "completion_tokens": 2 * PIECES}
+        self._transport.write(_chunk({"choices": [], "usage": usage}) + b"data: [DONE]\n\n")
+        self._transport.close()
 
 
 def _chunk(told: dict[str, Any]) -> bytes:

@@ -6,6 +6,7 @@ servers echo the prompt.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from everthread.errors import ConfigError, LLMDenied, LLMRejected, LLMUnavailabl
 from everthread.models.embed import retry_after
 
 if TYPE_CHECKING:
+    import httpx2
     import openai
 
 Kind = TypeVar("Kind", bound=ModelError)
@@ -120,6 +122,23 @@ def shown(url: str) -> str:
         raise ConfigError(f"{where!r} is no address of a language model; it looks like http://localhost:11434/v1")
     host = f"[{host}]" if ":" in host else host
     return f"{parts.scheme}://{host}{f':{port}' if port else ''}{parts.path.rstrip('/')}"
+
+
+def refused(response: httpx2.Response) -> openai.APIStatusError:
+    """The SDK's error for an answer that is none. Its body is read, and closed."""
+    import openai
+
+    try:
+        text = response.read().decode(errors="replace").strip()
+    finally:
+        response.close()
+    try:
+        body = json.loads(text)
+    except (ValueError, RecursionError):
+        body = text
+    told = body.get("error", body) if isinstance(body, dict) else body
+    message = told.get("message") if isinstance(told, dict) else text
+    return openai.APIStatusError(str(message or ""), response=response, body=told)
 
 
 def passing(error: openai.APIError) -> bool:

@@ -15,12 +15,12 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from everthread.errors import ConfigError
 from everthread.models import servers
 from everthread.models.embed import clean
-from everthread.models.faults import CONNECT, Faults, asked_wait, passing, shown, too_long
+from everthread.models.faults import CONNECT, Faults, asked_wait, passing, refused, shown, too_long
 from everthread.models.replies import Reply, at, counted_by, estimated, glimpsed, text_at, whole
 from everthread.types import JSONValue, Message, Sampling, Usage
 
@@ -82,7 +82,7 @@ PATIENCE = 20.0  # seconds of waiting between all tries together: someone sits b
 
 SENT = {  # the headers that go out. The SDK would add what it finds in the environment, and tell of this machine
     *("host", "accept", "accept-encoding", "authorization", "connection", "content-length", "content-type"),
-    *("user-agent", "x-stainless-raw-response"),  # by the last it knows that the body is left to us
+    "user-agent",
 }
 
 
@@ -124,7 +124,7 @@ class OpenAICompatible:
         self._lock = threading.Lock()
         self._usage = Usage()
         self._refused: frozenset[str] = frozenset()  # parameters that the server doesn't take
-        self._opened: openai.OpenAI | None = None
+        self._opened: httpx2.Client | None = None
 
     @property
     def usage(self) -> Usage:
@@ -225,43 +225,49 @@ class OpenAICompatible:
         raise AssertionError("never reached")
 
     def _post(self, messages: Sequence[Message], sent: Mapping[str, JSONValue], *, stream: bool) -> httpx2.Response:
+        """One request, by the SDK's connections and in its errors. Its methods would cost as much again, before a first
+        word: they look at every part of what is sent."""
+        import httpx2
         import openai
 
-        completions: Any = self._client().chat.completions.with_streaming_response  # so that the body is left to us
-        answer = completions.create(
-            model=self.name,
-            messages=[],  # they go with the rest: the SDK takes a millisecond to look at them
-            stream=stream,
-            extra_body={**sent, "messages": [{"role": each.role, "content": clean(each.content)} for each in messages]},
+        said = [{"role": each.role, "content": clean(each.content)} for each in messages]
+        http = self._client()
+        request = http.build_request(
+            *("POST", f"{self._base_url.rstrip('/')}/chat/completions"),
+            json={**sent, "model": self.name, "messages": said, "stream": stream},
             # A stream has its connection for itself, so that `close` may cut it at any moment.
-            extra_headers={"Connection": "close"} if stream else {},
+            headers={"Connection": "close"} if stream else {},
             timeout=openai.Timeout(self._silence(stream), connect=CONNECT),
         )
-        response: httpx2.Response = answer.__enter__().http_response
+        try:
+            response = http.send(request, stream=True)
+        except httpx2.TimeoutException as error:
+            raise openai.APITimeoutError(request=request) from error
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+            raise openai.APIConnectionError(request=request) from error
+        if not response.is_success:
+            raise refused(response)
         return response
 
     def _silence(self, stream: bool) -> float:
         """The seconds that the server may be silent."""
         return self._timeout if stream else WHOLE * self._timeout
 
-    def _client(self) -> openai.OpenAI:
+    def _client(self) -> httpx2.Client:
         import openai
 
         with self._lock:
             if self._opened is None:
-                http = openai.DefaultHttpxClient(
+                self._opened = openai.DefaultHttpxClient(
                     follow_redirects=False,
-                    headers={"Accept-Encoding": "identity"},  # packed, pieces would come in heaps
+                    headers={
+                        "Accept": "application/json",
+                        "Accept-Encoding": "identity",  # packed, pieces would come in heaps
+                        "Authorization": f"Bearer {self._key}",  # not one of the environment
+                    },
                     event_hooks={"request": [_bare], "response": [glimpsed]},
                 )
-                self._opened = openai.OpenAI(
-                    base_url=self._base_url,
-                    api_key=self._key,
-                    default_headers={"Authorization": f"Bearer {self._key}"},  # not one of the environment
-                    max_retries=0,  # the SDK would wait for two minutes, and ask silent servers again
-                    http_client=http,
-                )
-                weakref.finalize(self, http.close)
+                weakref.finalize(self, self._opened.close)
             return self._opened
 
 

@@ -113,13 +113,15 @@ class Reply:
 
     def _taken(self, event: Mapping[str, Any]) -> str:
         """The piece of text in an event, if any; what else it tells is noted."""
-        self._usage = counted_by(event) or self._usage
-        delta = at(event, "choices", 0, "delta")
+        if event.get("usage"):
+            self._usage = counted_by(event) or self._usage
+        choice = at(event, "choices", 0)
+        delta = at(choice, "delta")
         refusal, thought = text_at(delta, "refusal"), text_at(delta, "reasoning_content") or text_at(delta, "reasoning")
         text = text_at(delta, "content") + refusal
         self._refusal = self._refusal or bool(refusal)
         self._written += [thought, text]
-        if isinstance(finish := at(event, "choices", 0, "finish_reason"), str):
+        if isinstance(finish := at(choice, "finish_reason"), str):
             if finish in ("error", "abort"):
                 raise self._faults.broken(finish)
             self._finish = finish if finish in FINISHES else "stop"
@@ -180,10 +182,17 @@ def events(response: httpx2.Response) -> Iterator[dict[str, Any] | None]:
     kind = response.headers.get("content-type", "")
     if kind.startswith(("text/html", "application/json")):
         raise ValueError("no stream")
-    for line in _lines(response.iter_bytes()):
+    for line in _lines(_parts(response)):
         name, _, value = line.partition(b":")
         if name == b"data" and (value := value.strip()):
             yield None if value == b"[DONE]" else json.loads(value)
+
+
+def _parts(response: httpx2.Response) -> Iterable[bytes]:
+    """The body as it comes. Where nothing is to be unpacked, straight from the connection: what the client puts
+    between costs as much as all that is done here."""
+    plain = response.headers.get("content-encoding", "identity") == "identity"
+    return response.stream if plain and isinstance(response.stream, Iterable) else response.iter_bytes()
 
 
 def _lines(parts: Iterable[bytes]) -> Iterator[bytes]:
@@ -201,7 +210,7 @@ def _lines(parts: Iterable[bytes]) -> Iterator[bytes]:
 def at(value: Any, *path: str | int) -> Any:
     """What stands there in JSON, or None."""
     for step in path:
-        if isinstance(step, int):
+        if type(step) is int:
             value = value[step] if isinstance(value, list) and len(value) > step else None
         else:
             value = value.get(step) if isinstance(value, dict) else None

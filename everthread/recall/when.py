@@ -153,8 +153,9 @@ def _taken(text: str, rules: Iterable[_Rule], today: datetime = datetime.min) ->
     """What the rules find, each in what those before it have left; and what is left in the end."""
     found: list[Time] = []
     for pattern, read in rules:
-        found += [read(match, today) for match in pattern.finditer(text)]
-        text = pattern.sub(" ", text)
+        if matches := list(pattern.finditer(text)):
+            found += [read(match, today) for match in matches]
+            text = pattern.sub(" ", text)
     return tuple(found), text
 
 

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 
 from anyio.to_thread import current_default_thread_limiter
 from fastapi import APIRouter, FastAPI
+from fastapi.telemetry import TelemetryConfig
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware.errors import ServerErrorMiddleware
 
@@ -25,6 +26,14 @@ from everthread.server.routes import about, banks, characters, chat, lines, pins
 from everthread.server.settings import Settings
 from everthread.server.talks import Talks
 
+SILENT: TelemetryConfig = {  # FastAPI would hand bodies and errors to whatever OpenTelemetry is set up beside us
+    "tracing": False,
+    "metrics": False,
+    "logs": False,
+    "operation_spans": False,
+    "auto_configure": False,
+}
+
 
 def create(engine: Engine, settings: Settings | None = None, *, closes: bool = False) -> FastAPI:
     """The server's app over an engine. Its store stays the caller's to close, unless `closes` leaves it to the app.
@@ -40,6 +49,7 @@ def create(engine: Engine, settings: Settings | None = None, *, closes: bool = F
         redirect_slashes=False,  # it would tell of a path with our own mark for an escaped /
         generate_unique_id_function=described.name,
         lifespan=running,
+        telemetry=SILENT,
     )
     app.state.engine, app.state.settings, app.state.metrics = engine, settings, Metrics()
     app.state.closes = closes
@@ -47,7 +57,7 @@ def create(engine: Engine, settings: Settings | None = None, *, closes: bool = F
     app.state.once = Records(beside.Beside(beside.path(engine.store), SCHEMA))
     app.state.access = Access(Keys(beside.path(engine.store)), settings.key_required)
     api = APIRouter(prefix=API)
-    for routes in (about, banks, sessions, lines, recall, units, transfer, characters, chat, pins):
+    for routes in (chat, lines, recall, sessions, banks, units, pins, characters, transfer, about):  # the busiest first
         api.include_router(routes.router)
     app.include_router(api)
     app.include_router(about.health)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ import platformdirs
 
 from everthread.errors import StoreUnavailable
 from everthread.stores.base import Store
+from everthread.stores.files import private
 from everthread.stores.sqlite import SQLiteStore
 
 NAME = "server.sqlite"
@@ -60,8 +60,8 @@ class Beside:
 
     def _opened(self) -> sqlite3.Connection:
         if self._db is None:
-            self.file.parent.mkdir(parents=True, exist_ok=True)
-            os.close(os.open(self.file, os.O_CREAT | os.O_RDWR, 0o600))  # SQLite's further files get the same mode
+            self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            private(self.file)
             db = sqlite3.connect(self.file, PATIENCE, isolation_level=None, check_same_thread=False)
             db.execute("PRAGMA journal_mode = WAL")  # whoever reads never waits for whoever writes
             db.executescript(self._schema)

@@ -37,14 +37,18 @@ class Engine:
         with suppress(*FAILURES):  # whoever then talks hears of it
             self.embedder.embed_query("hello")
 
-    def memory(self, bank: str, *, make: bool = False, recipe: str | None = None) -> Memory:
-        """The memory of a bank. One that isn't there is made, or is NotFound. Raises as `Memory`, and ConfigError for
-        an unknown recipe."""
-        way = self.recipe if recipe is None else opening.recipe(recipe)
+    def _held(self, bank: str, way: Recipe) -> Memory | None:
         with self._lock:
             held = self._memories.get((bank, way.name))
             if held is not None:
                 self._memories.move_to_end((bank, way.name))
+            return held
+
+    def memory(self, bank: str, *, make: bool = False, recipe: str | None = None) -> Memory:
+        """The memory of a bank. One that isn't there is made, or is NotFound. Raises as `Memory`, and ConfigError for
+        an unknown recipe."""
+        way = self.recipe if recipe is None else opening.recipe(recipe)
+        held = self._held(bank, way)
         if not make and not self.store.has(bank):
             raise NotFound(f"there is no bank {bank!r}; what is observed in it first makes it")
         if held is None:

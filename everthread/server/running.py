@@ -11,8 +11,10 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
+from weakref import WeakKeyDictionary, ref
 
 from everthread.reply import Reply
 
@@ -21,10 +23,44 @@ COMMENT = b":\n\n"
 
 Future = asyncio.Future[None]
 
+_as_json = json.JSONEncoder(ensure_ascii=False).encode  # `dumps` would make an encoder for every piece
+
 
 def event(name: str, data: Mapping[str, object]) -> bytes:
     """One event. data is JSON on one line."""
-    return f"event: {name}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n".encode()
+    return f"event: {name}\ndata: {_as_json(data)}\n\n".encode()
+
+
+class Bell:
+    """Wakes those who wait in one event loop. Who is woken while the loop is still on its way to others goes with them:
+    to wake a loop costs a system call, and with many replies at once several pieces come in the meantime."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = ref(loop)
+        self._woken: deque[Future] = deque()
+        self._rung = False
+
+    @classmethod
+    def of(cls, loop: asyncio.AbstractEventLoop) -> Bell:
+        """The one of a loop."""
+        return _bells.get(loop) or _bells.setdefault(loop, cls(loop))
+
+    def ring(self, future: Future) -> None:
+        """Wake one, from any thread."""
+        self._woken.append(future)
+        loop = self._loop()
+        if loop is not None and not self._rung:
+            self._rung = True
+            with suppress(RuntimeError):  # the loop is closed, and its readers gone
+                loop.call_soon_threadsafe(self._wake)
+
+    def _wake(self) -> None:
+        self._rung = False  # first, so that who comes while the others are woken rings again
+        while self._woken:
+            _wake(self._woken.popleft())
+
+
+_bells: WeakKeyDictionary[asyncio.AbstractEventLoop, Bell] = WeakKeyDictionary()
 
 
 class Running:
@@ -34,7 +70,7 @@ class Running:
     def __init__(self, reply: Reply | None = None, *, key: str | None = None, said: str | None = None) -> None:
         self.reply, self.key, self.said = reply, key, said
         self._events: list[bytes] = []
-        self._waiting: list[tuple[asyncio.AbstractEventLoop, Future]] = []
+        self._waiting: list[tuple[Bell, Future]] = []
         self._lock = threading.Lock()
         self._over = threading.Event()
         self._claimed = False
@@ -78,9 +114,8 @@ class Running:
         with self._lock:
             change()
             waiting, self._waiting = self._waiting, []
-        for loop, future in waiting:
-            with suppress(RuntimeError):  # the loop is closed, and its reader gone
-                loop.call_soon_threadsafe(_wake, future)
+        for bell, future in waiting:
+            bell.ring(future)
 
     async def follow(self, keep_alive: float = KEEP_ALIVE) -> AsyncIterator[bytes]:
         """The events from the first one on, as they come; comments where none does."""
@@ -102,7 +137,7 @@ class Running:
         with self._lock:
             if told < len(self._events) or self.over:
                 return True
-            self._waiting.append((loop, future))
+            self._waiting.append((Bell.of(loop), future))
         timer = loop.call_later(timeout, _wake, future)
         try:
             await future

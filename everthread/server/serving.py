@@ -8,10 +8,12 @@ import ipaddress
 import os
 import signal
 import socket
+import sys
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from tempfile import TemporaryDirectory
+from types import FrameType
 from typing import cast
 
 import uvicorn
@@ -133,7 +135,18 @@ def run(made: Callable[[], ASGIApp], taken: socket.socket, *, limits: Limits | N
         else:
             for each in (signal.SIGTERM, signal.SIGINT):  # uvicorn raises them again once it has stopped
                 signal.signal(each, lambda *_: None)
-            uvicorn.Server(config).run([taken])
+            Stoppable(config).run([taken])
+
+
+class Stoppable(uvicorn.Server):
+    """uvicorn's server, which tells a person at a terminal what it waits for when it is told to stop."""
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        waiting = len(self.server_state.tasks)
+        if waiting and not self.should_exit and sys.stderr.isatty():
+            answers = "an answer" if waiting == 1 else f"{waiting} answers"
+            print(f"\nfinishing {answers}; Ctrl-C again ends at once", file=sys.stderr)
+        super().handle_exit(sig, frame)
 
 
 def _many_files() -> None:

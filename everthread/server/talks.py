@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -41,7 +41,7 @@ log = logging.getLogger("everthread.server")
 OPEN = 1024  # conversations kept open; one that goes is opened again in milliseconds
 PRIVATE = 1024  # more of them in incognito, whose lines are nowhere else
 CURRENT = "current"  # in place of a session's name
-PREPARED = 4  # replies that are prepared at once, in the order they came: all at once, everybody waits for everybody
+PREPARED = 2  # replies that are prepared at once, in the order they came: all at once, everybody waits for everybody
 WRITING = 4  # desks that have something written at once: replies come first
 STOPPED = 30.0  # seconds that another thread may take to tell of a reply that is over
 RUNS_ELSEWHERE = 120.0  # seconds for which a line without a reply may have one coming in another process
@@ -76,6 +76,8 @@ class Talks:
         self._preparing = threading.BoundedSemaphore(PREPARED)
         self._writing = threading.BoundedSemaphore(WRITING)
         self._lock = threading.Lock()
+        self._quiet = threading.Condition(self._lock)
+        self._forgetting = Counter[str]()  # banks in which something is being forgotten, and how often at once
         self._pool = ThreadPoolExecutor(streams, thread_name_prefix="everthread reply")
         self._free = threading.BoundedSemaphore(streams)
         self._closed = False
@@ -196,8 +198,9 @@ class Talks:
     def forgetting(self, bank: str, *, whole: bool = False) -> Iterator[None]:
         """While something of a bank is forgotten: its replies, which may be made of it, are stopped before, and nobody
         talks meanwhile. whole: all of it is, and what is open of it is closed."""
-        with ExitStack() as held:
-            for talk in self._of(bank):
+        with self._silent(bank), ExitStack() as held:
+            talks = self._of(bank)
+            for talk in talks:
                 held.enter_context(talk.lock)
                 self._stop(talk)
                 if whole:
@@ -206,7 +209,20 @@ class Talks:
             if whole:
                 self._leave(bank)
             yield
-        self.forgot(bank)
+            for talk in talks:
+                talk.running = talk.chat.last = None
+
+    @contextmanager
+    def _silent(self, bank: str) -> Iterator[None]:
+        """While nobody begins to talk in a bank: whoever wants to waits."""
+        with self._lock:
+            self._forgetting[bank] += 1
+        try:
+            yield
+        finally:
+            with self._quiet:
+                self._forgetting -= Counter([bank])
+                self._quiet.notify_all()
 
     def forgot(self, bank: str) -> None:
         """Keep nothing in mind of the replies of a bank in which something was forgotten: their events tell what was
@@ -351,9 +367,11 @@ class Talks:
         """The conversation, opened if it isn't, for one request alone. Problem where it replies, unless that is no
         matter."""
         while True:
+            with self._quiet:
+                self._quiet.wait_for(lambda: memory.bank not in self._forgetting)
             talk = self._open(memory, session)
             with talk.lock:
-                if talk.closed:  # it was let go between
+                if talk.closed or memory.bank in self._forgetting:  # between
                     continue
                 if not replying:
                     self._still(talk)

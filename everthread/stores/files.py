@@ -140,6 +140,13 @@ Result = TypeVar("Result")
 Inode = tuple[int, int]  # device and number: which file it is, whatever its name
 
 
+def private(file: Path) -> None:
+    """Make a file that only its owner reads, if there is none; SQLite gives its further files the same mode. One that
+    is there is never opened: to close it again would undo all locks that this process has on it (POSIX, fcntl)."""
+    with suppress(FileExistsError):
+        os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+
+
 class _Connection(NamedTuple):
     """A connection, and the file that it has open."""
 
@@ -168,6 +175,7 @@ class BankFile:
     def _connect(self) -> _Connection:
         """A new connection, with everything open that it will ever open by name."""
         with self._door():
+            private(self.path)
             db = sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
             try:
                 db.execute("PRAGMA foreign_keys = ON")
@@ -214,8 +222,19 @@ class BankFile:
             yield db
 
     @contextmanager
+    def glancing(self) -> Iterator[sqlite3.Connection]:
+        """A connection for a single statement, whose rows are all fetched: alone it sees the bank standing still, and
+        is spared a transaction."""
+        with explained(self.bank, self.path):
+            reader = self._reader()
+            try:
+                yield reader.db
+            finally:
+                self._give(reader)
+
+    @contextmanager
     def looking(self) -> Iterator[_Connection]:
-        """The same, and which file it is that is read."""
+        """The same as `reading`, and which file it is that is read."""
         with explained(self.bank, self.path):
             reader = self._reader()
             try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate, compress
 
 import numpy as np
 import numpy.typing as npt
@@ -34,21 +35,29 @@ def by_term(lines: Iterable[tuple[int, Words]]) -> dict[str, list[tuple[int, int
 
 def add(db: sqlite3.Connection, terms: Mapping[str, list[tuple[int, int, int]]]) -> None:
     """Append records behind those that are there."""
+    grown: list[tuple[int, bytes, int]] = []
     full: list[tuple[str, int, int, bytes]] = []
+    lasts = _lasts(db, terms)
     for term, records in terms.items():
         new = np.array(records, POSTING)
-        last = db.execute(
-            "SELECT rowid, count, data FROM posting WHERE term = ? ORDER BY first DESC LIMIT 1",
-            (term,),
-        ).fetchone()
+        last = lasts.get(term)
         if last and last[1] < BLOCK:
             room, new = new[: BLOCK - last[1]], new[BLOCK - last[1] :]
-            db.execute(
-                "UPDATE posting SET count = ?, data = ? WHERE rowid = ?",
-                (last[1] + len(room), last[2] + room.tobytes(), last[0]),
-            )
+            grown.append((last[1] + len(room), last[2] + room.tobytes(), last[0]))
         full += [_row(term, new[at : at + BLOCK]) for at in range(0, len(new), BLOCK)]
+    db.executemany("UPDATE posting SET count = ?, data = ? WHERE rowid = ?", grown)
     db.executemany("INSERT INTO posting (term, first, count, data) VALUES (?, ?, ?, ?)", full)
+
+
+def _lasts(db: sqlite3.Connection, terms: Iterable[str]) -> dict[str, tuple[int, int, bytes]]:
+    """The last block of each term that has any: its row, its count, its data. Asked for at once: each statement more
+    lets go of the interpreter and waits for it again."""
+    rows = db.execute(
+        """SELECT term, posting.rowid, count, data FROM json_each(?) CROSS JOIN posting ON term = value
+           AND first = (SELECT max(first) FROM posting WHERE term = value)""",
+        (json.dumps(list(terms)),),
+    ).fetchall()
+    return {term: (rowid, count, data) for term, rowid, count, data in rows}
 
 
 def _row(term: str, records: Records) -> tuple[str, int, int, bytes]:
@@ -87,10 +96,13 @@ def read(
     )
     counts = {**dict.fromkeys(terms, 0), **dict(told)}
     found: dict[str, Postings] = {}
-    for term, df in sorted(((term, df) for term, df in counts.items() if df), key=lambda item: item[1])[:rarest]:
-        most -= df
-        if most >= 0:
-            records = _records(db, term, among)
+    chosen = sorted(((term, df) for term, df in counts.items() if df), key=lambda item: item[1])[:rarest]
+    within = [total <= most for total in accumulate(df for _, df in chosen)]
+    data = _blocks(db, list(compress((term for term, _ in chosen), within)))
+    for (term, df), reads in zip(chosen, within, strict=True):
+        if reads:
+            records = np.frombuffer(b"".join(data[term]), POSTING)
+            records = records if among is None else records[member(records["seq"], among)]
             found[term] = Postings(len(records), records)
         else:
             found[term] = Postings(df if among is None else _estimate(db, term, among), np.empty(0, POSTING))
@@ -99,10 +111,16 @@ def read(
     return {**unknown, **dict(sorted(found.items(), key=lambda item: item[1].df))}
 
 
-def _records(db: sqlite3.Connection, term: str, among: Seqs | None) -> Records:
-    blocks = db.execute("SELECT data FROM posting WHERE term = ? ORDER BY first", (term,))
-    records = np.frombuffer(b"".join(data for (data,) in blocks), POSTING)
-    return records if among is None else records[member(records["seq"], among)]
+def _blocks(db: sqlite3.Connection, terms: Sequence[str]) -> dict[str, list[bytes]]:
+    """The blocks of each term, in the order of the lines."""
+    found: dict[str, list[bytes]] = {term: [] for term in terms}
+    rows = db.execute(
+        "SELECT term, data FROM posting WHERE term IN (SELECT value FROM json_each(?)) ORDER BY term, first",
+        (json.dumps(list(terms)),),
+    ).fetchall()
+    for term, data in rows:
+        found[term].append(data)
+    return found
 
 
 def _estimate(db: sqlite3.Connection, term: str, among: Seqs) -> int:

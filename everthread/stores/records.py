@@ -128,14 +128,15 @@ def seqs(db: sqlite3.Connection) -> list[int]:
     return [int(seq) for (seq,) in db.execute("SELECT seq FROM line ORDER BY seq")]
 
 
-def put_vectors(db: sqlite3.Connection, model: str, by_seq: Mapping[int, Vectors]) -> None:
-    """Keep vectors, in place of those the model has for these lines."""
+def put_vectors(db: sqlite3.Connection, model: str, by_seq: Mapping[int, Vectors], *, fresh: bool = False) -> None:
+    """Keep vectors, in place of those the model has for these lines; fresh ones have none."""
     if not by_seq:
         return
     dim = next(iter(by_seq.values())).shape[1]
     of = number(db, model, dim)
     chosen = sorted(by_seq)
-    remove_vectors(db, chosen, model)
+    if not fresh:
+        remove_vectors(db, chosen, model)
     seqs = np.repeat(chosen, [len(by_seq[seq]) for seq in chosen])
     data = np.concatenate([by_seq[seq] for seq in chosen])  # (V, dim)
     halves = (row.tobytes() for row in data.astype(np.float16))

@@ -78,7 +78,7 @@ class SQLiteStore:
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder).expanduser()
         with explained("", self.folder):
-            self.folder.mkdir(parents=True, exist_ok=True)
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.open_banks: int | None = None  # in place of OPEN_BANKS, for whoever has more at once in use
         self._open: OrderedDict[str, _Bank] = OrderedDict()
         self._lock = threading.Lock()
@@ -111,7 +111,8 @@ class SQLiteStore:
     def append(self, bank: str, entries: Sequence[Entry], model: str, *, instead: Sequence[int] = ()) -> list[Line]:
         with self._bank(bank).file.writing() as db:
             replaced = [line.seq for line in self._get(db, instead)] if instead else []
-            known: dict[str, Line | int] = {**_by_key(db, [entry.new.key for entry in entries if entry.new.key])}
+            keys = [entry.new.key for entry in entries if entry.new.key]
+            known: dict[str, Line | int] = {**_by_key(db, keys)} if keys else {}
             last = int(db.execute("SELECT last_seq FROM bank").fetchone()[0])
             written: list[tuple[int, Entry]] = []
             packed: list[tuple[int, ...]] = []
@@ -161,7 +162,8 @@ class SQLiteStore:
 
     def _index(self, db: sqlite3.Connection, written: Sequence[tuple[int, Entry]], model: str) -> None:
         postings.add(db, postings.by_term((seq, entry.words) for seq, entry in written))
-        records.put_vectors(db, model, {seq: entry.vectors for seq, entry in written if entry.vectors is not None})
+        vectors = {seq: entry.vectors for seq, entry in written if entry.vectors is not None}
+        records.put_vectors(db, model, vectors, fresh=True)
         words = [entry.words for _, entry in written]
         db.execute(
             """UPDATE bank SET last_seq = max(last_seq, ?), lines = lines + ?, terms = terms + ?,
@@ -311,7 +313,7 @@ class SQLiteStore:
         left = -1 if limit is None else limit
         while left:  # in pages, so that no connection is held while the caller works
             page = min(left, 1000) if left > 0 else 1000
-            with self._bank(bank).file.reading() as db:
+            with self._bank(bank).file.glancing() as db:
                 rows = db.execute(
                     f"SELECT {_LINE} {_FROM} WHERE line.seq > ? AND {condition} ORDER BY line.seq LIMIT ?",
                     (after, *values, page),
@@ -322,7 +324,7 @@ class SQLiteStore:
             after, left = rows[-1][0], left - len(rows) if left > 0 else left
 
     def get(self, bank: str, seqs: Sequence[int]) -> list[Line]:
-        with self._bank(bank).file.reading() as db:
+        with self._bank(bank).file.glancing() as db:
             return self._get(db, seqs)
 
     def _get(self, db: sqlite3.Connection, seqs: Sequence[int], retracted: bool = False) -> list[Line]:
@@ -331,16 +333,16 @@ class SQLiteStore:
                 AND line.seq IN (SELECT value FROM json_each(?)) ORDER BY line.seq""",
             (json.dumps([int(seq) for seq in seqs]),),
         )
-        return [_line(row) for row in rows]
+        return [_line(row) for row in rows.fetchall()]
 
     def known(self, bank: str, keys: Sequence[str]) -> dict[str, Line]:
         if not keys:
             return {}
-        with self._bank(bank).file.reading() as db:
+        with self._bank(bank).file.glancing() as db:
             return _by_key(db, keys)
 
     def sessions(self, bank: str) -> list[Session]:
-        with self._bank(bank).file.reading() as db:
+        with self._bank(bank).file.glancing() as db:
             rows = db.execute(
                 """SELECT session_id, started_at, last_at, first_seq, last_seq, lines, ended_at FROM session
                    ORDER BY started_at, number"""
@@ -354,7 +356,7 @@ class SQLiteStore:
         if not where.metadata:
             with self._bank(bank).seen(Pictures.columns) as (db, columns):
                 return columns.allowed(choice(db, where, as_of))
-        with self._bank(bank).file.reading() as db:
+        with self._bank(bank).file.glancing() as db:
             rows = db.execute(f"SELECT line.seq {_FROM} WHERE {condition} ORDER BY line.seq", values).fetchall()
         return np.array(rows, np.int64).reshape(-1)
 
@@ -400,12 +402,12 @@ class SQLiteStore:
             return self._get(db, wanting[first : first + limit].tolist())
 
     def buffer(self, bank: str, session: str) -> list[tuple[int, int]]:
-        with self._bank(bank).file.reading() as db:
+        with self._bank(bank).file.glancing() as db:
             row = db.execute("SELECT spans FROM buffer WHERE session_id = ?", (session,)).fetchone()
         return [(int(first), int(last)) for first, last in json.loads(row[0])] if row else []
 
     def settings(self, bank: str) -> dict[str, JSONValue]:
-        with self._bank(bank).file.reading() as db:
+        with self._bank(bank).file.glancing() as db:
             rows = db.execute("SELECT name, value FROM setting ORDER BY name").fetchall()
         return {name: json.loads(value) for name, value in rows}
 
@@ -423,11 +425,11 @@ class SQLiteStore:
         condition = " AND ".join(["1", *(f"{column} IN (SELECT value FROM json_each(?))" for column in told)])
         condition += " AND valid_to IS NULL" if current else ""
         condition += "" if retracted else " AND retracted_at IS NULL"
-        with self._bank(bank).file.reading() as db:
+        with self._bank(bank).file.glancing() as db:
             return units.read(db, condition, list(told.values()))
 
     def unit_spans(self, bank: str, kind: str, *, retracted: bool = False) -> npt.NDArray[np.int64]:
-        with self._bank(bank).file.reading() as db:
+        with self._bank(bank).file.glancing() as db:
             rows = db.execute(f"{units.SPANS} ? AND kind = ? ORDER BY unit_id", (retracted, kind)).fetchall()
         return np.array(rows, np.int64).reshape(-1, 3)
 
@@ -445,7 +447,7 @@ class SQLiteStore:
             return units.read(db, condition, (records.model(db, model, dim),))
 
     def queued(self, bank: str) -> list[Work]:
-        with self._bank(bank).file.reading() as db:
+        with self._bank(bank).file.glancing() as db:
             rows = db.execute(
                 f"SELECT {units.WORK} FROM work ORDER BY queued_at, kind, session_id, first_seq"
             ).fetchall()
@@ -478,4 +480,4 @@ _DONE = "DELETE FROM work WHERE kind = ? AND session_id = ? AND first_seq = ?"
 
 def _by_key(db: sqlite3.Connection, keys: Sequence[str]) -> dict[str, Line]:
     rows = db.execute(f"SELECT {_LINE} {_FROM} WHERE line.key IN (SELECT value FROM json_each(?))", (json.dumps(keys),))
-    return {line.key: line for line in map(_line, rows) if line.key is not None}
+    return {line.key: line for line in map(_line, rows.fetchall()) if line.key is not None}

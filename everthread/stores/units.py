@@ -211,7 +211,7 @@ def put_setting(db: sqlite3.Connection, name: str, value: JSONValue | None) -> N
 
 def read(db: sqlite3.Connection, condition: str, values: Sequence[object] = ()) -> list[Unit]:
     """The units for which a condition holds, by kind and id."""
-    rows = db.execute(f"SELECT {COLUMNS} FROM unit WHERE {condition} ORDER BY kind, unit_id", values)
+    rows = db.execute(f"SELECT {COLUMNS} FROM unit WHERE {condition} ORDER BY kind, unit_id", values).fetchall()
     return [unit(row) for row in rows]
 
 

@@ -71,6 +71,8 @@ def test_a_forgotten_line_is_not_kept_again_for_its_key(told: TestClient) -> Non
         ("PUT", "banks/alice%2Fnemo/character", {"name": "Nora"}),
         ("PUT", "characters/Nora", {"name": "Nora"}),
         ("PUT", "banks/bob", None),
+        ("PUT", "banks/alice%2Fnemo/pins/1", None),
+        ("DELETE", "banks/alice%2Fnemo/pins/1", None),
     ],
 )
 def test_every_write_has_one_outcome_a_key(told: TestClient, method: str, path: str, body: Any) -> None:

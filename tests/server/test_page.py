@@ -459,6 +459,17 @@ def broken(route: Route) -> None:
     )
 
 
+def test_a_bank_that_was_forgotten_elsewhere_is_talked_in_again(browser: Browser, url: str) -> None:
+    page = browser.new_page()  # whose console tells that it is gone
+    visit(page, url, "elsewhere")
+    httpx.delete(f"{url}/api/v1/banks/elsewhere").raise_for_status()
+    page.reload()
+    page.wait_for_selector("html[data-ready]")
+    expect(page.locator("#notices")).to_be_empty()
+    tell(page, "Hello again.")
+    page.close()
+
+
 def test_incognito_that_was_lost_is_told_before_anything_is_written(browser: Browser, url: str) -> None:
     page = browser.new_page()  # whose console tells of the refusal
     visit(page, url, "unmasked")

@@ -455,6 +455,7 @@ def test_what_changes_a_conversation_is_done_once_a_key(begin: Begin, tmp_path: 
         return answers[0].json()
 
     said = [site.say(f"Line {number}.")[0][1]["line"]["seq"] for number in range(3)]
+    assert len(twice("stop")["lines"]) == 7
     assert [line["text"] for line in twice("undo")["lines"]][-2:] == ["Line 1.", "Two."]
     assert twice("branch", {"seq": said[0]})["lines"][-1]["text"] == "Line 0."
     assert twice("incognito", {"on": True})["incognito"]

@@ -69,3 +69,9 @@ def test_a_file_comes_into_a_bank_whose_name_has_a_slash(told: TestClient) -> No
     answer = told.post(f"{BANK}/import", params={"name": "b.jsonl"}, content=large * 2, headers=RAW)
     assert (answer.status_code, answer.json()["read"]) == (200, 2)
     assert kind(told.request("DELETE", "banks/x%2Fimport", content=b"{}", headers=RAW), 415) == "wrong-type"
+
+
+def test_an_export_is_read_back_as_what_its_content_type_says(told: TestClient) -> None:
+    export = told.get(f"{BANK}/export")
+    sent = {"Content-Type": export.headers["content-type"]}
+    assert told.post("banks/bob/import", content=export.content, headers=sent).json()["added"] == 4

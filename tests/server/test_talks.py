@@ -248,3 +248,18 @@ def test_a_summary_on_its_way_does_not_bring_a_forgotten_bank_back(store: SQLite
         time.sleep(2.5)
         assert store.banks() == []
         talks.close()
+
+
+def test_whoever_begins_to_talk_while_something_is_forgotten_waits(store: SQLiteStore) -> None:
+    talks, memory = over(store, ScriptedLLM(["Yes."] * 3))
+    said(talks, memory, "Hello", "one")
+    thread = threading.Thread(target=lambda: said(talks, memory, "Hello", "two"))
+    with talks.forgetting("alice"):
+        thread.start()
+        thread.join(0.3)
+        assert thread.is_alive()
+        assert [each.id for each in memory.sessions()] == ["one"]
+        said(talks, talks.engine.memory("bob", make=True), "Hello")
+    thread.join(10)
+    assert [each.id for each in memory.sessions()] == ["one", "two"]
+    talks.close()

@@ -11,7 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from everthread import Memory
 from everthread.errors import BadBankId, BadInput, BankDamaged, StoreUnavailable
+from everthread.models.fakes import HashEmbedder
 from everthread.stores import files
 from everthread.stores.files import LONGEST_NAME, SUFFIX, BankFile, bank_id, explained, file_name
 from everthread.stores.sqlite import SQLiteStore
@@ -352,3 +354,12 @@ def test_a_writer_waits_for_the_writer_of_another_process(tmp_path: Path) -> Non
     other.join()
     assert said(file) == ["one", "two"]
     file.close()
+
+
+def test_only_the_owner_may_read_what_was_said(tmp_path: Path) -> None:
+    with Memory.open("alice", store=tmp_path / "data", embedder=HashEmbedder()) as memory:
+        memory.observe("The harbour froze over.")
+        files = [file for file in (tmp_path / "data").iterdir() if file.is_file()]
+        assert files
+        assert all(file.stat().st_mode & 0o077 == 0 for file in files)
+        assert (tmp_path / "data").stat().st_mode & 0o077 == 0

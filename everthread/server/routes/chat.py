@@ -111,9 +111,9 @@ def stream(memory: Chatting, session: Session, talks: Open) -> Events:
 
 
 @router.post("/stop", response_model=StateView)
-def stop(memory: Chatting, session: Session, talks: Open) -> StateView:
+def stop(memory: Chatting, session: Session, talks: Open, once: Once) -> StateView:
     """Stop the reply that is running. What has arrived of it is kept, and marked as partial."""
-    return talks.stop(memory, session)
+    return _changed(memory, session, talks, once, lambda: talks.stop(memory, session))
 
 
 @router.post("/undo", response_model=StateView)

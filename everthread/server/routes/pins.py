@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from fastapi import APIRouter
 
 from everthread import checks, pins
+from everthread.memory import Memory
 from everthread.server.access import Changing, Reading
+from everthread.server.once import Attempt, Once
 from everthread.server.wire import LineView, View
 from everthread.types import Line
 
@@ -25,12 +29,16 @@ def listed(memory: Reading) -> dict[str, list[Line]]:
 
 
 @router.put("/{seq}", response_model=PinsView)
-def add(memory: Changing, seq: int) -> dict[str, list[Line]]:
+def add(memory: Changing, once: Once, seq: int) -> dict[str, list[Line]]:
     """Pin a line."""
-    return {"items": pins.add(memory, checks.seq(seq, memory.bank))}
+    return _once(memory, once, lambda: pins.add(memory, checks.seq(seq, memory.bank)))
 
 
 @router.delete("/{seq}", response_model=PinsView)
-def remove(memory: Changing, seq: int) -> dict[str, list[Line]]:
+def remove(memory: Changing, once: Once, seq: int) -> dict[str, list[Line]]:
     """Take a line off."""
-    return {"items": pins.remove(memory, checks.seq(seq, memory.bank))}
+    return _once(memory, once, lambda: pins.remove(memory, checks.seq(seq, memory.bank)))
+
+
+def _once(memory: Memory, once: Attempt, change: Callable[[], list[Line]]) -> dict[str, list[Line]]:
+    return {"items": once.once(change, lambda _: True, lambda _: pins.listed(memory))}

@@ -23,10 +23,20 @@ router = APIRouter(prefix="/banks/{bank}", tags=["transfer"])
 NDJSON = "application/x-ndjson"
 TOGETHER = 200  # lines of one piece of an export
 
-Name = Annotated[str, Query(min_length=1, max_length=200, description="What the file is called.")]
+ENDINGS = {"application/json": "json", NDJSON: "jsonl"}
+Name = Annotated[str | None, Query(min_length=1, max_length=200, description="What the file is called.")]
 
 
-async def upload(request: Request, name: Name = "file.txt") -> AsyncIterator[Upload]:
+async def called(request: Request, name: Name = None) -> str:
+    """The file's name, or one that says what its Content-Type does."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    return name or f"file.{ENDINGS.get(kind, 'txt')}"
+
+
+Called = Annotated[str, Depends(called)]
+
+
+async def upload(request: Request, name: Called) -> AsyncIterator[Upload]:
     """The file that is sent."""
     async with received(request, name) as file:
         yield file
@@ -37,10 +47,10 @@ def import_file(
     new: Writing,
     once: OnceStreamed,
     file: Annotated[Upload, Depends(upload)],
+    name: Called,
     format: Annotated[str | None, Query(description=f"{', '.join(opening.FORMATS)}. Else by the file.")] = None,
     assistant: Annotated[list[str] | None, Query(description="A name that is the bot's; may be given again.")] = None,
     tz: Annotated[str | None, Query(description="The zone of times without one. Else UTC.")] = None,
-    name: Name = "file.txt",
 ) -> dict[str, Any]:
     """Keep the lines of a file of conversations. All of it is checked first; sent again, it adds nothing."""
 

@@ -66,13 +66,27 @@ async function arrived() {
   at("bank").setAttribute("aria-label", `Bank ${here.bank}: choose another`);
   view("talk");
   await ready();
-  const lists = shown === here.bank ? null : readLists();
-  lists?.catch(() => (shown = null)); // told of below
+  const lists = shown === here.bank ? null : readLists().catch(madeAnew).catch(failed);
   if (here.view === "read" && !talk.state) await talk.load().catch(failed);
   if (here.view === "read") await reading.open();
-  else await talk.read();
+  else await talk.read().catch(unlessForbidden);
   performance.mark("interactive");
   await lists;
+}
+
+/** A key may be for another bank; whatever else goes wrong is told. */
+function unlessForbidden(error) {
+  if (error.status === 403) throw error;
+  failed(error);
+}
+
+/** A bank that was there the last time and was forgotten since, elsewhere, is made anew. */
+async function madeAnew(error) {
+  if (error.status !== 404 || pref("known") !== here.bank) throw error;
+  prefer("known", null);
+  shown = null;
+  await show();
+  clear();
 }
 
 /** What stands in the columns beside the talk. */

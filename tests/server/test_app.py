@@ -1,0 +1,38 @@
+"""The app as a whole."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+WATCHED = """
+import sys
+from pathlib import Path
+from fastapi.testclient import TestClient
+from opentelemetry import trace
+from everthread.models.fakes import HashEmbedder
+from everthread.recipes.default import Default
+from everthread.server.app import create
+from everthread.server.engine import Engine
+from everthread.stores.sqlite import SQLiteStore
+
+asked = []
+
+class Watching(trace.TracerProvider):
+    def get_tracer(self, *args, **kwargs):
+        asked.append(args)
+        return trace.NoOpTracer()
+
+trace.set_tracer_provider(Watching())
+store = SQLiteStore(Path(sys.argv[1]))
+with TestClient(create(Engine(store, HashEmbedder(64), None, Default())), base_url="http://127.0.0.1") as client:
+    assert client.post("/api/v1/banks/alice/lines", json={"text": "a secret"}).status_code == 201
+store.close()
+sys.exit(len(asked))
+"""
+
+
+def test_nothing_is_told_to_an_opentelemetry_that_is_set_up_beside_it(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", WATCHED, str(tmp_path)], capture_output=True, text=True, env={"HOME": str(tmp_path)}
+    )
+    assert done.returncode == 0, done.stderr
