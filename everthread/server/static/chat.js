@@ -450,7 +450,7 @@ function recalled(shown, talk) {
     "article",
     { class: "line of-character recall-only", "aria-label": "What is remembered" },
     label && h("p", { class: "small label" }, label),
-    said("div", shown.text, { class: "said" }),
+    said("div", shown.text.replace(/^\(no language model configured\) /, ""), { class: "said" }), // the label tells it
     h(
       "footer",
       { class: "acts" },

@@ -16,7 +16,7 @@ const MEANINGS = {
   asks: "it asks something",
   length: "how long it is",
   speaker: "said by whom the question names; below 0, by another",
-  person: "said by you",
+  person: "said by a person, not by the character",
   day: "said on the day that is asked about",
   month: "said in the month that is asked about",
   answers: "it answers a question",
