@@ -1,6 +1,7 @@
 """The page in a real Chromium, before a real server over loopback; only the model is a script."""
 
 import json
+import re
 import shutil
 import socket
 import threading
@@ -134,6 +135,9 @@ def remember(url: str, bank: str, *texts: str, session: str = "before") -> None:
 def test_a_first_visit_leads_to_a_remembered_answer(page: Page, url: str) -> None:
     page.goto(url)
     expect(page.locator(".welcome h2")).to_be_visible()
+    page.get_by_label("What shall I call you?").fill("Alex")
+    page.keyboard.press("Enter")
+    expect(page.get_by_label("What shall I call you?")).to_have_count(0)
     tell(page, "My sister Mia moved to Lisbon.")
     page.get_by_label("End this conversation").click()
     page.get_by_role("button", name="Remember it").click()
@@ -143,7 +147,10 @@ def test_a_first_visit_leads_to_a_remembered_answer(page: Page, url: str) -> Non
     hit = page.locator(".hit", has_text="Mia moved to Lisbon")
     expect(hit).to_be_visible()
     expect(hit.locator(".relevance")).to_contain_text("%")
+    expect(page.locator(".of-person .speaker")).to_have_text("Alex")
     hit.get_by_text("Why it was found").click()
+    expect(hit.locator(".signals").first).to_contain_text("near in meaning")
+    expect(hit.locator(".signals").first).not_to_contain_text(re.compile("[^0-9]0\\.000"))
     expect(hit.locator(".signals").first).to_contain_text("score")
     hit.locator("a").click()
     expect(page.locator(".line.place")).to_have_count(1)
@@ -156,6 +163,9 @@ def test_a_reload_in_the_middle_of_a_reply_goes_on_with_it(page: Page, url: str)
     visit(page, url, "reload")
     say(page, "Tell it slowly.")
     expect(page.locator(".growing")).to_contain_text("piece5")
+    page.reload()
+    expect(page.locator(".growing")).to_contain_text("piece5")
+    expect(page.locator("#say")).to_have_value("")
     page.fill("#say", "half a thought")
     page.reload()
     expect(page.locator(".growing")).to_contain_text("piece5")
@@ -174,6 +184,7 @@ def test_a_reply_is_stopped_and_what_came_of_it_stays(page: Page, url: str) -> N
     expect(page.locator("#send")).to_have_text("Send")
     expect(page.locator(".of-character .said")).to_contain_text("piece3")
     expect(page.locator(".of-character .said")).not_to_contain_text("piece59")
+    expect(page.locator(".of-character .by")).to_contain_text("stopped")
 
 
 def test_nothing_jumps_and_the_reader_is_left_alone_while_a_reply_arrives(page: Page, url: str) -> None:
@@ -194,6 +205,7 @@ def test_nothing_jumps_and_the_reader_is_left_alone_while_a_reply_arrives(page: 
 
 
 def test_regenerating_and_editing_leave_swipes_and_other_answers(page: Page, url: str) -> None:
+    remember(url, "swipes", "I said that bread rhymes with thread.")
     visit(page, url, "swipes")
     tell(page, "What rhymes with thread?")
     first = page.locator(".of-character .said").inner_text()
@@ -203,11 +215,14 @@ def test_regenerating_and_editing_leave_swipes_and_other_answers(page: Page, url
     page.locator("#say").press("ArrowLeft")
     expect(page.locator(".of-character .said")).to_have_text(first)
     expect(page.locator(".count")).to_have_text("1/2")
+    expect(page.locator("#panel")).to_contain_text("tokens of the prompt")
+    page.locator("#say").press("ArrowRight")
+    expect(page.locator(".count")).to_have_text("2/2")
     page.locator(".of-person").hover()
     page.locator(".of-person").get_by_label("Edit this line").click()
     page.locator(".editing textarea").fill("What rhymes with bread?")
     page.keyboard.press("Enter")
-    expect(page.locator(".of-character .said")).to_contain_text("rhymes with bread?")
+    expect(page.locator(".of-character .said").last).to_contain_text("rhymes with bread?")
     expect(page.locator(".line")).to_have_count(2)
     page.get_by_role("button", name="Take back my last line").click()
     expect(page.locator(".line")).to_have_count(0)
@@ -223,6 +238,16 @@ def test_going_back_to_a_line_sets_the_rest_aside_until_it_is_brought_back(page:
     expect(page.locator(".line")).to_have_count(2)
     page.get_by_role("button", name="Bring it back").click()
     expect(page.locator(".line")).to_have_count(4)
+    page.locator(".line").first.get_by_label("Edit this line").click()
+    expect(page.locator(".editing")).to_contain_text("what came after it is set aside")
+    page.locator(".editing textarea").fill("Another first thing.")
+    page.keyboard.press("Enter")
+    expect(page.locator(".of-character .said").last).to_contain_text("Another first thing")
+    expect(page.locator(".line")).to_have_count(2)
+    page.get_by_role("button", name="Bring it back").click()
+    expect(page.locator(".line .said").nth(2)).to_have_text("The second thing.")
+    tell(page, "A third thing.")
+    expect(page.get_by_role("button", name="Bring it back")).to_have_count(0)
 
 
 def test_a_forgotten_memory_is_gone_and_a_receipt_is_shown(page: Page, url: str) -> None:
@@ -235,7 +260,10 @@ def test_a_forgotten_memory_is_gone_and_a_receipt_is_shown(page: Page, url: str)
     expect(page.get_by_role("dialog")).to_contain_text("1 line")
     page.get_by_role("button", name="Done").click()
     expect(page.locator(".hit")).to_have_count(0)
+    page.fill("#query", "quantum entanglement")
+    expect(page.locator("#past")).to_have_text("Nothing was said about that.")
     page.fill("#query", "blue bicycle cellar")
+    expect(page.locator("#past mark").first).to_have_text("blue")
     expect(page.locator("#past")).to_contain_text("places")
     expect(page.locator("#past")).not_to_contain_text("cellar.")
 
@@ -251,6 +279,29 @@ def test_a_corrected_memory_is_remembered_as_corrected(page: Page, url: str) -> 
     tell(page, "And where does the blue bicycle stand now?")
     expect(page.locator(".hit", has_text="garden shed")).to_have_count(1)
     expect(page.locator("#panel")).not_to_contain_text("cellar")
+
+
+def test_the_line_that_is_chosen_is_the_one_that_is_pinned_and_forgotten(page: Page, url: str) -> None:
+    remember(url, "chosen", "The blue bicycle stands in the cellar.", "The blue bicycle has a bell.")
+    visit(page, url, "chosen")
+    tell(page, "Tell me of the blue bicycle, its bell and its cellar.")
+    hit = page.locator(".hit")
+    expect(hit.get_by_role("radio")).to_have_count(2)
+    other = hit.locator("label", has=page.locator("input:not(:checked)"))
+    text = other.locator("span").last.inner_text()
+    other.locator("input").check()
+    hit.get_by_role("button", name="Pin", exact=True).click()
+    expect(hit.locator(".pinned")).to_contain_text(text)
+    expect(hit.locator("label", has_text=text).locator("input")).to_be_checked()
+    hit.get_by_role("button", name="Forget").click()
+    asked = page.get_by_role("dialog")
+    expect(asked.locator("blockquote")).to_have_text(text)
+    expect(asked.locator("figcaption")).to_contain_text("March 2024")
+    asked.get_by_role("button", name="Forget it").click()
+    page.get_by_role("button", name="Done").click()
+    left = [line["text"] for line in httpx.get(f"{url}/api/v1/banks/chosen/lines").json()["items"]]
+    assert text not in left
+    assert len([line for line in left if line.startswith("The blue")]) == 1
 
 
 def test_pinned_lines_and_notes_are_seen_and_changed(page: Page, url: str) -> None:
@@ -285,6 +336,10 @@ def test_a_card_that_is_dropped_becomes_a_character_to_talk_with(page: Page, url
         document.querySelector("dialog .body").dispatchEvent(
             new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true }));
     }"""
+    file = page.get_by_role("dialog").locator("input[type=file]")
+    large = {"name": "large.png", "mimeType": "image/png", "buffer": b"." * (9 << 20)}
+    file.set_input_files(large)  # type: ignore[arg-type]
+    expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text("large.png has 9.0 MB")
     page.evaluate(drop, json.dumps(CARD))
     page.get_by_label("Talk with Ines").click()
     expect(page.locator("#who")).to_have_text("Ines")
@@ -314,6 +369,44 @@ def test_what_was_said_is_text_whatever_it_looks_like(page: Page, url: str) -> N
     assert all(each.startswith((url, "blob:")) for each in asked)
 
 
+def test_a_reply_is_formatted_lightly_and_nothing_moves_by_it(page: Page, url: str) -> None:
+    visit(page, url, "marked")
+    text = "**Well.** *He nods.* Call `open()`, 2 * 3 * 4\n\n- one\n- two [a](b)\n\nThe *end*"
+    line = {"text": text, "role": "assistant", "speaker": "Thread", "session": "now"}
+    httpx.post(f"{url}/api/v1/banks/marked/lines", json={"text": "?", "session": "now"}).raise_for_status()
+    httpx.post(f"{url}/api/v1/banks/marked/lines", json=line).raise_for_status()
+    page.reload()
+    said = page.locator(".of-character .said")
+    for name, text in {
+        "strong": "Well.",
+        "em >> nth=0": "He nods.",
+        "code": "open()",
+        "li >> nth=1": "two [a](b)",
+    }.items():
+        expect(said.locator(name)).to_have_text(text)
+    expect(said.locator("p").first).to_contain_text("2 * 3 * 4")
+    formatted = said.evaluate("box => box.clientHeight")
+    assert (
+        said.evaluate("(box, text) => { box.textContent = text; return box.clientHeight }", line["text"]) == formatted
+    )
+
+
+def test_of_two_who_talked_the_person_is_the_one_on_the_right(page: Page, url: str) -> None:
+    of = f"{url}/api/v1/banks/imported"
+    said = [
+        {"text": "Hi.", "speaker": name, "said_at": f"2024-03-0{day}T18:20:00+00:00", "session": "two"}
+        for day, name in enumerate(["Alex", "Bo", "Alex"], 1)
+    ]
+    visit(page, url, "imported")
+    httpx.post(f"{of}/lines/batch", json={"lines": said}).raise_for_status()
+    httpx.patch(f"{of}/character", json={"person": "Bo"}).raise_for_status()
+    page.goto(f"{url}/#/imported/read/two")
+    page.reload()
+    expect(page.locator(".of-person .speaker")).to_have_text("Bo")
+    expect(page.locator(".of-character .speaker")).to_have_text(["Alex", "Alex"])
+    expect(page.locator(".day")).to_have_text(["2 March 2024", "3 March 2024"])
+
+
 def test_right_to_left_and_chinese_stand_the_right_way(page: Page, url: str) -> None:
     visit(page, url, "scripts")
     tell(page, "أختي انتقلت إلى لشبونة")
@@ -336,6 +429,24 @@ def test_an_unanswered_line_is_answered_and_a_problem_is_told_calmly(page: Page,
     visit(page, url, "unanswered")
     page.get_by_role("button", name="Answer this").click()
     expect(page.locator(".of-character .said")).to_contain_text("Are you there?")
+
+
+def test_a_server_that_comes_back_is_found_again(browser: Browser, url: str) -> None:
+    page = browser.new_page(viewport=DESK)  # type: ignore[arg-type]  # whose console tells of the refusals
+    visit(page, url, "away")
+    tell(page, "Is anyone there?")
+    page.route("**/api/v1/**", lambda route: route.abort("connectionrefused"))
+    say(page, "And now?")
+    expect(page.locator("#notices")).to_contain_text("can't be reached")
+    expect(page.locator(".of-character .said")).to_contain_text("Is anyone there?")
+    expect(page.locator("#say")).to_have_value("And now?")
+    page.unroute("**/api/v1/**")
+    expect(page.locator("#notices")).to_be_empty()
+    page.route("**/chat/current", lambda route: route.abort("connectionrefused"))  # gone as soon as it has replied
+    page.keyboard.press("Enter")
+    expect(page.locator("#notices")).to_contain_text("can't be reached")
+    expect(page.locator(".of-character .said").last).to_contain_text("And now?")
+    page.close()
 
 
 def broken(route: Route) -> None:
@@ -380,8 +491,10 @@ def test_incognito_writes_nothing_down(page: Page, url: str) -> None:
     expect(page.locator("#private")).to_be_visible()
     tell(page, "A secret about the surprise.")
     assert httpx.get(f"{url}/api/v1/banks/private").json()["lines"] == 0
+    expect(page.locator(".unwritten")).to_have_count(2)
     page.get_by_label("Incognito").click()
     expect(page.locator(".line")).to_have_count(0)
+    expect(page.locator("#notices")).to_contain_text("is gone")
 
 
 def test_everything_is_exported_imported_and_deleted_with_a_receipt(page: Page, url: str, tmp_path: Path) -> None:
@@ -397,7 +510,7 @@ def test_everything_is_exported_imported_and_deleted_with_a_receipt(page: Page, 
     page.get_by_role("button", name="Delete everything").click()
     page.get_by_label("The bank's name").fill("whole")
     page.get_by_role("dialog").last.get_by_role("button", name="Delete everything").click()
-    expect(page.get_by_role("dialog").last).to_contain_text("2 lines (bank)")
+    expect(page.get_by_role("dialog").last).to_contain_text("2 lines: everything in this bank")
     page.get_by_role("button", name="Done").click()
     page.wait_for_selector("html[data-ready]")
     expect(page.locator("#past .session")).to_have_count(1)
@@ -549,6 +662,32 @@ def test_a_key_is_asked_for_where_the_server_wants_one(browser: Browser, url: st
     page.wait_for_selector("html[data-ready]")
     expect(page.locator(".welcome")).to_be_visible()
     assert sent[-1] == "Bearer et_right"
+    page.context.close()
+
+
+def test_a_key_for_another_bank_leads_to_that_bank(browser: Browser, url: str) -> None:
+    httpx.put(f"{url}/api/v1/banks/theirs").raise_for_status()
+    page = browser.new_context().new_page()
+
+    def guarded(route: Route) -> None:
+        path, key = route.request.url.removeprefix(url), route.request.headers.get("authorization", "")
+        status, kind = (403, "forbidden") if key else (401, "unauthorized")
+        if path.startswith("/api/v1/about") or (key and "/banks/theirs" in path):
+            route.continue_(headers={k: v for k, v in route.request.headers.items() if k != "authorization"})
+        elif key and path.startswith("/api/v1/banks?"):
+            route.fulfill(json={"items": [{"id": "theirs", "lines": 0, "last_said_at": None}], "next": None})
+        else:
+            document = {"type": f"urn:everthread:{kind}", "status": status, "detail": "not without"}
+            route.fulfill(status=status, content_type="application/problem+json", body=json.dumps(document))
+
+    page.route("**/api/v1/**", guarded)
+    page.goto(url)
+    expect(page.get_by_role("textbox", name="Key")).to_be_focused()
+    page.keyboard.type("et_theirs")
+    page.keyboard.press("Enter")
+    expect(page.locator("#bank")).to_have_text("theirs")
+    expect(page.locator(".welcome")).to_be_visible()
+    expect(page.locator("#notices")).to_be_empty()
     page.context.close()
 
 

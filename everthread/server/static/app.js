@@ -2,7 +2,8 @@
 
 import { get, inBank, inChat, post, put, setKey, whoAsks } from "./api.js";
 import { on, tell } from "./bus.js";
-import { banks } from "./banks.js";
+import "./away.js";
+import { another, banks } from "./banks.js";
 import { dropping, face, gallery, importCard } from "./characters.js";
 import { Talk } from "./chat.js";
 import { Compose } from "./compose.js";
@@ -12,7 +13,7 @@ import { scene } from "./editor.js";
 import { arrive, go, here } from "./here.js";
 import { MemoryColumn } from "./memory.js";
 import { careful, clear, failed, notice } from "./notices.js";
-import { draft, pref, prefer } from "./prefs.js";
+import { pref, prefer } from "./prefs.js";
 import { Reading } from "./reading.js";
 import { Sessions } from "./sessions.js";
 import { settings, take } from "./settings.js";
@@ -26,13 +27,18 @@ const VIEWS = [
 let asking = null; // one question for a key, however many want it
 
 whoAsks((why) => {
-  asking ??= askKey(why).then((key) => (key && setKey(key), (asking = null), Boolean(key)));
+  asking ??= askKey(why).then(async (key) => {
+    if (key) setKey(key);
+    asking = null;
+    if (key) get("/about").then((told) => (about = told), failed); // more of it is told to whoever has a key
+    return Boolean(key);
+  });
   return asking;
 });
 
 const talk = new Talk();
 const reading = new Reading(talk);
-new Compose(talk);
+const compose = new Compose(talk);
 new MemoryColumn(talk);
 const sessions = new Sessions();
 let about = null;
@@ -42,19 +48,37 @@ let shown = null; // the bank whose conversations and pins are shown
 
 /** Show what the address says. A bank that isn't there yet is made: one can talk at once. */
 const show = careful(async () => {
+  try {
+    await arrived();
+    prefer("held", here.bank);
+  } catch (error) {
+    const bank = error.status === 403 && here.view === "talk" ? await another() : null;
+    if (bank === null) throw error;
+    clear();
+    go({ bank });
+  }
+});
+
+async function arrived() {
   document.body.dataset.place = here.view;
   at("compose").hidden = here.view !== "talk";
   at("bank").textContent = here.bank;
   at("bank").setAttribute("aria-label", `Bank ${here.bank}: choose another`);
   view("talk");
   await ready();
-  const lists = shown === here.bank ? null : readLists().catch(madeAnew);
+  const lists = shown === here.bank ? null : readLists().catch(madeAnew).catch(failed);
   if (here.view === "read" && !talk.state) await talk.load().catch(failed);
   if (here.view === "read") await reading.open();
-  else await talk.load();
+  else await talk.read().catch(unlessForbidden);
   performance.mark("interactive");
   await lists;
-});
+}
+
+/** A key may be for another bank; whatever else goes wrong is told. */
+function unlessForbidden(error) {
+  if (error.status === 403) throw error;
+  failed(error);
+}
 
 /** A bank that was there the last time and was forgotten since, elsewhere, is made anew. */
 async function madeAnew(error) {
@@ -99,7 +123,7 @@ on("ended", (ending) => {
 
 on("state", ({ character, incognito, lines }) => {
   const name = character.nickname || character.name;
-  const filled = (text) => (text ?? "").replaceAll("{{char}}", name).replaceAll("{{user}}", character.person);
+  const filled = (text) => (text ?? "").replaceAll("{{char}}", name).replaceAll("{{user}}", character.person ?? "you");
   document.title = `${name} · Everthread`;
   at("who").textContent = name;
   at("where").textContent = filled(character.location);
@@ -122,7 +146,11 @@ function showFace(name) {
 
 on("characters", () => delete at("face").dataset.of);
 
-const hide = careful(async (on) => talk.take(await post(inChat("/incognito"), { on })));
+const hide = careful(async (on) => {
+  const lost = !on && talk.state.lines.some((line) => line.seq < 0);
+  talk.take(await post(inChat("/incognito"), { on }));
+  if (lost) notice("What was said in incognito is gone: it was never written down.");
+});
 
 at("bank").addEventListener("click", careful(banks));
 at("open-characters").addEventListener(
@@ -155,13 +183,15 @@ async function isCard(file) {
 
 // -------------------------------------------------------------------- begin
 
+on("back", () => (document.documentElement.dataset.ready === undefined ? begin() : ((shown = null), show())));
 addEventListener("hashchange", arrive);
 addEventListener("keydown", ({ key }) => {
   if (key === "Escape" && here.view === "read" && !document.querySelector("dialog[open]")) go({});
 });
 const begin = careful(async () => {
-  tell("draft", draft(`${here.bank}/${here.session}`));
-  [about] = await Promise.all([get("/about"), show()]);
+  compose.restore(true);
+  const [told] = await Promise.all([get("/about"), show()]);
+  about ??= told;
   if (!about.incognito && talk.state) tell("state", talk.state);
   document.documentElement.dataset.ready = "";
 });

@@ -1,11 +1,34 @@
 // Which memory: one bank for each relationship.
 
 import { every, put } from "./api.js";
-import { short } from "./dates.js";
+import { counted, short } from "./dates.js";
 import { open } from "./dialogs.js";
 import { button, fill, h, said } from "./dom.js";
 import { go, here } from "./here.js";
 import { careful } from "./notices.js";
+import { pref } from "./prefs.js";
+
+const refused = new Set(); // banks that the present key is not for
+
+/** Another bank, where the key that was entered is not for the present one: the one talked in before, the first of those
+ * that there are, or one that the person names; null if none is named. */
+export async function another() {
+  refused.add(here.bank);
+  const there = (await every("/banks").catch(() => [])).map((each) => each.id);
+  const open = [pref("held"), ...there].filter((bank) => bank && !refused.has(bank));
+  return open[0] ?? askName();
+}
+
+function askName() {
+  return open("Which bank is this key for?", (close) => {
+    const field = h("input", { dir: "auto", required: true, autofocus: true, "aria-label": "The bank's name" });
+    const enter = (event) => (event.preventDefault(), close(field.value.trim() || null));
+    return [
+      said("p", `It is not for the bank ${here.bank}. Whoever made the key knows its bank's name.`),
+      h("form", { class: "field", on: { submit: enter } }, field, h("button", { type: "submit" }, "Go there")),
+    ];
+  });
+}
 
 /** Choose a bank, or make one. */
 export function banks() {
@@ -45,7 +68,7 @@ export function banks() {
 
 function entry(each, to) {
   const when = each.last_said_at ? `, last ${short(each.last_said_at)}` : "";
-  const text = [said("span", each.id), h("span", { class: "small" }, `${each.lines} lines${when}`)];
+  const text = [said("span", each.id), h("span", { class: "small" }, `${counted(each.lines, "line")}${when}`)];
   return h(
     "li",
     {},

@@ -161,7 +161,10 @@ export async function importCard(file) {
       `${file.name} has ${(file.size / 2 ** 20).toFixed(1)} MB; a card has at most 8. Make its picture smaller.`,
     );
   const type = /\.png$/i.test(file.name) || file.type === "image/png" ? "image/png" : "application/json";
-  const character = await post("/characters", file, { type });
+  const character = await post("/characters", file, { type }).catch((error) => {
+    error.message = `${file.name}: ${error.message}`;
+    throw error;
+  });
   tell("characters", character.name);
   notice(`${character.name} is here. Choose “Talk” in the gallery to begin.`);
   return character;

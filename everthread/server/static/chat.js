@@ -1,16 +1,20 @@
 // The conversation that runs: what was said, the reply that arrives, and all that can be done about both.
 
-import { ask, get, inBank, inChat, post, put, remove } from "./api.js";
+import { ask, get, inBank, inChat, post, Problem, put, remove } from "./api.js";
 import { on, tell } from "./bus.js";
 import { choose, receipt } from "./dialogs.js";
 import { at, button, h, said } from "./dom.js";
 import { here } from "./here.js";
-import { acts, editing, growing, lineElement, swipes } from "./line.js";
+import { acts, dayBefore, editing, growing, lineElement, swipes } from "./line.js";
 import { careful, clear, failed, notice, speak } from "./notices.js";
 import { options } from "./prefs.js";
 import { Following } from "./scroll.js";
 import { events } from "./stream.js";
 import { connect, welcome } from "./welcome.js";
+
+const ASIDE = "When it is saved, what came after it is set aside. It can be brought back until you say something new.";
+const LOST = "When it is saved, what came after it is gone: nothing of it was written down.";
+const BROKEN = "The connection broke. As soon as the server is there again, you see what came of the reply.";
 
 export class Talk {
   constructor() {
@@ -22,6 +26,7 @@ export class Talk {
     this.shown = null; // what is shown in place of a reply where no model speaks; it is not kept
     this.inspected = null;
     this.arriving = null; // the reply that is on its way
+    this.aside = null; // the last line of what was set aside: {session, seq}
     this.drawn = new Map(); // the elements of lines, by seq, each with what it shows
     this.knows = null; // whether anything was ever said in this bank; null until that is known
     for (const name of [
@@ -35,6 +40,7 @@ export class Talk {
       "edit",
       "branch",
       "swipe",
+      "bringBack",
       "end",
     ]) {
       this[name] = careful(this[name].bind(this));
@@ -43,6 +49,8 @@ export class Talk {
     on("corrected", () => here.view === "talk" && this.load());
     on("listed", (sessions) => ((this.knows = sessions.length > 0), this.render()));
     on("bank", () => (this.knows = null));
+    on("named", () => this.load());
+    on("back", () => this.shown?.label && (this.shown = null));
     on("pins", (lines) => ((this.pins = new Set(lines.map((line) => line.seq))), this.render()));
   }
 
@@ -53,10 +61,17 @@ export class Talk {
   // ------------------------------------------------------------------ state
 
   /** Read the conversation as it stands; a reply that runs is followed. */
-  async load() {
+  load() {
+    return this.read();
+  }
+
+  /** The same, for whoever wants to know what goes wrong. */
+  async read() {
     const place = `${here.bank}/${here.session}`;
-    const state = await get(inChat());
-    if (place !== `${here.bank}/${here.session}` || here.view !== "talk") return;
+    const { view } = here;
+    const state = await get(inChat("", view === "talk" ? here.session : "current"));
+    if (place !== `${here.bank}/${here.session}` || here.view !== view) return;
+    if (view !== "talk") return this.take(state); // whom one talks with is told there, too
     if (this.place !== place) this.arrived(place);
     this.take(state);
     if (state.replying && !this.arriving) await this.attach();
@@ -74,6 +89,12 @@ export class Talk {
 
   take(state) {
     this.state = state;
+    if (this.aside?.session !== state.session) this.aside = null;
+    for (const line of state.lines) this.saidAgain(line);
+    if (this.inspected && !state.lines.some((line) => line.seq === this.inspected)) {
+      this.inspected = null;
+      tell("context", null);
+    }
     this.render();
     tell("state", state);
   }
@@ -91,19 +112,18 @@ export class Talk {
 
   /** Say something. What couldn't be said is handed back, to stand where it was typed. */
   async say(text) {
-    const mine = lineElement({
-      seq: 0,
-      role: "user",
-      speaker: this.state?.character.person ?? "You",
-      text,
-      said_at: new Date().toISOString(),
-    });
+    const speaker = this.state?.character.person ?? "user";
+    const mine = lineElement({ seq: 0, role: "user", speaker, text, said_at: new Date().toISOString(), metadata: {} });
+    const { shown, aside } = this;
     mine.classList.add("sending");
     this.box.querySelector(".welcome")?.remove();
     this.append(mine);
     this.following.toEnd();
-    this.shown = null;
-    return this.stream("/reply", { text }, mine);
+    this.shown = this.aside = null;
+    const taken = await this.stream("/reply", { text }, mine);
+    if (!taken) Object.assign(this, { shown, aside });
+    this.render();
+    return taken;
   }
 
   regenerate() {
@@ -116,8 +136,13 @@ export class Talk {
 
   async edit(line) {
     const element = this.element(line.seq);
-    const text = await editing(element, line);
-    if (text !== null) await this.stream("/edit", { seq: line.seq, text });
+    const after = this.state.lines.at(-1).seq !== line.seq;
+    const text = await editing(element, line, after && (this.state.incognito ? LOST : ASIDE));
+    if (text === null) return;
+    const before = this.state.lines.at(-1);
+    const { aside } = this;
+    if (before.seq !== line.seq) this.setAside(before);
+    if (!(await this.stream("/edit", { seq: line.seq, text }))) this.aside = aside;
   }
 
   /** Ask for a reply, and follow it. Whether it was taken on. */
@@ -154,7 +179,7 @@ export class Talk {
       }
     } catch (error) {
       if (error.name !== "AbortError")
-        this.arriving.problem = { detail: "The connection broke. The reply goes on without us: reload to see it." };
+        this.arriving.problem = { detail: BROKEN, type: "urn:everthread:unreachable" };
     }
     const kept = this.arriving.mine === null;
     await this.ended(place);
@@ -177,6 +202,7 @@ export class Talk {
     const before = line.parent !== null && place < 0 ? await this.before(line) : lines.slice(0, place + 1);
     this.arriving.mine = null;
     this.state = { ...this.state, lines: [...before, line], swipes: [] };
+    tell("said", line.text);
     this.render();
   }
 
@@ -191,15 +217,24 @@ export class Talk {
     if (done?.line && context) this.remembered(done.line.seq, context);
     this.shown = done && !done.line && done.text ? { text: done.text, labelled: done.labelled, context } : null;
     speak(done?.text ?? text.data);
-    const state = await get(inChat()).catch((error) => (failed(error), this.state));
+    const state = await get(inChat()).catch((error) => (failed(error), this.as(done?.line)));
+    if (problem?.detail === BROKEN && text.data) this.shown = { text: text.data, label: "This much of it came.", context };
     this.arriving = null;
     tell("replying", false);
     if (place !== this.place) return;
     this.take(state);
     if (done?.line && context) this.look(done.line.seq, context);
-    if (problem) notice(problem.detail, { lasting: true });
+    if (problem) failed(new Problem(problem));
     else if (done?.refused) notice("The model declined to answer. Say it otherwise, or ask for another reply.");
     tell("sessions");
+  }
+
+  /** The state with this reply in it, as it must be by now. */
+  as(line) {
+    const { state } = this;
+    if (!line || state.lines.some((each) => each.seq === line.seq)) return state;
+    const place = state.lines.findIndex((each) => each.seq === line.parent);
+    return { ...state, lines: [...(place < 0 ? state.lines : state.lines.slice(0, place + 1)), line] };
   }
 
   remembered(seq, context) {
@@ -215,17 +250,32 @@ export class Talk {
 
   async undo() {
     const last = this.state.lines.findLast((line) => line.role === "user");
+    const state = await post(inChat("/undo"));
     this.shown = null;
-    this.take(await post(inChat("/undo")));
+    this.setAside(this.state.lines.at(-1));
+    this.take(state);
     const field = at("say");
     if (last && !field.value) tell("draft", last.text);
   }
 
   async branch(line) {
-    const end = this.state.lines.at(-1).seq;
-    this.take(await post(inChat("/branch"), { seq: line.seq }));
-    const back = careful(async () => this.take(await post(inChat("/branch"), { seq: end })));
-    notice("The talk goes on from here; what came after it is set aside.", { act: back, label: "Bring it back" });
+    const state = await post(inChat("/branch"), { seq: line.seq });
+    this.setAside(this.state.lines.at(-1));
+    this.take(state);
+  }
+
+  /** Remember where the talk stood before all after a line was set aside: there it can be gone back to. */
+  setAside(line) {
+    this.aside = line.seq > 0 ? { session: line.session, seq: line.seq } : null;
+  }
+
+  /** Bring back what was set aside; where something else was said meanwhile, that is set aside in its place. */
+  async bringBack() {
+    const last = this.state.lines.at(-1);
+    const state = await post(inChat("/branch"), { seq: this.aside.seq });
+    this.aside = null;
+    if (last && !state.lines.some((line) => line.seq === last.seq)) this.setAside(last);
+    this.take(state);
   }
 
   async swipe(step) {
@@ -233,8 +283,22 @@ export class Talk {
     const place = all.findIndex((each) => each.seq === this.state.lines.at(-1)?.seq) + step;
     if (this.arriving || place < 0) return;
     if (place >= all.length) await (this.model && this.regenerate());
-    else this.take(await post(inChat("/branch"), { seq: all[place].seq }));
+    else await this.version(all[place].seq);
     speak(this.state.lines.at(-1)?.text ?? "");
+  }
+
+  /** Put another version of the last reply in its place, and beside it what was remembered for that one. */
+  async version(seq) {
+    this.take(await post(inChat("/branch"), { seq }));
+    const line = this.state.lines.at(-1);
+    const context = this.contexts.get(line.seq) ?? (this.said(line) && (await this.again(line)));
+    if (line.seq === this.state.lines.at(-1)?.seq) this.look(line.seq, context ?? null);
+  }
+
+  /** A line that was gone back to has a new number; what was remembered for it is the same. */
+  saidAgain(line) {
+    const context = this.contexts.get(line.metadata?.["everthread.again"]);
+    if (context && !this.contexts.has(line.seq)) this.remembered(line.seq, context);
   }
 
   async pin(line) {
@@ -251,6 +315,7 @@ export class Talk {
         ["Forget it", true],
         ["Keep it", false],
       ],
+      line,
     );
     if (!sure) return;
     const proof = await remove(inBank(`/lines/${line.seq}`));
@@ -261,7 +326,7 @@ export class Talk {
   /** Lines are gone: nothing shown may hold them still. */
   without(seqs) {
     const clean = (hit) => !seqs.has(hit.line.seq) && !hit.passage.some((line) => seqs.has(line.seq));
-    for (const context of this.contexts.values()) context.hits = context.hits.filter(clean);
+    for (const context of new Set(this.contexts.values())) context.hits = context.hits.filter(clean);
     if (this.shown) this.shown = null;
     if (this.state && here.view === "talk") this.load();
   }
@@ -325,7 +390,8 @@ export class Talk {
   render() {
     if (!this.state || here.view !== "talk") return;
     const { lines } = this.state;
-    const parts = [this.opening(), ...lines.map((line, place) => this.one(line, place === lines.length - 1))];
+    const one = (line, place) => [dayBefore(line, lines[place - 1], this.drawn), this.one(line, place === lines.length - 1)];
+    const parts = [this.opening(), ...lines.flatMap(one)];
     if (this.arriving?.mine) parts.push(this.arriving.mine);
     if (this.arriving?.element) parts.push(this.arriving.element);
     else if (this.shown) parts.push(recalled(this.shown, this));
@@ -355,7 +421,10 @@ export class Talk {
   opening() {
     const { lines, greeting, offer, character } = this.state;
     if (lines.length || this.arriving || this.knows === null) return null;
-    return welcome({ greeting, offer, character, fresh: !this.knows, model: this.model });
+    const told = { greeting, offer, character, fresh: !this.knows, model: this.model };
+    const looks = JSON.stringify(told);
+    if (this.drawn.get("welcome")?.looks !== looks) this.drawn.set("welcome", { looks, element: welcome(told) });
+    return this.drawn.get("welcome").element;
   }
 }
 
@@ -376,13 +445,12 @@ const name = (element) => element.getAttribute("aria-label") ?? element.textCont
 
 /** What is remembered, where there is no model that would put it into words. */
 function recalled(shown, talk) {
-  const label = shown.labelled ? "Recall only: what was said before, in its own words." : "";
+  const label = shown.labelled ? ["Recall only: what was said before, in its own words. ", connect()] : shown.label;
   return h(
     "article",
     { class: "line of-character recall-only", "aria-label": "What is remembered" },
     label && h("p", { class: "small label" }, label),
-    said("p", shown.text, { class: "said" }),
-    shown.labelled && connect(),
+    said("div", shown.text.replace(/^\(no language model configured\) /, ""), { class: "said" }), // the label tells it
     h(
       "footer",
       { class: "acts" },

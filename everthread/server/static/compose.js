@@ -5,6 +5,8 @@ import { at, button, fill, h } from "./dom.js";
 import { here } from "./here.js";
 import { draft, keepDraft } from "./prefs.js";
 
+const BACK = "What was set aside stands there again; until you say something new";
+
 export class Compose {
   constructor(talk) {
     this.talk = talk;
@@ -14,7 +16,8 @@ export class Compose {
     this.field.addEventListener("input", () => this.typed());
     this.field.addEventListener("keydown", (event) => this.key(event));
     on("draft", (text) => this.write(text));
-    on("place", () => this.write(draft(this.place), false));
+    on("place", () => this.restore());
+    on("said", (text) => draft(this.place) === text && keepDraft(this.place, ""));
     on("replying", (replying) => this.turn(replying));
     on("state", (state) => this.state(state));
   }
@@ -44,6 +47,12 @@ export class Compose {
     if (focus) this.field.focus();
   }
 
+  /** What was being typed here stands in the field again; unless it was said meanwhile, as the state shows. */
+  restore(focus = false) {
+    this.restored = draft(this.place);
+    this.write(this.restored, focus);
+  }
+
   async act() {
     if (this.replying) return this.talk.stop();
     const text = this.field.value.trim();
@@ -65,10 +74,14 @@ export class Compose {
 
   /** What can be done, where the talk stands still: answer, undo, and what it cost so far. */
   state({ unanswered, lines, usage, model }) {
+    const last = lines.findLast((line) => line.role === "user")?.text;
+    if (this.restored && this.restored === last && this.field.value === last) this.write("", false);
+    this.restored = null;
     const both = [
       unanswered && button(model ? "Answer this" : "Look it up again", () => this.talk.answer(), { class: "link" }),
       lines.some((line) => line.role === "user") &&
         button("Take back my last line", () => this.talk.undo(), { class: "link" }),
+      this.talk.aside && button("Bring it back", () => this.talk.bringBack(), { class: "link", title: BACK }),
     ];
     fill(at("pending"), both);
     fill(at("cost"), cost(usage, model));
@@ -77,11 +90,11 @@ export class Compose {
 
 function cost(usage, model) {
   const total = (usage?.prompt ?? 0) + (usage?.completion ?? 0);
-  const parts = [model ?? "Recall only"];
-  if (total) parts.push(`${total.toLocaleString()} tokens${usage.estimated ? ", estimated" : ""}`);
+  const parts = [model ?? ""];
+  if (total) parts.push(`${total.toLocaleString()} tokens so far${usage.estimated ? ", estimated" : ""}`);
   if (usage?.cost !== null && usage?.cost !== undefined) parts.push(`cost ${usage.cost.toFixed(4)}`);
   const title = total
     ? `${usage.prompt.toLocaleString()} read, ${usage.completion.toLocaleString()} written in this conversation`
     : "";
-  return h("span", { title }, parts.join(" · "));
+  return h("span", { title }, parts.filter(Boolean).join(" · "));
 }

@@ -18,3 +18,6 @@ export const clock = (iso) => CLOCK.format(new Date(iso));
 export const day = (iso) => DATE.format(new Date(iso));
 export const full = (iso) => `${DATE.format(new Date(iso))}, ${CLOCK.format(new Date(iso))}`;
 export const month = (iso) => MONTH.format(new Date(iso));
+
+/** 1 line, 12 lines, 1,200 lines. */
+export const counted = (number, noun) => `${number.toLocaleString()} ${noun}${number === 1 ? "" : "s"}`;

@@ -1,7 +1,11 @@
 // Questions, receipts, and the frame of every window of the page. Escape closes each.
 
-import { button, download, fill, h, said } from "./dom.js";
-import { full } from "./dates.js";
+import { counted, full } from "./dates.js";
+import { button, cut, download, fill, h, said } from "./dom.js";
+import { called } from "./line.js";
+
+const QUOTED = 600; // characters of a line that a question quotes
+const SCOPES = { session: "one conversation", bank: "everything in this bank" };
 
 /** A window with a title; what it resolves to is what `close(value)` is given, null where it is left. */
 export function open(title, make, { wide = false } = {}) {
@@ -14,7 +18,8 @@ export function open(title, make, { wide = false } = {}) {
     };
     const body = h("div", { class: "body" });
     const shut = button("×", () => close(), { class: "icon", "aria-label": "Close" });
-    box.append(h("header", {}, h("h2", {}, title), shut), body);
+    const told = h("p", { class: "told", dir: "auto", hidden: true }); // what is told while it is open
+    box.append(h("header", {}, h("h2", {}, title), shut), told, body);
     fill(body, make(close, body));
     box.addEventListener("click", (event) => event.target === box && close());
     box.addEventListener("close", () => (box.remove(), resolve(outcome)));
@@ -23,9 +28,20 @@ export function open(title, make, { wide = false } = {}) {
   });
 }
 
-/** A question with answers: [[label, value], …], the first of which is the main one. */
-export function choose(title, text, answers) {
+/** A line as it was said, by whom and when, for a question about it. */
+export function quoted(line) {
+  return h(
+    "figure",
+    { class: "quoted" },
+    h("figcaption", { class: "small" }, said("b", called(line)), `, ${full(line.said_at)}`),
+    said("blockquote", cut(line.text, QUOTED)),
+  );
+}
+
+/** A question with answers: [[label, value], …], the first of which is the main one. line: what it is about. */
+export function choose(title, text, answers, line = null) {
   return open(title, (close) => [
+    line && quoted(line),
     text && said("p", text),
     h(
       "div",
@@ -35,18 +51,19 @@ export function choose(title, text, answers) {
   ]);
 }
 
-/** A longer text to be changed; null where it is left as it is. */
-export function rewrite(title, text, { hint = "", label = "Save" } = {}) {
+/** A line's text to be changed; null where it is left as it is. */
+export function rewrite(title, line, hint) {
   return open(title, (close) => {
-    const field = h("textarea", { rows: 6, dir: "auto", "aria-label": title, value: text });
+    const field = h("textarea", { rows: 6, dir: "auto", "aria-label": title, value: line.text, autofocus: true });
     const save = () => close(field.value.trim() || null);
     field.addEventListener("keydown", (event) => {
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) save();
     });
     return [
-      hint && h("p", { class: "small" }, hint),
+      quoted(line),
+      h("p", { class: "small" }, hint),
       field,
-      h("div", { class: "bar end" }, button(label, save, { class: "main" })),
+      h("div", { class: "bar end" }, button("Save", save, { class: "main" })),
     ];
   });
 }
@@ -56,7 +73,7 @@ export function receipt(proof) {
   const ranges = proof.seqs.map(([first, last]) => (first === last ? first : `${first}–${last}`)).join(", ");
   const rows = [
     ["Forgotten", full(proof.forgotten_at)],
-    ["What", `${proof.lines} ${proof.lines === 1 ? "line" : "lines"} (${proof.scope})`],
+    ["What", [counted(proof.lines, "line"), SCOPES[proof.scope]].filter(Boolean).join(": ")],
     ["Their numbers", ranges || "none"],
     ["Bank (SHA-256 of its name)", proof.bank],
   ];
@@ -79,7 +96,7 @@ export function receipt(proof) {
 /** A key, as the server wants one. */
 export function askKey(why) {
   return open("This server wants a key", (close) => {
-    const field = h("input", { type: "password", autocomplete: "off", "aria-label": "Key", placeholder: "et_…" });
+    const field = h("input", { type: "password", autocomplete: "off", "aria-label": "Key", placeholder: "et_…", autofocus: true });
     const enter = (event) => (event.preventDefault(), close(field.value.trim() || null));
     return h(
       "form",

@@ -72,7 +72,8 @@ export function edit(character, { fresh = false } = {}) {
 
 /** Change the scene in the middle of the conversation. */
 export function scene(talk) {
-  const { character } = talk.state;
+  const { person } = talk.state.character;
+  const character = { ...talk.state.character, person: person === "user" ? "" : person };
   return open("The scene", (close) => {
     const save = careful(async (event) => {
       event.preventDefault();

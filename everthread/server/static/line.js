@@ -1,19 +1,27 @@
 // One line of a conversation, as it is shown, with what can be done about it.
 
-import { clock, full } from "./dates.js";
+import { clock, day, full } from "./dates.js";
 import { button, h, iconButton, said } from "./dom.js";
+import { formatted } from "./markdown.js";
 
-/** The line's element. acts: the buttons below it; of: whose it is. */
-export function lineElement(line, acts = []) {
-  const own = line.role === "assistant";
+/** The line's element. acts: the buttons below it; mine: whether it stands on the person's side. */
+export function lineElement(line, acts = [], mine = line.role !== "assistant") {
+  const unwritten = line.seq < 0 ? " unwritten" : "";
   const name = `${called(line)}, ${full(line.said_at)}`;
   return h(
     "article",
-    { class: `line ${own ? "of-character" : "of-person"}`, "data-seq": line.seq, "aria-label": name, tabindex: "-1" },
+    { class: `line ${mine ? "of-person" : "of-character"}${unwritten}`, "data-seq": line.seq, "aria-label": name, tabindex: "-1" },
     head(line),
-    said("p", line.text, { class: "said" }),
+    said("div", line.role === "assistant" ? formatted(line.text) : line.text, { class: "said" }),
     h("footer", { class: "acts", role: "group", "aria-label": `About this line by ${called(line)}` }, acts),
   );
+}
+
+/** Whether a line stands on the person's side. Of people who talked with each other only one is the person. */
+export function mine(line, lines, person) {
+  if (line.role === "assistant") return false;
+  const several = new Set(lines.filter((each) => each.role === "user").map((each) => each.speaker)).size > 1;
+  return !several || line.speaker === person;
 }
 
 /** A speaker's name; the person who gave none is "You". */
@@ -21,13 +29,27 @@ export const called = (line) => (line.role === "user" && line.speaker === "user"
 
 function head(line) {
   const when = h("time", { datetime: line.said_at, title: full(line.said_at) }, clock(line.said_at));
-  return h("header", { class: "by" }, said("span", called(line), { class: "speaker" }), when);
+  const marks = [
+    line.seq < 0 && h("span", {}, "incognito"),
+    line.metadata?.partial && h("span", { title: "It ended before it was whole" }, "stopped"),
+  ];
+  return h("header", { class: "by" }, said("span", called(line), { class: "speaker" }), when, marks);
+}
+
+/** The day, where a line is the first of another one than the line before it; of the first only if that is past. Its
+ * element is kept among those that are drawn. */
+export function dayBefore(line, before, drawn = new Map()) {
+  const name = day(line.said_at);
+  if (name === day(before?.said_at ?? new Date())) return null;
+  const key = `${name} before ${line.seq}`;
+  if (!drawn.has(key)) drawn.set(key, h("p", { class: "day small" }, h("time", { datetime: line.said_at }, name)));
+  return drawn.get(key);
 }
 
 /** A line that is still arriving: its element, and the text that grows. */
 export function growing(speaker) {
   const text = document.createTextNode("");
-  const place = h("p", { class: "said growing", dir: "auto" }, text);
+  const place = h("div", { class: "said growing", dir: "auto" }, text);
   const element = h(
     "article",
     { class: "line of-character", "aria-label": speaker, "aria-busy": "true" },
@@ -50,7 +72,7 @@ export function acts(line, { last, talk }) {
       talk.state.swipes.length < 2 &&
       iconButton("again", "Another reply", () => talk.regenerate()),
     iconButton("edit", "Edit this line", () => talk.edit(line)),
-    !last && iconButton("branch", "Go on from here", () => talk.branch(line)),
+    !last && iconButton("branch", "Go on from here: what came after it is set aside", () => talk.branch(line)),
     kept &&
       iconButton("pin", pinLabel(line, talk), () => talk.pin(line), {
         "aria-pressed": String(talk.pins.has(line.seq)),
@@ -88,8 +110,8 @@ export function swipes(state, talk) {
   );
 }
 
-/** A line's text as a field, until it is saved or left. Resolves to the new text, or null. */
-export function editing(element, line) {
+/** A line's text as a field, until it is saved or left. Resolves to the new text, or null. hint: what saving does. */
+export function editing(element, line, hint) {
   return new Promise((resolve) => {
     const text = element.querySelector(".said");
     const field = h("textarea", { dir: "auto", class: "said", "aria-label": "The line's text", value: line.text });
@@ -99,6 +121,7 @@ export function editing(element, line) {
       "div",
       { class: "editing" },
       field,
+      hint && h("p", { class: "small" }, hint),
       h(
         "div",
         { class: "bar" },

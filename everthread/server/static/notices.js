@@ -1,12 +1,21 @@
-// One calm line on what happened and what to do about it, just above where the person types.
+// One calm line on what happened and what to do about it, just above where the person types, and in the window that is
+// open above the page.
 
+import { on, tell } from "./bus.js";
 import { at, button, fill, h } from "./dom.js";
 
 let timer = 0;
+let away = false; // whether the line tells that the server is away
+
+on("view", settle);
+on("back", () => away && clear());
 
 /** Show a line; with an act, something to do about it. It goes away of itself unless it is a problem. */
 export function notice(text, { act = null, label = "", lasting = false } = {}) {
   clearTimeout(timer);
+  away = false;
+  above(text, "status");
+  settle();
   const box = at("notices");
   const shown = [h("span", { dir: "auto" }, text)];
   if (act) shown.push(button(label, () => (clear(), act()), { class: "link" }));
@@ -20,10 +29,29 @@ export function clear() {
   at("notices").replaceChildren();
 }
 
+/** Where a narrow window shows another part of the page than the talk, the line stands below that one. */
+function settle() {
+  const place = at("talk").checkVisibility() ? at("compose") : at("views");
+  if (at("notices").nextElementSibling !== place) place.before(at("notices"));
+}
+
+/** Tell it in the window that is open above the page, which hides the page. Whether there is one. */
+function above(text, role) {
+  const told = [...document.querySelectorAll("dialog[open] > .told")].at(-1);
+  if (!told) return false;
+  told.setAttribute("role", role);
+  told.hidden = false;
+  told.textContent = text;
+  told.scrollIntoView({ block: "nearest" });
+  return true;
+}
+
 /** Tell of a problem. */
 export function failed(error) {
   if (error.name === "AbortError") return;
-  notice(error.message, { lasting: true });
+  if (!above(error.message, "alert")) notice(error.message, { lasting: true });
+  away = error.kind === "unreachable";
+  if (away) tell("away");
 }
 
 /** A listener that tells of what goes wrong in it. */

@@ -6,7 +6,7 @@ import { day } from "./dates.js";
 import { choose, receipt } from "./dialogs.js";
 import { at, button, fill, h, iconButton, said } from "./dom.js";
 import { go, here } from "./here.js";
-import { lineElement } from "./line.js";
+import { dayBefore, lineElement, mine } from "./line.js";
 import { careful } from "./notices.js";
 import { correct } from "./remembered.js";
 
@@ -42,7 +42,13 @@ export class Reading {
 
   render() {
     if (!this.lines) return;
-    const parts = this.lines.map((line) => lineElement(line, this.acts(line)));
+    const { lines } = this;
+    const person = this.talk.state?.character.person ?? "user";
+    const one = (line, place) => [
+      place > 0 && dayBefore(line, lines[place - 1]),
+      lineElement(line, this.acts(line), mine(line, lines, person)),
+    ];
+    const parts = lines.map(one);
     const top = this.box.scrollTop;
     fill(this.box, this.head(), parts);
     this.box.scrollTop = top;

@@ -4,24 +4,33 @@ import { get, inBank, patch, put } from "./api.js";
 import { on, tell } from "./bus.js";
 import { day, full } from "./dates.js";
 import { rewrite } from "./dialogs.js";
-import { button, cut, fill, h, said } from "./dom.js";
+import { button, fill, h, icon, said } from "./dom.js";
 import { address } from "./here.js";
 import { called } from "./line.js";
 import { careful, notice } from "./notices.js";
+import { refill } from "./refill.js";
+import { why } from "./why.js";
 
 export class Remembered {
   constructor(talk) {
     this.talk = talk;
     this.context = null;
+    this.chosen = new Set(); // of each passage the line that was chosen, by its seq
     this.changed = () => {};
-    on("context", (told) => ((this.context = told?.context ?? null), this.changed()));
+    on("context", (told) => this.take(told?.context ?? null));
     on("pins", () => this.changed());
     on("forgotten", (seqs) => this.without(seqs));
     on("corrected", ({ old, line }) => this.corrected(old, line));
   }
 
+  take(context) {
+    if (context !== this.context) this.chosen.clear();
+    this.context = context;
+    this.changed();
+  }
+
   show(panel) {
-    fill(panel, this.context ? this.passages() : this.empty());
+    refill(panel, this.context ? this.passages() : this.empty());
   }
 
   empty() {
@@ -57,7 +66,7 @@ export class Remembered {
     const place = address({ view: "read", session: line.session, seq: line.seq });
     return h(
       "li",
-      { class: "hit" },
+      { class: "hit", "data-card": line.seq },
       h(
         "header",
         { class: "by" },
@@ -65,16 +74,23 @@ export class Remembered {
         relevance(hits[0]),
       ),
       ...this.lines(passage, hits),
-      signals(hits),
+      why(hits),
     );
   }
 
   /** The passage, in which one of the lines that were found is chosen, and what can be done about that one. */
   lines(passage, hits) {
-    const acts = h("div", {}, this.acts(hits[0].line));
-    const found = new Set(hits.map((hit) => hit.line.seq));
-    const choose = (line) => fill(acts, this.acts(line));
-    const rows = passage.map((line) => passageLine(line, hits[0], found, choose));
+    const found = hits.map((hit) => hit.line);
+    const choice = found.find((line) => this.chosen.has(line.seq)) ?? found[0];
+    const acts = h("div", {}, this.acts(choice));
+    const choose = (line) => {
+      for (const each of found) this.chosen.delete(each.seq);
+      this.chosen.add(line.seq);
+      fill(acts, this.acts(line));
+    };
+    const rows = passage.map((line) =>
+      passageLine(line, { found, choice, choose, pinned: this.talk.pins.has(line.seq) }),
+    );
     return [h("div", { class: "passage" }, rows), acts];
   }
 
@@ -83,10 +99,17 @@ export class Remembered {
     return h(
       "footer",
       { class: "acts steady", role: "group", "aria-label": "About this memory" },
-      button(pinned ? "Pinned" : "Pin", () => this.talk.pin(line), { class: "link", "aria-pressed": String(pinned) }),
+      button(pinned ? "Pinned" : "Pin", () => this.talk.pin(line), {
+        class: "link",
+        "aria-pressed": String(pinned),
+        title: "Always before the character, in every conversation, until it is unpinned",
+      }),
       button("Correct", () => correct(line), { class: "link" }),
       button("Forget", () => this.talk.forget(line), { class: "link" }),
-      button("Keep in view", () => keepInView(line, this.talk.state.session), { class: "link" }),
+      button("Keep in view", () => keepInView(line, this.talk.state.session), {
+        class: "link",
+        title: "Before the character for as long as this conversation lasts",
+      }),
     );
   }
 
@@ -100,6 +123,7 @@ export class Remembered {
 
   corrected(old, line) {
     if (!this.context) return;
+    if (this.chosen.delete(old)) this.chosen.add(line.seq);
     const now = (each) => (each.seq === old ? line : each);
     const hits = this.context.hits.map((hit) => ({ ...hit, line: now(hit.line), passage: hit.passage.map(now) }));
     this.context = { ...this.context, hits };
@@ -122,11 +146,14 @@ function relevance({ relevance: sure, kind }) {
   );
 }
 
-function passageLine(line, { line: best }, found, choose) {
-  const props = { class: found.has(line.seq) ? "found" : "", title: full(line.said_at) };
-  const text = [said("b", called(line)), " ", said("span", line.text)];
-  if (found.size < 2 || !found.has(line.seq)) return h("p", props, text);
-  const mark = { type: "radio", name: `line-of-${best.seq}`, checked: line.seq === best.seq };
+/** A line of a passage; one that was found can be chosen, where there are several. */
+function passageLine(line, { found, choice, choose, pinned }) {
+  const among = found.some((each) => each.seq === line.seq);
+  const props = { class: `${among ? "found" : ""}${pinned ? " pinned" : ""}`, title: full(line.said_at) };
+  const sign = pinned && h("span", { class: "pin" }, icon("pin"), h("span", { class: "hidden" }, "pinned "));
+  const text = [sign, said("b", called(line)), " ", said("span", line.text)];
+  if (found.length < 2 || !among) return h("p", props, text);
+  const mark = { type: "radio", name: `line-of-${found[0].seq}`, checked: line.seq === choice.seq };
   return h("label", props, h("input", { ...mark, on: { change: () => choose(line) } }), h("span", {}, text));
 }
 
@@ -147,20 +174,10 @@ export function merged(hits) {
   return cards;
 }
 
-/** The numbers that made it be found, folded away. */
-function signals(hits) {
-  const tables = hits.map(({ line, score, relevance: sure, signals: all }) => {
-    const rows = [["score", score], ["relevance", sure], ...Object.entries(all)];
-    const list = rows.map(([name, value]) => [h("dt", {}, name), h("dd", {}, Number(value).toFixed(3))]);
-    return [hits.length > 1 && said("p", cut(line.text, 40), { class: "small" }), h("dl", { class: "signals" }, list)];
-  });
-  return h("details", {}, h("summary", {}, "Why it was found"), tables);
-}
-
 /** Put another text in a line's place: what was wrong is retracted. */
 export const correct = careful(async (line) => {
   const hint = "What stood there is set aside and never remembered again; this stands in its place, at its time.";
-  const text = await rewrite("Correct this memory", line.text, { hint });
+  const text = await rewrite("Correct this memory", line, hint);
   if (text === null || text === line.text) return;
   const now = await patch(inBank(`/lines/${line.seq}`), { text });
   tell("corrected", { old: line.seq, line: now });

@@ -2,11 +2,12 @@
 
 import { get, inBank, post } from "./api.js";
 import { on, tell } from "./bus.js";
-import { month, short } from "./dates.js";
-import { at, button, cut, fill, h, said } from "./dom.js";
+import { counted, month, short } from "./dates.js";
+import { at, button, fill, h, said } from "./dom.js";
 import { address, here } from "./here.js";
 import { called } from "./line.js";
 import { careful } from "./notices.js";
+import { bearing, marked, pattern } from "./search.js";
 
 const FOUND = 20;
 const PAUSE = 200; // milliseconds without a key before it is searched
@@ -91,7 +92,7 @@ export class Sessions {
         "a",
         { class: "session", href: place, ...mark(chosen) },
         said("span", each.opening || each.summary || "A conversation", { class: "opening" }),
-        h("span", { class: "small" }, `${short(each.last_at)} · ${each.lines} lines`),
+        h("span", { class: "small" }, `${short(each.last_at)} · ${counted(each.lines, "line")}`),
       ),
     );
   }
@@ -114,17 +115,25 @@ export class Sessions {
     const query = this.query;
     const { items } = await post(inBank("/recall"), { query, k: FOUND }, { signal: this.asking.signal });
     if (query !== this.query) return;
-    const many = items.length
-      ? `${items.length} places, the most fitting first`
-      : "Nothing like it was ever said here.";
-    fill(this.box, h("p", { class: "small", role: "status" }, many), h("ul", {}, items.map(found)));
+    const words = pattern(query);
+    const hits = bearing(items, words);
+    const many = hits.length > 1 ? `${counted(hits.length, "place")}, the most fitting first` : "1 place";
+    fill(
+      this.box,
+      h("p", { class: "small", role: "status" }, hits.length ? many : "Nothing was said about that."),
+      h(
+        "ul",
+        {},
+        hits.map((hit) => found(hit, words)),
+      ),
+    );
     this.box.scrollTop = 0;
   }
 }
 
 const mark = (chosen) => (chosen ? { "aria-current": "page" } : {});
 
-function found({ line }) {
+function found({ line }, words) {
   return h(
     "li",
     {},
@@ -132,7 +141,7 @@ function found({ line }) {
       "a",
       { class: "session", href: address({ view: "read", session: line.session, seq: line.seq }) },
       h("span", { class: "small" }, said("b", called(line)), ` · ${short(line.said_at)}`),
-      said("span", cut(line.text, 160), { class: "opening" }),
+      said("span", marked(line.text, words), { class: "opening" }),
     ),
   );
 }

@@ -2,6 +2,7 @@
 
 import { ask, get, hasKey, inBank, patch, post, remove, setKey } from "./api.js";
 import { tell } from "./bus.js";
+import { counted } from "./dates.js";
 import { open, receipt } from "./dialogs.js";
 import { button, download, fill, h, said } from "./dom.js";
 import { go, here } from "./here.js";
@@ -48,7 +49,7 @@ function select(label, choices, value, change) {
 }
 
 function models(about) {
-  if (!about.model) return connect();
+  if (!about.model) return h("p", { class: "small" }, connect());
   const box = h("div", {});
   const draw = (names) =>
     fill(
@@ -159,14 +160,14 @@ export async function take(file) {
   notice(`Reading ${file.name} …`, { lasting: true });
   const path = inBank(`/import?name=${encodeURIComponent(file.name)}`);
   const { read, added } = await post(path, file, { type: "application/octet-stream" });
-  notice(`${added} lines were added from ${file.name}${read > added ? `; ${read - added} were there already` : ""}.`);
+  notice(`${counted(added, "line")} ${added === 1 ? "was" : "were"} added from ${file.name}${read > added ? `; ${read - added} were there already` : ""}.`);
   tell("sessions");
 }
 
 async function everything() {
   const { bank } = here;
   const sure = await open("Delete everything?", (close) => {
-    const field = h("input", { dir: "auto", autocomplete: "off", "aria-label": "The bank's name" });
+    const field = h("input", { dir: "auto", autocomplete: "off", "aria-label": "The bank's name", autofocus: true });
     const act = button("Delete everything", () => close(true), { class: "danger", disabled: true });
     field.addEventListener("input", () => (act.disabled = field.value.trim() !== bank));
     return [

@@ -2,7 +2,7 @@
 
 import { get, inBank } from "./api.js";
 import { on } from "./bus.js";
-import { month } from "./dates.js";
+import { counted, month } from "./dates.js";
 import { fill, h, svg } from "./dom.js";
 import { careful } from "./notices.js";
 
@@ -35,7 +35,7 @@ export class Timeline {
     if (!this.items.length)
       return fill(panel, h("p", { class: "nothing" }, "What is said, month by month, will stand here."));
     const lines = this.items.reduce((sum, each) => sum + each.lines, 0);
-    const text = `${lines.toLocaleString()} lines since ${month(`${this.items[0].month}-15`)}`;
+    const text = `${counted(lines, "line")} since ${month(`${this.items[0].month}-15`)}`;
     return fill(panel, h("p", { class: "small" }, text), picture(months(this.items)), table(this.items));
   }
 }
@@ -75,7 +75,7 @@ function picture(all) {
 
 function bar({ month: name, lines }, x, step, most) {
   const height = lines ? Math.max(2, (lines / most) * (FLOOR - 10)) : 0;
-  const title = svg("title", {}, `${month(`${name}-15`)}: ${lines} lines`);
+  const title = svg("title", {}, `${month(`${name}-15`)}: ${counted(lines, "line")}`);
   const width = Math.max(0.5, step * 0.72);
   return svg("rect", { x: x + step * 0.14, y: FLOOR - height, width, height, rx: Math.min(2, width / 2) }, title);
 }
