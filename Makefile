@@ -11,9 +11,11 @@ chat: $(VENV)/installed
 serve: $(VENV)/installed-server
 	@$(BIN)/everthread serve
 
-# A worker for each core, four at most (each has a Postgres server of its own); a file's tests stay together.
+# A worker for each core and one more, for many tests wait; six at most (each has a Postgres server of its own). The
+# tests of a file stay together.
 test: $(VENV)/installed-test browser check
-	$(BIN)/pytest --numprocesses logical --maxprocesses 4 --dist loadfile
+	$(BIN)/pytest --dist loadfile \
+	  --numprocesses $$($(BIN)/python -c 'import os; print(min((os.cpu_count() or 1) + 1, 6))')
 
 check: $(VENV)/installed-test
 	$(BIN)/ruff format --check .
