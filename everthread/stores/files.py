@@ -143,7 +143,7 @@ Inode = tuple[int, int]  # device and number: which file it is, whatever its nam
 def private(file: Path) -> None:
     """Make a file that only its owner reads, if there is none; SQLite gives its further files the same mode. One that
     is there is never opened: to close it again would undo all locks that this process has on it (POSIX, fcntl)."""
-    with suppress(FileExistsError):
+    with suppress(OSError):  # SQLite says what is wrong, if it can't make one, either
         os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
 
