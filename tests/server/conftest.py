@@ -1,16 +1,21 @@
 """The app over a real store in a temporary folder, embedded by spelling alone."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
+from hardship import llm
+from playwright.sync_api import Browser, Page, sync_playwright
 
 from everthread.models.fakes import HashEmbedder
+from everthread.models.llm import OpenAICompatible
 from everthread.recipes.default import Default
 from everthread.server.app import create
 from everthread.server.engine import Engine
 from everthread.stores.sqlite import SQLiteStore
+from server.shown import CHROMIUM, DESK, LATE, Model, running
 
 
 @pytest.fixture
@@ -41,3 +46,41 @@ def told(api: TestClient) -> TestClient:
     ]
     assert api.post("banks/alice%2Fnemo/lines/batch", json={"lines": lines}).status_code == 201
     return api
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A server with a model."""
+    store = SQLiteStore(tmp_path_factory.mktemp("banks"))
+    with llm.llm_server(Model()) as told:
+        yield from running(Engine(store, HashEmbedder(512), OpenAICompatible(told.url, "m"), Default()))
+    store.close()
+
+
+@pytest.fixture(scope="module")
+def url_without_model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    store = SQLiteStore(tmp_path_factory.mktemp("banks"))
+    yield from running(Engine(store, HashEmbedder(512), None, Default()))
+    store.close()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        there = next(filter(None, map(shutil.which, CHROMIUM)), None)
+        opened = playwright.chromium.launch(executable_path=there, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """A fresh visitor's tab. Whatever the console has to complain about fails the test."""
+    context = browser.new_context(viewport=DESK, color_scheme="light", locale="en-GB")  # type: ignore[arg-type]
+    context.set_default_timeout(LATE)
+    opened, wrong = context.new_page(), list[str]()
+    opened.on("console", lambda told: wrong.append(told.text) if told.type in ("error", "warning") else None)
+    opened.on("pageerror", lambda error: wrong.append(str(error)))
+    yield opened
+    context.close()
+    assert not wrong

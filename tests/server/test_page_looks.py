@@ -1,0 +1,193 @@
+"""How the page looks and is reached, in a real Chromium: themes, a phone, the keyboard, keys, its size."""
+
+import json
+from typing import Any
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, Page, Route, expect
+
+from server.shown import FOLDER, NARROW, PACKED, TRANSFERRED, axe, remember, say, tell, visit
+
+
+def test_how_replies_are_made_is_sent_with_each(page: Page, url: str) -> None:
+    visit(page, url, "sampling")
+    page.click("#open-settings")
+    page.get_by_label("Temperature:").fill("0.4")
+    page.get_by_label("Memory budget:").fill("300")
+    page.get_by_label("Recipe").select_option("membot")
+    page.keyboard.press("Escape")
+    with page.expect_request("**/reply") as found:
+        say(page, "Hello.")
+    options = (found.value.post_data_json or {})["options"]
+    assert options == {"temperature": 0.4, "budget": 300, "recipe": "membot"}
+    expect(page.locator("#cost")).to_contain_text("tokens")
+
+
+def test_without_a_model_replies_are_labelled_as_recall(page: Page, url_without_model: str) -> None:
+    url = url_without_model
+    remember(url, "bare", "The blue bicycle stands in the cellar.")
+    visit(page, url, "bare")
+    expect(page.locator(".connect")).to_contain_text("ollama serve")
+    say(page, "Where does the blue bicycle stand?")
+    expect(page.locator(".recall-only .label")).to_contain_text("Recall only")
+    expect(page.locator(".recall-only .said")).to_contain_text("cellar")
+    expect(page.locator(".recall-only .connect")).to_contain_text("EVERTHREAD_LLM_URL")
+    page.reload()
+    page.get_by_role("button", name="Look it up again").click()
+    expect(page.locator(".recall-only .said")).to_contain_text("cellar")
+
+
+def test_every_part_is_reached_by_the_keyboard(page: Page, url: str) -> None:
+    visit(page, url, "keys")
+    page.locator("#say").press("Shift+Enter")
+    assert page.locator("#say").input_value() == "\n"
+    page.locator("#say").fill("")
+    page.locator("#tab-0").focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_role("tab", name="Notes")).to_have_attribute("aria-selected", "true")
+    page.locator("#open-settings").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    assert page.evaluate("document.activeElement.id") == "open-settings"
+    ring = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+    assert ring == "solid"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_names_and_contrast_hold_in_the_main_states(page: Page, url: str, scheme: Any) -> None:
+    page.emulate_media(color_scheme=scheme)
+    remember(url, f"axe-{scheme}", "The blue bicycle stands in the cellar.", "The red one was sold.")
+    visit(page, url, f"axe-{scheme}")
+    tell(page, "Where does the blue bicycle stand?")
+    axe(page)
+    page.get_by_role("tab", name="Months").click()
+    page.locator("#past .session").last.click()
+    page.wait_for_selector(".reading")
+    axe(page)
+    for opener in ("#open-characters", "#open-settings"):
+        page.click(opener)
+        page.wait_for_selector("dialog .face, dialog select")
+        axe(page)
+        page.keyboard.press("Escape")
+
+
+def test_dark_and_light_follow_the_system_until_one_is_chosen(page: Page, url: str) -> None:
+    visit(page, url, "dark")
+    paper = "getComputedStyle(document.body).backgroundColor"
+    light = page.evaluate(paper)
+    page.emulate_media(color_scheme="dark")
+    dark = page.evaluate(paper)
+    assert dark != light
+    page.click("#open-settings")
+    page.get_by_label("Look").select_option("light")
+    assert page.evaluate(paper) == light
+    page.reload()
+    assert page.evaluate(paper) == light
+
+
+def test_a_phone_shows_one_part_at_a_time_and_never_scrolls_sideways(page: Page, url: str) -> None:
+    page.set_viewport_size(NARROW)  # type: ignore[arg-type]
+    remember(url, "phone", "The blue bicycle stands in the cellar.", "An-unbreakable-word-" * 20)
+    visit(page, url, "phone")
+    tell(page, "Where does the blue bicycle stand?")
+    for view in ("sessions", "memory", "talk"):
+        page.click(f"#views [data-to={view}]")
+        shown = page.locator(".column:visible")
+        expect(shown).to_have_count(1)
+        expect(shown).to_have_id(view)
+        assert page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
+        assert shown.locator(".scroll").evaluate("box => box.scrollWidth <= box.clientWidth")
+    for opener in ("#open-characters", "#open-settings", "#bank"):
+        page.click("#views [data-to=sessions]")
+        page.click(opener)
+        assert page.locator("dialog .body").evaluate("box => box.scrollWidth <= box.clientWidth")
+        page.keyboard.press("Escape")
+
+
+def test_a_key_is_asked_for_where_the_server_wants_one(browser: Browser, url: str) -> None:
+    page = browser.new_context().new_page()
+    sent = list[str]()
+
+    def guarded(route: Route) -> None:
+        key = route.request.headers.get("authorization", "")
+        sent.append(key)
+        if key == "Bearer et_right":
+            route.continue_(headers={k: v for k, v in route.request.headers.items() if k != "authorization"})
+        else:
+            document = {"type": "urn:everthread:unauthorized", "status": 401, "detail": "a key is needed"}
+            route.fulfill(status=401, content_type="application/problem+json", body=json.dumps(document))
+
+    page.route("**/api/v1/**", guarded)
+    page.goto(f"{url}/#/keys")
+    page.get_by_role("textbox", name="Key").fill("et_right")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("html[data-ready]")
+    expect(page.locator(".welcome")).to_be_visible()
+    assert sent[-1] == "Bearer et_right"
+    page.context.close()
+
+
+def test_a_key_for_another_bank_leads_to_that_bank(browser: Browser, url: str) -> None:
+    httpx.put(f"{url}/api/v1/banks/theirs").raise_for_status()
+    page = browser.new_context().new_page()
+
+    def guarded(route: Route) -> None:
+        path, key = route.request.url.removeprefix(url), route.request.headers.get("authorization", "")
+        status, kind = (403, "forbidden") if key else (401, "unauthorized")
+        if path.startswith("/api/v1/about") or (key and "/banks/theirs" in path):
+            route.continue_(headers={k: v for k, v in route.request.headers.items() if k != "authorization"})
+        elif key and path.startswith("/api/v1/banks?"):
+            route.fulfill(json={"items": [{"id": "theirs", "lines": 0, "last_said_at": None}], "next": None})
+        else:
+            document = {"type": f"urn:everthread:{kind}", "status": status, "detail": "not without"}
+            route.fulfill(status=status, content_type="application/problem+json", body=json.dumps(document))
+
+    page.route("**/api/v1/**", guarded)
+    page.goto(url)
+    expect(page.get_by_role("textbox", name="Key")).to_be_focused()
+    page.keyboard.type("et_theirs")
+    page.keyboard.press("Enter")
+    expect(page.locator("#bank")).to_have_text("theirs")
+    expect(page.locator(".welcome")).to_be_visible()
+    expect(page.locator("#notices")).to_be_empty()
+    page.context.close()
+
+
+def test_the_page_is_small(page: Page, url: str) -> None:
+    names = [each.name for each in FOLDER.iterdir()]
+    with httpx.Client(headers={"Accept-Encoding": "gzip"}) as client:
+        packed = 0
+        for name in names:
+            with client.stream("GET", f"{url}/static/{name}") as answer:
+                packed += sum(len(part) for part in answer.iter_raw())
+    assert packed <= PACKED
+    sizes = list[int]()
+    page.on(
+        "requestfinished",
+        lambda request: sizes.append(sum(request.sizes()[k] for k in ("responseBodySize", "responseHeadersSize"))),
+    )
+    visit(page, url, "small")
+    assert sum(sizes) <= TRANSFERRED
+
+
+def test_no_file_of_the_page_reads_text_as_markup() -> None:
+    for each in FOLDER.iterdir():
+        text = each.read_text(encoding="utf-8")
+        for banned in (
+            "innerHTML",
+            "outerHTML",
+            "insertAdjacentHTML",
+            "document.write",
+            "eval(",
+            "http://",
+            "https://",
+        ):
+            assert banned not in text.replace("http://www.w3.org/2000/svg", ""), (each.name, banned)
+    index = (FOLDER / "index.html").read_text(encoding="utf-8")
+    assert " style=" not in index
+    assert " on" not in index.replace(" one", "").replace(" only", "").replace(" own", "")
+    modules = {each.name for each in FOLDER.glob("*.js")}
+    assert all(f"/static/{name}" in index for name in modules)
