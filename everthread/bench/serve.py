@@ -235,14 +235,18 @@ def _named(base: str, text: str) -> list[str]:
 
 
 def _interactive(port: int) -> float:
-    """Milliseconds until the page in a Chromium takes what is typed."""
+    """Milliseconds until the page in a Chromium takes what is typed, as it says itself: of a second visitor without
+    a cache, for the first one also waits for the browser's own processes."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as play:
         browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        page = browser.new_page()
-        page.goto(f"http://{HOST}:{port}/", wait_until="load")
-        found: float = page.evaluate("performance.getEntriesByType('navigation')[0].domInteractive")
+        found = 0.0
+        for _ in range(2):
+            page = browser.new_context().new_page()
+            page.goto(f"http://{HOST}:{port}/")
+            page.wait_for_selector("html[data-ready]")
+            found = page.evaluate("performance.getEntriesByName('interactive')[0].startTime")
         browser.close()
         return found
 
