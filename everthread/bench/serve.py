@@ -55,7 +55,7 @@ class Waits:
 class Served:
     """What was measured. Times are milliseconds from sending a request: to its first byte, to its first piece of text,
     and to the end of the reply, which is kept then. ideal is what the model takes. page is the bytes of each file of
-    the page; interactive is milliseconds, None where no browser was asked."""
+    the page; interactive is milliseconds, of a first visit and of the next, None where no browser was asked."""
 
     clients: int
     workers: int
@@ -65,7 +65,7 @@ class Served:
     first: Waits
     whole: Waits
     page: dict[str, int]
-    interactive: float | None = None
+    interactive: tuple[float, float] | None = None
 
 
 def serve(
@@ -99,7 +99,7 @@ def _served(
     clients: int,
     workers: int,
     page: dict[str, int],
-    opened: float | None,
+    opened: tuple[float, float] | None,
 ) -> Served:
     done = [each for each in times if each is not None]
     accepted, first, whole = (_timing([each[at] for each in done]) for at in range(3))
@@ -121,7 +121,11 @@ def table(rounds: list[Served]) -> str:
     last = rounds[-1]
     shown.append(f"ideal {last.ideal:.0f} ms; all times are ms, p50 / p95 / p99")
     if last.page:
-        opened = "" if last.interactive is None else f", interactive after {last.interactive:.0f} ms"
+        opened = (
+            ""
+            if last.interactive is None
+            else ", interactive after {:.0f} ms, and {:.0f} when it is loaded again".format(*last.interactive)
+        )
         shown.append(f"page: {sum(last.page.values()):,} bytes in {len(last.page)} files{opened}")
     return "\n".join(shown)
 
@@ -234,21 +238,23 @@ def _named(base: str, text: str) -> list[str]:
     return [urlsplit(urljoin(base, each)).path for each in found]
 
 
-def _interactive(port: int) -> float:
-    """Milliseconds until the page in a Chromium takes what is typed, as it says itself: of a second visitor without
-    a cache, for the first one also waits for the browser's own processes."""
+def _interactive(port: int) -> tuple[float, float]:
+    """Milliseconds until the page in a Chromium takes what is typed, as it says itself: of a visitor without a cache
+    (the second, for the first one also waits for the browser's own processes), and when it is loaded again."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as play:
         browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        found = 0.0
+        found: list[float] = []
         for _ in range(2):
             page = browser.new_context().new_page()
             page.goto(f"http://{HOST}:{port}/")
-            page.wait_for_selector("html[data-ready]")
-            found = page.evaluate("performance.getEntriesByName('interactive')[0].startTime")
+            for _ in range(2):
+                page.wait_for_selector("html[data-ready]")
+                found.append(page.evaluate("performance.getEntriesByName('interactive')[0].startTime"))
+                page.reload()
         browser.close()
-        return found
+        return found[2], found[3]
 
 
 # -------------------------------------------------------------------- processes
