@@ -60,6 +60,8 @@ def test_a_reply_that_takes_too_long_at_the_end_is_kept_as_far_as_it_came(store:
     with llm.llm_server(Stall("One two")) as server:
         talks, memory = over(store, OpenAICompatible(server.url, "m"))
         running = talks.reply(memory, CURRENT, "Count.", PLAIN)
+        while running.reply is None or not running.reply.text:
+            time.sleep(0.01)
         begun = time.monotonic()
         talks.close(timeout=0.5)
         assert time.monotonic() - begun < 5
