@@ -172,7 +172,7 @@ class Chat:
         said = replace(self._line(text, self._character.person, "user"), key=key)
         clean(said, self._now())  # before a greeting is kept
         self._greet()
-        self._conversation.add(said)
+        self._conversation.add(said, late=True)
         return self._answer(replaces=None)
 
     def answer(self) -> Reply:
@@ -512,7 +512,7 @@ class Chat:
             metadata[OFFERED] = offered
         gone = [replaces] if replaces else []
         said = self._line(text, self._character.name, "assistant", metadata)
-        line = self._conversation.add(said, refused=refused, instead=gone)
+        line = self._conversation.add(said, refused=refused, instead=gone, late=True)
         self._afterwards(line, gone if not refused else [])
         return line
 

@@ -35,14 +35,15 @@ class Conversation:
 
     # ------------------------------------------------------------------ keeping
 
-    def add(self, new: NewLine, *, refused: bool = False, instead: Sequence[Line] = ()) -> Line:
+    def add(self, new: NewLine, *, refused: bool = False, instead: Sequence[Line] = (), late: bool = False) -> Line:
         """Keep a line behind the others, or instead of some of them, which are discarded: all at once or not at all.
-        A refused one is kept as retracted; it does not stand, and nothing is discarded for it. Raises as observe."""
+        A refused one is kept as retracted; it does not stand, and nothing is discarded for it. late as for
+        `Memory.replace`. Raises as observe."""
         gone = {line.seq for line in instead}
         before = next((line.seq for line in reversed(self.lines) if line.seq > 0 and line.seq not in gone), None)
         new = replace(new, session=self.session, parent=before, retracted_at=new.said_at if refused else None)
         discarded = () if refused else gone
-        line = self._unwritten(new) if self.private else self.memory.replace(discarded, [new])[0]
+        line = self._unwritten(new) if self.private else self.memory.replace(discarded, [new], late=late)[0]
         self._drop(discarded)
         if not refused and line not in self.lines:  # one with a key may stand already
             self.lines.append(line)

@@ -11,7 +11,7 @@ import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from datetime import datetime
@@ -71,7 +71,7 @@ class Desk:
     def wake(self) -> None:
         """See to it that what is due is done."""
         with self._done:
-            if self._working or self._closed or self._next() is None:
+            if self._working or self._closed or not (self.memory.late or self._next()):
                 return
             self._working = True
         threading.Thread(target=self._work, name="everthread scribe", daemon=True).start()
@@ -83,6 +83,8 @@ class Desk:
 
     def close(self, timeout: float) -> None:
         """Write nothing more, once what is being written is done or so many seconds are over. The rest stays queued."""
+        if self.memory.late:
+            self.wake()
         self.settle(timeout)
         self._closed = True
         if self._writing.acquire(timeout=timeout):  # something may be on its way to the bank just now
@@ -102,9 +104,8 @@ class Desk:
 
     def _work(self) -> None:
         try:
-            while (work := self._take()) is not None:
-                with self._turn:
-                    self._try(work)
+            while (task := self._take()) is not None:
+                task()
         except EverthreadError as error:  # of the store: whoever talks hears of it as well
             log.warning("what a scribe is to write waits: %s", error)
             self._rest()
@@ -112,14 +113,23 @@ class Desk:
             self._rest()
             raise
 
-    def _take(self) -> Work | None:
-        """The next piece of work; where there is none, the thread's end is told in the same breath, so that none that
-        comes now is overlooked."""
+    def _take(self) -> Callable[[], None] | None:
+        """What is to be done next; where there is nothing, the thread's end is told in the same breath, so that nothing
+        that comes now is overlooked."""
         with self._done:
+            if not self._closed and self.memory.late:
+                return self._catch_up
             found = None if self._closed else self._next()
             if found is None:
                 self._rest()
-            return found
+                return None
+            return lambda: self._try(found)
+
+    def _catch_up(self) -> None:
+        """Embed what was said: for it, too, nobody waits."""
+        with self._writing:
+            if not self._closed:
+                self.memory.late.catch_up()
 
     def _rest(self) -> None:
         with self._done:
@@ -129,7 +139,8 @@ class Desk:
     def _try(self, work: Work) -> None:
         self._not_before[_key(work)] = time.monotonic() + AGAIN  # should the thread itself end of it
         try:
-            self._do(work)
+            with self._turn:
+                self._do(work)
         except EverthreadError as error:
             self._failed(work, error)
         else:

@@ -25,11 +25,12 @@ from everthread import checks, pins
 from everthread import open as opening
 from everthread import reindex as reindexing
 from everthread.errors import BadInput, BadLine, BadQuery, EverthreadError, ModelError
+from everthread.late import Late
 from everthread.models.embed import Embedder
 from everthread.models.scale import Scale, measured
 from everthread.observe import byhand, forgetting, offered, summaries
 from everthread.observe.clean import clean
-from everthread.observe.units import TELLS_NOTHING, marks, pieces
+from everthread.observe.units import marks, pieces
 from everthread.prompt.tokens import Counter, estimate
 from everthread.recall import banks as several
 from everthread.recall import derived, expand, fuse, overview, rewrite, search
@@ -88,6 +89,7 @@ class Memory:
         self._retry_at = 0.0  # by time.monotonic(); see COOLDOWN
         self._scale: Scale | None = None  # of the embedder's cosines, measured at the first query
         self._warned = False  # that no line has a vector of this model
+        self.late = Late(store, bank, embedder.name, self.embed)
 
     @classmethod
     def open(
@@ -156,19 +158,22 @@ class Memory:
                 progress(len(kept))
         return kept
 
-    def replace(self, seqs: Collection[int], lines: Iterable[NewLine] = ()) -> list[Line]:
+    def replace(self, seqs: Collection[int], lines: Iterable[NewLine] = (), *, late: bool = False) -> list[Line]:
         """Retract lines, and keep others in their place, if any are given: all at once or not at all. Lines that are
-        retracted or forgotten already are passed over. Raises BadQuery, BadLine and StoreUnavailable."""
+        retracted or forgotten already are passed over. late: they are embedded by the next recall that may find them,
+        or by `late.catch_up`, whichever comes first. Raises BadQuery, BadLine and StoreUnavailable."""
         present = now().astimezone()
-        return self._keep([clean(line, present) for line in lines], sorted(checks.seqs(seqs, "seqs")))
+        return self._keep([clean(line, present) for line in lines], sorted(checks.seqs(seqs, "seqs")), late)
 
-    def _keep(self, lines: Sequence[NewLine], instead: Sequence[int] = ()) -> list[Line]:
+    def _keep(self, lines: Sequence[NewLine], instead: Sequence[int] = (), late: bool = False) -> list[Line]:
         """Write one batch. Lines known by their key are not embedded again; the store itself sees to it that none is
         written twice, whoever else is writing."""
         known = self.store.known(self.bank, [line.key for line in lines if line.key])
         fresh = [line for line in lines if line.key not in known]
-        entries = self._entries(fresh) if fresh else []
+        entries = self._entries(fresh, late) if fresh else []
         put = self.store.append(self.bank, entries, self.embedder.name, instead=instead) if fresh or instead else []
+        if late and self.recipe.vectors:
+            self.late.add(put)
         self._derive()
         written = iter(put)
         return [known[line.key] if line.key in known else next(written) for line in lines]
@@ -181,11 +186,11 @@ class Memory:
         except (EverthreadError, *FAILURES) as error:
             log.warning("what %s writes beside the lines waits: %s", self.recipe.name, error)
 
-    def _entries(self, lines: Sequence[NewLine]) -> list[Entry]:
+    def _entries(self, lines: Sequence[NewLine], late: bool = False) -> list[Entry]:
         texts = [own(line.text, line.metadata) for line in lines]
-        vectors = self.embed(texts) if self.recipe.vectors else None
+        vectors = self.embed(texts) if self.recipe.vectors and not late else None
         return [
-            Entry(line, line.said_at or now(), words(text), _marks(text), vectors[i] if vectors else None)
+            Entry(line, line.said_at or now(), words(text), marks(text), vectors[i] if vectors else None)
             for i, (line, text) in enumerate(zip(lines, texts, strict=True))
         ]
 
@@ -266,6 +271,8 @@ class Memory:
         """The candidates for a query, at least k of them, and the raw signals of each: what `recall` weighs, and
         weights are fitted on."""
         checks.text(query)
+        gone = checks.seqs(without)
+        self.late.catch_up(gone)
         past = None if as_of is None else self.store.allowed(self.bank, Where(), as_of)
         corpus = self.store.corpus(self.bank, past)
         clock = as_of or now().astimezone()  # the asker's, as far as it is known
@@ -273,7 +280,6 @@ class Memory:
         then = overview.said_then(self.store, self.bank, asked, clock, as_of) if asked.overview else None
         allowed = past if where is None else self.store.allowed(self.bank, where, as_of)
         vector = self.embed_query(asked.dense)
-        gone = checks.seqs(without)
         found = search.search(
             *(self.store, self.bank, self.embedder.name, asked, vector, corpus),
             allowed=allowed,
@@ -324,6 +330,7 @@ class Memory:
         if isinstance(asked.query, str) and not asked.query.strip():  # nothing is asked, so no embedder is
             return Recalled(allowed=self.allowed(asked))
         checks.text(asked.query)
+        self.late.catch_up(asked.without)
         return self._way(asked.where).recall(self, asked, k)
 
     def _way(self, where: Where | None) -> Recipe:
@@ -591,8 +598,3 @@ class Memory:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _marks(text: str) -> int:
-    """The marks of what a line says of its own; where that is nothing, it tells nothing."""
-    return marks(text) if text.strip() else TELLS_NOTHING

@@ -164,10 +164,11 @@ def _bank(number: int) -> str:
 
 async def _crowd(port: int, clients: int, number: int) -> list[tuple[float, float, float] | None]:
     """What each client waits for: the answer's head, the first piece, and the end; None where there was an error."""
-    return await asyncio.gather(*(_say(port, _bank(client), number) for client in range(clients)))
+    return await asyncio.gather(*(_say(port, _bank(client), number * clients + client) for client in range(clients)))
 
 
 async def _say(port: int, bank: str, number: int) -> tuple[float, float, float] | None:
+    """One reply. number is another each time: nobody asks what was asked before, and nothing is known of it."""
     body = json.dumps(
         {"text": f"My sister Mia called again, for the {number}th time: what did I tell you of her?"}
     ).encode()

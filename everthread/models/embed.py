@@ -14,7 +14,7 @@ import re
 import threading
 import time
 import weakref
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     import tokenizers
 
 MINILM = Path(__file__).with_name("minilm")
+ASKED = 256  # questions whose vectors are in mind until they are kept as lines, of as many who talk at once
 CHARS_PER_TOKEN = 32  # far above ordinary text's; what lies beyond is cut before tokenising, to bound its cost
 
 
@@ -91,6 +92,9 @@ class OnnxEmbedder:
         self._lock = threading.Lock()
         self._loaded: tuple[tokenizers.Tokenizer, onnxruntime.InferenceSession] | None = None
         self._latest = threading.local()  # a line that is kept is asked about in the next moment, by the same thread
+        self._asked: OrderedDict[bytes, Vector] = (
+            OrderedDict()
+        )  # or kept a little after, by any; texts by their digests
 
     @property
     def name(self) -> str:
@@ -110,7 +114,7 @@ class OnnxEmbedder:
 
         def work() -> None:
             for place, text in waiting:
-                vectors[place] = self._vector(self._config.text_prompt + text)
+                vectors[place] = self._kept(self._config.text_prompt + text)
 
         with ThreadPoolExecutor(self._threads) as pool:
             helping = [pool.submit(work) for _ in range(min(self._threads, len(texts)) - 1)]
@@ -123,7 +127,19 @@ class OnnxEmbedder:
         return vectors
 
     def embed_query(self, text: str) -> Vector:
-        return self._vector(self._config.query_prompt + text)
+        text = self._config.query_prompt + text
+        vector = self._vector(text)
+        with self._lock:
+            self._asked[_digest(text)] = vector
+            if len(self._asked) > ASKED:
+                self._asked.popitem(last=False)
+        return vector
+
+    def _kept(self, text: str) -> Vector:
+        """The vector of a text that is kept. One that was asked about is not read again."""
+        with self._lock:
+            asked = self._asked.pop(_digest(text), None)
+        return self._vector(text) if asked is None else asked
 
     def _vector(self, text: str) -> Vector:
         last: tuple[str, Vector] | None = getattr(self._latest, "read", None)
@@ -181,6 +197,10 @@ def clean(text: str) -> str:
     except UnicodeEncodeError:
         text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text.replace("\0", "\ufffd")
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=16).digest()
 
 
 def _read_bytes(path: Path) -> bytes:

@@ -75,7 +75,9 @@ def _cut(text: str) -> int:
 
 
 def marks(text: str) -> int:
-    """The line's marks."""
+    """The marks of what a line says of its own; where that is nothing, it tells nothing."""
+    if not text.strip():
+        return TELLS_NOTHING
     asks = ASKS if "?" in text or "？" in text else 0
     ends = ENDS_ASKING if text.rstrip().endswith(("?", "？")) else 0
     small = small_talk(text)
