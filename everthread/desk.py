@@ -38,10 +38,16 @@ GREETING = "everthread.greeting"  # in the metadata of a line that stands on a c
 class Desk:
     """Does the queued work of one bank in a thread of its own, which is there only while there is some."""
 
-    def __init__(self, memory: Memory, scribe: Scribe, turn: AbstractContextManager[object] | None = None) -> None:
-        """turn is held while something is written, where many desks share a scribe."""
+    def __init__(
+        self,
+        memory: Memory,
+        scribe: Scribe,
+        turn: Callable[[], AbstractContextManager[object]] = nullcontext,
+        calm: Callable[[], AbstractContextManager[object]] = nullcontext,
+    ) -> None:
+        """Where many desks share a machine: turn is held while a scribe writes, calm while lines are embedded."""
         self.memory, self.scribe = memory, scribe
-        self._turn = turn or nullcontext()
+        self._turn, self._calm = turn, calm
         self.background: Sequence[Line] = ()  # what was recalled lately: for the notes to be understood by
         self.echoes = Echoes()
         self._done = threading.Condition()
@@ -127,7 +133,7 @@ class Desk:
 
     def _catch_up(self) -> None:
         """Embed what was said: for it, too, nobody waits."""
-        with self._writing:
+        with self._calm(), self._writing:
             if not self._closed:
                 self.memory.late.catch_up()
 
@@ -139,7 +145,7 @@ class Desk:
     def _try(self, work: Work) -> None:
         self._not_before[_key(work)] = time.monotonic() + AGAIN  # should the thread itself end of it
         try:
-            with self._turn:
+            with self._turn():
                 self._do(work)
         except EverthreadError as error:
             self._failed(work, error)

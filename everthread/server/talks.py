@@ -30,6 +30,7 @@ from everthread.observe.clean import clean
 from everthread.reply import Reply
 from everthread.server import problems
 from everthread.server.engine import Engine
+from everthread.server.order import Order
 from everthread.server.problems import RETRY, Problem
 from everthread.server.running import Running
 from everthread.server.wire_chat import OptionsBody, StateView, context_event, done_event, line_event, lines, state
@@ -41,7 +42,7 @@ log = logging.getLogger("everthread.server")
 OPEN = 1024  # conversations kept open; one that goes is opened again in milliseconds
 PRIVATE = 1024  # more of them in incognito, whose lines are nowhere else
 CURRENT = "current"  # in place of a session's name
-PREPARED = 2  # replies that are prepared at once, in the order they came: all at once, everybody waits for everybody
+PREPARED = 2  # replies that are prepared at once
 WRITING = 4  # desks that have something written at once: replies come first
 STOPPED = 30.0  # seconds that another thread may take to tell of a reply that is over
 RUNS_ELSEWHERE = 120.0  # seconds for which a line without a reply may have one coming in another process
@@ -73,7 +74,7 @@ class Talks:
         self._talks: OrderedDict[tuple[str, str], Talk] = OrderedDict()
         self._current: dict[str, str] = {}  # the session of a bank that may have no line in it yet
         self._desks: WeakValueDictionary[tuple[str, str], Desk] = WeakValueDictionary()
-        self._preparing = threading.BoundedSemaphore(PREPARED)
+        self._order = Order(PREPARED)
         self._writing = threading.BoundedSemaphore(WRITING)
         self._lock = threading.Lock()
         self._quiet = threading.Condition(self._lock)
@@ -271,7 +272,7 @@ class Talks:
                 503, "busy", "as many replies are being written as may be; try again", {"Retry-After": str(RETRY)}
             )
         try:
-            with self._preparing:
+            with self._order.first():
                 self._choose(talk.chat, options)
                 reply = act(talk.chat)
             running = Running(reply, key=key, said=said)
@@ -442,7 +443,9 @@ class Talks:
         with self._lock:
             desk = self._desks.get((memory.bank, memory.recipe.name))
             if desk is None:
-                desk = self._desks[memory.bank, memory.recipe.name] = Desk(memory, self._scribe, self._writing)
+                desk = self._desks[memory.bank, memory.recipe.name] = Desk(
+                    memory, self._scribe, lambda: self._writing, self._order.after
+                )
             return desk
 
     def _let_go(self) -> None:

@@ -1,0 +1,43 @@
+"""Who goes first: a reply that somebody waits for, and then what nobody does."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+LATEST = 10.0  # seconds after which what nobody waits for is done all the same
+
+
+class Order:
+    """Safe from many threads."""
+
+    def __init__(self, at_once: int) -> None:
+        """at_once is how many replies are prepared side by side, in the order they came: all at once, everybody waits
+        for everybody."""
+        self._free = threading.BoundedSemaphore(at_once)
+        self._awaited = 0
+        self._calm = threading.Condition()
+        self._one = threading.Lock()
+
+    @contextmanager
+    def first(self) -> Iterator[None]:
+        """While a reply is prepared."""
+        with self._calm:
+            self._awaited += 1
+        try:
+            with self._free:
+                yield
+        finally:
+            with self._calm:
+                self._awaited -= 1
+                if not self._awaited:
+                    self._calm.notify_all()
+
+    @contextmanager
+    def after(self) -> Iterator[None]:
+        """While something is done that nobody waits for: one at a time, once no reply is being prepared."""
+        with self._one:
+            with self._calm:
+                self._calm.wait_for(lambda: not self._awaited, LATEST)
+            yield
