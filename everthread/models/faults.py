@@ -7,6 +7,7 @@ servers echo the prompt.
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -77,7 +78,7 @@ class Faults:
             return self.silent(timeout)
         why = f"no connection within {CONNECT:g} seconds"
         if not isinstance(cause, httpx2.ConnectTimeout):
-            why = " ".join(str(cause).split()) or type(cause).__name__
+            why = _why(cause or error)
         return self._fault(LLMUnavailable, f"can't be reached ({why})", "check that its server runs, and its URL")
 
     def status(self, error: openai.APIStatusError) -> ModelError:
@@ -124,14 +125,21 @@ def shown(url: str) -> str:
     return f"{parts.scheme}://{host}{f':{port}' if port else ''}{parts.path.rstrip('/')}"
 
 
+def _why(error: BaseException) -> str:
+    """Why there is no connection: the system's word for it, where that is at the bottom of it."""
+    first = error
+    while (cause := first.__cause__ or first.__context__) is not None:
+        first = cause.exceptions[0] if isinstance(cause, BaseExceptionGroup) else cause
+    if isinstance(first, OSError) and (first.errno or 0) > 0:
+        return os.strerror(first.errno)
+    return " ".join(str(error).split()) or type(error).__name__
+
+
 def refused(response: httpx2.Response) -> openai.APIStatusError:
-    """The SDK's error for an answer that is none. Its body is read, and closed."""
+    """The SDK's error for an answer that is none, whose body has been read."""
     import openai
 
-    try:
-        text = response.read().decode(errors="replace").strip()
-    finally:
-        response.close()
+    text = response.content.decode(errors="replace").strip()
     try:
         body = json.loads(text)
     except (ValueError, RecursionError):

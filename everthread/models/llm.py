@@ -13,6 +13,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Protocol
@@ -21,6 +22,7 @@ from everthread.errors import ConfigError
 from everthread.models import servers
 from everthread.models.embed import clean
 from everthread.models.faults import CONNECT, Faults, asked_wait, passing, refused, shown, too_long
+from everthread.models.loop import run, start
 from everthread.models.replies import Reply, at, counted_by, estimated, glimpsed, text_at, whole
 from everthread.types import JSONValue, Message, Sampling, Usage
 
@@ -124,7 +126,7 @@ class OpenAICompatible:
         self._lock = threading.Lock()
         self._usage = Usage()
         self._refused: frozenset[str] = frozenset()  # parameters that the server doesn't take
-        self._opened: httpx2.Client | None = None
+        self._opened: httpx2.AsyncClient | None = None
 
     @property
     def usage(self) -> Usage:
@@ -164,12 +166,12 @@ class OpenAICompatible:
         response = self._ask(messages, sampling, _format(schema) if schema else {}, stream=False)
         try:
             with self._faults.understood(self._silence(False)):
-                reply = json.loads(whole(response))
+                reply = json.loads(run(whole(response)))
                 self._faults.check(reply)
                 if not isinstance(message := at(reply, "choices", 0, "message"), dict):
                     raise ValueError("no message")
         finally:
-            response.close()
+            run(response.aclose())
         text = clean(text_at(message, "content") or text_at(message, "refusal"))
         self._used(counted_by(reply) or estimated(messages, text))
         return text
@@ -240,7 +242,7 @@ class OpenAICompatible:
             timeout=openai.Timeout(self._silence(stream), connect=CONNECT),
         )
         try:
-            response = http.send(request, stream=True)
+            response = run(_sent(http, request))
         except httpx2.TimeoutException as error:
             raise openai.APITimeoutError(request=request) from error
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
@@ -253,12 +255,12 @@ class OpenAICompatible:
         """The seconds that the server may be silent."""
         return self._timeout if stream else WHOLE * self._timeout
 
-    def _client(self) -> httpx2.Client:
+    def _client(self) -> httpx2.AsyncClient:
         import openai
 
         with self._lock:
             if self._opened is None:
-                self._opened = openai.DefaultHttpxClient(
+                self._opened = openai.DefaultAsyncHttpxClient(
                     follow_redirects=False,
                     headers={
                         "Accept": "application/json",
@@ -267,7 +269,7 @@ class OpenAICompatible:
                     },
                     event_hooks={"request": [_bare], "response": [glimpsed]},
                 )
-                weakref.finalize(self, self._opened.close)
+                weakref.finalize(self, _closed, self._opened)
             return self._opened
 
 
@@ -283,7 +285,23 @@ def _checked(key: str) -> str:
     return key
 
 
-def _bare(request: httpx2.Request) -> None:
+async def _sent(http: httpx2.AsyncClient, request: httpx2.Request) -> httpx2.Response:
+    """The answer; the body has been read only where it is an error's."""
+    response = await http.send(request, stream=True)
+    if not response.is_success:
+        try:
+            await response.aread()
+        finally:
+            await response.aclose()
+    return response
+
+
+def _closed(http: httpx2.AsyncClient) -> None:
+    with suppress(RuntimeError):  # the interpreter ends
+        start(http.aclose())
+
+
+async def _bare(request: httpx2.Request) -> None:
     for name in [name for name in request.headers if name not in SENT]:
         del request.headers[name]
 

@@ -6,18 +6,19 @@ Unicode, none is empty, and nothing is kept waiting.
 
 from __future__ import annotations
 
+import asyncio
 import json
-import socket
-import threading
 import time
 import weakref
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Coroutine, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError, Future
+from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any
 
 from everthread.errors import ModelError
 from everthread.models.embed import clean
 from everthread.models.faults import Faults
+from everthread.models.loop import run, start
 from everthread.prompt.tokens import estimate
 from everthread.types import Message, Usage
 
@@ -56,9 +57,11 @@ class Reply:
         self._written: list[str] = []  # what the model wrote, also of what it only thought
         self._half = ""  # the first half of a surrogate pair, whose other half comes with the next piece
         self._closed = self._ended = False
-        self._reading = threading.RLock()
+        self._failed: ModelError | None = None  # while somebody listened
+        self._waiting: Future[str | None] | Future[None] | None = None
+        self._reading = asyncio.Lock()
         self._pieces = self._read()
-        weakref.finalize(self, response.close)
+        weakref.finalize(self, _let_go, response)
 
     @property
     def usage(self) -> Usage:
@@ -72,42 +75,85 @@ class Reply:
         return self
 
     def __next__(self) -> str:
-        with self._reading:
-            return next(self._pieces)
+        if (piece := self._awaited(self._next())) is None:
+            raise StopIteration
+        return piece
+
+    def listen(self, heard: Callable[[str], bool], over: Callable[[], None]) -> None:
+        """Have each piece told as it comes, until heard says False, and then that it is over: the pieces that are left,
+        or what went wrong, are there when it is iterated. Both are called in the thread that reads for all models, and
+        must be quick."""
+        self._waiting = start(self._listen(heard, over))
+        if self._closed:
+            self._waiting.cancel()
 
     def close(self) -> None:
         self._closed = True
-        if (stream := self._response.extensions.get("network_stream")) is not None:
-            # Closing a socket wakes nobody who waits for it; shutting it down does. Not by its own method: that of TLS
-            # takes away under the reader what it reads from.
-            with suppress(OSError):
-                socket.socket.shutdown(stream.get_extra_info("socket"), socket.SHUT_RDWR)
-        with self._reading, suppress(ValueError):  # where a handler of signals closes what its own thread is reading
-            self._pieces.close()
-            self._end()
+        if (waiting := self._waiting) is not None:
+            waiting.cancel()
+        run(self._shut())
 
-    def _read(self) -> Generator[str]:
+    def _awaited(self, next_: Coroutine[Any, Any, str | None]) -> str | None:
+        """What comes next, or the end where it is closed meanwhile."""
+        waiting = self._waiting = start(next_)
+        try:
+            if self._closed:
+                waiting.cancel()
+            return waiting.result()
+        except CancelledError:
+            return None
+        except BaseException:
+            waiting.cancel()
+            raise
+
+    async def _next(self) -> str | None:
+        async with self._reading:
+            if (failed := self._failed) is not None:
+                self._failed = None
+                raise failed
+            return await anext(self._pieces, None)
+
+    async def _listen(self, heard: Callable[[str], bool], over: Callable[[], None]) -> None:
+        try:
+            async with self._reading:
+                async for piece in self._pieces:
+                    if not heard(piece):
+                        break
+        except ModelError as error:
+            self._failed = error
+        finally:
+            over()
+
+    async def _shut(self) -> None:
+        async with self._reading:
+            await self._pieces.aclose()
+            await self._end()
+
+    async def _read(self) -> AsyncGenerator[str]:
         try:
             with self._faults.understood(self._timeout):
-                yield from self._heard()
+                async with aclosing(self._heard()) as pieces:
+                    async for piece in pieces:
+                        yield piece
         except ModelError:
             if not self._closed and self._finish is None:  # what breaks off behind the end cuts nothing
                 raise
         finally:
-            self._end()
+            await self._end()
 
-    def _heard(self) -> Iterator[str]:
-        for event in events(self._response):
-            if event is None:
-                break
-            self._faults.check(event)
-            if piece := self._taken(event):
-                yield piece
-            if self._finish and (self._usage or not self._counted):
-                break  # some servers say no more, and don't hang up
-        else:
-            if self._finish is None:
-                raise self._faults.broken()
+    async def _heard(self) -> AsyncGenerator[str]:
+        async with aclosing(events(self._response)) as told:
+            async for event in told:
+                if event is None:
+                    break
+                self._faults.check(event)
+                if piece := self._taken(event):
+                    yield piece
+                if self._finish and (self._usage or not self._counted):
+                    break  # some servers say no more, and don't hang up
+            else:
+                if self._finish is None:
+                    raise self._faults.broken()
         if self._half:
             yield "\ufffd"
 
@@ -129,8 +175,8 @@ class Reply:
         self._half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
         return clean(text[: len(text) - len(self._half)])
 
-    def _end(self) -> None:
-        self._response.close()
+    async def _end(self) -> None:
+        await self._response.aclose()
         if not self._ended:
             self._ended = True
             self._usage = self._used(self.usage)
@@ -142,66 +188,73 @@ def estimated(messages: Sequence[Message], reply: str) -> Usage:
     return Usage(read, estimate(reply), estimated=True)
 
 
-def whole(response: httpx2.Response) -> bytes:
+def _let_go(response: httpx2.Response) -> None:
+    with suppress(RuntimeError):  # the interpreter ends
+        start(response.aclose())
+
+
+async def whole(response: httpx2.Response) -> bytes:
     body = bytearray()
-    for part in response.iter_bytes():
+    async for part in response.aiter_bytes():
         body += part
         if len(body) > LIMIT:
             raise ValueError("too long")
     return bytes(body)
 
 
-def glimpsed(response: httpx2.Response) -> None:
+async def glimpsed(response: httpx2.Response) -> None:
     """Have no more read of an error's body than tells what it is, also where the body is endless, breaks off or is
     packed: the status is known, and what a server does then is no reason to fail in another way."""
     import httpx2
 
-    class Glimpse(httpx2.SyncByteStream):
+    class Glimpse(httpx2.AsyncByteStream):
         def __init__(self, stream: Any) -> None:
             self._stream = stream
 
-        def __iter__(self) -> Iterator[bytes]:
+        async def __aiter__(self) -> AsyncGenerator[bytes]:
             left, until = GLIMPSE, time.monotonic() + GLIMPSE_TIME
             with suppress(httpx2.HTTPError):
-                for part in self._stream:
+                async for part in self._stream:
                     yield part[:left]
                     left -= len(part)
                     if left <= 0 or time.monotonic() > until:
                         break
 
-        def close(self) -> None:
-            self._stream.close()
+        async def aclose(self) -> None:
+            await self._stream.aclose()
 
     if not response.is_success:
         response.headers.pop("content-encoding", None)
         response.stream = Glimpse(response.stream)
 
 
-def events(response: httpx2.Response) -> Iterator[dict[str, Any] | None]:
+async def events(response: httpx2.Response) -> AsyncGenerator[dict[str, Any] | None]:
     """What a stream tells, and None where it says that this is all. ValueError for what is no such stream."""
     kind = response.headers.get("content-type", "")
     if kind.startswith(("text/html", "application/json")):
         raise ValueError("no stream")
-    for line in _lines(_parts(response)):
-        name, _, value = line.partition(b":")
-        if name == b"data" and (value := value.strip()):
-            yield None if value == b"[DONE]" else json.loads(value)
+    async with aclosing(_lines(_parts(response))) as lines:
+        async for line in lines:
+            name, _, value = line.partition(b":")
+            if name == b"data" and (value := value.strip()):
+                yield None if value == b"[DONE]" else json.loads(value)
 
 
-def _parts(response: httpx2.Response) -> Iterable[bytes]:
+def _parts(response: httpx2.Response) -> AsyncIterable[bytes]:
     """The body as it comes. Where nothing is to be unpacked, straight from the connection: what the client puts
     between costs as much as all that is done here."""
     plain = response.headers.get("content-encoding", "identity") == "identity"
-    return response.stream if plain and isinstance(response.stream, Iterable) else response.iter_bytes()
+    return response.stream if plain and isinstance(response.stream, AsyncIterable) else response.aiter_bytes()
 
 
-def _lines(parts: Iterable[bytes]) -> Iterator[bytes]:
+async def _lines(parts: AsyncIterable[bytes]) -> AsyncGenerator[bytes]:
     rest = bytearray()
-    for part in parts:
+    async for part in parts:
         rest += part
         if b"\n" in part:
             *whole, rest = rest.split(b"\n")
-            yield from map(bytes, whole)
+            for line in whole:
+                yield bytes(line)
         if len(rest) > LIMIT:
             raise ValueError("a line without end")
     yield bytes(rest)

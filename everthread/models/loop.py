@@ -1,0 +1,58 @@
+"""The one thread in which all that language models send is awaited and read, however many are asked at once. With a
+thread for each, they would spend more on waiting for each other than on reading."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import threading
+from collections.abc import Coroutine
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+Result = TypeVar("Result")
+
+_lock = threading.Lock()
+_loop: asyncio.AbstractEventLoop | None = None
+
+
+def start(coroutine: Coroutine[Any, Any, Result]) -> Future[Result]:
+    """Have it done in that thread. What comes back may be waited for, and cancelled."""
+    try:
+        return asyncio.run_coroutine_threadsafe(coroutine, _started())
+    except RuntimeError:  # the interpreter ends
+        coroutine.close()
+        raise
+
+
+def run(coroutine: Coroutine[Any, Any, Result]) -> Result:
+    """Have it done in that thread, and wait for it; an interrupt cancels it. Not to be called in that thread."""
+    waiting = start(coroutine)
+    try:
+        return waiting.result()
+    except BaseException:
+        waiting.cancel()
+        raise
+
+
+def _started() -> asyncio.AbstractEventLoop:
+    global _loop
+    with _lock:
+        if _loop is None:
+            _loop = asyncio.new_event_loop()
+            thread = threading.Thread(target=_serve, args=(_loop,), name="everthread models", daemon=True)
+            thread.start()
+            atexit.register(_end, _loop, thread)
+        return _loop
+
+
+def _serve(loop: asyncio.AbstractEventLoop) -> None:
+    try:
+        loop.run_forever()
+    finally:
+        loop.close()
+
+
+def _end(loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join(1.0)
