@@ -6,8 +6,8 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
-from everthread.errors import LLMUnavailable, ModelError
-from everthread.models.llm import Stream
+from everthread.errors import EverthreadError, LLMUnavailable, ModelError
+from everthread.models.llm import Listened, Stream
 from everthread.observe.refusal import refuses
 from everthread.observe.speech import Speech
 from everthread.prompt.layout import Prompt
@@ -50,6 +50,7 @@ class Reply(Iterator[str]):
         self.usage = Usage()
         self._start, self._speech, self._keep = start, speech, keep
         self._stream: Stream | None = None
+        self._failed: EverthreadError | None = None  # when it was asked for
         self._ended = self._stopped = False  # the stream
         self._over = False  # the reply, and it is kept
         self._lock = threading.RLock()  # held while a piece is read or the reply is kept, and not while one is awaited
@@ -71,6 +72,24 @@ class Reply(Iterator[str]):
                 return shown
         raise StopIteration
 
+    def listen(self, told: Callable[[str], None], over: Callable[[], None]) -> None:
+        """Ask for it, and have the pieces told as they come, as far as the stream can do so by itself; then that it is
+        over. Who iterates on then waits for no piece, keeps it, and hears what went wrong. Whoever is told must be
+        quick, and not stop it: others are waiting."""
+
+        def heard(piece: str) -> bool:
+            if shown := self._read(piece):
+                told(shown)
+            return not self._ended
+
+        try:
+            stream = self._asked()
+        except EverthreadError as error:
+            self._failed = error
+            over()
+        else:
+            stream.listen(heard, over) if isinstance(stream, Listened) else over()
+
     def stop(self) -> None:
         """Stop it, from any thread: when this returns, what has arrived is kept."""
         self._stopped = not self._ended
@@ -80,13 +99,19 @@ class Reply(Iterator[str]):
 
     def _awaited(self) -> str | None:
         """The next piece from the model; None where there is none."""
+        if self._failed is not None:
+            raise self._failed
+        return next(self._asked(), None)
+
+    def _asked(self) -> Stream:
+        """The model's stream. It is asked for once."""
         if self._stream is None:
             stream = self._start()
             with self._lock:
                 self._stream = stream
                 if self._over:  # stopped while the model was asked
                     stream.close()
-        return next(self._stream, None)
+        return self._stream
 
     def _read(self, piece: str | None) -> str:
         """What of a piece is shown."""

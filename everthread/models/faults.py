@@ -130,7 +130,7 @@ def _why(error: BaseException) -> str:
     first = error
     while (cause := first.__cause__ or first.__context__) is not None:
         first = cause.exceptions[0] if isinstance(cause, BaseExceptionGroup) else cause
-    if isinstance(first, OSError) and (first.errno or 0) > 0:
+    if isinstance(first, OSError) and first.errno is not None and first.errno > 0:
         return os.strerror(first.errno)
     return " ".join(str(error).split()) or type(error).__name__
 

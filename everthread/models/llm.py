@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from everthread.errors import ConfigError
 from everthread.models import servers
@@ -50,6 +50,15 @@ class Stream(Protocol):
 
     def close(self) -> None:
         """Stop it, from any thread; the server hears of it, and whoever waits for the next piece gets the end."""
+
+
+@runtime_checkable
+class Listened(Stream, Protocol):
+    """A Stream that can tell its pieces by itself, so that no thread has to wait for them."""
+
+    def listen(self, heard: Callable[[str], bool], over: Callable[[], None]) -> None:
+        """Have each piece told as it comes, until heard says False, and then that it is over. The pieces that are left,
+        or what went wrong, are there when it is iterated. Whoever is told must be quick: others are waiting."""
 
 
 class LLM(Protocol):

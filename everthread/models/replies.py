@@ -33,7 +33,8 @@ FINISHES = {"stop", "length", "content_filter"}
 
 
 class Reply:
-    """A reply on its way: the Stream of OpenAICompatible. used is told what it took, and returns it with its price."""
+    """A reply on its way: the Stream of OpenAICompatible, which may be listened to. used is told what it took, and
+    returns it with its price."""
 
     def __init__(
         self,
@@ -80,12 +81,10 @@ class Reply:
         return piece
 
     def listen(self, heard: Callable[[str], bool], over: Callable[[], None]) -> None:
-        """Have each piece told as it comes, until heard says False, and then that it is over: the pieces that are left,
-        or what went wrong, are there when it is iterated. Both are called in the thread that reads for all models, and
-        must be quick."""
-        self._waiting = start(self._listen(heard, over))
+        self._waiting = waiting = start(self._listen(heard))
+        waiting.add_done_callback(lambda _: over())
         if self._closed:
-            self._waiting.cancel()
+            waiting.cancel()
 
     def close(self) -> None:
         self._closed = True
@@ -113,7 +112,7 @@ class Reply:
                 raise failed
             return await anext(self._pieces, None)
 
-    async def _listen(self, heard: Callable[[str], bool], over: Callable[[], None]) -> None:
+    async def _listen(self, heard: Callable[[str], bool]) -> None:
         try:
             async with self._reading:
                 async for piece in self._pieces:
@@ -121,8 +120,6 @@ class Reply:
                         break
         except ModelError as error:
             self._failed = error
-        finally:
-            over()
 
     async def _shut(self) -> None:
         async with self._reading:

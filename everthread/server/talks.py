@@ -15,7 +15,7 @@ import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from weakref import WeakValueDictionary
 
 from everthread import checks
@@ -265,7 +265,7 @@ class Talks:
     def _start(
         self, talk: Talk, options: OptionsBody, act: Act, *, told: bool, key: str | None = None, said: str | None = None
     ) -> Running:
-        """Begin a reply, in a thread of its own. What goes wrong before the model is asked is raised, and nothing has
+        """Begin a reply, in another thread. What goes wrong before the model is asked is raised, and nothing has
         begun."""
         if self._closed or not self._free.acquire(blocking=False):
             raise Problem(
@@ -291,16 +291,23 @@ class Talks:
         return running
 
     def _write(self, talk: Talk, running: Running, reply: Reply) -> None:
-        """Read a reply to its end, and tell of it."""
+        """Tell of a reply as it comes. While it does, no thread waits for it."""
+
+        def told(piece: str) -> None:
+            running.put("piece", {"text": piece})
+
+        def over() -> None:
+            with suppress(RuntimeError):  # the server ends, and has stopped it
+                self._pool.submit(self._ending, talk, running, reply, read)
 
         def read() -> None:
             try:
                 for piece in reply:
-                    running.put("piece", {"text": piece})
+                    told(piece)
             finally:
                 self._free.release()
 
-        self._ending(talk, running, reply, read)
+        reply.listen(told, over)
 
     def _stop(self, talk: Talk) -> None:
         """Stop the conversation's reply, if one is running. It is over then, also while its thread waits for a model
