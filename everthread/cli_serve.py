@@ -54,14 +54,22 @@ def serve(
     level = log_level or ("warning" if sys.stderr.isatty() else "info")
     given = serving.Given(**ctx.obj, model=model, settings=settings, log_level=level, several=workers > 1)
     _check_key(given.store, host)
-    with serving.listening(host, port) as taken:
+    with serving.listening(host, port, workers) as taken:
         engine = given.engine()
         with closing(engine.store):
-            _greet(engine, serving.url(taken), opens)
+            url = serving.url(taken)
+            said = _greeting(engine, url)
             if workers == 1:
+                _greet(said, url, opens)
                 logs.install(level)
                 serving.run(lambda: app.create(engine, settings), taken)
                 return
+
+        def greet() -> None:
+            if serving.taken_up(taken):
+                _greet(said, url, opens)
+
+        threading.Thread(target=greet, daemon=True).start()
         serving.run(given, taken, workers=workers)  # each opens an engine of its own
 
 
@@ -84,15 +92,16 @@ def _check_key(place: str | None, host: str) -> None:
                 raise ConfigError(serving.WITHOUT_KEY.format(host))
 
 
-def _greet(engine: Engine, url: str, opens: bool) -> None:
+def _greeting(engine: Engine, url: str) -> str:
     llm = engine.llm
     if llm is None:
         model = "no language model: it shows what it remembers (see https://ollama.com, or --model)"
     else:
         model = f"{llm.name} at {llm.url}" if isinstance(llm, OpenAICompatible) else llm.name
-    click.echo(f"Everthread is at {url}")
-    click.echo(f"  replies by  {model}")
-    click.echo(f"  memories in {engine.store.place}")
-    click.echo("Ctrl-C stops it.")
+    return f"Everthread is at {url}\n  replies by  {model}\n  memories in {engine.store.place}\nCtrl-C stops it."
+
+
+def _greet(said: str, url: str, opens: bool) -> None:
+    click.echo(said)
     if opens:
         threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()  # some browsers return when closed

@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from everthread import open as opening
@@ -264,11 +264,11 @@ def _interactive(port: int) -> tuple[float, float]:
 @contextmanager
 def _process(target: Callable[..., None], *given: object) -> Iterator[int]:
     """A process that serves at a port until the block ends."""
-    with socket.socket() as listening:
-        listening.bind((HOST, 0))
-        listening.listen(2048)
+    from everthread.server import serving
+
+    workers = given[2] if target is _server and isinstance(given[2], int) else 1
+    with serving.listening(HOST, 0, workers) as listening:
         port = listening.getsockname()[1]
-        workers = given[2] if target is _server and isinstance(given[2], int) else 1
         spawn = multiprocessing.get_context("spawn")
         started = [spawn.Process(target=target, args=(listening, *given), daemon=True) for _ in range(workers)]
         for each in started:
@@ -299,14 +299,12 @@ def _server(listening: socket.socket, folder: str, model: str, workers: int, emb
     """The server itself."""
     import uvicorn
 
-    from everthread.server.connections import Limits, Protocol
-    from everthread.server.serving import Given
+    from everthread.server.connections import Limits
+    from everthread.server.serving import Given, configured
     from everthread.server.settings import Settings
 
     given = Given(folder, embedder, "default", f"{model}#m", Settings(), "warning", several=workers > 1)
-    http = cast("type[asyncio.Protocol]", Protocol(Limits()))
-    config = uvicorn.Config(given(), http=http, ws="none", log_config=None, access_log=False, lifespan="on")
-    uvicorn.Server(config).run([listening])
+    uvicorn.Server(configured(given, Limits(), workers)).run([listening])
 
 
 def _model(listening: socket.socket) -> None:

@@ -9,12 +9,14 @@ import os
 import signal
 import socket
 import sys
+import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from tempfile import TemporaryDirectory
 from types import FrameType
-from typing import cast
+from typing import Any, cast
+from urllib.parse import urlsplit
 
 import uvicorn
 from fastapi import FastAPI
@@ -36,7 +38,9 @@ except ImportError:  # Windows, which has no such limit
     resource = None  # type: ignore[assignment]
 
 BACKLOG = 2048  # connections that the system holds until they are taken up
+DEALT = sys.platform == "linux"  # whether the system deals connections out among sockets of one address
 BEGIN = 60  # seconds without a word after which a worker counts as hung; on a busy machine one needs ten to begin
+LOOK = 0.05  # seconds between two looks whether workers have begun
 PROXIES = "127.0.0.1,::1"  # who is believed when it says for whom it asks: a proxy on this machine
 WITHOUT_KEY = (
     "{} can be reached from other machines, and there is no key: make one with `everthread keys new`, or serve at "
@@ -85,11 +89,13 @@ def loopback(host: str) -> bool:
     return ipaddress.ip_address(address(host, 0)[1].partition("%")[0]).is_loopback
 
 
-def listening(host: str, port: int) -> socket.socket:
-    """A socket that takes connections from now on; port 0 is any that is free. ConfigError where it can't be had."""
+def listening(host: str, port: int, workers: int = 1) -> socket.socket:
+    """A socket that takes connections from now on; with several workers, from when they do. Port 0 is any that is free.
+    ConfigError where it can't be had."""
     family, place = address(host, port)
     try:
-        return socket.create_server((place, port), family=family, backlog=BACKLOG)
+        alone = socket.create_server((place, port), family=family, backlog=BACKLOG)
+        return alone if workers == 1 or not DEALT else _held(alone)
     except OSError as error:
         remedy = {
             errno.EADDRINUSE: "another program has it, maybe an Everthread that runs; choose another with --port",
@@ -99,6 +105,19 @@ def listening(host: str, port: int) -> socket.socket:
         raise ConfigError(f"port {port} of {host} can't be had: {remedy}") from None
 
 
+def _held(alone: socket.socket) -> socket.socket:
+    """The same address, which was seen to be free, held for the workers that are to come."""
+    with alone:
+        held = socket.socket(alone.family)
+        place = alone.getsockname()
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    if held.family == socket.AF_INET6:
+        held.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+    held.bind(place)
+    return held
+
+
 def url(taken: socket.socket) -> str:
     """The address at which a browser on this machine reaches it."""
     host, port = taken.getsockname()[:2]
@@ -106,15 +125,39 @@ def url(taken: socket.socket) -> str:
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
+def taken_up(taken: socket.socket) -> bool:
+    """Wait until connections are taken up there; False where none is, for so long that none will be."""
+    place = urlsplit(url(taken))
+    until = time.monotonic() + BEGIN
+    while time.monotonic() < until:
+        with suppress(OSError), socket.create_connection((place.hostname, place.port), timeout=BEGIN):
+            return True
+        time.sleep(LOOK)
+    return False
+
+
 def run(made: Callable[[], ASGIApp], taken: socket.socket, *, limits: Limits | None = None, workers: int = 1) -> None:
     """Serve until SIGTERM or SIGINT; then nobody new is let in, and what is being answered is finished, for so long as
     the limits say. Returns when all is done. Several workers make the app each, so it must be picklable then.
     """
-    limits = limits or Limits()
     _many_files()
-    config = uvicorn.Config(
+    config = configured(made, limits or Limits(), workers)
+    with ExitStack() as stack:
+        if workers > 1:
+            os.environ[FOLDER] = stack.enter_context(TemporaryDirectory(prefix="everthread-"))
+            Multiprocess(config, [taken]).run()
+        else:
+            for each in (signal.SIGTERM, signal.SIGINT):  # uvicorn raises them again once it has stopped
+                signal.signal(each, lambda *_: None)
+            Stoppable(config).run([taken])
+
+
+def configured(made: Callable[[], ASGIApp], limits: Limits, workers: int = 1) -> uvicorn.Config:
+    """How uvicorn serves."""
+    return uvicorn.Config(
         made,
         factory=True,
+        loop="everthread.server.serving:Sharing" if workers > 1 and DEALT else "asyncio",
         http=cast("type[asyncio.Protocol]", Protocol(limits)),
         ws="none",
         lifespan="on",
@@ -128,14 +171,16 @@ def run(made: Callable[[], ASGIApp], taken: socket.socket, *, limits: Limits | N
         timeout_graceful_shutdown=limits.stop,
         timeout_worker_healthcheck=BEGIN,
     )
-    with ExitStack() as stack:
-        if workers > 1:
-            os.environ[FOLDER] = stack.enter_context(TemporaryDirectory(prefix="everthread-"))
-            Multiprocess(config, [taken]).run()
-        else:
-            for each in (signal.SIGTERM, signal.SIGINT):  # uvicorn raises them again once it has stopped
-                signal.signal(each, lambda *_: None)
-            Stoppable(config).run([taken])
+
+
+class Sharing(asyncio.SelectorEventLoop):
+    """The event loop of one worker of several. It listens at the address with a socket of its own, and the system deals
+    the connections out among them; of one that all had, the first worker to wake would take most."""
+
+    async def create_server(self, *given: Any, **named: Any) -> asyncio.Server:
+        held: socket.socket = named["sock"]
+        own = socket.create_server(held.getsockname()[:2], family=held.family, backlog=BACKLOG, reuse_port=True)
+        return await super().create_server(*given, **{**named, "sock": own})
 
 
 class Stoppable(uvicorn.Server):
