@@ -197,6 +197,8 @@ def wrong(bank: Any) -> Iterator[Callable[[], object]]:
     yield lambda: bank.forget(session="nobody's")
     yield lambda: bank.edit_unit("note", 9, "x")
     yield lambda: bank.forget_unit("note", 9)
+    yield lambda: bank.note(" ")
+    yield lambda: bank.note(9)
 
 
 def test_what_is_wrong_raises_the_same(client: Client, local: Memory) -> None:

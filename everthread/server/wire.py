@@ -271,6 +271,12 @@ class TextBody(Body):
     text: Text
 
 
+class NotesBody(Body):
+    """The notes as they shall be; a blank text means none."""
+
+    text: str
+
+
 class SettingsBody(Body):
     """What the bank is to be set to."""
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Path, Query, Request
 
 from everthread.errors import NotFound
 from everthread.memory import Memory
 from everthread.server import paths
-from everthread.server.access import Changing, Forgetting, Open, Reading
+from everthread.server.access import Changing, Forgetting, Open, Reading, permit
 from everthread.server.cursors import After, Limit, page, place
 from everthread.server.once import Once
-from everthread.server.wire import NotesView, Page, TextBody, UnitReceipt, UnitView
+from everthread.server.talks import Talks
+from everthread.server.wire import NotesBody, NotesView, Page, TextBody, UnitReceipt, UnitView
 from everthread.stores.ids import LARGEST_SEQ
 from everthread.types import Unit
 
@@ -81,10 +82,15 @@ def notes(memory: Reading) -> dict[str, Any]:
 
 
 @router.put("/notes", response_model=NotesView)
-def set_notes(memory: Changing, once: Once, body: TextBody) -> dict[str, Any]:
-    """Write the notes by hand, in the place of those that stand."""
+def set_notes(request: Request, memory: Changing, once: Once, talks: Open, body: NotesBody) -> dict[str, Any]:
+    """Write the notes by hand, in the place of those that stand. A blank text empties them: they and those before them
+    are forgotten, for which a key must be allowed to forget."""
+    if blank := not body.text.strip():
+        permit(request, "forget", memory.bank)
 
     def write() -> dict[str, Any]:
+        if blank:
+            return _emptied(memory, talks)
         now = notes(memory)
         if now["text"] == body.text:
             return now
@@ -92,3 +98,11 @@ def set_notes(memory: Changing, once: Once, body: TextBody) -> dict[str, Any]:
         return {"text": unit.text, "id": unit.id}
 
     return once.once(write, lambda _: True, lambda _: notes(memory))
+
+
+def _emptied(memory: Memory, talks: Talks) -> dict[str, Any]:
+    """The notes once all of them are forgotten. An empty one in their place would be no unit."""
+    with talks.forgetting(memory.bank):
+        while (now := notes(memory))["id"] is not None:
+            memory.forget_unit("note", now["id"])
+    return now
