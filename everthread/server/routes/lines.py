@@ -14,7 +14,7 @@ from everthread.memory import Memory
 from everthread.observe.byhand import placed
 from everthread.observe.clean import clean, keepable
 from everthread.server.access import Changing, Forgetting, New, Open, Reading, Writing
-from everthread.server.cursors import After, Limit, page, place
+from everthread.server.cursors import USUAL, After, Limit, page, place
 from everthread.server.metrics import Counted, Metrics
 from everthread.server.once import Attempt, Once, conflict
 from everthread.server.routes.receipts import forgotten
@@ -95,7 +95,7 @@ def lines(
         int | None, Query(ge=1, le=LARGEST_SEQ, description="Those about this line, of its session.")
     ] = None,
     after: After = None,
-    limit: Limit = 50,
+    limit: Limit = USUAL,
 ) -> dict[str, Any]:
     """List what was said, in its order; or `limit` lines about one, within its session and without cursors."""
     if around is not None:

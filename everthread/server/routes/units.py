@@ -10,7 +10,7 @@ from everthread.errors import NotFound
 from everthread.memory import Memory
 from everthread.server import paths
 from everthread.server.access import Changing, Forgetting, Open, Reading, permit
-from everthread.server.cursors import After, Limit, page, place
+from everthread.server.cursors import USUAL, After, Limit, page, place
 from everthread.server.once import Once
 from everthread.server.talks import Talks
 from everthread.server.wire import NotesBody, NotesView, Page, TextBody, UnitReceipt, UnitView
@@ -19,7 +19,7 @@ from everthread.types import Unit
 
 router = APIRouter(prefix="/banks/{bank}", tags=["units"])
 
-Kind = Annotated[str, Path(description="What kind of unit: note, summary, fact, …")]
+Kind = Annotated[paths.Segment, Path(description="What kind of unit: note, summary, fact, …")]
 Id = Annotated[int, Path(ge=1, le=LARGEST_SEQ, description="The unit's number among those of its kind.")]
 
 
@@ -29,7 +29,7 @@ def units(
     kind: Annotated[str | None, Query(description="Only of this kind: note, summary, fact, …")] = None,
     current: Annotated[bool, Query(description="Without those that a later one has superseded.")] = False,
     after: After = None,
-    limit: Limit = 50,
+    limit: Limit = USUAL,
 ) -> dict[str, Any]:
     """List what was written of the lines, by kind and number."""
     behind = place(after, (str, int))
@@ -44,7 +44,6 @@ def _place(unit: Unit) -> list[Any]:
 @router.patch("/units/{kind}/{id}", response_model=UnitView)
 def edit_unit(memory: Changing, once: Once, kind: Kind, id: Id, body: TextBody) -> Unit:
     """Put another text in the place of a current unit, which it supersedes."""
-    kind = paths.name(kind)
     return once.once(
         lambda: memory.edit_unit(kind, id, body.text),
         lambda unit: unit.id,
@@ -62,16 +61,12 @@ def _unit(memory: Memory, kind: str, number: int) -> Unit:
 @router.delete("/units/{kind}/{id}", response_model=UnitReceipt)
 def forget_unit(memory: Forgetting, once: Once, talks: Open, kind: Kind, id: Id) -> dict[str, Any]:
     """Remove a unit for good, and those whose place it took. The lines stay."""
-    kind = paths.name(kind)
-
-    def told(gone: list[int]) -> list[int]:
-        return gone
 
     def forget() -> list[int]:
         with talks.forgetting(memory.bank):  # replies tell of notes
             return memory.forget_unit(kind, id)
 
-    return {"kind": kind, "id": id, "earlier": once.once(forget, told, told)[1:]}
+    return {"kind": kind, "id": id, "earlier": once.once(forget, list[int], list[int])[1:]}
 
 
 @router.get("/notes", response_model=NotesView)
