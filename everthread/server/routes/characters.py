@@ -25,7 +25,6 @@ from everthread.server.wire import CharacterBody, CharacterItem, CharacterView, 
 
 router = APIRouter(prefix="/characters", tags=["characters"])
 
-LARGEST = 8_000_000  # bytes of a card
 CUT = 200  # characters of a description in the list
 PNG: dict[str, Any] = {"image/png": {"schema": {"type": "string", "format": "binary"}}}
 Name = Annotated[paths.Segment, InPath(description="A character's name; a / in it is written %2F.")]
@@ -105,7 +104,7 @@ def remove_character(engine: ForgettingAll, once: Once, name: Name) -> None:
 
 async def upload(request: Request) -> AsyncIterator[Upload]:
     """The card that is sent."""
-    async with received(request, "card.json", LARGEST) as file:
+    async with received(request, "card.json") as file:
         yield file
 
 
