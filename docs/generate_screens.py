@@ -16,6 +16,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from everthread.server.engine import Engine
 
 IMAGES = Path(__file__).parent / "images"
 DESK = {"width": 1280, "height": 800}
@@ -53,22 +57,18 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         os.environ["XDG_DATA_HOME"] = os.environ["XDG_CONFIG_HOME"] = folder
         os.environ["EVERTHREAD_CONFIG"] = ""
-        with serving(Path(folder)) as url:
+        with serving(filled(Path(folder))) as url:
             shoot(url)
 
 
-@contextmanager
-def serving(folder: Path) -> Iterator[str]:
-    """A server over a bank in which much was said; its address."""
-    import uvicorn
-
+def filled(folder: Path) -> Engine:
+    """The engine over a bank in which much was said."""
     from everthread import characters
     from everthread import open as opening
     from everthread.memory import Memory
     from everthread.models.fakes import ScriptedLLM, words
     from everthread.prompt.character import Character
     from everthread.recipes.default import Default
-    from everthread.server.app import create
     from everthread.server.engine import Engine
     from everthread.types import NewLine
 
@@ -100,7 +100,16 @@ def serving(folder: Path) -> Iterator[str]:
             time.sleep(0.01)
             yield piece
 
-    engine = Engine(store, embedder, ScriptedLLM(REPLIES, pieces=slowly), Default())
+    return Engine(store, embedder, ScriptedLLM(REPLIES, pieces=slowly), Default())
+
+
+@contextmanager
+def serving(engine: Engine) -> Iterator[str]:
+    """A server over an engine; its address."""
+    import uvicorn
+
+    from everthread.server.app import create
+
     with socket.create_server(("127.0.0.1", 0)) as taken:
         server = uvicorn.Server(uvicorn.Config(create(engine), log_level="warning", lifespan="on"))
         running = threading.Thread(target=server.run, args=([taken],))

@@ -16,7 +16,7 @@ from typing import Any, Self
 
 from everthread import checks
 from everthread.chat import Ending
-from everthread.errors import BadQuery
+from everthread.errors import BadInput, BadQuery
 from everthread.observe.consent import ANSWERS, SETTING
 from everthread.remote import views
 from everthread.remote.connection import Connection, path, rows
@@ -226,6 +226,8 @@ class Client:
 
     def note(self, text: str) -> Unit:
         """Write the notes by hand. Raises as `Memory.note`."""
+        if not isinstance(text, str) or not text.strip():  # the server would empty them
+            raise BadInput(f"notes must be text that is not blank, got {text!r}; forget_unit removes them")
         told = self._ask("PUT", "notes", body={"text": text})
         return next(unit for unit in self.units("note") if unit.id == told["id"])
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import http.server
 import inspect
 import json
 import socket
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -17,8 +15,8 @@ from typing import Any
 
 import httpx
 import pytest
-import uvicorn
 from hardship import llm
+from hardship.loopback import Quiet, answering, serving
 
 from everthread import (
     BadBankId,
@@ -71,22 +69,6 @@ LINES = [
 ]
 
 
-@contextmanager
-def serving(engine: Engine, settings: Settings | None = None) -> Iterator[str]:
-    """The URL of a server over an engine."""
-    server = uvicorn.Server(uvicorn.Config(create(engine, settings), port=0, log_level="error", ws="none"))
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    try:
-        while not server.started:
-            assert thread.is_alive()
-            time.sleep(0.01)
-        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        thread.join()
-
-
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[SQLiteStore]:
     held = SQLiteStore(tmp_path / "served")
@@ -96,7 +78,7 @@ def store(tmp_path: Path) -> Iterator[SQLiteStore]:
 
 @pytest.fixture
 def url(store: SQLiteStore) -> Iterator[str]:
-    with serving(Engine(store, HashEmbedder(64), None, Default())) as url:
+    with serving(create(Engine(store, HashEmbedder(64), None, Default()))) as url:
         yield url
 
 
@@ -197,6 +179,8 @@ def wrong(bank: Any) -> Iterator[Callable[[], object]]:
     yield lambda: bank.forget(session="nobody's")
     yield lambda: bank.edit_unit("note", 9, "x")
     yield lambda: bank.forget_unit("note", 9)
+    yield lambda: bank.note(" ")
+    yield lambda: bank.note(9)
 
 
 def test_what_is_wrong_raises_the_same(client: Client, local: Memory) -> None:
@@ -261,7 +245,7 @@ def test_a_conversation_is_ended_as_the_person_wants(client: Client) -> None:
 def talking(store: SQLiteStore, *told: llm.Told) -> Iterator[Client]:
     with llm.llm_server(*told) as server:
         engine = Engine(store, HashEmbedder(64), OpenAICompatible(server.url, "m"), Default())
-        with serving(engine) as url, Client(url, BANK) as client:
+        with serving(create(engine)) as url, Client(url, BANK) as client:
             yield client
 
 
@@ -344,10 +328,7 @@ class Bad:
 def bad(behind: str, *faults: str) -> Iterator[Bad]:
     """lose: the request is done, and the answer cut; refuse: 503; half: the answer breaks off in the middle."""
 
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def log_message(self, format: str, *args: object) -> None:
-            """Says nothing."""
-
+    class Handler(Quiet):
         def do_any(self) -> None:
             fault = told.faults.pop(0) if told.faults else ""
             told.asked.append((self.command, self.headers.get("Idempotency-Key")))
@@ -377,17 +358,9 @@ def bad(behind: str, *faults: str) -> Iterator[Bad]:
             self.end_headers()
             self.wfile.write(data)
 
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    told = Bad(f"http://127.0.0.1:{server.server_port}", behind, list(faults))
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-    thread.start()
-    try:
+    with answering(Handler) as url:
+        told = Bad(url, behind, list(faults))
         yield told
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 @pytest.fixture
@@ -461,7 +434,7 @@ def test_with_a_key_it_has_what_the_key_is_for_and_nothing_else(store: SQLiteSto
     with closing(Keys(beside.path(store))) as keys:
         secret = keys.new("alice's", [BANK], ["read", "write"])
     engine = Engine(store, HashEmbedder(64), None, Default())
-    with serving(engine, Settings(key_required=True)) as url:
+    with serving(create(engine, Settings(key_required=True))) as url:
         with Client(url, BANK, secret) as client:
             client.observe("Hello.")
             assert client.banks() == [BANK]

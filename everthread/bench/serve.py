@@ -344,6 +344,8 @@ class _Model(asyncio.Protocol):
         asyncio.get_running_loop().call_at(self._begun + (self._told + 1) * PACE, self._tell)
 
     def _tell(self) -> None:
+        if self._transport.is_closing():  # whoever asked is gone
+            return
         self._transport.write(_chunk({"choices": [{"index": 0, "delta": {"content": f"word {self._told} "}}]}))
         self._told += 1
         if self._told < PIECES:

@@ -74,9 +74,7 @@ def permitted(request: Request, verb: Verb, banks: Iterable[str]) -> list[str]:
     return [bank for bank in banks if key is None or key.may(verb, bank)]
 
 
-async def bank(bank: Annotated[str, Path(description="A bank's id; a / in it is written %2F.")]) -> str:
-    """The bank that the path names."""
-    return paths.name(bank)
+Bank = Annotated[paths.Segment, Path(description="A bank's id; a / in it is written %2F.")]
 
 
 class Needs:
@@ -85,9 +83,7 @@ class Needs:
     def __init__(self, verb: Verb) -> None:
         self.verb = verb
 
-    def __call__(
-        self, request: Request, bank: Annotated[str, Depends(bank)], _: Annotated[object, Depends(BEARER)]
-    ) -> Memory:
+    def __call__(self, request: Request, bank: Bank, _: Annotated[object, Depends(BEARER)]) -> Memory:
         permit(request, self.verb, bank)
         return engine(request).memory(bank)
 
@@ -116,9 +112,7 @@ class NeedsNew:
     def __init__(self, verb: Verb) -> None:
         self.verb = verb
 
-    async def __call__(
-        self, request: Request, bank: Annotated[str, Depends(bank)], _: Annotated[object, Depends(BEARER)]
-    ) -> New:
+    async def __call__(self, request: Request, bank: Bank, _: Annotated[object, Depends(BEARER)]) -> New:
         if "authorization" in request.headers:
             await run_in_threadpool(permit, request, self.verb, bank)
         else:  # no key is looked up, so no thread is needed
@@ -155,7 +149,6 @@ async def talks(request: Request) -> Talks:
     return request.app.state.talks  # type: ignore[no-any-return]
 
 
-Bank = Annotated[str, Depends(bank)]
 Open = Annotated[Talks, Depends(talks)]
 Shared = Annotated[Engine, Depends(engine)]
 Reading = Annotated[Memory, Depends(Needs("read"))]

@@ -57,6 +57,7 @@ FILES: dict[re.Pattern[str], Takes] = {  # paths as they are sent that take some
     re.compile(r"/api/v1/banks/[^/]+/import"): Takes(
         JSON | {"application/octet-stream", "application/x-ndjson"}, 100_000_000
     ),
+    # Twilio's have some 500 bytes, and 1,600 characters in %-escapes at most 20,000
     re.compile(r"/sms(/.*)?"): Takes(frozenset({"application/x-www-form-urlencoded"}), 64_000),
 }
 USUAL = Takes(JSON, None)
@@ -193,7 +194,7 @@ def path(scope: Mapping[str, object]) -> None:
 
 
 def too_large(most: int) -> Problem:
-    return Problem(413, "too-large", f"the body has more than {most:,} bytes; send it in parts")
+    return Problem(413, "too-large", f"the body has more than {most:,} bytes; send less, or in parts")
 
 
 def limited(receive: Receive, most: int, patience: float) -> Receive:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Annotated
 from urllib.parse import quote, unquote
 
+from pydantic import AfterValidator
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 API = "/api/v1"
@@ -28,3 +30,6 @@ class Segments:
 def name(segment: str) -> str:
     """The name that a segment stands for."""
     return segment.replace(SLASH, "/")
+
+
+Segment = Annotated[str, AfterValidator(name)]  # of a path, for a route: the name that it stands for

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Annotated, TypeVar
 from urllib.parse import parse_qsl
 
-from fastapi import APIRouter, Depends, FastAPI, Header, Request, Response
+from fastapi import APIRouter, FastAPI, Header, Request, Response
 from starlette.concurrency import run_in_threadpool
 
 from everthread.errors import EverthreadError
@@ -38,7 +38,6 @@ log = logging.getLogger("everthread.server")
 PATIENCE = 12.0  # seconds until an answer is late: Twilio waits 15, and the way there and back takes its time
 AGAIN = 0.1  # seconds between two looks whether another has answered
 AT_ONCE = 64  # messages that are answered at a time; the others wait, and are late
-LARGEST = 65_536  # bytes of a request: Twilio's have some 500, and 1,600 characters in %-escapes at most 20,000
 FIELDS = 200
 Given = TypeVar("Given")
 
@@ -217,25 +216,11 @@ def _fields(body: bytes) -> Fields:
 router = APIRouter(tags=["sms"])
 
 
-async def _body(request: Request) -> bytes:
-    """The body, which is read before a thread is taken up for it."""
-    body = bytearray()
-    async for piece in request.stream():
-        body += piece
-        if len(body) > LARGEST:
-            raise Problem(413, "too-large", f"a text message has at most {LARGEST:,} bytes")
-    return bytes(body)
-
-
 @router.post("/sms", include_in_schema=False)
-async def sms(
-    request: Request,
-    body: Annotated[bytes, Depends(_body)],
-    x_twilio_signature: Annotated[str, Header()] = "",
-) -> Response:
+async def sms(request: Request, x_twilio_signature: Annotated[str, Header()] = "") -> Response:
     """Twilio's webhook for an incoming message."""
     service: Sms = request.app.state.sms
-    return Response(await service.receive(body, x_twilio_signature), media_type="text/xml")
+    return Response(await service.receive(await request.body(), x_twilio_signature), media_type="text/xml")
 
 
 def install(app: FastAPI, talks: Talks, settings: Settings) -> Sms | None:

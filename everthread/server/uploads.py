@@ -14,7 +14,6 @@ from fastapi import Request
 from starlette.concurrency import run_in_threadpool
 
 from everthread.errors import BadFile, BadInput, ConfigError
-from everthread.server.problems import Problem
 
 LONGEST = 60  # characters of a file's name that are kept: sessions are named after it
 RAW = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
@@ -29,17 +28,12 @@ class Upload:
 
 
 @asynccontextmanager
-async def received(request: Request, name: str, most: int | None = None) -> AsyncIterator[Upload]:
-    """The body of a request as a file called nearly so. Problem 413 where it has more than so many bytes."""
+async def received(request: Request, name: str) -> AsyncIterator[Upload]:
+    """The body of a request as a file called nearly so. How large it may be, `guard` knows."""
     with TemporaryDirectory(prefix="everthread-") as folder:
-        path, digest, size = Path(folder, called(name)), hashlib.sha256(), 0
+        path, digest = Path(folder, called(name)), hashlib.sha256()
         with path.open("wb") as file:
             async for part in request.stream():
-                size += len(part)
-                if most is not None and size > most:
-                    raise Problem(
-                        413, "too-large", f"the file has more than {most // 1_000_000} MB; send a smaller one"
-                    )
                 digest.update(part)
                 await run_in_threadpool(file.write, part)
         yield Upload(path, digest.hexdigest())

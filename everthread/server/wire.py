@@ -19,6 +19,7 @@ Number = Annotated[int, Field(ge=1, le=LARGEST_SEQ)]  # of a line or a unit, in 
 Seq = Annotated[int, Path(ge=1, le=LARGEST_SEQ, description="The number of a line.")]
 Span = Annotated[list[Number], Field(min_length=2, max_length=2)]  # the first and the last line
 Text = Annotated[str, Field(min_length=1)]
+Remember = Literal["always", "ask", "never"]  # whether a bank's conversations are
 MOST = 1000  # lines of a batch, hits of a question
 
 
@@ -131,7 +132,7 @@ class ReceiptView(View):
 class SettingsView(View):
     """What a bank is set to. remember: whether conversations are, or the person is asked at their end."""
 
-    remember: Literal["always", "ask", "never"]
+    remember: Remember
 
 
 class MonthView(View):
@@ -215,10 +216,10 @@ class CharacterItem(View):
     builtin: bool
 
 
-class CharacterView(View):
-    """A character: its name, and whatever else is set. In every text {{char}} and {{user}} stand for the names."""
+class Described(BaseModel):
+    """A character's fields, on the way out and in. In every text {{char}} and {{user}} stand for the names."""
 
-    name: str
+    name: Text
     description: str = ""
     location: str = ""
     scenario: str = ""
@@ -230,6 +231,10 @@ class CharacterView(View):
     reminder: str = ""
     card: dict[str, Any] = Field(default_factory=dict)
     nickname: str = ""
+
+
+class CharacterView(View, Described):
+    """A character: its name, and whatever else is set. In every text {{char}} and {{user}} stand for the names."""
 
 
 class Body(BaseModel):
@@ -271,10 +276,16 @@ class TextBody(Body):
     text: Text
 
 
+class NotesBody(Body):
+    """The notes as they shall be; a blank text means none."""
+
+    text: str
+
+
 class SettingsBody(Body):
     """What the bank is to be set to."""
 
-    remember: Literal["always", "ask", "never"]
+    remember: Remember
 
 
 class BufferBody(Body):
@@ -283,21 +294,8 @@ class BufferBody(Body):
     spans: list[Span] = Field(max_length=CAPACITY)
 
 
-class CharacterBody(Body):
+class CharacterBody(Body, Described):
     """A character. What is not given is left empty."""
-
-    name: Text
-    description: str = ""
-    location: str = ""
-    scenario: str = ""
-    greeting: str = ""
-    person: str = "user"
-    examples: str = ""
-    sample: str = ""
-    instructions: str = ""
-    reminder: str = ""
-    card: dict[str, Any] = Field(default_factory=dict)
-    nickname: str = ""
 
 
 class CharacterChanges(Body):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import Field, TypeAdapter
 
 from everthread.chat import Chat
 from everthread.observe.consent import beforehand
 from everthread.reply import Reply
-from everthread.server.wire import Body, HitView, LineView, ReceiptView, View
+from everthread.server.wire import Body, HitView, LineView, ReceiptView, Remember, View
 from everthread.swipes import swipes
 from everthread.types import Hit, Line, Sampling, Usage
 
@@ -96,7 +96,7 @@ class StateView(View):
     offer: str
     notes: str
     incognito: bool
-    remember: Literal["always", "ask", "never"]
+    remember: Remember
     unanswered: bool
     replying: bool
     character: dict[str, Any]
@@ -117,7 +117,7 @@ class EndingView(View):
 LINES = TypeAdapter(list[LineView])
 HITS = TypeAdapter(list[HitView])
 
-REMEMBER: dict[bool | None, Literal["always", "ask", "never"]] = {True: "always", None: "ask", False: "never"}
+REMEMBER: dict[bool | None, Remember] = {True: "always", None: "ask", False: "never"}
 
 
 def state(chat: Chat, usage: Usage, replying: bool) -> StateView:

@@ -15,6 +15,11 @@ from everthread.types import Line, Session
 SESSION_GAP = timedelta(hours=1)  # a line without a session, said longer than this after the last one, begins a new one
 
 
+def orphan(parent: int | str) -> BadLine:
+    """What is wrong with a line that answers none of its bank's."""
+    return BadLine(f"parent {parent!r} is no line of this bank; give the seq or the key of a line that is there")
+
+
 def next_seq(entry: Entry, last: int) -> int:
     """The number of a line to be written behind the bank's last. BadLine for one of its own that is no greater."""
     if entry.seq is None:

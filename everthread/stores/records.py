@@ -10,12 +10,12 @@ from datetime import timedelta
 import numpy as np
 import numpy.typing as npt
 
-from everthread.errors import BadLine, StoreUnavailable
+from everthread.errors import StoreUnavailable
 from everthread.stores import blocks, postings, vectors
 from everthread.stores.arrays import distinct, member, repeats
 from everthread.stores.base import LINE, Corpus, Rows, Speaker
 from everthread.stores.columns import Columns
-from everthread.stores.lines import SESSION_GAP, session_name
+from everthread.stores.lines import SESSION_GAP, orphan, session_name
 from everthread.stores.text import own_of, words
 from everthread.stores.times import moment
 from everthread.types import Seqs, Stats, Vectors
@@ -52,7 +52,7 @@ def parent(db: sqlite3.Connection, named: int | str | None, moved: bool) -> int 
     column = "key" if isinstance(named, str) else "seq"
     found = db.execute(f"SELECT seq FROM line WHERE {column} = ?", (named,)).fetchone()
     if found is None:
-        raise BadLine(f"parent {named!r} is no line of this bank; give the seq or the key of a line that is there")
+        raise orphan(named)
     return int(found[0])
 
 

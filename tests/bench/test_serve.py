@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import logging
+import socket
 
 import pytest
 from click.testing import CliRunner
@@ -41,3 +44,18 @@ def test_too_few_of_anything_are_refused() -> None:
     with pytest.raises(BadInput, match="0 clients"):
         serve.serve(clients=0)
     assert CliRunner().invoke(main, ["bench", "serve", "--rounds", "0"]).exit_code != 0
+
+
+def test_the_model_says_no_more_to_whoever_has_gone(caplog: pytest.LogCaptureFixture) -> None:
+    async def leave() -> None:
+        with socket.create_server((serve.HOST, 0)) as listening:
+            async with await asyncio.get_running_loop().create_server(serve._Model, sock=listening):
+                with socket.create_connection(listening.getsockname()) as asking:
+                    asking.sendall(b"POST / HTTP/1.1\r\nContent-Length: 0\r\n\r\n")
+                    await asyncio.sleep(2.5 * serve.PACE)
+                    assert b"word 0" in asking.recv(1000)
+                await asyncio.sleep(12 * serve.PACE)  # asyncio warns of the fifth piece that nobody takes
+
+    with caplog.at_level(logging.WARNING, "asyncio"):
+        asyncio.run(leave())
+    assert not caplog.records

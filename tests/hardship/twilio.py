@@ -5,10 +5,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-import http.server
 import itertools
 import json
-import threading
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -17,6 +15,8 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 import httpx
+
+from hardship.loopback import Quiet, answering
 
 TOKEN, ACCOUNT, URL = "12345", "AC0123456789abcdef0123456789abcdef", "https://bot.example.com/sms"
 ALICE, BOT = "+14158675309", "+18005551212"
@@ -97,10 +97,7 @@ class Api:
 def api() -> Iterator[Api]:
     """A server that takes messages as Twilio does."""
 
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def log_message(self, format: str, *args: object) -> None:
-            """Says nothing."""
-
+    class Handler(Quiet):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"])).decode()
             told.asked.append((self.path, self.headers["Authorization"]))
@@ -114,14 +111,6 @@ def api() -> Iterator[Api]:
             self.end_headers()
             self.wfile.write(data)
 
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    told = Api(f"http://127.0.0.1:{server.server_port}")
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-    thread.start()
-    try:
+    with answering(Handler) as url:
+        told = Api(url)
         yield told
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hardship.loopback import Quiet, answering
 
 from everthread.errors import ConfigError, EmbedderUnavailable, ModelNotFound
 from everthread.models.embed import (
@@ -208,7 +209,7 @@ class Server:
 def serving(*script: Reply, protocol: str = "HTTP/1.0") -> Iterator[Server]:
     served = Server(*script)
 
-    class Handler(http.server.BaseHTTPRequestHandler):
+    class Handler(Quiet):
         protocol_version = protocol
 
         def handle(self) -> None:
@@ -219,16 +220,9 @@ def serving(*script: Reply, protocol: str = "HTTP/1.0") -> Iterator[Server]:
         def do_POST(self) -> None:
             served.answer(self)
 
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        served.url = f"http://127.0.0.1:{server.server_port}/v1"
+    with answering(Handler) as url:
+        served.url = f"{url}/v1"
         yield served
-        server.shutdown()
-        thread.join()
 
 
 def send(handler: http.server.BaseHTTPRequestHandler, status: int, body: bytes, **headers: str) -> None:

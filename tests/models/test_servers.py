@@ -1,11 +1,11 @@
-import http.server
 import socket
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
+from hardship import loopback
 from hardship.llm import closed_port, llm_server
+from hardship.loopback import Quiet
 
 from everthread.models.servers import models, ollama, ollama_host
 
@@ -14,22 +14,14 @@ from everthread.models.servers import models, ollama, ollama_host
 def answering(body: bytes, status: int = 200) -> Iterator[str]:
     """A server that says this to all."""
 
-    class Handler(http.server.BaseHTTPRequestHandler):
+    class Handler(Quiet):
         def do_GET(self) -> None:
             self.send_response(status)
             self.end_headers()
             self.wfile.write(body)
 
-        def log_message(self, format: str, *args: object) -> None:
-            """Says nothing."""
-
-    server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with loopback.answering(Handler) as url:
+        yield url
 
 
 @pytest.mark.parametrize(

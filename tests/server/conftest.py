@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 from hardship import llm
+from hardship.loopback import serving
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from everthread.models.fakes import HashEmbedder
@@ -15,7 +16,7 @@ from everthread.recipes.default import Default
 from everthread.server.app import create
 from everthread.server.engine import Engine
 from everthread.stores.sqlite import SQLiteStore
-from server.shown import CHROMIUM, DESK, LATE, Model, running
+from server.shown import CHROMIUM, DESK, LATE, Model
 
 
 @pytest.fixture
@@ -53,14 +54,17 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A server with a model."""
     store = SQLiteStore(tmp_path_factory.mktemp("banks"))
     with llm.llm_server(Model()) as told:
-        yield from running(Engine(store, HashEmbedder(512), OpenAICompatible(told.url, "m"), Default()))
+        engine = Engine(store, HashEmbedder(512), OpenAICompatible(told.url, "m"), Default())
+        with serving(create(engine)) as url:
+            yield url
     store.close()
 
 
 @pytest.fixture(scope="module")
 def url_without_model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     store = SQLiteStore(tmp_path_factory.mktemp("banks"))
-    yield from running(Engine(store, HashEmbedder(512), None, Default()))
+    with serving(create(Engine(store, HashEmbedder(512), None, Default()))) as url:
+        yield url
     store.close()
 
 

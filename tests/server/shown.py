@@ -1,20 +1,14 @@
 """What the tests of the page share: a server with a scripted model, and what a visitor does again and again."""
 
 import json
-import socket
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
-import uvicorn
 from axe_core_python.sync_playwright import Axe
 from hardship import llm
 from playwright.sync_api import Page, Route, expect
 
 from everthread import server
-from everthread.server.app import create
-from everthread.server.engine import Engine
 
 FOLDER = Path(server.__file__).parent / "static"
 TRANSFERRED = 150_000  # bytes at most of all the page is made of
@@ -40,19 +34,6 @@ class Model:
         if "fail" in said and self.given % 2:
             return llm.Status(400, "the model is unwell")
         return llm.Reply(f"Answer {self.given} to: {said}")
-
-
-def running(engine: Engine) -> Iterator[str]:
-    """A server's address, for as long as the generator lasts."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        serving = uvicorn.Server(uvicorn.Config(create(engine), log_config=None, lifespan="on"))
-        thread = threading.Thread(target=serving.run, args=([taken],))
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{taken.getsockname()[1]}"
-        finally:
-            serving.should_exit = True
-            thread.join()
 
 
 def visit(page: Page, url: str, bank: str) -> None:

@@ -73,3 +73,11 @@ def test_a_key_that_may_not_forget_can_have_only_the_running_conversation_forgot
     told.post("banks/alice%2Fnemo/chat/current/reply", json={"text": "Not this."}, headers=chats)
     assert told.post("banks/alice%2Fnemo/chat/current/end", json=no, headers=chats).json()["receipt"]["lines"] == 1
     assert told.post("banks/alice%2Fnemo/chat/one/end", json=no).json()["receipt"]["lines"] == 3
+
+
+def test_a_key_that_may_not_forget_writes_notes_and_empties_none(told: TestClient, keys: Keys) -> None:
+    writes = {"Authorization": f"Bearer {keys.new('writes', ['alice/*'], ['write'])}"}
+    notes = "banks/alice%2Fnemo/notes"
+    assert told.put(notes, json={"text": "Ann has a sister."}, headers=writes).status_code == 200
+    assert kind(told.put(notes, json={"text": " "}, headers=writes), 403) == "forbidden"
+    assert told.get(notes).json()["text"] == "Ann has a sister."

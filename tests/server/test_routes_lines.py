@@ -40,6 +40,20 @@ def test_a_line_that_cannot_be_kept_is_refused(api: TestClient, body: dict[str, 
     assert api.get(LINES).json() == {"items": [], "next": None}
 
 
+@pytest.mark.parametrize("parent", [1, 7, "k"])
+def test_a_first_line_that_answers_none_makes_no_bank(api: TestClient, parent: int | str) -> None:
+    assert kind(api.post(LINES, json={"text": "a", "parent": parent}), 422) == "bad-line"
+    batch = [{"text": "a"}, {"text": "b", "parent": parent, "key": "k"}]
+    assert api.post(f"{LINES}/batch", json={"lines": batch}).status_code == (201 if parent == 1 else 422)
+    assert len(api.get("banks").json()["items"]) == (parent == 1)
+
+
+def test_the_first_lines_of_a_bank_may_answer_each_other(api: TestClient) -> None:
+    batch = [{"text": "a", "key": "k"}, {"text": "b", "parent": "k"}, {"text": "c", "parent": 2}]
+    kept = api.post(f"{LINES}/batch", json={"lines": batch}).json()["items"]
+    assert [line["parent"] for line in kept] == [None, 1, 2]
+
+
 def test_what_is_no_json_is_refused(api: TestClient) -> None:
     assert kind(api.post(LINES, content=b"{", headers={"content-type": "application/json"}), 422) == "invalid-request"
 

@@ -46,7 +46,16 @@ def test_the_notes_are_read_and_written(written: TestClient) -> None:
     assert written.put(f"{BANK}/notes", json={"text": "Ann has two."}).json() == {"text": "Ann has two.", "id": 2}
     assert written.put(f"{BANK}/notes", json={"text": "Ann has two."}).json()["id"] == 2
     assert written.get(f"{BANK}/notes").json()["text"] == "Ann has two."
-    assert kind(written.put(f"{BANK}/notes", json={"text": "\t"}), 422) == "bad-input"
+
+
+@pytest.mark.parametrize("blank", ["", "\t"])
+def test_a_blank_text_empties_the_notes_for_good(written: TestClient, blank: str) -> None:
+    written.put(f"{BANK}/notes", json={"text": "Ann has two."})
+    for _ in range(2):
+        assert written.put(f"{BANK}/notes", json={"text": blank}).json() == {"text": "", "id": None}
+    assert written.get(f"{BANK}/notes").json() == {"text": "", "id": None}
+    assert [unit["kind"] for unit in written.get(f"{BANK}/units").json()["items"]] == ["fact"]
+    assert written.put(f"{BANK}/notes", json={"text": "Ann has three."}).json()["text"] == "Ann has three."
 
 
 def test_a_bank_without_lines_has_no_notes(api: TestClient) -> None:

@@ -16,7 +16,7 @@ from everthread.memory import Memory
 from everthread.observe.consent import SETTING
 from everthread.prompt.character import Character
 from everthread.server.access import Bank, Changing, NeedsAny, Open, Reading, ReadingAny, Writing, permit, permitted
-from everthread.server.cursors import After, Limit, page, place
+from everthread.server.cursors import USUAL, After, Limit, page, place
 from everthread.server.engine import Engine
 from everthread.server.once import Attempt, Once
 from everthread.server.routes.receipts import forgotten
@@ -43,7 +43,7 @@ Settings = Mapping[str, JSONValue]
 
 
 @router.get("", response_model=Page[BankView])
-def banks(request: Request, engine: ReadingAny, after: After = None, limit: Limit = 50) -> dict[str, Any]:
+def banks(request: Request, engine: ReadingAny, after: After = None, limit: Limit = USUAL) -> dict[str, Any]:
     """List the banks that may be read, by their ids."""
     behind = place(after, (str,))
     ids = sorted(permitted(request, "read", engine.store.banks()))
@@ -81,7 +81,6 @@ def forget_everything(
 ) -> ReceiptView:
     """Forget the whole bank, for good."""
     permit(request, "forget", bank)  # and not by `Forgetting`: whoever asks again has no bank any more
-
     return forgotten(once, talks, bank, lambda: engine.memory(bank).forget(everything=True), whole=True)
 
 

@@ -18,25 +18,17 @@ from everthread.prompt import card
 from everthread.prompt.character import DEFAULT, Character
 from everthread.server import paths
 from everthread.server.access import ChattingAny, ForgettingAll, WritingAll
-from everthread.server.cursors import After, Limit, page, place
+from everthread.server.cursors import USUAL, After, Limit, page, place
 from everthread.server.once import Once, OnceStreamed
 from everthread.server.uploads import RAW, Upload, received, unplaced
 from everthread.server.wire import CharacterBody, CharacterItem, CharacterView, Page
 
 router = APIRouter(prefix="/characters", tags=["characters"])
 
-LARGEST = 8_000_000  # bytes of a card
 CUT = 200  # characters of a description in the list
 PNG: dict[str, Any] = {"image/png": {"schema": {"type": "string", "format": "binary"}}}
+Name = Annotated[paths.Segment, InPath(description="A character's name; a / in it is written %2F.")]
 CARD = {"required": True, "content": {**RAW, **PNG, "application/json": {"schema": {"type": "object"}}}}
-
-
-async def named(name: Annotated[str, InPath(description="A character's name; a / in it is written %2F.")]) -> str:
-    """The character's name that the path says."""
-    return paths.name(name)
-
-
-Name = Annotated[str, Depends(named)]
 
 
 @contextmanager
@@ -65,7 +57,7 @@ def _loaded(name: str) -> Character:
 
 
 @router.get("", response_model=Page[CharacterItem])
-def characters(engine: ChattingAny, after: After = None, limit: Limit = 50) -> dict[str, Any]:
+def characters(engine: ChattingAny, after: After = None, limit: Limit = USUAL) -> dict[str, Any]:
     """List the characters that there are to be talked with."""
     behind = place(after, (str,))
     names = sorted({*folder.listed(), DEFAULT.name})
@@ -112,7 +104,7 @@ def remove_character(engine: ForgettingAll, once: Once, name: Name) -> None:
 
 async def upload(request: Request) -> AsyncIterator[Upload]:
     """The card that is sent."""
-    async with received(request, "card.json", LARGEST) as file:
+    async with received(request, "card.json") as file:
         yield file
 
 

@@ -14,12 +14,13 @@ from everthread.memory import Memory
 from everthread.observe.byhand import placed
 from everthread.observe.clean import clean, keepable
 from everthread.server.access import Changing, Forgetting, New, Open, Reading, Writing
-from everthread.server.cursors import After, Limit, page, place
+from everthread.server.cursors import USUAL, After, Limit, page, place
 from everthread.server.metrics import Counted, Metrics
 from everthread.server.once import Attempt, Once, conflict
 from everthread.server.routes.receipts import forgotten
 from everthread.server.wire import All, LineBody, LinesBody, LineView, Page, ReceiptView, Seq, TextBody
 from everthread.stores.ids import LARGEST_SEQ
+from everthread.stores.lines import orphan
 from everthread.types import Line, NewLine, Role, Where, now
 
 router = APIRouter(prefix="/banks/{bank}/lines", tags=["lines"])
@@ -43,12 +44,8 @@ def _kept(new: New, once: Attempt, counted: Metrics, lines: Sequence[NewLine]) -
     """The lines as they are kept, once: each has a key, so that the store itself sees to it."""
     named = [replace(line, key=line.key or once.key(number)) for number, line in enumerate(lines)]
 
-    def see() -> None:
-        for line in named:
-            clean(line, now())
-
     def do() -> list[Line]:
-        kept = new(see).observe_many(named)
+        kept = new(lambda: _see(named)).observe_many(named)
         ours = [line for line, new in zip(kept, lines, strict=True) if new.key is None and once.name is not None]
         said = [new for new in lines if new.key is None and once.name is not None]
         if any(line.text != keepable(new.text)[0] for line, new in zip(ours, said, strict=True)):
@@ -57,6 +54,16 @@ def _kept(new: New, once: Attempt, counted: Metrics, lines: Sequence[NewLine]) -
         return kept
 
     return once.once(do, _seqs, lambda seqs: _these(new.known(), seqs), safe=True)
+
+
+def _see(lines: Sequence[NewLine]) -> None:
+    """See that these can be the first lines of a bank. Raises BadLine."""
+    before: set[int | str | None] = set()
+    for number, line in enumerate(lines, 1):
+        cleaned = clean(line, now())
+        if cleaned.parent is not None and cleaned.parent not in before:
+            raise orphan(cleaned.parent)
+        before |= {number, cleaned.key}
 
 
 def _seqs(lines: Sequence[Line]) -> list[int]:
@@ -88,7 +95,7 @@ def lines(
         int | None, Query(ge=1, le=LARGEST_SEQ, description="Those about this line, of its session.")
     ] = None,
     after: After = None,
-    limit: Limit = 50,
+    limit: Limit = USUAL,
 ) -> dict[str, Any]:
     """List what was said, in its order; or `limit` lines about one, within its session and without cursors."""
     if around is not None:

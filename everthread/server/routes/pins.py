@@ -10,31 +10,25 @@ from everthread import checks, pins
 from everthread.memory import Memory
 from everthread.server.access import Changing, Reading
 from everthread.server.once import Attempt, Once
-from everthread.server.wire import LineView, View
+from everthread.server.wire import All, LineView
 from everthread.types import Line
 
 router = APIRouter(prefix="/banks/{bank}/pins", tags=["pins"])
 
 
-class PinsView(View):
-    """The lines that are pinned, in the order of the conversation."""
-
-    items: list[LineView]
-
-
-@router.get("", response_model=PinsView)
+@router.get("", response_model=All[LineView])
 def listed(memory: Reading) -> dict[str, list[Line]]:
-    """The pinned lines. One that is retracted or forgotten is pinned no more."""
+    """The pinned lines, in the order of the conversation. One that is retracted or forgotten is pinned no more."""
     return {"items": pins.listed(memory)}
 
 
-@router.put("/{seq}", response_model=PinsView)
+@router.put("/{seq}", response_model=All[LineView])
 def add(memory: Changing, once: Once, seq: int) -> dict[str, list[Line]]:
     """Pin a line."""
     return _once(memory, once, lambda: pins.add(memory, checks.seq(seq, memory.bank)))
 
 
-@router.delete("/{seq}", response_model=PinsView)
+@router.delete("/{seq}", response_model=All[LineView])
 def remove(memory: Changing, once: Once, seq: int) -> dict[str, list[Line]]:
     """Take a line off."""
     return _once(memory, once, lambda: pins.remove(memory, checks.seq(seq, memory.bank)))

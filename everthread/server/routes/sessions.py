@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Path
+from fastapi import APIRouter, Path
 
 from everthread.errors import BadQuery, NotFound
 from everthread.memory import Memory
@@ -14,7 +14,7 @@ from everthread.observe.byhand import placed
 from everthread.recall.buffer import LONGEST
 from everthread.server import paths
 from everthread.server.access import Changing, Forgetting, Open, Reading
-from everthread.server.cursors import After, Limit, page, place
+from everthread.server.cursors import USUAL, After, Limit, page, place
 from everthread.server.once import Once
 from everthread.server.routes.receipts import forgotten
 from everthread.server.wire import All, BufferBody, Page, PassageView, ReceiptView, SessionView
@@ -24,18 +24,11 @@ from everthread.types import Session, Where
 router = APIRouter(prefix="/banks/{bank}/sessions", tags=["sessions"])
 
 OPENING = 120  # characters of a session's first line
-
-
-async def session(session: Annotated[str, Path(description="A session's name; a / in it is written %2F.")]) -> str:
-    """The session that the path names."""
-    return paths.name(session)
-
-
-Name = Annotated[str, Depends(session)]
+Name = Annotated[paths.Segment, Path(description="A session's name; a / in it is written %2F.")]
 
 
 @router.get("", response_model=Page[SessionView])
-def sessions(memory: Reading, after: After = None, limit: Limit = 50) -> dict[str, Any]:
+def sessions(memory: Reading, after: After = None, limit: Limit = USUAL) -> dict[str, Any]:
     """List the conversations, the newest first."""
     behind = place(after, (int, int))
     every = sorted(memory.sessions(), key=_order, reverse=True)
@@ -60,9 +53,9 @@ def _told(memory: Memory, sessions: Iterable[Session]) -> Iterator[dict[str, Any
 
 
 @router.get("/{session}", response_model=SessionView)
-def session_of(memory: Reading, name: Name) -> dict[str, Any]:
+def session_of(memory: Reading, session: Name) -> dict[str, Any]:
     """One conversation."""
-    return next(_told(memory, [_found(memory, name)]))
+    return next(_told(memory, [_found(memory, session)]))
 
 
 def _found(memory: Memory, name: str) -> Session:
@@ -73,16 +66,16 @@ def _found(memory: Memory, name: str) -> Session:
 
 
 @router.delete("/{session}", response_model=ReceiptView)
-def forget_session(memory: Forgetting, once: Once, talks: Open, name: Name) -> ReceiptView:
+def forget_session(memory: Forgetting, once: Once, talks: Open, session: Name) -> ReceiptView:
     """Forget a conversation, for good."""
-    return forgotten(once, talks, memory.bank, lambda: memory.forget(session=name))
+    return forgotten(once, talks, memory.bank, lambda: memory.forget(session=session))
 
 
 @router.get("/{session}/buffer", response_model=All[PassageView])
-def buffer(memory: Reading, name: Name) -> dict[str, Any]:
+def buffer(memory: Reading, session: Name) -> dict[str, Any]:
     """What was recalled lately in a conversation and stays in view for a while, the oldest first."""
-    _found(memory, name)
-    spans = memory.store.buffer(memory.bank, name)
+    _found(memory, session)
+    spans = memory.store.buffer(memory.bank, session)
     return {"items": [_passage(memory, first, last) for first, last in spans]}
 
 
@@ -92,12 +85,12 @@ def _passage(memory: Memory, first: int, last: int) -> dict[str, Any]:
 
 
 @router.put("/{session}/buffer", response_model=All[PassageView])
-def set_buffer(memory: Changing, once: Once, name: Name, body: BufferBody) -> dict[str, Any]:
+def set_buffer(memory: Changing, once: Once, session: Name, body: BufferBody) -> dict[str, Any]:
     """Say what stays in view in a conversation."""
-    _found(memory, name)
+    _found(memory, session)
     spans = [(first, last) for first, last in body.spans]
     for first, last in spans:
         if not first <= last < first + LONGEST:
             raise BadQuery(f"a span goes from its first line to its last, {LONGEST} at most, got {first} to {last}")
-    once.once(lambda: memory.store.set_buffer(memory.bank, name, spans), lambda _: True, lambda _: None)
-    return buffer(memory, name)
+    once.once(lambda: memory.store.set_buffer(memory.bank, session, spans), lambda _: True, lambda _: None)
+    return buffer(memory, session)

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Path, Query, Request
 
 from everthread.errors import NotFound
 from everthread.memory import Memory
 from everthread.server import paths
-from everthread.server.access import Changing, Forgetting, Open, Reading
-from everthread.server.cursors import After, Limit, page, place
+from everthread.server.access import Changing, Forgetting, Open, Reading, permit
+from everthread.server.cursors import USUAL, After, Limit, page, place
 from everthread.server.once import Once
-from everthread.server.wire import NotesView, Page, TextBody, UnitReceipt, UnitView
+from everthread.server.talks import Talks
+from everthread.server.wire import NotesBody, NotesView, Page, TextBody, UnitReceipt, UnitView
 from everthread.stores.ids import LARGEST_SEQ
 from everthread.types import Unit
 
 router = APIRouter(prefix="/banks/{bank}", tags=["units"])
 
-Kind = Annotated[str, Path(description="What kind of unit: note, summary, fact, …")]
+Kind = Annotated[paths.Segment, Path(description="What kind of unit: note, summary, fact, …")]
 Id = Annotated[int, Path(ge=1, le=LARGEST_SEQ, description="The unit's number among those of its kind.")]
 
 
@@ -28,7 +29,7 @@ def units(
     kind: Annotated[str | None, Query(description="Only of this kind: note, summary, fact, …")] = None,
     current: Annotated[bool, Query(description="Without those that a later one has superseded.")] = False,
     after: After = None,
-    limit: Limit = 50,
+    limit: Limit = USUAL,
 ) -> dict[str, Any]:
     """List what was written of the lines, by kind and number."""
     behind = place(after, (str, int))
@@ -43,7 +44,6 @@ def _place(unit: Unit) -> list[Any]:
 @router.patch("/units/{kind}/{id}", response_model=UnitView)
 def edit_unit(memory: Changing, once: Once, kind: Kind, id: Id, body: TextBody) -> Unit:
     """Put another text in the place of a current unit, which it supersedes."""
-    kind = paths.name(kind)
     return once.once(
         lambda: memory.edit_unit(kind, id, body.text),
         lambda unit: unit.id,
@@ -61,16 +61,12 @@ def _unit(memory: Memory, kind: str, number: int) -> Unit:
 @router.delete("/units/{kind}/{id}", response_model=UnitReceipt)
 def forget_unit(memory: Forgetting, once: Once, talks: Open, kind: Kind, id: Id) -> dict[str, Any]:
     """Remove a unit for good, and those whose place it took. The lines stay."""
-    kind = paths.name(kind)
-
-    def told(gone: list[int]) -> list[int]:
-        return gone
 
     def forget() -> list[int]:
         with talks.forgetting(memory.bank):  # replies tell of notes
             return memory.forget_unit(kind, id)
 
-    return {"kind": kind, "id": id, "earlier": once.once(forget, told, told)[1:]}
+    return {"kind": kind, "id": id, "earlier": once.once(forget, list[int], list[int])[1:]}
 
 
 @router.get("/notes", response_model=NotesView)
@@ -81,10 +77,15 @@ def notes(memory: Reading) -> dict[str, Any]:
 
 
 @router.put("/notes", response_model=NotesView)
-def set_notes(memory: Changing, once: Once, body: TextBody) -> dict[str, Any]:
-    """Write the notes by hand, in the place of those that stand."""
+def set_notes(request: Request, memory: Changing, once: Once, talks: Open, body: NotesBody) -> dict[str, Any]:
+    """Write the notes by hand, in the place of those that stand. A blank text empties them: they and those before them
+    are forgotten, for which a key must be allowed to forget."""
+    if blank := not body.text.strip():
+        permit(request, "forget", memory.bank)
 
     def write() -> dict[str, Any]:
+        if blank:
+            return _emptied(memory, talks)
         now = notes(memory)
         if now["text"] == body.text:
             return now
@@ -92,3 +93,11 @@ def set_notes(memory: Changing, once: Once, body: TextBody) -> dict[str, Any]:
         return {"text": unit.text, "id": unit.id}
 
     return once.once(write, lambda _: True, lambda _: notes(memory))
+
+
+def _emptied(memory: Memory, talks: Talks) -> dict[str, Any]:
+    """The notes once all of them are forgotten. An empty one in their place would be no unit."""
+    with talks.forgetting(memory.bank):
+        while (now := notes(memory))["id"] is not None:
+            memory.forget_unit("note", now["id"])
+    return now

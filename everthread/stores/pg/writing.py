@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from everthread.errors import BadLine
 from everthread.stores import postings
 from everthread.stores.base import LINE, Entry
 from everthread.stores.filters import as_json
-from everthread.stores.lines import SESSION_GAP, gist, next_seq, session_name
+from everthread.stores.lines import SESSION_GAP, gist, next_seq, orphan, session_name
 from everthread.stores.lines import line as line_of
 from everthread.stores.pg import records, removing
 from everthread.stores.pg.records import Model
@@ -103,7 +102,7 @@ class Batch:
             return self.known[named].seq
         if isinstance(named, int) and (moved or named in self.seqs):
             return named
-        raise BadLine(f"parent {named!r} is no line of this bank; give the seq or the key of a line that is there")
+        raise orphan(named)
 
     def _session(self, name: str | None, at: int, first: int) -> _Session:
         """The session of this name, or the one that a line said now joins; a new one begins with the line `first`."""
