@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Path, Request
+from fastapi import APIRouter, Path, Request
 from starlette.responses import StreamingResponse
 
 from everthread.chat import Chat
@@ -37,14 +37,7 @@ STREAM: dict[int | str, dict[str, Any]] = {
 }
 
 
-async def session(
-    session: Annotated[str, Path(description="A session's name, or `current` for the one that goes on.")],
-) -> str:
-    """The session that the path names."""
-    return paths.name(session)
-
-
-Session = Annotated[str, Depends(session)]
+Session = Annotated[paths.Segment, Path(description="A session's name, or `current` for the one that goes on.")]
 
 
 class Events(StreamingResponse):
