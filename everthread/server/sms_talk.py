@@ -19,6 +19,7 @@ from everthread.conversation import latest
 from everthread.errors import EverthreadError
 from everthread.memory import Memory
 from everthread.observe.consent import agrees, beforehand, consent
+from everthread.reply import Reply
 from everthread.server import sms_words as words
 from everthread.server.sms_record import Part, Parts, Record
 from everthread.server.sms_segments import bounded
@@ -201,6 +202,9 @@ class Correspondence:
         before, last = State.of(memory), latest(memory.sessions(), self._now())
         chat = self._chat(memory)
         parts = self._replied(chat, message)
+        if not self.engine.store.has(memory.bank):  # it was forgotten meanwhile, and would be there again
+            self._private.pop(memory.bank, None)
+            return ()
         state = self._questioning(memory, State.of(memory), last)
         question: Parts = (("remember?", 0),) if state.ask == "remember" else ()
         replace(state, owed=()).keep(memory)
@@ -213,20 +217,19 @@ class Correspondence:
         if known is not None and (given := self._reply_to(memory, known)):
             return (self._part(memory, given),)
         greets = known is None and bool(chat.greeting)
+
+        def act(chat: Chat) -> Reply:
+            return chat.reply(message.text, message.key) if known is None else chat.answer()
+
         try:
-            reply = chat.reply(message.text, message.key) if known is None else chat.answer()
+            reply = self.talks.aside(chat, act)
         except EverthreadError as error:
             log.warning("a text message could not be kept: %s", type(error).__name__)
             return (("unkept", 0),)
-        try:
-            shown = "".join(reply)
-        except EverthreadError as error:
-            log.warning("a text message got no whole reply: %s", type(error).__name__)
-            shown = reply.text
-        if not shown:
+        if not reply.text:
             return (("unkept" if chat.incognito else "failed", 0),)
         greeting = (self._part(memory, chat.lines[0]),) if greets else ()
-        return (*greeting, self._part(memory, reply.line) if reply.line else (SAID, self._held(memory, shown)))
+        return (*greeting, self._part(memory, reply.line) if reply.line else (SAID, self._held(memory, reply.text)))
 
     def _part(self, memory: Memory, line: Line) -> Part:
         """A line as a part of an answer; one that is in no bank by its text."""

@@ -12,10 +12,11 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections import Counter, OrderedDict
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
+from operator import itemgetter
 from weakref import WeakValueDictionary
 
 from everthread import checks
@@ -78,6 +79,7 @@ class Talks:
         self._writing = threading.BoundedSemaphore(WRITING)
         self._lock = threading.Lock()
         self._quiet = threading.Condition(self._lock)
+        self._aside: list[Talk] = []  # conversations that are open elsewhere, while a reply in them is on its way
         self._forgetting = Counter[str]()  # banks in which something is being forgotten, and how often at once
         self._pool = ThreadPoolExecutor(streams, thread_name_prefix="everthread reply")
         self._free = threading.BoundedSemaphore(streams)
@@ -154,6 +156,24 @@ class Talks:
         with self._using(memory, session, replying=True) as talk:
             self._stop(talk)
         return self.state(memory, session)
+
+    def aside(self, chat: Chat, act: Callable[[Chat], Reply]) -> Reply:
+        """A reply in a conversation that is open elsewhere, read to its end: what is forgotten of its bank meanwhile
+        stops it, and is gone when this returns. Raises what act does; what goes wrong later, the log tells."""
+        talk = Talk(chat)
+        try:
+            with talk.lock:
+                with self._quiet:
+                    self._quiet.wait_for(lambda: chat.memory.bank not in self._forgetting)
+                    self._aside.append(talk)
+                reply = act(chat)
+                talk.running = running = Running(reply)
+            self._ending(talk, running, reply, lambda: deque(reply, 0).clear())
+            return reply
+        finally:
+            with self._quiet:
+                self._aside.remove(talk)
+                self._quiet.wait_for(lambda: chat.memory.bank not in self._forgetting)
 
     # ------------------------------------------------------------------ the rest
 
@@ -236,7 +256,9 @@ class Talks:
     def _of(self, bank: str) -> list[Talk]:
         """The open conversations of a bank, in one order: so nobody who holds some waits for another who does."""
         with self._lock:
-            return [talk for _, talk in sorted((at[1], talk) for at, talk in self._talks.items() if at[0] == bank)]
+            found = [(at[1], talk) for at, talk in self._talks.items() if at[0] == bank]
+            found += [(talk.chat.session, talk) for talk in self._aside if talk.chat.memory.bank == bank]
+            return [talk for _, talk in sorted(found, key=itemgetter(0))]
 
     def _leave(self, bank: str) -> None:
         """Have nothing more written about a bank: it would be there again."""

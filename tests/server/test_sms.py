@@ -401,6 +401,19 @@ def test_forget_me_asks_back_and_on_a_yes_nothing_is_left(nemo: Bot) -> None:
     assert nemo.texts == ["Hello again", "Lisbon suits her."]
 
 
+@pytest.mark.parametrize("path", ["/lines/2", ""])
+def test_what_is_forgotten_over_rest_stops_the_reply_that_is_on_its_way(tmp_path: Path, path: str) -> None:
+    with bot(tmp_path, llm.Reply("word " * 200, delay=0.05)) as nemo, ThreadPoolExecutor() as pool:
+        said = pool.submit(nemo.phone().send, "My sister Mia moved to Lisbon.")
+        until(lambda: any(request.path.endswith("/completions") for request in nemo.asked))
+        time.sleep(0.2)  # some pieces have come
+        bank = nemo.memory.bank.replace("/", "%2F")
+        assert nemo.app.delete(f"/api/v1/banks/{bank}{path}").status_code == 200
+        (shown,) = said.result(3) or [""]  # all of it takes ten seconds
+        assert "word " * 200 not in shown
+        assert bool(shown) == bool(nemo.store.banks()) == bool(path)  # a bank that is forgotten stays so
+
+
 def test_a_no_spares_everything(nemo: Bot) -> None:
     nemo.phone().send("Hello")
     nemo.phone().send("FORGET ME")
