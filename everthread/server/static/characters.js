@@ -170,6 +170,14 @@ export async function importCard(file) {
   return character;
 }
 
+/** Whether a file is a character's card, and not conversations. */
+export async function isCard(file) {
+  if (/\.png$/i.test(file.name)) return true;
+  if (!/\.json$/i.test(file.name) || file.size > LARGEST) return false;
+  const text = await file.text();
+  return /"spec"\s*:\s*"chara_card|"first_mes"\s*:|"char_name"\s*:/.test(text);
+}
+
 /** Have a box take files that are dropped on it. */
 export function dropping(box, take) {
   const over = (on) => (event) => {
