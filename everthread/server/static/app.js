@@ -1,12 +1,13 @@
 // The page begins here, with the talk: who comes to say something waits for nothing else. Then all that stands beside it
-// is read (beside.js), and what was told is handed around.
+// is read (later.js), and what was told is handed around.
 
-import { get, inBank, inChat, post, Problem, put, setKey, whoAsks } from "./api.js";
+import { get, inBank, inChat, post, put, setKey, whoAsks } from "./api.js";
 import { on, tell } from "./bus.js";
 import { Talk } from "./chat.js";
 import { Compose } from "./compose.js";
-import { at, button, fill, h, icon, iconButton } from "./dom.js";
+import { at, button, dropping, fill, icon, iconButton } from "./dom.js";
 import { arrive, go, here } from "./here.js";
+import { columns, windows } from "./later.js";
 import { careful, clear, failed, notice } from "./notices.js";
 import { pref, prefer } from "./prefs.js";
 
@@ -16,35 +17,21 @@ const VIEWS = [
   ["memory", "Memory", "memory"],
 ];
 
-const SHEETS = ["/static/memory.css", "/static/windows.css"]; // how that looks which stands beside the talk
+const LISTED = "/sessions?limit=50";
+const REST = 1_000; // milliseconds after which a page that is there reads its windows, before anyone opens one
 
 const talk = new Talk();
 const compose = new Compose(talk);
 let about = null;
 let shown = null; // the bank whose conversations and pins are shown
-let rest = null; // what stands beside the talk, once it was asked for
+let outdated = false; // whether something was said since they were read
+let reading = null; // what shows earlier conversations, once one was opened
 let asking = null; // one question for a key, however many want it
-
-/** What stands beside the talk and opens above it. Raises Problem. */
-function beside() {
-  rest ??= Promise.all([import("./beside.js"), ...SHEETS.map(sheet)]).then(
-    ([all]) => (all.columns(talk), all),
-    () => {
-      rest = null; // to be tried again as soon as the server is there
-      throw new Problem({ detail: "The server can't be reached, so the page isn't whole.", type: "urn:everthread:unreachable" });
-    },
-  );
-  return rest;
-}
-
-function sheet(href) {
-  return new Promise((load, error) => document.head.append(h("link", { rel: "stylesheet", href, on: { load, error } })));
-}
 
 whoAsks((why) => (asking ??= enter(why).finally(() => (asking = null))));
 
 async function enter(why) {
-  const key = await (await beside()).askKey(why);
+  const key = await (await windows()).askKey(why);
   if (!key) return false;
   setKey(key);
   get("/about").then((told) => (about = told), failed); // more of it is told to whoever has a key
@@ -59,7 +46,7 @@ const show = careful(async () => {
     await arrived();
     prefer("held", here.bank);
   } catch (error) {
-    const bank = error.status === 403 && here.view === "talk" ? await (await beside()).another() : null;
+    const bank = error.status === 403 && here.view === "talk" ? await (await windows()).another() : null;
     if (bank === null) throw error;
     clear();
     go({ bank });
@@ -82,7 +69,9 @@ async function arrived() {
 /** Show an earlier conversation; who is talked with is told there, too. */
 async function read(there) {
   if (!talk.state) await talk.open(there).catch(failed);
-  await (await beside()).columns(talk).reading.open();
+  const { Reading } = await windows();
+  reading ??= new Reading(talk);
+  await reading.open();
 }
 
 /** A key may be for another bank; whatever else goes wrong is told. */
@@ -102,10 +91,17 @@ async function madeAnew(error) {
 
 /** What stands in the columns beside the talk. */
 async function readLists() {
-  shown = here.bank;
-  const [pins, { columns }] = await Promise.all([get(inBank("/pins")), beside()]);
+  const { bank } = here;
+  shown = bank;
+  outdated = false;
+  const [pins, listed] = await Promise.all([get(inBank("/pins")), get(inBank(LISTED))]);
+  if (bank !== here.bank) return;
+  tell("listed", listed.items);
+  const { sessions } = (await columns()).beside(talk);
+  if (bank !== here.bank) return;
+  if (outdated) await sessions.read();
+  else sessions.take(listed.items, listed.next);
   tell("pins", pins.items);
-  await columns(talk).sessions.read();
 }
 
 /** See that the bank is there, unless it was there the last time. */
@@ -125,6 +121,7 @@ function view(name) {
 }
 
 on("place", show);
+on("sessions", () => (outdated = true));
 on("view", view);
 on("ended", (ending) => {
   go({});
@@ -143,7 +140,7 @@ on("state", ({ character, incognito, lines }) => {
   at("private").hidden = !incognito;
   fill(
     at("talk-acts"),
-    iconButton("scene", "The scene: who, where, your name", async () => (await beside()).scene(talk)),
+    iconButton("scene", "The scene: who, where, your name", async () => (await windows()).scene(talk)),
     about?.incognito !== false &&
       iconButton("mask", "Incognito: write nothing down", () => hide(!incognito), { "aria-pressed": String(incognito) }),
     button("End", () => talk.end(), { class: "quiet", "aria-label": "End this conversation", disabled: !lines.length }),
@@ -152,7 +149,7 @@ on("state", ({ character, incognito, lines }) => {
 
 const showFace = careful(async (name) => {
   at("face").dataset.of = name;
-  const { face } = await beside();
+  const { face } = await columns();
   if (at("face").dataset.of !== name) return;
   const box = face(name);
   Object.assign(box, { id: "face" }).dataset.of = name;
@@ -167,7 +164,7 @@ const hide = careful(async (on) => {
   if (lost) notice("What was said in incognito is gone: it was never written down.");
 });
 
-const opens = (id, act) => at(id).addEventListener("click", careful(async () => act(await beside())));
+const opens = (id, act) => at(id).addEventListener("click", careful(async () => act(await windows())));
 opens("bank", ({ banks }) => banks());
 opens("open-characters", ({ gallery }) => gallery(talk));
 opens("open-settings", ({ settings }) => settings(about, talk));
@@ -176,9 +173,22 @@ fill(
   VIEWS.map(([name, label, drawn]) => button([icon(drawn), label], () => view(name), { "data-to": name })),
 );
 
+// A card or a file of conversations may be dropped anywhere.
+dropping(
+  document.body,
+  careful(async (files) => {
+    const { importCard, isCard, take } = await windows();
+    for (const file of files) await ((await isCard(file)) ? importCard(file) : take(file));
+  }),
+);
+
 // -------------------------------------------------------------------- begin
 
-on("back", () => (document.documentElement.dataset.ready === undefined ? begin() : ((shown = null), show())));
+on("back", () => {
+  shown = null;
+  if (document.documentElement.dataset.ready === undefined) begin();
+  else show();
+});
 addEventListener("hashchange", arrive);
 addEventListener("keydown", ({ key }) => {
   if (key === "Escape" && here.view === "read" && !document.querySelector("dialog[open]")) go({});
@@ -186,10 +196,11 @@ addEventListener("keydown", ({ key }) => {
 const begin = careful(async () => {
   compose.begin();
   const place = show();
-  performance.mark("interactive"); // what is typed is taken, and sent as soon as the conversation is read
-  const [told] = await Promise.all([get("/about"), place, beside()]);
+  performance.mark("interactive"); // what is typed is taken, and what is sent waits for the conversation by itself
+  const [told] = await Promise.all([get("/about"), place, columns()]);
   about ??= told;
   if (!about.incognito && talk.state) tell("state", talk.state);
   document.documentElement.dataset.ready = "";
+  setTimeout(() => windows().catch(() => {}), REST); // whoever opens one is told of what goes wrong
 });
 begin();

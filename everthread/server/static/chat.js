@@ -4,6 +4,7 @@ import { ask, events, get, inBank, inChat, post, Problem, put, remove } from "./
 import { on, tell } from "./bus.js";
 import { at, button, h, said } from "./dom.js";
 import { here } from "./here.js";
+import { windows } from "./later.js";
 import { acts, dayBefore, editing, growing, lineElement, swipes } from "./line.js";
 import { careful, clear, failed, notice, speak } from "./notices.js";
 import { options } from "./prefs.js";
@@ -13,8 +14,6 @@ import { connect, welcome } from "./welcome.js";
 const ASIDE = "When it is saved, what came after it is set aside. It can be brought back until you say something new.";
 const LOST = "When it is saved, what came after it is gone: nothing of it was written down.";
 const BROKEN = "The connection broke. As soon as the server is there again, you see what came of the reply.";
-
-const beside = () => import("./beside.js"); // windows, which are read when the talk is there
 
 export class Talk {
   constructor() {
@@ -131,7 +130,6 @@ export class Talk {
 
   /** Say something. What couldn't be said is handed back, to stand where it was typed. */
   async say(text) {
-    if (this.waiting) return false;
     const speaker = this.state?.character.person ?? "user";
     const mine = lineElement({ seq: 0, role: "user", speaker, text, said_at: new Date().toISOString(), metadata: {} });
     mine.classList.add("sending");
@@ -313,9 +311,10 @@ export class Talk {
   }
 
   async swipe(step) {
+    if (!this.state || this.arriving) return;
     const all = this.state.swipes ?? [];
     const place = all.findIndex((each) => each.seq === this.state.lines.at(-1)?.seq) + step;
-    if (this.arriving || place < 0) return;
+    if (place < 0) return;
     if (place >= all.length) await (this.model && this.regenerate());
     else await this.version(all[place].seq);
     speak(this.state.lines.at(-1)?.text ?? "");
@@ -342,7 +341,7 @@ export class Talk {
   }
 
   async forget(line) {
-    const { choose, receipt } = await beside();
+    const { choose, receipt } = await windows();
     const sure = await choose(
       "Forget this line?",
       "It is removed for good, wherever it was kept. This can't be undone.",
@@ -368,7 +367,7 @@ export class Talk {
 
   /** End the conversation: remembered, or forgotten, as the person says. */
   async end() {
-    const { choose, receipt } = await beside();
+    const { choose, receipt } = await windows();
     let ending = await post(inChat("/end"), { remember: null });
     if (ending.remembered === null && ending.question) {
       const agreed = await choose(ending.question, "It can be forgotten later as well: all of it, or a single line.", [

@@ -65,7 +65,7 @@ export class Compose {
     if (this.replying) return this.talk.stop();
     const text = this.field.value.trim();
     const place = this.place;
-    if (!text) return undefined;
+    if (!text || this.talk.waiting) return undefined;
     this.write("");
     keepDraft(place, text); // until it is taken
     if (await this.talk.say(text)) return this.field.value || keepDraft(place, "");
