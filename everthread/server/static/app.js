@@ -63,6 +63,7 @@ async function arrived() {
   const lists = shown === here.bank ? null : there.then(readLists).catch(madeAnew).catch(failed);
   if (here.view === "read") await read(there);
   else await talk.open(there).catch(unlessForbidden);
+  performance.mark("read");
   await lists;
 }
 
@@ -200,6 +201,7 @@ const begin = careful(async () => {
   const [told] = await Promise.all([get("/about"), place, columns()]);
   about ??= told;
   if (!about.incognito && talk.state) tell("state", talk.state);
+  performance.mark("whole");
   document.documentElement.dataset.ready = "";
   setTimeout(() => windows().catch(() => {}), REST); // whoever opens one is told of what goes wrong
 });
