@@ -88,7 +88,7 @@ export async function every(path, most = 5_000) {
   return found;
 }
 
-/** The server-sent events of an answer, as they arrive: [name, data]. Of any request, POST too, which EventSource can't do. */
+/** The server-sent events of an answer, as they arrive: [name, data]; to a POST too, which EventSource can't do. */
 export async function* events(answer) {
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
