@@ -20,6 +20,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
+from statistics import median
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
@@ -35,9 +36,11 @@ CLIENTS = 200
 PIECES = 20  # of a reply
 PACE = 0.1  # seconds between them
 LINES = 6  # said in each bank before
+VISITS = 9  # to the page; a first one more is not counted, for it also waits for the browser's own processes
 PATIENCE = 60.0  # seconds for a server to start, and for a reply to end
 HOST = "127.0.0.1"
 CHROMIUM = "/usr/bin/chromium"
+MARKS = ("interactive", "read", "whole")  # what the page says of itself
 
 Progress = Callable[[str], None]
 
@@ -52,10 +55,20 @@ class Waits:
 
 
 @dataclass(frozen=True, slots=True)
+class Visit:
+    """Milliseconds from asking for the page, the median of VISITS: until it takes what is typed and sends it, until the
+    conversation is read, and until all of it is there."""
+
+    interactive: float
+    read: float
+    whole: float
+
+
+@dataclass(frozen=True, slots=True)
 class Served:
     """What was measured. Times are milliseconds from sending a request: to its first byte, to its first piece of text,
     and to the end of the reply, which is kept then. ideal is what the model takes. page is the bytes of each file of
-    the page; interactive is milliseconds, of a first visit and of the next, None where no browser was asked."""
+    the page; opened is a first visit to it and the next, None where no browser was asked."""
 
     clients: int
     workers: int
@@ -65,7 +78,7 @@ class Served:
     first: Waits
     whole: Waits
     page: dict[str, int]
-    interactive: tuple[float, float] | None = None
+    opened: tuple[Visit, Visit] | None = None
 
 
 def serve(
@@ -85,7 +98,7 @@ def serve(
         _fill(Path(folder), clients, embedder)
         with _process(_server, folder, f"http://{HOST}:{model}/v1", workers, embedder) as port:
             page = asyncio.run(_page(port))
-            opened = _interactive(port) if browser and page else None
+            opened = _opened(port) if browser and page else None
             found = []
             for number in range(rounds):
                 tell(f"round {number + 1} of {rounds}")
@@ -99,7 +112,7 @@ def _served(
     clients: int,
     workers: int,
     page: dict[str, int],
-    opened: tuple[float, float] | None,
+    opened: tuple[Visit, Visit] | None,
 ) -> Served:
     done = [each for each in times if each is not None]
     accepted, first, whole = (_timing([each[at] for each in done]) for at in range(3))
@@ -121,12 +134,11 @@ def table(rounds: list[Served]) -> str:
     last = rounds[-1]
     shown.append(f"ideal {last.ideal:.0f} ms; all times are ms, p50 / p95 / p99")
     if last.page:
-        opened = (
-            ""
-            if last.interactive is None
-            else ", interactive after {:.0f} ms, and {:.0f} when it is loaded again".format(*last.interactive)
+        shown.append(f"page: {sum(last.page.values()):,} bytes in {len(last.page)} files")
+    for name, each in zip(("first visit", "loaded again"), last.opened or (), strict=False):
+        shown.append(
+            f"{name}: interactive after {each.interactive:.0f} ms, read {each.read:.0f}, whole {each.whole:.0f}"
         )
-        shown.append(f"page: {sum(last.page.values()):,} bytes in {len(last.page)} files{opened}")
     return "\n".join(shown)
 
 
@@ -235,27 +247,32 @@ def _tells(headers: Mapping[str, str]) -> bool:
 
 def _named(base: str, text: str) -> list[str]:
     """The files of our own that a page, a style sheet or a module names."""
-    found = re.findall(r"""(?:src=|href=|from |import |url\()\s*["']?([^"'\s)>]+\.(?:js|css|svg|woff2))["')]?""", text)
+    found = re.findall(r"""["'](\.?/[\w./-]+\.(?:js|css|svg|woff2))["']""", text)
     return [urlsplit(urljoin(base, each)).path for each in found]
 
 
-def _interactive(port: int) -> tuple[float, float]:
-    """Milliseconds until the page in a Chromium takes what is typed, as it says itself: of a visitor without a cache
-    (the second, for the first one also waits for the browser's own processes), and when it is loaded again."""
-    from playwright.sync_api import sync_playwright
+def _opened(port: int) -> tuple[Visit, Visit]:
+    """How soon the page is there in a Chromium, as it says itself: for visitors without a cache who talk in a bank that
+    is not there yet, and when each loads it again."""
+    from playwright.sync_api import Page, sync_playwright
 
+    def visit(page: Page) -> list[float]:
+        page.wait_for_selector("html[data-ready]")
+        return [page.evaluate(f"performance.getEntriesByName('{mark}')[0].startTime") for mark in MARKS]
+
+    found: tuple[list[list[float]], list[list[float]]] = [], []
     with sync_playwright() as play:
         browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        found: list[float] = []
-        for _ in range(2):
-            page = browser.new_context().new_page()
-            page.goto(f"http://{HOST}:{port}/")
-            for _ in range(2):
-                page.wait_for_selector("html[data-ready]")
-                found.append(page.evaluate("performance.getEntriesByName('interactive')[0].startTime"))
+        for number in range(1 + VISITS):
+            with browser.new_context() as context:
+                page = context.new_page()
+                page.goto(f"http://{HOST}:{port}/#/visit-{number}")
+                found[0].append(visit(page))
                 page.reload()
+                found[1].append(visit(page))
         browser.close()
-        return found[2], found[3]
+    first, again = (Visit(*(median(times) for times in zip(*each[1:], strict=True))) for each in found)
+    return first, again
 
 
 # -------------------------------------------------------------------- processes

@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import socket
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
@@ -13,6 +14,7 @@ from click.testing import CliRunner
 from everthread.bench import serve
 from everthread.cli import main
 from everthread.errors import BadInput
+from everthread.server.page import FOLDER, INDEX
 
 
 @pytest.fixture(scope="module")
@@ -36,8 +38,17 @@ def test_what_is_measured_is_told_as_a_table_and_as_json(measured: list[serve.Se
 
 def test_the_files_of_the_page_are_weighed(measured: list[serve.Served]) -> None:
     page = measured[0].page
-    assert {"/", "/static/style.css"} <= set(page)
+    files = {f"/static/{each.name}" for each in FOLDER.iterdir() if each.name != INDEX}
+    assert set(page) == {"/"} | files
     assert 0 < sum(page.values()) <= 150_000
+
+
+def test_how_soon_the_page_is_there_is_told_of_a_first_visit_and_the_next(measured: list[serve.Served]) -> None:
+    opened = (serve.Visit(100.4, 200.0, 300.0), serve.Visit(50.0, 60.0, 70.0))
+    told = serve.table([replace(measured[0], opened=opened)])
+    assert "first visit: interactive after 100 ms, read 200, whole 300" in told
+    assert "loaded again: interactive after 50 ms, read 60, whole 70" in told
+    assert "first visit" not in serve.table(measured)
 
 
 def test_too_few_of_anything_are_refused() -> None:

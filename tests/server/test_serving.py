@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -15,10 +16,14 @@ from pathlib import Path
 
 import httpx
 import pytest
+import uvicorn
+from fastapi import FastAPI
 from hardship.served import PIECES, served, started, wait_until
+from uvicorn.server import ServerState
 
 from everthread.errors import ConfigError
 from everthread.server import serving
+from everthread.server.connections import Limits, Patient
 from everthread.server.keys import Keys
 
 get, post = partial(httpx.get, timeout=60), partial(httpx.post, timeout=60)  # a busy machine is slow to begin
@@ -167,3 +172,28 @@ def test_threads_are_as_many_as_the_server_is_set_to(tmp_path: Path) -> None:
             thread.join()
         assert get(f"{running.url}/most").json() == 3
         assert running.stop() == 0
+
+
+def test_the_body_of_an_answer_does_not_wait_for_its_head_to_be_acknowledged() -> None:
+    async def connected() -> int:
+        config, made = uvicorn.Config(FastAPI(), lifespan="off", log_config=None), list[Patient]()
+        config.load()
+
+        def make() -> Patient:
+            made.append(Patient(Limits(), {}, config, ServerState(), {}))
+            return made[-1]
+
+        with serving.listening("127.0.0.1", 0) as taken:
+            async with await asyncio.get_running_loop().create_server(make, sock=taken):
+                reader, writer = await asyncio.open_connection(*taken.getsockname())
+                while not made or made[0].transport is None:
+                    await asyncio.sleep(0.001)
+                of = made[0].transport.get_extra_info("socket")
+                found = of.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+                made[0].transport.close()
+                await reader.read()  # to its end: it is closed on both sides
+                writer.close()
+                await writer.wait_closed()
+        return int(found)
+
+    assert asyncio.run(connected())

@@ -87,3 +87,29 @@ export async function every(path, most = 5_000) {
   } while (after && found.length < most);
   return found;
 }
+
+/** The server-sent events of an answer, as they arrive: [name, data]; to a POST too, which EventSource can't do. */
+export async function* events(answer) {
+  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    const blocks = (rest + value).split(/\r?\n\r?\n/);
+    rest = blocks.pop();
+    for (const block of blocks) {
+      const event = parsed(block);
+      if (event) yield event;
+    }
+  }
+}
+
+function parsed(block) {
+  let name = "message";
+  const data = [];
+  for (const row of block.split(/\r?\n/)) {
+    if (row.startsWith("event:")) name = row.slice(6).trim();
+    else if (row.startsWith("data:")) data.push(row.slice(5).replace(/^ /, ""));
+  }
+  return data.length ? [name, JSON.parse(data.join("\n"))] : null;
+}

@@ -1,22 +1,15 @@
-// The page begins here: its parts are made, and what was told is handed around.
+// The page begins here, with the talk: who comes to say something waits for nothing else. Then all that stands beside it
+// is read (later.js), and what was told is handed around.
 
 import { get, inBank, inChat, post, put, setKey, whoAsks } from "./api.js";
 import { on, tell } from "./bus.js";
-import "./away.js";
-import { another, banks } from "./banks.js";
-import { dropping, face, gallery, importCard } from "./characters.js";
 import { Talk } from "./chat.js";
 import { Compose } from "./compose.js";
-import { askKey } from "./dialogs.js";
-import { at, button, fill, icon, iconButton } from "./dom.js";
-import { scene } from "./editor.js";
+import { at, button, dropping, fill, icon, iconButton } from "./dom.js";
 import { arrive, go, here } from "./here.js";
-import { MemoryColumn } from "./memory.js";
+import { columns, windows } from "./later.js";
 import { careful, clear, failed, notice } from "./notices.js";
 import { pref, prefer } from "./prefs.js";
-import { Reading } from "./reading.js";
-import { Sessions } from "./sessions.js";
-import { settings, take } from "./settings.js";
 
 const VIEWS = [
   ["sessions", "Conversations", "threads"],
@@ -24,25 +17,26 @@ const VIEWS = [
   ["memory", "Memory", "memory"],
 ];
 
-let asking = null; // one question for a key, however many want it
-
-whoAsks((why) => {
-  asking ??= askKey(why).then(async (key) => {
-    if (key) setKey(key);
-    asking = null;
-    if (key) get("/about").then((told) => (about = told), failed); // more of it is told to whoever has a key
-    return Boolean(key);
-  });
-  return asking;
-});
+const LISTED = "/sessions?limit=50";
+const REST = 1_000; // milliseconds after which a page that is there reads its windows, before anyone opens one
 
 const talk = new Talk();
-const reading = new Reading(talk);
 const compose = new Compose(talk);
-new MemoryColumn(talk);
-const sessions = new Sessions();
 let about = null;
 let shown = null; // the bank whose conversations and pins are shown
+let outdated = false; // whether something was said since they were read
+let reading = null; // what shows earlier conversations, once one was opened
+let asking = null; // one question for a key, however many want it
+
+whoAsks((why) => (asking ??= enter(why).finally(() => (asking = null))));
+
+async function enter(why) {
+  const key = await (await windows()).askKey(why);
+  if (!key) return false;
+  setKey(key);
+  get("/about").then((told) => (about = told), failed); // more of it is told to whoever has a key
+  return true;
+}
 
 // ------------------------------------------------------------------- places
 
@@ -52,7 +46,7 @@ const show = careful(async () => {
     await arrived();
     prefer("held", here.bank);
   } catch (error) {
-    const bank = error.status === 403 && here.view === "talk" ? await another() : null;
+    const bank = error.status === 403 && here.view === "talk" ? await (await windows()).another() : null;
     if (bank === null) throw error;
     clear();
     go({ bank });
@@ -65,13 +59,20 @@ async function arrived() {
   at("bank").textContent = here.bank;
   at("bank").setAttribute("aria-label", `Bank ${here.bank}: choose another`);
   view("talk");
-  await ready();
-  const lists = shown === here.bank ? null : readLists().catch(madeAnew).catch(failed);
-  if (here.view === "read" && !talk.state) await talk.load().catch(failed);
-  if (here.view === "read") await reading.open();
-  else await talk.read().catch(unlessForbidden);
-  performance.mark("interactive");
+  const there = ready();
+  const lists = shown === here.bank ? null : there.then(readLists).catch(madeAnew).catch(failed);
+  if (here.view === "read") await read(there);
+  else await talk.open(there).catch(unlessForbidden);
+  performance.mark("read");
   await lists;
+}
+
+/** Show an earlier conversation; who is talked with is told there, too. */
+async function read(there) {
+  if (!talk.state) await talk.open(there).catch(failed);
+  const { Reading } = await windows();
+  reading ??= new Reading(talk);
+  await reading.open();
 }
 
 /** A key may be for another bank; whatever else goes wrong is told. */
@@ -91,8 +92,16 @@ async function madeAnew(error) {
 
 /** What stands in the columns beside the talk. */
 async function readLists() {
-  shown = here.bank;
-  const [pins] = await Promise.all([get(inBank("/pins")), sessions.read()]);
+  const { bank } = here;
+  shown = bank;
+  outdated = false;
+  const [pins, listed] = await Promise.all([get(inBank("/pins")), get(inBank(LISTED))]);
+  if (bank !== here.bank) return;
+  tell("listed", listed.items);
+  const { sessions } = (await columns()).beside(talk);
+  if (bank !== here.bank) return;
+  if (outdated) await sessions.read();
+  else sessions.take(listed.items, listed.next);
   tell("pins", pins.items);
 }
 
@@ -113,6 +122,7 @@ function view(name) {
 }
 
 on("place", show);
+on("sessions", () => (outdated = true));
 on("view", view);
 on("ended", (ending) => {
   go({});
@@ -131,18 +141,21 @@ on("state", ({ character, incognito, lines }) => {
   at("private").hidden = !incognito;
   fill(
     at("talk-acts"),
-    iconButton("scene", "The scene: who, where, your name", () => scene(talk)),
+    iconButton("scene", "The scene: who, where, your name", async () => (await windows()).scene(talk)),
     about?.incognito !== false &&
       iconButton("mask", "Incognito: write nothing down", () => hide(!incognito), { "aria-pressed": String(incognito) }),
     button("End", () => talk.end(), { class: "quiet", "aria-label": "End this conversation", disabled: !lines.length }),
   );
 });
 
-function showFace(name) {
+const showFace = careful(async (name) => {
+  at("face").dataset.of = name;
+  const { face } = await columns();
+  if (at("face").dataset.of !== name) return;
   const box = face(name);
   Object.assign(box, { id: "face" }).dataset.of = name;
   at("face").replaceWith(box);
-}
+});
 
 on("characters", () => delete at("face").dataset.of);
 
@@ -152,15 +165,10 @@ const hide = careful(async (on) => {
   if (lost) notice("What was said in incognito is gone: it was never written down.");
 });
 
-at("bank").addEventListener("click", careful(banks));
-at("open-characters").addEventListener(
-  "click",
-  careful(() => gallery(talk)),
-);
-at("open-settings").addEventListener(
-  "click",
-  careful(() => settings(about, talk)),
-);
+const opens = (id, act) => at(id).addEventListener("click", careful(async () => act(await windows())));
+opens("bank", ({ banks }) => banks());
+opens("open-characters", ({ gallery }) => gallery(talk));
+opens("open-settings", ({ settings }) => settings(about, talk));
 fill(
   at("views"),
   VIEWS.map(([name, label, drawn]) => button([icon(drawn), label], () => view(name), { "data-to": name })),
@@ -170,29 +178,31 @@ fill(
 dropping(
   document.body,
   careful(async (files) => {
+    const { importCard, isCard, take } = await windows();
     for (const file of files) await ((await isCard(file)) ? importCard(file) : take(file));
   }),
 );
 
-async function isCard(file) {
-  if (/\.png$/i.test(file.name)) return true;
-  if (!/\.json$/i.test(file.name) || file.size > 8 << 20) return false;
-  const text = await file.text();
-  return /"spec"\s*:\s*"chara_card|"first_mes"\s*:|"char_name"\s*:/.test(text);
-}
-
 // -------------------------------------------------------------------- begin
 
-on("back", () => (document.documentElement.dataset.ready === undefined ? begin() : ((shown = null), show())));
+on("back", () => {
+  shown = null;
+  if (document.documentElement.dataset.ready === undefined) begin();
+  else show();
+});
 addEventListener("hashchange", arrive);
 addEventListener("keydown", ({ key }) => {
   if (key === "Escape" && here.view === "read" && !document.querySelector("dialog[open]")) go({});
 });
 const begin = careful(async () => {
-  compose.restore(true);
-  const [told] = await Promise.all([get("/about"), show()]);
+  compose.begin();
+  const place = show();
+  performance.mark("interactive"); // what is typed is taken, and what is sent waits for the conversation by itself
+  const [told] = await Promise.all([get("/about"), place, columns()]);
   about ??= told;
   if (!about.incognito && talk.state) tell("state", talk.state);
+  performance.mark("whole");
   document.documentElement.dataset.ready = "";
+  setTimeout(() => windows().catch(() => {}), REST); // whoever opens one is told of what goes wrong
 });
 begin();

@@ -1,43 +1,14 @@
 // The gallery: whom one can talk with. A card, JSON or a picture, is dropped here or chosen from the disk.
 
 import { ask, get, inBank, post, put, remove } from "./api.js";
-import { on, tell } from "./bus.js";
+import { tell } from "./bus.js";
 import { choose, open } from "./dialogs.js";
-import { button, cut, download, fill, h, said } from "./dom.js";
+import { button, cut, download, dropping, fill, h, said } from "./dom.js";
 import { edit } from "./editor.js";
+import { all, face, path } from "./faces.js";
 import { careful, notice } from "./notices.js";
 
 const LARGEST = 8 << 20; // bytes of a card, as the server takes them
-const pictures = new Map(); // blob URLs by name; null where there is none
-let listed = null; // the characters of the gallery
-
-on("characters", (name) => (pictures.delete(name), (listed = null)));
-
-const all = () => (listed ??= get("/characters?limit=500").then((page) => page.items));
-
-const path = (name, more = "") => `/characters/${encodeURIComponent(name)}${more}`;
-
-/** A character's face: its picture, or else the first letter of its name. */
-export function face(name) {
-  const box = h("span", { class: "face", "aria-hidden": "true" }, [...(name.trim() || "?")][0].toUpperCase());
-  picture(name).then((url) => url && fill(box, h("img", { src: url, alt: "" })));
-  return box;
-}
-
-function picture(name) {
-  if (!pictures.has(name)) pictures.set(name, load(name));
-  return pictures.get(name);
-}
-
-async function load(name) {
-  try {
-    if (!(await all()).find((each) => each.name === name)?.has_picture) return null;
-    const answer = await ask("GET", path(name, "/picture"));
-    return URL.createObjectURL(await answer.blob());
-  } catch {
-    return null; // without one, or out of reach: the letter stands
-  }
-}
 
 /** Open the gallery. */
 export function gallery(talk) {
@@ -46,10 +17,9 @@ export function gallery(talk) {
     (close, body) => {
       const grid = h("ul", { class: "gallery" });
       const draw = careful(async () => {
-        listed = null;
         fill(
           grid,
-          (await all()).map((each) => tile(each, { talk, close, draw })),
+          (await all(true)).map((each) => tile(each, { talk, close, draw })),
         );
       });
       const file = h("input", {
@@ -170,18 +140,10 @@ export async function importCard(file) {
   return character;
 }
 
-/** Have a box take files that are dropped on it. */
-export function dropping(box, take) {
-  const over = (on) => (event) => {
-    if (![...event.dataTransfer.types].includes("Files")) return;
-    event.preventDefault();
-    event.stopPropagation();
-    box.classList.toggle("dropping", on);
-  };
-  box.addEventListener("dragover", over(true));
-  box.addEventListener("dragleave", over(false));
-  box.addEventListener("drop", (event) => {
-    over(false)(event);
-    if (event.dataTransfer.files.length) take([...event.dataTransfer.files]);
-  });
+/** Whether a file is a character's card, and not conversations. */
+export async function isCard(file) {
+  if (/\.png$/i.test(file.name)) return true;
+  if (!/\.json$/i.test(file.name) || file.size > LARGEST) return false;
+  const text = await file.text();
+  return /"spec"\s*:\s*"chara_card|"first_mes"\s*:|"char_name"\s*:/.test(text);
 }

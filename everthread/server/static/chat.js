@@ -1,15 +1,14 @@
 // The conversation that runs: what was said, the reply that arrives, and all that can be done about both.
 
-import { ask, get, inBank, inChat, post, Problem, put, remove } from "./api.js";
+import { ask, events, get, inBank, inChat, post, Problem, put, remove } from "./api.js";
 import { on, tell } from "./bus.js";
-import { choose, receipt } from "./dialogs.js";
 import { at, button, h, said } from "./dom.js";
 import { here } from "./here.js";
+import { windows } from "./later.js";
 import { acts, dayBefore, editing, growing, lineElement, swipes } from "./line.js";
 import { careful, clear, failed, notice, speak } from "./notices.js";
 import { options } from "./prefs.js";
 import { Following } from "./scroll.js";
-import { events } from "./stream.js";
 import { connect, welcome } from "./welcome.js";
 
 const ASIDE = "When it is saved, what came after it is set aside. It can be brought back until you say something new.";
@@ -26,6 +25,8 @@ export class Talk {
     this.shown = null; // what is shown in place of a reply where no model speaks; it is not kept
     this.inspected = null;
     this.arriving = null; // the reply that is on its way
+    this.opened = null; // a promise that the conversation is read
+    this.waiting = null; // the line that was said before that
     this.aside = null; // the last line of what was set aside: {session, seq}
     this.drawn = new Map(); // the elements of lines, by seq, each with what it shows
     this.knows = null; // whether anything was ever said in this bank; null until that is known
@@ -49,6 +50,7 @@ export class Talk {
     on("corrected", () => here.view === "talk" && this.load());
     on("listed", (sessions) => ((this.knows = sessions.length > 0), this.render()));
     on("bank", () => (this.knows = null));
+    on("place", () => (this.waiting = null));
     on("named", () => this.load());
     on("back", () => this.shown?.label && (this.shown = null));
     on("pins", (lines) => ((this.pins = new Set(lines.map((line) => line.seq))), this.render()));
@@ -62,19 +64,25 @@ export class Talk {
 
   /** Read the conversation as it stands; a reply that runs is followed. */
   load() {
-    return this.read();
+    return this.open();
   }
 
-  /** The same, for whoever wants to know what goes wrong. */
+  /** The same, once its bank is there, for whoever wants to know what goes wrong. What is said meanwhile waits. */
+  async open(there = Promise.resolve()) {
+    this.opened = there.then(() => this.read());
+    const state = await this.opened;
+    if (state?.replying && !this.arriving) await this.attach();
+  }
+
+  /** The conversation's state; null where the reader went elsewhere. */
   async read() {
-    const place = `${here.bank}/${here.session}`;
+    const place = spot();
     const { view } = here;
     const state = await get(inChat("", view === "talk" ? here.session : "current"));
-    if (place !== `${here.bank}/${here.session}` || here.view !== view) return;
-    if (view !== "talk") return this.take(state); // whom one talks with is told there, too
-    if (this.place !== place) this.arrived(place);
-    this.take(state);
-    if (state.replying && !this.arriving) await this.attach();
+    if (place !== spot() || here.view !== view) return null;
+    if (view === "talk" && this.place !== place) this.arrived(place);
+    this.take(state); // whom one talks with is told beside an earlier conversation, too
+    return view === "talk" ? state : null;
   }
 
   arrived(place) {
@@ -99,8 +107,18 @@ export class Talk {
     tell("state", state);
   }
 
+  /** Tell what parts of the page have missed that were made only now. */
+  tellAgain() {
+    if (!this.state) return;
+    const context = this.arriving?.context ?? this.contexts.get(this.inspected);
+    tell("state", this.state);
+    if (context) tell("context", { context, of: this.inspected });
+  }
+
   async attach() {
+    this.arriving = { element: null, text: null, context: null, mine: null }; // so nothing is said meanwhile
     const answer = await ask("GET", inChat("/stream")).catch((error) => {
+      this.arriving = null;
       if (error.status === 404) return null; // it ended meanwhile
       throw error;
     });
@@ -114,16 +132,30 @@ export class Talk {
   async say(text) {
     const speaker = this.state?.character.person ?? "user";
     const mine = lineElement({ seq: 0, role: "user", speaker, text, said_at: new Date().toISOString(), metadata: {} });
-    const { shown, aside } = this;
     mine.classList.add("sending");
     this.box.querySelector(".welcome")?.remove();
+    this.waiting = mine;
     this.append(mine);
     this.following.toEnd();
-    this.shown = this.aside = null;
-    const taken = await this.stream("/reply", { text }, mine);
-    if (!taken) Object.assign(this, { shown, aside });
+    const there = await this.there();
+    const { shown, aside } = this;
+    this.waiting = this.shown = this.aside = null;
+    const taken = there && (await this.stream("/reply", { text }, mine));
+    if (!taken) (mine.remove(), Object.assign(this, { shown, aside }));
     this.render();
     return taken;
+  }
+
+  /** Whether the conversation of this place is read, so that something can be said in it. */
+  async there() {
+    const place = spot();
+    try {
+      await this.opened.catch(() => this.read()); // which may succeed this time
+      return place === spot();
+    } catch (error) {
+      failed(error);
+      return false;
+    }
   }
 
   regenerate() {
@@ -149,7 +181,7 @@ export class Talk {
   async stream(path, body, mine = null) {
     if (this.arriving) return false;
     clear();
-    this.arriving = { element: null, text: null, context: null };
+    this.arriving = { element: null, text: null, context: null, mine };
     tell("replying", true);
     try {
       const answer = await ask("POST", inChat(path), { body: { ...body, options: options(), incognito: this.state?.incognito ?? false } });
@@ -279,9 +311,10 @@ export class Talk {
   }
 
   async swipe(step) {
+    if (!this.state || this.arriving) return;
     const all = this.state.swipes ?? [];
     const place = all.findIndex((each) => each.seq === this.state.lines.at(-1)?.seq) + step;
-    if (this.arriving || place < 0) return;
+    if (place < 0) return;
     if (place >= all.length) await (this.model && this.regenerate());
     else await this.version(all[place].seq);
     speak(this.state.lines.at(-1)?.text ?? "");
@@ -308,6 +341,7 @@ export class Talk {
   }
 
   async forget(line) {
+    const { choose, receipt } = await windows();
     const sure = await choose(
       "Forget this line?",
       "It is removed for good, wherever it was kept. This can't be undone.",
@@ -333,6 +367,7 @@ export class Talk {
 
   /** End the conversation: remembered, or forgotten, as the person says. */
   async end() {
+    const { choose, receipt } = await windows();
     let ending = await post(inChat("/end"), { remember: null });
     if (ending.remembered === null && ending.question) {
       const agreed = await choose(ending.question, "It can be forgotten later as well: all of it, or a single line.", [
@@ -392,7 +427,8 @@ export class Talk {
     const { lines } = this.state;
     const one = (line, place) => [dayBefore(line, lines[place - 1], this.drawn), this.one(line, place === lines.length - 1)];
     const parts = [this.opening(), ...lines.flatMap(one)];
-    if (this.arriving?.mine) parts.push(this.arriving.mine);
+    const mine = this.arriving?.mine ?? this.waiting;
+    if (mine) parts.push(mine);
     if (this.arriving?.element) parts.push(this.arriving.element);
     else if (this.shown) parts.push(recalled(this.shown, this));
     keep(this.box, parts.filter(Boolean));
@@ -420,13 +456,15 @@ export class Talk {
 
   opening() {
     const { lines, greeting, offer, character } = this.state;
-    if (lines.length || this.arriving || this.knows === null) return null;
+    if (lines.length || this.arriving || this.waiting || this.knows === null) return null;
     const told = { greeting, offer, character, fresh: !this.knows, model: this.model };
     const looks = JSON.stringify(told);
     if (this.drawn.get("welcome")?.looks !== looks) this.drawn.set("welcome", { looks, element: welcome(told) });
     return this.drawn.get("welcome").element;
   }
 }
+
+const spot = () => `${here.bank}/${here.session}`; // the place where the page is
 
 const budget = () => (options().budget ? { budget: options().budget } : {});
 

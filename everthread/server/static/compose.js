@@ -47,17 +47,25 @@ export class Compose {
     if (focus) this.field.focus();
   }
 
+  /** Take what is typed from now on. What was typed while the page was being read is there still. */
+  begin() {
+    const typed = this.field.value;
+    this.restore();
+    if (typed && !this.restored) this.write(typed);
+    this.field.focus();
+  }
+
   /** What was being typed here stands in the field again; unless it was said meanwhile, as the state shows. */
-  restore(focus = false) {
+  restore() {
     this.restored = draft(this.place);
-    this.write(this.restored, focus);
+    this.write(this.restored, false);
   }
 
   async act() {
     if (this.replying) return this.talk.stop();
     const text = this.field.value.trim();
     const place = this.place;
-    if (!text) return undefined;
+    if (!text || this.talk.waiting) return undefined;
     this.write("");
     keepDraft(place, text); // until it is taken
     if (await this.talk.say(text)) return this.field.value || keepDraft(place, "");

@@ -79,3 +79,19 @@ export function download(blob, name) {
   h("a", { href: url, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
+
+/** Have a box take files that are dropped on it. */
+export function dropping(box, take) {
+  const over = (on) => (event) => {
+    if (![...event.dataTransfer.types].includes("Files")) return;
+    event.preventDefault();
+    event.stopPropagation();
+    box.classList.toggle("dropping", on);
+  };
+  box.addEventListener("dragover", over(true));
+  box.addEventListener("dragleave", over(false));
+  box.addEventListener("drop", (event) => {
+    over(false)(event);
+    if (event.dataTransfer.files.length) take([...event.dataTransfer.files]);
+  });
+}

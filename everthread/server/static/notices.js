@@ -1,11 +1,15 @@
 // One calm line on what happened and what to do about it, just above where the person types, and in the window that is
 // open above the page.
 
+import { get } from "./api.js";
 import { on, tell } from "./bus.js";
 import { at, button, fill, h } from "./dom.js";
 
+const PAUSE = 3_000; // milliseconds between two questions whether the server is there again
+
 let timer = 0;
 let away = false; // whether the line tells that the server is away
+let waiting = false; // for the server to come back
 
 on("view", settle);
 on("back", () => away && clear());
@@ -51,7 +55,25 @@ export function failed(error) {
   if (error.name === "AbortError") return;
   if (!above(error.message, "alert")) notice(error.message, { lasting: true });
   away = error.kind === "unreachable";
-  if (away) tell("away");
+  if (away) comeBack();
+}
+
+/** Ask quietly until the server is there again. */
+async function comeBack() {
+  if (waiting) return;
+  waiting = true;
+  do await new Promise((resolve) => setTimeout(resolve, PAUSE));
+  while (!(await there()));
+  waiting = false;
+  tell("back");
+}
+
+async function there() {
+  try {
+    return Boolean(await get("/about"));
+  } catch (error) {
+    return error.kind !== "unreachable" && error.status < 500;
+  }
 }
 
 /** A listener that tells of what goes wrong in it. */

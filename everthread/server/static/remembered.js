@@ -3,9 +3,9 @@
 import { get, inBank, patch, put } from "./api.js";
 import { on, tell } from "./bus.js";
 import { day, full } from "./dates.js";
-import { rewrite } from "./dialogs.js";
 import { button, fill, h, icon, said } from "./dom.js";
 import { address } from "./here.js";
+import { windows } from "./later.js";
 import { called } from "./line.js";
 import { careful, notice } from "./notices.js";
 import { refill } from "./refill.js";
@@ -177,6 +177,7 @@ export function merged(hits) {
 /** Put another text in a line's place: what was wrong is retracted. */
 export const correct = careful(async (line) => {
   const hint = "What stood there is set aside and never remembered again; this stands in its place, at its time.";
+  const { rewrite } = await windows();
   const text = await rewrite("Correct this memory", line, hint);
   if (text === null || text === line.text) return;
   const now = await patch(inBank(`/lines/${line.seq}`), { text });

@@ -1,0 +1,126 @@
+"""The page before all of it is there: what is typed is taken, sent and kept, however late the rest comes."""
+
+import re
+
+import httpx
+from playwright.sync_api import Browser, Page, Route, expect
+
+from server.shown import DESK, FOLDER, say, visit
+
+API = "**/api/v1/**"
+INTERACTIVE = "performance.getEntriesByName('interactive').length"
+MIA = "My sister Mia moved to Lisbon."
+
+
+class Held:
+    """Requests of a page that get no answer until they are let go."""
+
+    def __init__(self, page: Page, which: str) -> None:
+        self.routes, self.free = list[Route](), False
+        page.route(which, self.take)
+
+    def take(self, route: Route) -> None:
+        if self.free:
+            route.continue_()
+        else:
+            self.routes.append(route)
+
+    def let_go(self) -> None:
+        self.free = True
+        for each in self.routes:
+            each.continue_()
+
+
+def said(url: str, bank: str) -> list[str]:
+    """What the person said in a bank, as it is kept."""
+    lines = httpx.get(f"{url}/api/v1/banks/{bank}/lines").raise_for_status().json()["items"]
+    return [line["text"] for line in lines if line["role"] == "user"]
+
+
+def test_what_is_sent_as_soon_as_the_page_takes_it_is_answered_however_slow_the_server(page: Page, url: str) -> None:
+    held = Held(page, API)
+    page.goto(f"{url}/#/early")
+    page.wait_for_function(INTERACTIVE)
+    page.keyboard.type(MIA)
+    page.keyboard.press("Enter")
+    expect(page.locator(".line.sending .said")).to_have_text(MIA)
+    page.keyboard.type("And one thing more.")
+    page.keyboard.press("Enter")  # one line waits already
+    expect(page.locator("#say")).to_have_value("And one thing more.")
+    assert page.evaluate("document.documentElement.dataset.ready") is None
+    held.let_go()
+    expect(page.locator(".of-character .said").last).to_contain_text(MIA)
+    expect(page.locator(".of-person .said")).to_have_text([MIA])
+    expect(page.locator("#say")).to_have_value("And one thing more.")
+    expect(page.locator("#panel")).to_contain_text("remembered for this reply")
+    assert said(url, "early") == [MIA]
+
+
+def test_what_is_sent_while_the_columns_are_still_to_come_is_answered_and_stands_in_them(page: Page, url: str) -> None:
+    held = Held(page, "**/static/columns.js")
+    page.goto(f"{url}/#/alone")
+    page.wait_for_function(INTERACTIVE)
+    say(page, MIA)
+    expect(page.locator(".of-character .said").last).to_contain_text(MIA)
+    expect(page.locator("#tabs")).to_be_empty()
+    held.let_go()
+    page.wait_for_selector("html[data-ready]")
+    expect(page.locator("#panel")).to_contain_text("remembered for this reply")
+    expect(page.locator("#past .opening")).to_have_text(MIA)
+
+
+def test_what_could_not_be_sent_stands_where_it_was_typed_and_goes_the_next_time(browser: Browser, url: str) -> None:
+    page = browser.new_page(viewport=DESK)  # type: ignore[arg-type]  # whose console tells of the refusals
+    page.route(API, lambda route: route.abort("connectionrefused"))
+    page.goto(f"{url}/#/refused")
+    page.wait_for_function(INTERACTIVE)
+    say(page, MIA)
+    expect(page.locator("#notices")).to_contain_text("can't be reached")
+    expect(page.locator("#say")).to_have_value(MIA)
+    expect(page.locator(".line")).to_have_count(0)
+    page.unroute(API)
+    page.wait_for_selector("html[data-ready]")  # it comes back by itself
+    page.keyboard.press("Enter")
+    expect(page.locator(".of-character .said").last).to_contain_text(MIA)
+    assert said(url, "refused") == [MIA]
+    page.close()
+
+
+def test_what_was_typed_before_the_page_could_take_it_is_still_there(page: Page, url: str) -> None:
+    held = Held(page, "**/static/app.js")
+    page.goto(f"{url}/#/typed", wait_until="commit")
+    page.fill("#say", "half a thought")
+    held.let_go()
+    page.wait_for_selector("html[data-ready]")
+    expect(page.locator("#say")).to_have_value("half a thought")
+    page.reload()
+    expect(page.locator("#say")).to_have_value("half a thought")
+
+
+def test_nothing_jumps_while_the_page_comes(page: Page, url: str) -> None:
+    page.add_init_script(
+        "window.moved = 0; new PerformanceObserver(list => list.getEntries().forEach(each => moved += each.value))"
+        ".observe({ type: 'layout-shift', buffered: true })"
+    )
+    visit(page, url, "still")
+    expect(page.locator(".welcome")).to_be_visible()
+    expect(page.locator("#face")).to_have_text("E")
+    page.wait_for_timeout(200)
+    assert page.evaluate("moved") < 0.01  # of the window, times how far: the least that is seen is 0.1
+
+
+def test_what_the_talk_is_made_of_is_asked_for_at_once_and_nothing_else(page: Page, url: str) -> None:
+    named = re.compile(r"""^(?:import|export) [^;]*?["']\./([a-z]+\.js)["'];$""", re.MULTILINE)
+    texts = {each.name: each.read_text(encoding="utf-8") for each in FOLDER.glob("*.js")}
+    found, waiting = set[str](), ["app.js"]
+    while waiting:
+        name = waiting.pop()
+        waiting += [each for each in named.findall(texts[name]) if each not in found]
+        found.add(name)
+    index = (FOLDER / "index.html").read_text(encoding="utf-8")
+    assert set(re.findall(r'"modulepreload" href="/static/([a-z]+\.js)"', index)) == found - {"app.js"}
+    visit(page, url, "asked")
+    page.wait_for_selector("link[href$='windows.css']", state="attached")  # read when the page has come to rest
+    page.wait_for_load_state("networkidle")
+    read = "performance.getEntriesByType('resource').map(each => each.name.split('/').pop())"
+    assert {each for each in page.evaluate(read) if each.endswith(".js")} == set(texts)
