@@ -581,7 +581,7 @@ class Chat:
 
     def _greet(self) -> None:
         if text := self.greeting:
-            self._conversation.add(self._line(text, self._character.name, "assistant", {GREETING: True}))
+            self._conversation.add(self._line(text, self._character.name, "assistant", {GREETING: True}), late=True)
 
     def _line(self, text: str, speaker: str, role: Role, metadata: Metadata | None = None) -> NewLine:
         asked: Metadata = {ASKED: True} if self.memory.recipe.asks else {}

@@ -62,7 +62,7 @@ class Late:
             self._keep(self._left(vectors[0].shape[1]))
 
     def _left(self, dim: int) -> list[Line]:
-        """The lines that were left without a vector, if they are few."""
+        """The lines that were left without a vector, if they are few; those that are late have their turn yet."""
         if not 0 < self._store.stats(self._bank, self._model).pending <= FEW:
             return []
-        return self._store.pending(self._bank, self._model, dim, FEW)
+        return [line for line in self._store.pending(self._bank, self._model, dim, FEW) if line.seq not in self._seqs]

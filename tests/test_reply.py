@@ -3,7 +3,7 @@ from __future__ import annotations
 import gc
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 import pytest
@@ -195,6 +195,72 @@ def test_a_reply_that_can_not_be_kept_when_it_is_stopped_says_so() -> None:
     with pytest.raises(StoreUnavailable):
         one.stop()
     assert one.text == "one"
+
+
+class Told(Silent):
+    """A stream that can be listened to: it tells these pieces at once."""
+
+    def __init__(self, *pieces: str) -> None:
+        super().__init__()
+        self.left = list(pieces)
+
+    def listen(self, heard: Callable[[str], bool], over: Callable[[], None]) -> None:
+        while self.left and heard(self.left.pop(0)):
+            pass
+        over()
+
+    def __next__(self) -> str:
+        if not self.left:
+            raise StopIteration
+        return self.left.pop(0)
+
+
+def listened(one: Reply) -> list[str]:
+    """What is told of a reply, and last that it is over."""
+    told: list[str] = []
+    one.listen(told.append, lambda: told.append("over"))
+    return told
+
+
+def test_a_reply_that_is_listened_to_is_kept_by_whoever_reads_on() -> None:
+    kept = Kept()
+    one = Reply(NOTHING, None, lambda: Told("Captain: one", " two"), Speech("Captain", ()), kept)
+    assert listened(one) == ["one", " two", "over"]
+    assert kept.texts == []
+    assert list(one) == []
+    assert kept.texts == [("one two", False)]
+
+
+def test_of_a_reply_that_is_listened_to_no_more_is_read_than_is_the_characters() -> None:
+    kept, stream = Kept(), Told("one\n", "Nora: and you?", " three")
+    one = Reply(NOTHING, None, lambda: stream, Speech("Captain", ["Nora"]), kept)
+    assert listened(one) == ["one", "over"]
+    assert list(one) == []
+    assert (kept.texts, stream.left) == ([("one", False)], [" three"])
+
+
+def test_a_stream_that_cannot_tell_is_read_by_whoever_reads_on() -> None:
+    kept = Kept()
+    one = reply(kept, "one two")
+    assert listened(one) == ["over"]
+    assert list(one) == ["one", " two"]
+    assert kept.texts == [("one two", False)]
+
+
+def test_a_model_that_cannot_be_asked_is_an_error_for_whoever_reads_on() -> None:
+    one = reply(Kept(), LLMUnavailable("down"))
+    assert listened(one) == ["over"]
+    with pytest.raises(LLMUnavailable, match="down"):
+        next(one)
+    assert list(one) == []
+
+
+def test_a_reply_that_was_stopped_before_it_was_listened_to_is_over() -> None:
+    kept = Kept()
+    one = Reply(NOTHING, None, lambda: Told("one"), Speech("Captain", ()), kept)
+    one.stop()
+    assert listened(one)[-1] == "over"
+    assert (list(one), kept.texts) == ([], [])
 
 
 def test_an_empty_reply_is_an_error_once() -> None:

@@ -11,9 +11,7 @@ import json
 import random
 import threading
 import time
-import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
@@ -22,7 +20,7 @@ from everthread.errors import ConfigError
 from everthread.models import servers
 from everthread.models.embed import clean
 from everthread.models.faults import CONNECT, Faults, asked_wait, passing, refused, shown, too_long
-from everthread.models.loop import run, start
+from everthread.models.loop import close_with, run
 from everthread.models.replies import Reply, at, counted_by, estimated, glimpsed, text_at, whole
 from everthread.types import JSONValue, Message, Sampling, Usage
 
@@ -278,7 +276,7 @@ class OpenAICompatible:
                     },
                     event_hooks={"request": [_bare], "response": [glimpsed]},
                 )
-                weakref.finalize(self, _closed, self._opened)
+                close_with(self, self._opened.aclose)
             return self._opened
 
 
@@ -303,11 +301,6 @@ async def _sent(http: httpx2.AsyncClient, request: httpx2.Request) -> httpx2.Res
         finally:
             await response.aclose()
     return response
-
-
-def _closed(http: httpx2.AsyncClient) -> None:
-    with suppress(RuntimeError):  # the interpreter ends
-        start(http.aclose())
 
 
 async def _bare(request: httpx2.Request) -> None:

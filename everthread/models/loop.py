@@ -4,25 +4,21 @@ thread for each, they would spend more on waiting for each other than on reading
 from __future__ import annotations
 
 import asyncio
-import atexit
 import threading
-from collections.abc import Coroutine
+import weakref
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
 Result = TypeVar("Result")
 
-_lock = threading.Lock()
+_lock = threading.RLock()  # what the garbage collector closes may come in between, in the same thread
 _loop: asyncio.AbstractEventLoop | None = None
 
 
 def start(coroutine: Coroutine[Any, Any, Result]) -> Future[Result]:
     """Have it done in that thread. What comes back may be waited for, and cancelled."""
-    try:
-        return asyncio.run_coroutine_threadsafe(coroutine, _started())
-    except RuntimeError:  # the interpreter ends
-        coroutine.close()
-        raise
+    return asyncio.run_coroutine_threadsafe(coroutine, _started())
 
 
 def run(coroutine: Coroutine[Any, Any, Result]) -> Result:
@@ -35,24 +31,17 @@ def run(coroutine: Coroutine[Any, Any, Result]) -> Result:
         raise
 
 
+def close_with(owner: object, close: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Have something closed in that thread once its owner is gone. The end of the process closes all by itself."""
+    weakref.finalize(owner, lambda: start(close())).atexit = False
+
+
 def _started() -> asyncio.AbstractEventLoop:
+    """The loop. It ends with the process, in the middle of whatever it awaits: to end it in order would take as long as
+    the servers that are awaited."""
     global _loop
     with _lock:
         if _loop is None:
             _loop = asyncio.new_event_loop()
-            thread = threading.Thread(target=_serve, args=(_loop,), name="everthread models", daemon=True)
-            thread.start()
-            atexit.register(_end, _loop, thread)
+            threading.Thread(target=_loop.run_forever, name="everthread models", daemon=True).start()
         return _loop
-
-
-def _serve(loop: asyncio.AbstractEventLoop) -> None:
-    try:
-        loop.run_forever()
-    finally:
-        loop.close()
-
-
-def _end(loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
-    loop.call_soon_threadsafe(loop.stop)
-    thread.join(1.0)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-import weakref
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
 from contextlib import aclosing, suppress
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from everthread.errors import ModelError
 from everthread.models.embed import clean
 from everthread.models.faults import Faults
-from everthread.models.loop import run, start
+from everthread.models.loop import close_with, run, start
 from everthread.prompt.tokens import estimate
 from everthread.types import Message, Usage
 
@@ -62,7 +61,7 @@ class Reply:
         self._waiting: Future[str | None] | Future[None] | None = None
         self._reading = asyncio.Lock()
         self._pieces = self._read()
-        weakref.finalize(self, _let_go, response)
+        close_with(self, response.aclose)
 
     @property
     def usage(self) -> Usage:
@@ -183,11 +182,6 @@ def estimated(messages: Sequence[Message], reply: str) -> Usage:
     """What was used for a reply, where the server didn't count."""
     read = sum(estimate(each.content) + OVERHEAD for each in messages)
     return Usage(read, estimate(reply), estimated=True)
-
-
-def _let_go(response: httpx2.Response) -> None:
-    with suppress(RuntimeError):  # the interpreter ends
-        start(response.aclose())
 
 
 async def whole(response: httpx2.Response) -> bytes:

@@ -32,7 +32,7 @@ from hypothesis import strategies as st
 
 from everthread.errors import ConfigError, LLMDenied, LLMRejected, LLMUnavailable, ModelError, ModelNotFound
 from everthread.models.faults import shown
-from everthread.models.llm import LLM, OpenAICompatible
+from everthread.models.llm import LLM, Listened, OpenAICompatible, Stream
 from everthread.models.replies import GLIMPSE, LIMIT, estimated
 from everthread.types import JSONValue, Message, Sampling, Usage
 
@@ -356,6 +356,105 @@ def test_streams_that_are_closed_at_any_moment_harm_no_others() -> None:
         mixed = [pool.submit((stopped, whole)[n % 2], n) for n in range(40)]
         assert all(results)
         assert all(each.result() for each in mixed)
+
+
+# ---------------------------------------------------------------------------------------------- listening
+
+
+class Ear:
+    """Listens to a stream: what it heard, in which threads, and that it is over."""
+
+    def __init__(self, stream: Stream, most: int = 99) -> None:
+        self.heard: list[str] = []
+        self.threads: set[int] = set()
+        self.over = threading.Event()
+        self.most = most
+        assert isinstance(stream, Listened)
+        stream.listen(self.hear, self.over.set)
+
+    def hear(self, piece: str) -> bool:
+        self.heard.append(piece)
+        self.threads.add(threading.get_ident())
+        return len(self.heard) < self.most
+
+
+def test_pieces_are_told_as_they_come_and_no_thread_waits_for_them() -> None:
+    with llm_server(Reply(["Un", "der", " the", " sea."], delay=0.01)) as server:
+        llm = model(server.url)
+        streams = [llm.stream(ASKED) for _ in range(8)]
+        before = threading.active_count()
+        ears = [Ear(stream) for stream in streams]
+        assert threading.active_count() <= before
+        assert all(ear.over.wait(10) for ear in ears)
+        assert [ear.heard for ear in ears] == [["Un", "der", " the", " sea."]] * 8
+        assert len(set.union(*(ear.threads for ear in ears))) == 1
+        assert [list(stream) for stream in streams] == [[]] * 8
+        assert {(stream.finish, stream.usage) for stream in streams} == {("stop", Usage(11, 7))}
+        assert llm.usage == Usage(88, 56)
+
+
+def test_who_has_heard_enough_can_read_on() -> None:
+    with llm_server(Reply(["Un", "der", " the", " sea."])) as server:
+        stream = model(server.url).stream(ASKED)
+        ear = Ear(stream, most=2)
+        assert ear.over.wait(10)
+        assert (ear.heard, list(stream)) == (["Un", "der"], [" the", " sea."])
+
+
+def test_what_went_wrong_while_somebody_listened_is_raised_to_whoever_reads_on_once() -> None:
+    with llm_server(Cut(["Hel"])) as server:
+        stream = model(server.url).stream(ASKED)
+        ear = Ear(stream)
+        assert ear.over.wait(10)
+        assert ear.heard == ["Hel"]
+        with pytest.raises(LLMUnavailable, match="broke off"):
+            next(stream)
+        assert list(stream) == []
+
+
+@pytest.mark.parametrize("pieces", [[], ["Hel"]])
+def test_a_stream_that_is_closed_while_somebody_listens_is_over(pieces: list[str]) -> None:
+    with llm_server(Stall(pieces)) as server:
+        stream = model(server.url, timeout=60.0).stream(ASKED)
+        ear = Ear(stream)
+        threading.Event().wait(0.1)
+        stream.close()
+        assert ear.over.wait(10)
+        assert server.hung_up.wait(10)
+        assert (ear.heard, list(stream)) == (pieces, [])
+
+
+def test_a_stream_that_was_closed_before_is_over_at_once() -> None:
+    with llm_server(Reply("one two")) as server:
+        stream = model(server.url).stream(ASKED)
+        stream.close()
+        ear = Ear(stream)
+        assert ear.over.wait(10)
+        assert (ear.heard, list(stream)) == ([], [])
+
+
+LEFT = """
+import sys
+from everthread.models.llm import OpenAICompatible
+from everthread.types import Message
+llm = OpenAICompatible(sys.argv[1], "m")
+unread, begun, told = (llm.stream([Message("user", "hello")]) for _ in range(3))
+next(begun)
+told.listen(lambda piece: True, lambda: None)
+print("done")
+"""
+
+
+def test_a_process_that_ends_with_replies_on_their_way_does_so_at_once_and_in_silence() -> None:
+    with llm_server(Stall(["Hel"])) as server:
+        ended = subprocess.run(
+            [sys.executable, "-X", "dev", "-c", LEFT, server.url],
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=True,
+        )
+        assert (ended.stdout, ended.stderr) == ("done\n", "")
 
 
 # ---------------------------------------------------------------------------------------------- faults

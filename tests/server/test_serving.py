@@ -11,6 +11,8 @@ import stat
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -130,6 +132,50 @@ def test_several_workers_answer_and_see_what_the_others_keep(tmp_path: Path) -> 
         assert 'everthread_requests_total{method="POST",route="/api/v1/banks/{bank}/lines",status="201"} 20' in counted
         assert running.stop() == 0
     assert len(running.log) == 41
+
+
+def test_connections_are_dealt_out_among_workers_and_nobody_else_can_have_the_port() -> None:
+    """Linux alone deals them out; elsewhere the first to wake takes most."""
+
+    async def taken_up(held: socket.socket, ready: threading.Barrier, ended: threading.Event) -> int:
+        connections: list[asyncio.StreamWriter] = []
+        server = await asyncio.start_server(lambda _, writer: connections.append(writer), sock=held)
+        await asyncio.to_thread(ready.wait, 30)
+        await asyncio.to_thread(ended.wait, 30)
+        for each in connections:
+            each.close()
+        server.close()
+        await server.wait_closed()
+        return len(connections)
+
+    def worker() -> int:
+        with asyncio.Runner(loop_factory=serving.Sharing) as runner:
+            return runner.run(taken_up(held, ready, ended))
+
+    ready, ended = threading.Barrier(3), threading.Event()
+    with serving.listening("127.0.0.1", 0, workers=2) as held, ThreadPoolExecutor(2) as pool:
+        found = [pool.submit(worker) for _ in range(2)]
+        ready.wait(30)
+        assert serving.taken_up(held)
+        port = held.getsockname()[1]
+        for workers in (1, 2):
+            with pytest.raises(ConfigError, match="another program has it"):
+                serving.listening("127.0.0.1", port, workers)
+        for _ in range(100):
+            with socket.create_connection(("127.0.0.1", port), timeout=30) as client:
+                client.settimeout(0.01)
+                with suppress(TimeoutError):
+                    client.recv(1)
+        ended.set()
+        shares = [each.result(30) for each in found]
+    assert sum(shares) == 101
+    assert min(shares) >= 20
+
+
+def test_a_port_at_which_nobody_ever_listens_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serving, "BEGIN", 0.2)
+    with serving.listening("127.0.0.1", 0, workers=2) as held:
+        assert not serving.taken_up(held)
 
 
 def test_an_address_is_of_this_machine_or_is_told(tmp_path: Path) -> None:
