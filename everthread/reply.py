@@ -70,7 +70,8 @@ class Reply(Iterator[str]):
                 break  # its stream was closed in another thread
             if shown := self._read(piece):
                 return shown
-        raise StopIteration
+        with self._lock:  # whoever ended it in another thread has kept it then
+            raise StopIteration
 
     def listen(self, told: Callable[[str], None], over: Callable[[], None]) -> None:
         """Ask for it, and have the pieces told as they come, as far as the stream can do so by itself; then that it is

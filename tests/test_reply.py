@@ -5,6 +5,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from datetime import UTC, datetime
 
 import pytest
 
@@ -127,6 +128,30 @@ def test_stopping_while_another_thread_waits_for_the_model_returns_with_the_repl
     thread.join(30)
     assert not thread.is_alive()
     assert shown == ["one"]
+
+
+def test_a_reply_is_at_its_end_for_all_who_read_it_only_once_it_is_kept() -> None:
+    keeping, go = threading.Event(), threading.Event()
+
+    def keep(text: str, *, partial: bool, refused: bool) -> Line | None:
+        keeping.set()
+        assert go.wait(30)
+        return Line(1, "s", "assistant", "Captain", text, datetime.now(UTC))
+
+    one = Reply(NOTHING, None, lambda: ScriptedLLM(["one two"]).stream([]), Speech("Captain", ()), keep)
+    next(one)
+    stopping = threading.Thread(target=one.stop)
+    stopping.start()
+    assert keeping.wait(30)
+    found: list[Line | None] = []
+    reading = threading.Thread(target=lambda: found.append(next(one, None) or one.line))  # type: ignore[arg-type]
+    reading.start()
+    reading.join(0.1)
+    assert found == []
+    go.set()
+    reading.join(30)
+    stopping.join(30)
+    assert [line.text for line in found if line] == ["one"]
 
 
 def test_stopping_while_the_model_is_asked_does_not_wait_and_nothing_comes_afterwards() -> None:
