@@ -60,17 +60,11 @@ def serve(
             url = serving.url(taken)
             said = _greeting(engine, url)
             if workers == 1:
-                _greet(said, url, opens)
                 logs.install(level)
-                serving.run(lambda: app.create(engine, settings), taken)
+                serving.run(lambda: app.create(engine, settings), taken, told=lambda: _greet(said, url, opens))
                 return
-
-        def greet() -> None:
-            if serving.taken_up(taken):
-                _greet(said, url, opens)
-
-        threading.Thread(target=greet, daemon=True).start()
-        serving.run(given, taken, workers=workers)  # each opens an engine of its own
+        # Each opens an engine of its own.
+        serving.run(given, taken, workers=workers, told=lambda: _greet(said, url, opens))
 
 
 def _settings(host: str, key_required: bool) -> Settings:

@@ -81,7 +81,8 @@ def _stand_before(app: FastAPI, settings: Settings) -> None:
 async def running(app: FastAPI) -> AsyncIterator[None]:
     """While the app runs."""
     current_default_thread_limiter().total_tokens = app.state.settings.threads
-    threading.Thread(target=app.state.engine.ready, name="everthread ready", daemon=True).start()
+    ready = threading.Thread(target=app.state.engine.ready, name="everthread ready", daemon=True)
+    ready.start()
     try:
         yield
     finally:
@@ -92,3 +93,4 @@ async def running(app: FastAPI) -> AsyncIterator[None]:
         app.state.once.close()
         if app.state.closes:
             app.state.engine.store.close()
+        await run_in_threadpool(ready.join)  # a process that ends while a model is being loaded aborts

@@ -9,6 +9,7 @@ import os
 import signal
 import socket
 import sys
+import threading
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
@@ -136,20 +137,31 @@ def taken_up(taken: socket.socket) -> bool:
     return False
 
 
-def run(made: Callable[[], ASGIApp], taken: socket.socket, *, limits: Limits | None = None, workers: int = 1) -> None:
+def run(
+    made: Callable[[], ASGIApp],
+    taken: socket.socket,
+    *,
+    limits: Limits | None = None,
+    workers: int = 1,
+    told: Callable[[], None] = lambda: None,
+) -> None:
     """Serve until SIGTERM or SIGINT; then nobody new is let in, and what is being answered is finished, for so long as
-    the limits say. Returns when all is done. Several workers make the app each, so it must be picklable then.
+    the limits say. Returns when all is done. Several workers make the app each, so it must be picklable then. told is
+    called once connections are taken.
     """
     _many_files()
     config = configured(made, limits or Limits(), workers)
     with ExitStack() as stack:
         if workers > 1:
             os.environ[FOLDER] = stack.enter_context(TemporaryDirectory(prefix="everthread-"))
+            threading.Thread(target=lambda: told() if taken_up(taken) else None, daemon=True).start()
             Multiprocess(config, [taken]).run()
         else:
-            for each in (signal.SIGTERM, signal.SIGINT):  # uvicorn raises them again once it has stopped
-                signal.signal(each, lambda *_: None)
-            Stoppable(config).run([taken])
+            server = Stoppable(config)
+            for each in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(each, server.leave)
+            told()
+            server.run([taken])
 
 
 def configured(made: Callable[[], ASGIApp], limits: Limits, workers: int = 1) -> uvicorn.Config:
@@ -185,6 +197,11 @@ class Sharing(asyncio.SelectorEventLoop):
 
 class Stoppable(uvicorn.Server):
     """uvicorn's server, which tells a person at a terminal what it waits for when it is told to stop."""
+
+    def leave(self, sig: int, frame: FrameType | None) -> None:
+        """What a signal does before uvicorn heeds it: have it stop as soon as it has begun. And after, for uvicorn
+        raises it again once it has stopped: nothing."""
+        self.should_exit = True
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         waiting = len(self.server_state.tasks)

@@ -87,9 +87,9 @@ class Served:
         self.port = int(url.rpartition(":")[2])
         self.log: list[dict[str, Any]] = []
 
-    def stop(self) -> int:
+    def stop(self, told: int = signal.SIGTERM) -> int:
         """Have it stop; its exit status."""
-        self.process.send_signal(signal.SIGTERM)
+        self.process.send_signal(told)
         return self.ended()
 
     def ended(self) -> int:

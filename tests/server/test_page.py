@@ -146,6 +146,60 @@ def test_a_forgotten_memory_is_gone_and_a_receipt_is_shown(page: Page, url: str)
     expect(page.locator("#past")).not_to_contain_text("cellar.")
 
 
+def test_the_last_words_are_in_sight_after_every_turn_however_long_the_talk(page: Page, url: str) -> None:
+    visit(page, url, "follow")
+    for number in range(10):
+        tell(
+            page, f"The {number}th thing that I say of the blue bicycle in the cellar.\nIt has a bell.\nAnd two wheels."
+        )
+        page.wait_for_function(
+            "() => { const box = document.getElementById('lines'); "
+            "return box.scrollHeight - box.scrollTop - box.clientHeight < 2 }"
+        )
+
+
+def test_whoever_goes_back_up_is_left_there_while_a_reply_comes(page: Page, url: str) -> None:
+    visit(page, url, "above")
+    for number in range(8):
+        tell(
+            page, f"The {number}th thing that I say of the blue bicycle in the cellar.\nIt has a bell.\nAnd two wheels."
+        )
+    box = page.locator("#lines")
+    box.hover()
+    page.mouse.wheel(0, -400)
+    page.wait_for_function(
+        "() => { const box = document.getElementById('lines'); "
+        "return box.scrollHeight - box.scrollTop - box.clientHeight > 300 }"
+    )
+    at = box.evaluate("box => box.scrollTop")
+    remember(url, "above", "Said elsewhere.")
+    page.evaluate("window.dispatchEvent(new Event('resize'))")
+    page.wait_for_timeout(200)
+    assert box.evaluate("box => box.scrollTop") == at
+
+
+def test_what_was_read_aloud_is_not_left_when_something_is_forgotten(page: Page, url: str) -> None:
+    remember(url, "unspoken", "The blue bicycle stands in the cellar.")
+    visit(page, url, "unspoken")
+    tell(page, "Where does the blue bicycle stand?")
+    expect(page.locator("#spoken")).to_contain_text("bicycle")
+    page.locator(".hit", has_text="cellar").get_by_role("button", name="Forget").click()
+    page.get_by_role("button", name="Forget it").click()
+    expect(page.get_by_role("dialog")).to_contain_text("1 line")
+    expect(page.locator("#spoken")).to_be_empty(timeout=1000)
+
+
+def test_whoever_comes_back_to_a_tab_sees_what_was_said_in_another(page: Page, url: str) -> None:
+    visit(page, url, "tabs")
+    tell(page, "I say this here.")
+    other = page.context.new_page()
+    visit(other, url, "tabs")
+    tell(other, "I say this in another tab.")
+    page.evaluate("window.dispatchEvent(new Event('focus'))")
+    expect(page.locator(".of-person .said").last).to_have_text("I say this in another tab.")
+    other.close()
+
+
 def test_a_corrected_memory_is_remembered_as_corrected(page: Page, url: str) -> None:
     remember(url, "correct", "The blue bicycle stands in the cellar.")
     visit(page, url, "correct")

@@ -11,6 +11,7 @@ import stat
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -118,6 +119,15 @@ def test_a_key_may_be_wanted_on_this_machine_too(tmp_path: Path) -> None:
         assert get(f"{running.url}/api/v1/models").status_code == 401
         assert get(f"{running.url}/api/v1/about").json()["key_required"] is True
         assert running.stop() == 0
+
+
+@pytest.mark.parametrize("wait", [0.0, 0.05, 0.3])
+@pytest.mark.parametrize("told", [signal.SIGINT, signal.SIGTERM])
+def test_whoever_is_told_to_stop_before_it_has_begun_stops_in_peace(tmp_path: Path, told: int, wait: float) -> None:
+    with started(*COMMAND, str(tmp_path), "serve", "--port", "0", "--model", "none") as running:
+        time.sleep(wait)
+        assert running.stop(told) == 0
+    assert all(line["level"] == "info" for line in running.log)
 
 
 def test_several_workers_answer_and_see_what_the_others_keep(tmp_path: Path) -> None:

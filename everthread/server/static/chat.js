@@ -32,6 +32,7 @@ export class Talk {
     this.knows = null; // whether anything was ever said in this bank; null until that is known
     for (const name of [
       "load",
+      "lookAgain",
       "regenerate",
       "answer",
       "undo",
@@ -52,6 +53,7 @@ export class Talk {
     on("bank", () => (this.knows = null));
     on("place", () => (this.waiting = null));
     on("named", () => this.load());
+    window.addEventListener("focus", this.lookAgain);
     on("back", () => this.shown?.label && (this.shown = null));
     on("pins", (lines) => ((this.pins = new Set(lines.map((line) => line.seq))), this.render()));
   }
@@ -72,6 +74,17 @@ export class Talk {
     this.opened = there.then(() => this.read());
     const state = await this.opened;
     if (state?.replying && !this.arriving) await this.attach();
+  }
+
+  /** See what was said elsewhere, in another tab for instance, by whoever comes back to this one. */
+  async lookAgain() {
+    if (!this.state || this.arriving || this.waiting || here.view !== "talk") return;
+    const seqs = ({ session, lines }) => JSON.stringify([session, lines.map((line) => line.seq)]);
+    const state = await get(inChat());
+    if (this.arriving || this.waiting || here.view !== "talk" || seqs(state) === seqs(this.state)) return;
+    if (state.replying) await this.attach();
+    else this.take(state);
+    this.following.toEnd();
   }
 
   /** The conversation's state; null where the reader went elsewhere. */
@@ -372,7 +385,7 @@ export class Talk {
     if (ending.remembered === null && ending.question) {
       const agreed = await choose(ending.question, "It can be forgotten later as well: all of it, or a single line.", [
         ["Remember it", true],
-        ["Forget it", false],
+        ["Forget all of it", false],
       ]);
       if (agreed === null) return;
       ending = await post(inChat("/end"), { remember: agreed });

@@ -7,12 +7,16 @@ import { at, button, fill, h } from "./dom.js";
 
 const PAUSE = 3_000; // milliseconds between two questions whether the server is there again
 
+const SPOKEN = 5_000; // milliseconds for a screen reader to take up what it is to say
+
 let timer = 0;
+let spoken = 0;
 let away = false; // whether the line tells that the server is away
 let waiting = false; // for the server to come back
 
 on("view", settle);
 on("back", () => away && clear());
+on("forgotten", () => at("spoken").replaceChildren());
 
 /** Show a line; with an act, something to do about it. It goes away of itself unless it is a problem. */
 export function notice(text, { act = null, label = "", lasting = false } = {}) {
@@ -89,4 +93,8 @@ export const careful =
   };
 
 /** Read this aloud to whoever doesn't see the page. */
-export const speak = (text) => (at("spoken").textContent = text);
+export function speak(text) {
+  at("spoken").textContent = text;
+  clearTimeout(spoken);
+  spoken = setTimeout(() => at("spoken").replaceChildren(), SPOKEN); // it may be forgotten meanwhile
+}

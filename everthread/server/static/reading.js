@@ -61,7 +61,7 @@ export class Reading {
       "div",
       { class: "reading" },
       h("p", {}, lines.length ? `A conversation of ${day(lines[0].said_at)}` : "Nothing of this conversation is left."),
-      session?.summary && said("p", session.summary, { class: "small" }),
+      session?.summary && said("p", session.summary, { class: "small said" }),
       h(
         "div",
         { class: "bar" },

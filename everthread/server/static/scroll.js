@@ -5,8 +5,16 @@ export class Following {
     this.box = box;
     this.stuck = true;
     this.asked = false;
-    box.addEventListener("scroll", () => (this.stuck = box.scrollHeight - box.scrollTop - box.clientHeight < 48));
+    this.last = 0; // where it stood; only who goes back up leaves the end, not what grows before the event has come
+    box.addEventListener("scroll", () => this.scrolled());
     new ResizeObserver(() => this.grown()).observe(box);
+  }
+
+  scrolled() {
+    const { scrollTop, scrollHeight, clientHeight } = this.box;
+    const near = scrollHeight - scrollTop - clientHeight < 48;
+    this.stuck = near || (this.stuck && scrollTop >= this.last);
+    this.last = scrollTop;
   }
 
   /** Something was added. */
