@@ -153,9 +153,10 @@ class Conversation:
 
 def latest(sessions: list[Session], at: datetime) -> Session | None:
     """The session in which something was said last: of those of this hour the one last written to, for a clock may go
-    back a little. One that is to come was said by a clock that was wrong, and counts for nothing."""
+    back a little, and rather one that was not ended. One that is to come was said by a clock that was wrong, and counts
+    for nothing."""
     past = [each for each in sessions if each.last_at - at <= SESSION_GAP]
     recent = [each for each in past if at - each.last_at <= SESSION_GAP]
     if recent:
-        return max(recent, key=lambda each: each.last_seq)
+        return max(recent, key=lambda each: (each.ended_at is None or each.ended_at < each.last_at, each.last_seq))
     return max(past, key=lambda each: (each.last_at, each.last_seq), default=None)

@@ -55,11 +55,15 @@ def see(memory: Memory, source: Source) -> None:
 def bring(memory: Memory, source: Source, progress: Callable[[int], None] | None = None) -> dict[str, Any]:
     """Keep the lines of a file that are new to the bank, once it was seen that the bank takes all: what was read, added
     and skipped, and what the bank holds. progress is called with the size of each batch that is done."""
-    before, lines = memory.stats(), source.read()
+    before, talks, lines = memory.stats(), {each.id for each in memory.sessions()}, source.read()
     while batch := list(islice(lines, BATCH)):
         keep(memory, batch)
         if progress is not None:
             progress(len(batch))
+    if talks:  # the conversation that goes on is the bank's own, whatever is read into it, and when
+        for each in memory.sessions():
+            if each.id not in talks:
+                memory.end(each.id, each.last_at)
     after = memory.stats()
     added = after.lines + after.retracted - before.lines - before.retracted
     held = {"lines": after.lines, "retracted": after.retracted, "pending": after.pending}

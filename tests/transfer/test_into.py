@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -7,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from everthread.chat import Chat
 from everthread.errors import BadFile
 from everthread.memory import Memory
-from everthread.models.fakes import HashEmbedder
+from everthread.models.fakes import HashEmbedder, ScriptedLLM
 from everthread.stores.sqlite import SQLiteStore
-from everthread.transfer.into import check, keep, strange
+from everthread.transfer.into import bring, check, keep, source, strange
 from everthread.transfer.jsonl import export_key
 from everthread.types import Line, NewLine
 
@@ -40,6 +42,29 @@ def test_a_forgotten_line_comes_back_behind_the_line_it_answered(memory: Memory)
     again = exported(second, parent=export_key(first))
     memory.forget(seq=2)
     assert list(strange(memory, [exported(first), again])) == [replace(again, parent=1)]
+
+
+def test_what_is_imported_does_not_take_the_place_of_the_conversation_that_goes_on(
+    memory: Memory, tmp_path: Path
+) -> None:
+    file = tmp_path / "old.txt"
+    file.write_text("Ann: The garden needs water.\nBob: I'll see to it.\n", encoding="utf-8")
+    with Chat(memory, llm=ScriptedLLM(["A red one?", "It is."])) as chat:
+        "".join(chat.reply("I have a bicycle."))
+        going_on = chat.session
+    bring(memory, source(file))
+    with Chat(memory, llm=ScriptedLLM(["It is."])) as chat:
+        assert chat.session == going_on
+        assert chat.lines[-1].text == "A red one?"
+
+
+def test_what_is_imported_into_an_empty_bank_can_be_gone_on_with(memory: Memory, tmp_path: Path) -> None:
+    file = tmp_path / "talk.jsonl"
+    said = {"text": "I have a bicycle.", "said_at": datetime.now(UTC).isoformat(), "session": "talk"}
+    file.write_text(json.dumps(said), encoding="utf-8")
+    bring(memory, source(file))
+    with Chat(memory) as chat:
+        assert (chat.session, len(chat.lines)) == ("talk", 1)
 
 
 class NeverLater(SQLiteStore):
