@@ -53,7 +53,8 @@ class Reply(Iterator[str]):
         self._failed: EverthreadError | None = None  # when it was asked for
         self._ended = self._stopped = False  # the stream
         self._over = False  # the reply, and it is kept
-        self._lock = threading.RLock()  # held while a piece is read or the reply is kept, and not while one is awaited
+        self._lock = threading.RLock()  # held while a piece is read, and never while anything is waited for
+        self._ending = threading.RLock()  # held while it is kept; whoever tells a piece doesn't wait for that
 
     def __next__(self) -> str:
         while not self._over:
@@ -70,7 +71,8 @@ class Reply(Iterator[str]):
                 break  # its stream was closed in another thread
             if shown := self._read(piece):
                 return shown
-        raise StopIteration
+        with self._ending:  # another thread may be keeping it just now
+            raise StopIteration
 
     def listen(self, told: Callable[[str], None], over: Callable[[], None]) -> None:
         """Ask for it, and have the pieces told as they come, as far as the stream can do so by itself; then that it is
@@ -106,11 +108,9 @@ class Reply(Iterator[str]):
     def _asked(self) -> Stream:
         """The model's stream. It is asked for once."""
         if self._stream is None:
-            stream = self._start()
-            with self._lock:
-                self._stream = stream
-                if self._over:  # stopped while the model was asked
-                    stream.close()
+            self._stream = stream = self._start()
+            if self._over:  # stopped while the model was asked
+                stream.close()
         return self._stream
 
     def _read(self, piece: str | None) -> str:
@@ -125,10 +125,11 @@ class Reply(Iterator[str]):
 
     def _finish(self, whole: bool = True) -> bool:
         """Keep what there is, once; whether it was not done before. It is whole unless it failed or was stopped."""
-        with self._lock:
-            if self._over:
-                return False
-            self._over = True
+        with self._ending:
+            with self._lock:
+                if self._over:
+                    return False
+                self._over = True  # nothing is read from now on
             whole = whole and not self._stopped
             finish = None
             if self._stream is not None:
