@@ -84,13 +84,17 @@ class Reply(Iterator[str]):
                 told(shown)
             return not self._ended
 
+        tells = False
         try:
             stream = self._asked()
+            if isinstance(stream, Listened):
+                stream.listen(heard, over)
+                tells = True
         except EverthreadError as error:
             self._failed = error
-            over()
-        else:
-            stream.listen(heard, over) if isinstance(stream, Listened) else over()
+        finally:  # a model of somebody else's may raise anything; whoever iterates asks it again, and hears of it
+            if not tells:
+                over()
 
     def stop(self) -> None:
         """Stop it, from any thread: when this returns, what has arrived is kept."""
