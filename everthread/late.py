@@ -56,8 +56,8 @@ class Late:
         if not vectors:
             return
         by_seq = {line.seq: each for line, each in zip(lines, vectors, strict=True)}
-        self._store.put_vectors(self._bank, self._model, by_seq)
-        if not self._looked:
+        self._store.put_vectors(self._bank, self._model, by_seq, lines)  # one may be forgotten since
+        if not self._looked and self._store.has(self._bank):  # or it would be there again
             self._looked = True
             self._keep(self._left(vectors[0].shape[1]))
 

@@ -201,7 +201,7 @@ class Odd(ScriptedLLM):
         super().__init__(["Yes."] * 10)
         self.listened = listened
 
-    def stream(self, messages: Sequence[Message], sampling: Sampling | None = None) -> Stream:
+    def stream(self, messages: Sequence[Message], sampling: Sampling | None = None) -> Stream:  # type: ignore[override]
         if not self.listened:
             raise RuntimeError("nobody has thought of this")
         return Broken(super().stream(messages, sampling))
