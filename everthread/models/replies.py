@@ -90,7 +90,8 @@ class Reply:
         self._closed = True
         if (waiting := self._waiting) is not None:
             waiting.cancel()
-        run(self._shut())
+        with suppress(RuntimeError):  # the interpreter ends, and the connection with it
+            run(self._shut())
 
     def _awaited(self, next_: Coroutine[Any, Any, str | None]) -> str | None:
         """What comes next, or the end where it is closed meanwhile."""
