@@ -1,15 +1,18 @@
-"""Replies that are still on their way when their process ends."""
+"""Replies that are still on their way when they are closed, or their process ends."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 from hardship.llm import Stall, llm_server
 
 from everthread import Memory
 from everthread.models.fakes import HashEmbedder
+from everthread.models.llm import OpenAICompatible
 
 TALK = """
 import atexit, sys
@@ -32,3 +35,18 @@ def test_what_came_of_a_reply_is_kept_by_a_chat_that_is_closed_last_of_all(tmp_p
     with Memory.open("alice", store=tmp_path, embedder=HashEmbedder(64)) as memory:
         last = list(memory.lines())[-1]
     assert (last.text, last.metadata["partial"]) == ("One", True)
+
+
+def test_whoever_reads_a_reply_that_is_closed_gets_its_end_however_many_do() -> None:
+    with llm_server(Stall("One two")) as server:
+        stream = OpenAICompatible(server.url, "m", timeout=20).stream([])
+        assert next(stream) == "One"
+        readers = [threading.Thread(target=list, args=(stream,), daemon=True) for _ in range(3)]
+        for reader in readers:
+            reader.start()
+        time.sleep(0.3)  # until they wait
+        begun = time.monotonic()
+        stream.close()
+        for reader in readers:
+            reader.join(10)
+        assert time.monotonic() - begun < 5
