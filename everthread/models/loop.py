@@ -10,6 +10,8 @@ from collections.abc import Coroutine
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
+CLOSING = 0.5  # seconds that connections may take to close when the interpreter ends
+
 Result = TypeVar("Result")
 
 _lock = threading.Lock()
@@ -49,8 +51,15 @@ def _started() -> asyncio.AbstractEventLoop:
 def _serve(loop: asyncio.AbstractEventLoop) -> None:
     try:
         loop.run_forever()
+        loop.run_until_complete(_closed())
     finally:
         loop.close()
+
+
+async def _closed() -> None:
+    """Wait for what is being closed just now: asyncio would complain of it at the end of a program that went well."""
+    if others := asyncio.all_tasks() - {asyncio.current_task()}:
+        await asyncio.wait(others, timeout=CLOSING)
 
 
 def _end(loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:

@@ -27,6 +27,23 @@ print(next(chat.reply("Count.")))
 """
 
 
+PLAIN = """
+import sys
+from everthread.models.llm import OpenAICompatible
+
+llm = OpenAICompatible(sys.argv[1], "m")
+for _ in range(3):
+    print("".join(llm.stream([])))
+"""
+
+
+def test_a_program_that_has_read_its_replies_ends_without_a_complaint() -> None:
+    with llm_server("Four.") as server:
+        command = [sys.executable, "-Wdefault", "-c", PLAIN, server.url]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=30)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "Four.\n" * 3, "")
+
+
 def test_what_came_of_a_reply_is_kept_by_a_chat_that_is_closed_last_of_all(tmp_path: Path) -> None:
     with llm_server(Stall("One two three")) as server:
         command = [sys.executable, "-c", TALK, str(tmp_path), server.url]
