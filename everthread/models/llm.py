@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import random
 import threading
 import time
@@ -135,7 +136,7 @@ class OpenAICompatible:
         self._lock = threading.Lock()
         self._usage = Usage()
         self._refused: frozenset[str] = frozenset()  # parameters that the server doesn't take
-        self._opened: httpx2.AsyncClient | None = None
+        self._opened: dict[int, httpx2.AsyncClient] = {}  # by process: one that was forked off has its own
 
     @property
     def usage(self) -> Usage:
@@ -268,8 +269,8 @@ class OpenAICompatible:
         import openai
 
         with self._lock:
-            if self._opened is None:
-                self._opened = openai.DefaultAsyncHttpxClient(
+            if (opened := self._opened.get(os.getpid())) is None:
+                opened = self._opened[os.getpid()] = openai.DefaultAsyncHttpxClient(
                     follow_redirects=False,
                     headers={
                         "Accept": "application/json",
@@ -278,8 +279,8 @@ class OpenAICompatible:
                     },
                     event_hooks={"request": [_bare], "response": [glimpsed]},
                 )
-                weakref.finalize(self, _closed, self._opened)
-            return self._opened
+                weakref.finalize(self, _closed, opened, os.getpid())
+            return opened
 
 
 def installed() -> bool:
@@ -305,7 +306,9 @@ async def _sent(http: httpx2.AsyncClient, request: httpx2.Request) -> httpx2.Res
     return response
 
 
-def _closed(http: httpx2.AsyncClient) -> None:
+def _closed(http: httpx2.AsyncClient, process: int) -> None:
+    if process != os.getpid():
+        return
     with suppress(RuntimeError):  # the interpreter ends
         start(http.aclose())
 

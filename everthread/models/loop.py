@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import os
 import threading
 from collections.abc import Coroutine
 from concurrent.futures import Future
@@ -16,6 +17,7 @@ Result = TypeVar("Result")
 
 _lock = threading.Lock()
 _loop: asyncio.AbstractEventLoop | None = None
+_parents: list[asyncio.AbstractEventLoop | None] = []  # kept: what they wait for is still the parent's
 
 
 def start(coroutine: Coroutine[Any, Any, Result]) -> Future[Result]:
@@ -39,6 +41,8 @@ def run(coroutine: Coroutine[Any, Any, Result]) -> Result:
 
 def _started() -> asyncio.AbstractEventLoop:
     global _loop
+    if (loop := _loop) is not None:  # without the lock, which whoever is interrupted by this may hold
+        return loop
     with _lock:
         if _loop is None:
             _loop = asyncio.new_event_loop()
@@ -60,6 +64,17 @@ async def _closed() -> None:
     """Wait for what is being closed just now: asyncio would complain of it at the end of a program that went well."""
     if others := asyncio.all_tasks() - {asyncio.current_task()}:
         await asyncio.wait(others, timeout=CLOSING)
+
+
+def _forked() -> None:
+    """A process that was forked off has no such thread, and begins one of its own."""
+    global _loop, _lock
+    _parents.append(_loop)
+    _loop, _lock = None, threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
 
 
 def _end(loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import time
 import weakref
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Coroutine, Iterator, Mapping, Sequence
@@ -62,7 +63,7 @@ class Reply:
         self._waiting: set[Future[str | None] | Future[None]] = set()  # whoever reads it
         self._reading = asyncio.Lock()
         self._pieces = self._read()
-        weakref.finalize(self, _let_go, response)
+        weakref.finalize(self, _let_go, response, os.getpid())
 
     @property
     def usage(self) -> Usage:
@@ -190,7 +191,9 @@ def estimated(messages: Sequence[Message], reply: str) -> Usage:
     return Usage(read, estimate(reply), estimated=True)
 
 
-def _let_go(response: httpx2.Response) -> None:
+def _let_go(response: httpx2.Response, process: int) -> None:
+    if process != os.getpid():  # it was forked off, and the connection is the parent's
+        return
     with suppress(RuntimeError):  # the interpreter ends
         start(response.aclose())
 

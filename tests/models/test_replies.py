@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
 import time
 from pathlib import Path
 
-from hardship.llm import Stall, llm_server
+import pytest
+from hardship.llm import Reply, Stall, llm_server
 
 from everthread import Memory
 from everthread.models.fakes import HashEmbedder
@@ -42,6 +44,33 @@ def test_a_program_that_has_read_its_replies_ends_without_a_complaint() -> None:
         command = [sys.executable, "-Wdefault", "-c", PLAIN, server.url]
         done = subprocess.run(command, capture_output=True, text=True, timeout=30)
     assert (done.returncode, done.stdout, done.stderr) == (0, "Four.\n" * 3, "")
+
+
+FORK = """
+import gc, os, sys
+from everthread.models.llm import OpenAICompatible
+
+llm = OpenAICompatible(sys.argv[1], "m")
+unread = llm.stream([])
+print(llm.complete([]), flush=True)
+if child := os.fork():
+    assert os.waitpid(child, 0)[1] == 0
+    print(llm.complete([]), "".join(unread))
+else:
+    del unread
+    gc.collect()
+    print(llm.complete([]), "".join(llm.stream([])), flush=True)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_a_process_that_was_forked_talks_and_leaves_its_parent_what_is_its_own() -> None:
+    script = Reply("One two three.", delay=0.3), "Four.", "Five.", "Six.", "Seven."
+    with llm_server(*script) as server:
+        command = [sys.executable, "-Wignore::DeprecationWarning", "-c", FORK, server.url]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=30)
+    assert done.stdout.splitlines() == ["Four.", "Five. Six.", "Seven. One two three."]
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_what_came_of_a_reply_is_kept_by_a_chat_that_is_closed_last_of_all(tmp_path: Path) -> None:
