@@ -52,7 +52,7 @@ class Desk:
         self.echoes = Echoes()
         self._done = threading.Condition()
         self._writing = threading.Lock()  # held while what was written is kept
-        self._working = self._closed = False
+        self._working = self._closing = self._closed = False
         self._not_before: dict[tuple[str, str, int], float] = {}  # by time.monotonic()
 
     def put(self, work: Work) -> None:
@@ -89,6 +89,8 @@ class Desk:
 
     def close(self, timeout: float) -> None:
         """Write nothing more, once what is being written is done or so many seconds are over. The rest stays queued."""
+        with self._done:
+            self._closing = not self._working  # then lines are given their vectors, and nothing else is begun
         if self.memory.late:
             self.wake()
         self.settle(timeout)
@@ -125,7 +127,7 @@ class Desk:
         with self._done:
             if not self._closed and self.memory.late:
                 return self._catch_up
-            found = None if self._closed else self._next()
+            found = None if self._closing or self._closed else self._next()
             if found is None:
                 self._rest()
                 return None

@@ -46,20 +46,22 @@ class Late:
         with self._embedding:  # who comes while they are embedded waits for them
             with self._lock:
                 seqs = self._seqs.difference(without)
-            if seqs and self._store.has(self._bank):
-                self._keep(self._store.get(self._bank, sorted(seqs)))
+            lines = self._store.get(self._bank, sorted(seqs)) if seqs and self._store.has(self._bank) else []
+            dim = self._keep(lines)
             with self._lock:
                 self._seqs -= seqs
+            if dim and not self._looked and self._store.has(self._bank):  # or it would be there again
+                self._keep(self._left(dim))
+                self._looked = True
 
-    def _keep(self, lines: list[Line]) -> None:
+    def _keep(self, lines: list[Line]) -> int:
+        """Embed these; the dimension of their vectors, 0 where there are none."""
         vectors = self._embed([own(line.text, line.metadata) for line in lines]) if lines else None
         if not vectors:
-            return
+            return 0
         by_seq = {line.seq: each for line, each in zip(lines, vectors, strict=True)}
-        self._store.put_vectors(self._bank, self._model, by_seq)
-        if not self._looked:
-            self._looked = True
-            self._keep(self._left(vectors[0].shape[1]))
+        self._store.put_vectors(self._bank, self._model, by_seq, lines)  # one may be forgotten since
+        return int(vectors[0].shape[1])
 
     def _left(self, dim: int) -> list[Line]:
         """The lines that were left without a vector, if they are few; those that are late have their turn yet."""

@@ -160,8 +160,8 @@ class Memory:
 
     def replace(self, seqs: Collection[int], lines: Iterable[NewLine] = (), *, late: bool = False) -> list[Line]:
         """Retract lines, and keep others in their place, if any are given: all at once or not at all. Lines that are
-        retracted or forgotten already are passed over. late: they are embedded by the next recall that may find them,
-        or by `late.catch_up`, whichever comes first. Raises BadQuery, BadLine and StoreUnavailable."""
+        retracted or forgotten already are passed over. late: they are embedded by the next recall here that may find
+        them, or by `late.catch_up`, whichever comes first. Raises BadQuery, BadLine and StoreUnavailable."""
         present = now().astimezone()
         return self._keep([clean(line, present) for line in lines], sorted(checks.seqs(seqs, "seqs")), late)
 

@@ -155,7 +155,7 @@ def _llm_at(settings: Config, name: str) -> LLM:
 def _only_model(address: str, key: str) -> str:
     remedy = "name one with EVERTHREAD_LLM_MODEL, or behind the URL: #model"
     if (names := servers.models(address, key)) is None:
-        raise ConfigError(f"no model of {shown(address)} is named, and nothing there tells which it has; {remedy}")
+        raise ConfigError(f"no model of {shown(address)} is named, and it doesn't tell which it has; {remedy}")
     if len(names) != 1:
         some = ", ".join(names[:20]) + (" …" if len(names) > 20 else "") if names else "none"
         raise ConfigError(f"no model of {shown(address)} is named, and it has {some}; {remedy}")

@@ -24,7 +24,7 @@ def reindex(
     done, last, dim = 0, 0, len(embedder.embed_query("hello"))
     while lines := store.pending(bank, embedder.name, dim, batch, after=last):
         made = vectors([own(line.text, line.metadata) for line in lines])
-        store.put_vectors(bank, embedder.name, {line.seq: each for line, each in zip(lines, made, strict=True)})
+        store.put_vectors(bank, embedder.name, {line.seq: each for line, each in zip(lines, made, strict=True)}, lines)
         done, last = done + len(lines), lines[-1].seq
         if progress is not None:
             progress(done)

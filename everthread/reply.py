@@ -53,7 +53,8 @@ class Reply(Iterator[str]):
         self._failed: EverthreadError | None = None  # when it was asked for
         self._ended = self._stopped = False  # the stream
         self._over = False  # the reply, and it is kept
-        self._lock = threading.RLock()  # held while a piece is read or the reply is kept, and not while one is awaited
+        self._lock = threading.RLock()  # held while a piece is read, and never while anything is waited for
+        self._ending = threading.RLock()  # held while it is kept; whoever tells a piece doesn't wait for that
 
     def __next__(self) -> str:
         while not self._over:
@@ -70,7 +71,7 @@ class Reply(Iterator[str]):
                 break  # its stream was closed in another thread
             if shown := self._read(piece):
                 return shown
-        with self._lock:  # whoever ended it in another thread has kept it then
+        with self._ending:  # another thread may be keeping it just now
             raise StopIteration
 
     def listen(self, told: Callable[[str], None], over: Callable[[], None]) -> None:
@@ -83,13 +84,17 @@ class Reply(Iterator[str]):
                 told(shown)
             return not self._ended
 
+        tells = False
         try:
             stream = self._asked()
+            if isinstance(stream, Listened):
+                stream.listen(heard, over)
+                tells = True
         except EverthreadError as error:
             self._failed = error
-            over()
-        else:
-            stream.listen(heard, over) if isinstance(stream, Listened) else over()
+        finally:  # a model of somebody else's may raise anything; whoever iterates asks it again, and hears of it
+            if not tells:
+                over()
 
     def stop(self) -> None:
         """Stop it, from any thread: when this returns, what has arrived is kept."""
@@ -107,11 +112,9 @@ class Reply(Iterator[str]):
     def _asked(self) -> Stream:
         """The model's stream. It is asked for once."""
         if self._stream is None:
-            stream = self._start()
-            with self._lock:
-                self._stream = stream
-                if self._over:  # stopped while the model was asked
-                    stream.close()
+            self._stream = stream = self._start()
+            if self._over:  # stopped while the model was asked
+                stream.close()
         return self._stream
 
     def _read(self, piece: str | None) -> str:
@@ -126,10 +129,11 @@ class Reply(Iterator[str]):
 
     def _finish(self, whole: bool = True) -> bool:
         """Keep what there is, once; whether it was not done before. It is whole unless it failed or was stopped."""
-        with self._lock:
-            if self._over:
-                return False
-            self._over = True
+        with self._ending:
+            with self._lock:
+                if self._over:
+                    return False
+                self._over = True  # nothing is read from now on
             whole = whole and not self._stopped
             finish = None
             if self._stream is not None:

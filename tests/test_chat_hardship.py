@@ -14,7 +14,21 @@ from pathlib import Path
 
 import pytest
 from hardship import killed_talk
-from hardship.llm import HTML, LATIN, MALFORMED, Cut, Mute, Reply, Server, Stall, Status, Told, closed_port, llm_server
+from hardship.llm import (
+    HTML,
+    LATIN,
+    MALFORMED,
+    Cut,
+    Mute,
+    Raw,
+    Reply,
+    Server,
+    Stall,
+    Status,
+    Told,
+    closed_port,
+    llm_server,
+)
 
 from everthread.chat import Chat
 from everthread.errors import LLMDenied, LLMRejected, LLMUnavailable, ModelError, ModelNotFound
@@ -22,9 +36,12 @@ from everthread.memory import Memory
 from everthread.models.extract import ExtractiveScribe
 from everthread.models.fakes import HashEmbedder
 from everthread.models.llm import OpenAICompatible
+from everthread.observe.speech import Speech
 from everthread.prompt.character import Character
 from everthread.reply import LONGEST
+from everthread.reply import Reply as ChatReply
 from everthread.talk import Talk
+from everthread.types import Context, Line
 
 CAPTAIN = Character("Captain", person="Nora")
 
@@ -232,3 +249,66 @@ def test_a_process_killed_in_the_middle_of_a_reply_leaves_the_line_and_the_sessi
 
 def test_a_conversation_that_is_killed_at_any_moment_stands_as_before_the_step_or_after_it(tmp_path: Path) -> None:
     assert killed_talk.run(8, tmp_path) > 8
+
+
+PIECE = b'data: {"choices": [{"index": 0, "delta": {"content": "word "}}]}\n\n'
+NOTHING = Context("", 0, (), (), (), 0.0)
+
+
+class Kept:
+    """Keeps a reply, and takes its time."""
+
+    def __init__(self) -> None:
+        self.begun, self.go = threading.Event(), threading.Event()
+        self.texts: list[str] = []
+
+    def __call__(self, text: str, *, partial: bool, refused: bool) -> Line | None:
+        self.begun.set()
+        assert self.go.wait(10)
+        self.texts.append(text)
+        return None
+
+
+class Interrupted(ChatReply):
+    """Whoever stops it loses the processor in the middle of it, until pieces are told."""
+
+    told = threading.Event()
+
+    def _finish(self, whole: bool = True) -> bool:
+        self.told.wait(10)
+        return super()._finish(whole)
+
+
+def test_a_reply_that_is_stopped_as_its_first_pieces_come_ends_and_no_other_hangs() -> None:
+    kept = Kept()
+    kept.go.set()
+    with llm_server(Raw(PIECE * 3000, unfinished=True), "Hello.") as server:
+        llm = OpenAICompatible(server.url, "m")
+        one = Interrupted(NOTHING, None, lambda: llm.stream([]), Speech("Captain", ()), kept)
+        stopping = threading.Thread(target=one.stop, daemon=True)
+        stopping.start()
+        one.listen(lambda piece: one.told.set(), lambda: None)
+        stopping.join(10)
+        assert not stopping.is_alive()
+        assert llm.complete([]) == "Hello."
+    assert kept.texts == [one.text.strip()] != [""]
+
+
+def test_whoever_reads_a_reply_that_another_stops_goes_on_when_it_is_kept() -> None:
+    kept = Kept()
+    with llm_server(Stall("One two")) as server:
+        llm = OpenAICompatible(server.url, "m")
+        one = ChatReply(NOTHING, None, lambda: llm.stream([]), Speech("Captain", ()), kept)
+        assert next(one) == "One"
+        stopping = threading.Thread(target=one.stop)
+        stopping.start()
+        assert kept.begun.wait(10)
+        reading = threading.Thread(target=lambda: next(one, None))
+        reading.start()
+        reading.join(0.2)
+        assert reading.is_alive()
+        kept.go.set()
+        reading.join(10)
+        assert not reading.is_alive()
+        stopping.join(10)
+    assert kept.texts == ["One"]

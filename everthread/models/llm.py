@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import random
 import threading
 import time
@@ -51,8 +52,8 @@ class Stream(Protocol):
 
 
 @runtime_checkable
-class Listened(Stream, Protocol):
-    """A Stream that can tell its pieces by itself, so that no thread has to wait for them."""
+class Listened(Protocol):
+    """What a Stream has that can tell its pieces by itself, so that no thread has to wait for them."""
 
     def listen(self, heard: Callable[[str], bool], over: Callable[[], None]) -> None:
         """Have each piece told as it comes, until heard says False, and then that it is over. The pieces that are left,
@@ -133,7 +134,7 @@ class OpenAICompatible:
         self._lock = threading.Lock()
         self._usage = Usage()
         self._refused: frozenset[str] = frozenset()  # parameters that the server doesn't take
-        self._opened: httpx2.AsyncClient | None = None
+        self._opened: dict[int, httpx2.AsyncClient] = {}  # by process: one that was forked off has its own
 
     @property
     def usage(self) -> Usage:
@@ -266,8 +267,8 @@ class OpenAICompatible:
         import openai
 
         with self._lock:
-            if self._opened is None:
-                self._opened = openai.DefaultAsyncHttpxClient(
+            if (opened := self._opened.get(os.getpid())) is None:
+                opened = self._opened[os.getpid()] = openai.DefaultAsyncHttpxClient(
                     follow_redirects=False,
                     headers={
                         "Accept": "application/json",
@@ -276,8 +277,8 @@ class OpenAICompatible:
                     },
                     event_hooks={"request": [_bare], "response": [glimpsed]},
                 )
-                close_with(self, self._opened.aclose)
-            return self._opened
+                close_with(self, opened.aclose)
+            return opened
 
 
 def installed() -> bool:

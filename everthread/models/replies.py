@@ -58,7 +58,7 @@ class Reply:
         self._half = ""  # the first half of a surrogate pair, whose other half comes with the next piece
         self._closed = self._ended = False
         self._failed: ModelError | None = None  # while somebody listened
-        self._waiting: Future[str | None] | Future[None] | None = None
+        self._waiting: set[Future[str | None] | Future[None]] = set()  # whoever reads it
         self._reading = asyncio.Lock()
         self._pieces = self._read()
         close_with(self, response.aclose)
@@ -80,20 +80,23 @@ class Reply:
         return piece
 
     def listen(self, heard: Callable[[str], bool], over: Callable[[], None]) -> None:
-        self._waiting = waiting = start(self._listen(heard))
+        waiting = start(self._listen(heard))
+        self._waiting.add(waiting)
         waiting.add_done_callback(lambda _: over())
         if self._closed:
             waiting.cancel()
 
     def close(self) -> None:
         self._closed = True
-        if (waiting := self._waiting) is not None:
+        for waiting in list(self._waiting):
             waiting.cancel()
-        run(self._shut())
+        with suppress(RuntimeError):  # the interpreter ends, and the connection with it
+            run(self._shut())
 
     def _awaited(self, next_: Coroutine[Any, Any, str | None]) -> str | None:
         """What comes next, or the end where it is closed meanwhile."""
-        waiting = self._waiting = start(next_)
+        waiting = start(next_)
+        self._waiting.add(waiting)
         try:
             if self._closed:
                 waiting.cancel()
@@ -103,6 +106,8 @@ class Reply:
         except BaseException:
             waiting.cancel()
             raise
+        finally:
+            self._waiting.discard(waiting)
 
     async def _next(self) -> str | None:
         async with self._reading:

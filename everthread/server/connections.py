@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -109,7 +110,8 @@ def _without_delay(transport: asyncio.Transport) -> None:
     does it by itself, but only for sockets that say that they are TCP's, and none says so that Python has made."""
     taken = transport.get_extra_info("socket")
     if taken is not None and taken.family in (socket.AF_INET, socket.AF_INET6):
-        taken.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        with suppress(OSError):  # it is gone already
+            taken.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
 
 class Protocol:

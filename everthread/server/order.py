@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -36,8 +37,14 @@ class Order:
 
     @contextmanager
     def after(self) -> Iterator[None]:
-        """While something is done that nobody waits for: one at a time, once no reply is being prepared."""
-        with self._one:
+        """While something is done that nobody waits for: one at a time, once no reply is being prepared; and after a
+        while in any case."""
+        until = time.monotonic() + LATEST
+        alone = self._one.acquire(timeout=LATEST)
+        try:
             with self._calm:
-                self._calm.wait_for(lambda: not self._awaited, LATEST)
+                self._calm.wait_for(lambda: not self._awaited, max(until - time.monotonic(), 0.0))
             yield
+        finally:
+            if alone:
+                self._one.release()

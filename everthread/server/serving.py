@@ -116,6 +116,7 @@ def _held(alone: socket.socket) -> socket.socket:
     if held.family == socket.AF_INET6:
         held.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
     held.bind(place)
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 0)  # or another server could listen before the workers do
     return held
 
 

@@ -245,8 +245,9 @@ class Store(Protocol):
     def pending(self, bank: str, model: str, dim: int, limit: int, after: int = 0) -> list[Line]:
         """Lines that have no vector of this model and dimension, by seq, from the one behind `after`."""
 
-    def put_vectors(self, bank: str, model: str, vectors: Mapping[int, Vectors]) -> None:
-        """Keep the vectors of lines; vectors of other models stay until `drop_vectors`."""
+    def put_vectors(self, bank: str, model: str, vectors: Mapping[int, Vectors], of: Sequence[Line]) -> None:
+        """Keep the vectors of lines; vectors of other models stay until `drop_vectors`. `of` are the lines as they were
+        read: where a bank or a line was forgotten since, nothing is kept, whoever has got its name or number now."""
 
     def drop_vectors(self, bank: str, keep: str) -> int:
         """Drop the vectors of every model but one, also those of units; how many of lines went."""

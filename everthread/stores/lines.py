@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 from typing import Any
 
@@ -18,6 +18,12 @@ SESSION_GAP = timedelta(hours=1)  # a line without a session, said longer than t
 def orphan(parent: int | str) -> BadLine:
     """What is wrong with a line that answers none of its bank's."""
     return BadLine(f"parent {parent!r} is no line of this bank; give the seq or the key of a line that is there")
+
+
+def standing(found: Iterable[Line], of: Iterable[Line]) -> set[int]:
+    """The numbers of the lines that are the same as those given: a number may be another line's by now."""
+    same = {(line.seq, line.said_at, line.text) for line in of}
+    return {line.seq for line in found if (line.seq, line.said_at, line.text) in same}
 
 
 def next_seq(entry: Entry, last: int) -> int:

@@ -28,6 +28,7 @@ from everthread.stores.base import LINE, POSTING, Corpus, Entry, Near, Postings,
 from everthread.stores.erase import ranges
 from everthread.stores.ids import UNKEEPABLE, checked
 from everthread.stores.lines import session as session_of
+from everthread.stores.lines import standing
 from everthread.stores.pg import nearest, records, removing, schema
 from everthread.stores.pg import units as written_of
 from everthread.stores.pg.filters import array, clause, only
@@ -174,14 +175,14 @@ class PostgresStore:
         self._grown(bank, grown)
         return lines
 
-    def put_vectors(self, bank: str, model: str, vectors: Mapping[int, Vectors]) -> None:
+    def put_vectors(self, bank: str, model: str, vectors: Mapping[int, Vectors], of: Sequence[Line]) -> None:
         def write(db: Connection) -> Model | None:
+            if records.analyser(db, bank, "FOR UPDATE") is None:
+                return None
             *_, models = records.lock(db, bank, micros(now()))
-            rows = db.execute(
-                "SELECT seq FROM everthread.line WHERE bank_id = %s AND seq = ANY(%s) AND retracted_at IS NULL",
-                (bank, sorted(vectors)),
-            )
-            there = {int(seq): vectors[seq] for (seq,) in rows}
+            condition = "line.seq = ANY(%s) AND line.retracted_at IS NULL"
+            found = standing(records.lines(db, bank, condition, (sorted(vectors),)), of)
+            there = {seq: data for seq, data in vectors.items() if seq in found}
             if not there:
                 return None
             removing.vectors(db, bank, sorted(there), model)

@@ -23,7 +23,7 @@ from everthread.stores.arrays import member, places
 from everthread.stores.base import LINE, Corpus, Entry, Near, Postings, Rewriting, Rows, Scope
 from everthread.stores.files import SUFFIX, UNERASED, BankFile, bank_id, explained, file_name
 from everthread.stores.filters import as_json, choice, clause
-from everthread.stores.lines import gist, next_seq, session
+from everthread.stores.lines import gist, next_seq, session, standing
 from everthread.stores.lines import line as _line
 from everthread.stores.pictures import Pictures
 from everthread.stores.times import micros, offset
@@ -178,9 +178,11 @@ class SQLiteStore:
         with self._bank(bank).file.writing() as db:
             db.execute("UPDATE bank SET last_seq = max(last_seq, ?)", (last,))
 
-    def put_vectors(self, bank: str, model: str, vectors: Mapping[int, Vectors]) -> None:
+    def put_vectors(self, bank: str, model: str, vectors: Mapping[int, Vectors], of: Sequence[Line]) -> None:
+        if not self.has(bank):
+            return
         with self._bank(bank).file.writing() as db:
-            there = {line.seq for line in self._get(db, list(vectors))}
+            there = standing(self._get(db, list(vectors)), of)
             records.put_vectors(db, model, {seq: data for seq, data in vectors.items() if seq in there})
 
     def drop_vectors(self, bank: str, keep: str) -> int:

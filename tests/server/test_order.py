@@ -67,6 +67,23 @@ def test_what_nobody_waits_for_is_done_in_the_end_however_many_ask(monkeypatch: 
         pass
 
 
+def test_of_many_none_waits_longer_than_that_however_many_are_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(order, "LATEST", 0.2)
+    turns, done = Order(1), threading.Barrier(9)
+
+    def embed() -> None:
+        with turns.after():
+            done.wait(30)  # one after the other, they would never meet here
+
+    with turns.first():
+        threads = [threading.Thread(target=embed) for _ in range(8)]
+        for each in threads:
+            each.start()
+        done.wait(30)
+    for each in threads:
+        each.join(30)
+
+
 def test_a_reply_that_fails_while_it_is_prepared_gives_its_place_back() -> None:
     turns = Order(1)
     with pytest.raises(ZeroDivisionError), turns.first():

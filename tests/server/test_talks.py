@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from hardship.llm import Mute, Reply, Stall
 
 from everthread.memory import Memory
 from everthread.models.fakes import HashEmbedder, ScriptedLLM
-from everthread.models.llm import LLM, OpenAICompatible
+from everthread.models.llm import LLM, OpenAICompatible, Stream
 from everthread.recipes.default import Default
 from everthread.server import talks as module
 from everthread.server.engine import Engine
@@ -24,7 +24,7 @@ from everthread.server.running import COMMENT, Running
 from everthread.server.talks import CURRENT, Talks
 from everthread.server.wire_chat import OptionsBody
 from everthread.stores.sqlite import SQLiteStore
-from everthread.types import Where
+from everthread.types import Message, Sampling, Usage, Where
 
 PLAIN = OptionsBody()
 
@@ -192,6 +192,58 @@ def test_a_reply_is_over_at_once_where_its_model_never_says_a_word(store: SQLite
         assert time.monotonic() - begun < 5
         server.closing.set()
         talks.close()
+
+
+class Odd(ScriptedLLM):
+    """Fails in a way that nobody has thought of, when it is asked or when it is listened to."""
+
+    def __init__(self, listened: bool) -> None:
+        super().__init__(["Yes."] * 10)
+        self.listened = listened
+
+    def stream(self, messages: Sequence[Message], sampling: Sampling | None = None) -> Stream:  # type: ignore[override]
+        if not self.listened:
+            raise RuntimeError("nobody has thought of this")
+        return Broken(super().stream(messages, sampling))
+
+
+class Broken:
+    """A stream that can't be listened to, though it says so."""
+
+    usage = Usage()
+    finish = None
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        return next(self._stream)
+
+    def close(self) -> None:
+        self._stream.close()
+
+    def listen(self, heard: Callable[[str], bool], over: Callable[[], None]) -> None:
+        raise RuntimeError("nobody has thought of this")
+
+
+@pytest.mark.parametrize("listened", [False, True])
+def test_a_model_that_raises_what_nobody_knows_ends_its_reply_and_takes_no_place(
+    store: SQLiteStore, listened: bool
+) -> None:
+    engine = Engine(store, HashEmbedder(64), Odd(listened), Default())
+    talks, memory = Talks(engine, streams=2), engine.memory("alice", make=True)
+    for n in range(5):
+        running = talks.reply(memory, CURRENT, f"Hello for the {n}th time.", PLAIN)
+        assert running.wait(10)
+        assert (b"Yes." if listened else b"the reply failed") in asyncio.run(collected(running))
+    talks.close()
+
+
+async def collected(running: Running) -> bytes:
+    return b"".join([told async for told in running.follow()])
 
 
 def test_a_reply_that_is_being_prepared_while_its_bank_goes_does_not_bring_it_back(

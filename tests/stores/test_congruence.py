@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from itertools import count
@@ -20,12 +20,13 @@ from everthread.bench import synthetic
 from everthread.bench.speed import BulkEmbedder
 from everthread.errors import BadLine, BadQuery, EverthreadError, NotFound
 from everthread.models.fakes import HashEmbedder
-from everthread.stores.base import Rewriting
+from everthread.recipes.default import Default
+from everthread.stores.base import Rewriting, Store
 from everthread.stores.postgres import PostgresStore
 from everthread.stores.sqlite import SQLiteStore
 from everthread.stores.text import ECHO
 from everthread.stores.text import words as analysed
-from everthread.types import NewUnit, Seqs, Work
+from everthread.types import NewUnit, Seqs, Vectors, Work
 
 BEGUN = datetime(2024, 5, 6, 20, tzinfo=timezone(timedelta(hours=2)))
 WORDS = "fern garden the lighthouse ferry yesterday we 蕨类植物 May kite? running Ann's bread-knife".split()
@@ -437,3 +438,63 @@ def test_strange_input_is_answered_alike_and_never_as_a_fault_of_the_store(
             answers.append(f"{type(error).__name__}: {error}")
     assert answers[0] == answers[1]
     file.close()
+
+
+class Slow(HashEmbedder):
+    """Does something else before it gives its vectors."""
+
+    def __init__(self) -> None:
+        super().__init__(64)
+        self.meanwhile: Callable[[], object] = lambda: None
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        done, self.meanwhile = self.meanwhile, lambda: None
+        done()
+        return super().embed(texts)
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def either(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    if request.param == "postgres":
+        yield request.getfixturevalue("store")
+        return
+    made = SQLiteStore(tmp_path)
+    yield made
+    made.close()
+
+
+def late(either: Store) -> Memory:
+    """A bank with one line that was not embedded yet."""
+    memory = Memory(f"late-{next(NAMES)}", either, Slow(), Default())
+    memory.replace([], [NewLine("The code of the safe is 4711.", "Ann", said_at=BEGUN)], late=True)
+    return memory
+
+
+def test_a_bank_that_is_forgotten_while_its_lines_are_embedded_stays_away(either: Store) -> None:
+    memory = late(either)
+    memory.embedder.meanwhile = lambda: memory.forget(everything=True)  # type: ignore[attr-defined]
+    memory.late.catch_up()
+    assert not either.has(memory.bank)
+
+
+def test_a_line_gets_no_vector_of_one_that_had_its_number_before(either: Store) -> None:
+    memory = late(either)
+
+    def meanwhile() -> None:
+        memory.forget(everything=True)
+        Memory(memory.bank, either, HashEmbedder(64), Default()).replace([], [NewLine("I like ferns.")], late=True)
+
+    memory.embedder.meanwhile = meanwhile  # type: ignore[attr-defined]
+    memory.late.catch_up()
+    assert [(line.seq, line.text) for line in memory.lines()] == [(1, "I like ferns.")]
+    query = HashEmbedder(64).embed_query("I like ferns.")
+    assert either.cosines(memory.bank, "hash-64", query, np.array([1]))[0] > 0.99
+
+
+def test_a_line_that_is_forgotten_while_it_is_embedded_leaves_no_vector(either: Store) -> None:
+    memory = late(either)
+    memory.observe("I like ferns.")
+    memory.embedder.meanwhile = lambda: memory.forget(seq=1)  # type: ignore[attr-defined]
+    memory.late.catch_up()
+    assert memory.stats().vectors == {"hash-64": 1}
+    assert memory.stats().pending == 0

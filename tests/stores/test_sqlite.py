@@ -352,7 +352,9 @@ def test_lines_without_a_vector_are_found_behind_a_cursor(tmp_path: Path) -> Non
         memory.observe_many([NewLine(f"Line {n}.") for n in range(10)])
         memory.retract(4)
         store = memory.store
-        store.put_vectors("alice", "other", {seq: np.ones((1, 8), np.float32) for seq in (2, 7)})
+        store.put_vectors(
+            "alice", "other", {seq: np.ones((1, 8), np.float32) for seq in (2, 7)}, store.get("alice", [2, 7])
+        )
 
         def pending(limit: int, after: int = 0) -> list[int]:
             return [line.seq for line in store.pending("alice", "other", 8, limit, after)]
@@ -371,7 +373,7 @@ def test_a_model_takes_one_number_however_often_it_is_written(tmp_path: Path) ->
     with Memory.open("alice", store=tmp_path, embedder=HashEmbedder(64)) as memory:
         for n in range(5):
             memory.observe(f"Line {n}.")
-        memory.store.put_vectors("alice", "other", {2: np.ones((1, 8), np.float32)})
+        memory.store.put_vectors("alice", "other", {2: np.ones((1, 8), np.float32)}, memory.store.get("alice", [2]))
         with closing(sqlite3.connect(tmp_path / "alice.bank")) as db:
             models = db.execute("SELECT number, name FROM model ORDER BY number").fetchall()
         assert models == [(1, "hash-64"), (2, "other")]
@@ -383,10 +385,10 @@ def test_a_bank_that_has_used_up_its_numbers_of_models_says_so_and_stays_whole(t
         with closing(sqlite3.connect(tmp_path / "alice.bank")) as db, db:
             db.execute("UPDATE sqlite_sequence SET seq = ?", ((1 << 19) - 2,))
         store, vector = memory.store, np.ones((1, 8), np.float32)
-        store.put_vectors("alice", "last", {1: vector})
+        store.put_vectors("alice", "last", {1: vector}, store.get("alice", [1]))
         assert store.cosines("alice", "last", vector[0], np.array([1])).tolist() == [8]
         with pytest.raises(StoreUnavailable, match=r"another model .*export its lines and import them into a new bank"):
-            store.put_vectors("alice", "one too many", {1: vector})
+            store.put_vectors("alice", "one too many", {1: vector}, store.get("alice", [1]))
         assert memory.observe("Too hot.").seq == 2
         assert store.check("alice") == []
 

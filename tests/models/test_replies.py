@@ -1,0 +1,98 @@
+"""Replies that are still on their way when they are closed, or their process ends."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from hardship.llm import Reply, Stall, llm_server
+
+from everthread import Memory
+from everthread.models.fakes import HashEmbedder
+from everthread.models.llm import OpenAICompatible
+
+TALK = """
+import atexit, sys
+from everthread.chat import Chat
+from everthread.models.fakes import HashEmbedder
+from everthread.models.llm import OpenAICompatible
+
+store, url = sys.argv[1:]
+chat = Chat.open("alice", store=store, embedder=HashEmbedder(64), llm=OpenAICompatible(url, "m"))
+atexit.register(chat.close)  # before the first reply, so that it is called after all that this registers
+print(next(chat.reply("Count.")))
+"""
+
+
+PLAIN = """
+import sys
+from everthread.models.llm import OpenAICompatible
+
+llm = OpenAICompatible(sys.argv[1], "m")
+for _ in range(3):
+    print("".join(llm.stream([])))
+"""
+
+
+def test_a_program_that_has_read_its_replies_ends_without_a_complaint() -> None:
+    with llm_server("Four.") as server:
+        command = [sys.executable, "-Wdefault", "-c", PLAIN, server.url]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=30)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "Four.\n" * 3, "")
+
+
+FORK = """
+import gc, os, sys
+from everthread.models.llm import OpenAICompatible
+
+llm = OpenAICompatible(sys.argv[1], "m")
+unread = llm.stream([])
+print(llm.complete([]), flush=True)
+if child := os.fork():
+    assert os.waitpid(child, 0)[1] == 0
+    print(llm.complete([]), "".join(unread))
+else:
+    del unread
+    gc.collect()
+    print(llm.complete([]), "".join(llm.stream([])), flush=True)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_a_process_that_was_forked_talks_and_leaves_its_parent_what_is_its_own() -> None:
+    script = Reply("One two three.", delay=0.3), "Four.", "Five.", "Six.", "Seven."
+    with llm_server(*script) as server:
+        command = [sys.executable, "-Wignore::DeprecationWarning", "-c", FORK, server.url]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=30)
+    assert done.stdout.splitlines() == ["Four.", "Five. Six.", "Seven. One two three."]
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_what_came_of_a_reply_is_kept_by_a_chat_that_is_closed_last_of_all(tmp_path: Path) -> None:
+    with llm_server(Stall("One two three")) as server:
+        command = [sys.executable, "-c", TALK, str(tmp_path), server.url]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "One\n", "")
+    with Memory.open("alice", store=tmp_path, embedder=HashEmbedder(64)) as memory:
+        last = list(memory.lines())[-1]
+    assert (last.text, last.metadata["partial"]) == ("One", True)
+
+
+def test_whoever_reads_a_reply_that_is_closed_gets_its_end_however_many_do() -> None:
+    with llm_server(Stall("One two")) as server:
+        stream = OpenAICompatible(server.url, "m", timeout=20).stream([])
+        assert next(stream) == "One"
+        readers = [threading.Thread(target=list, args=(stream,), daemon=True) for _ in range(3)]
+        for reader in readers:
+            reader.start()
+        time.sleep(0.3)  # until they wait
+        begun = time.monotonic()
+        stream.close()
+        for reader in readers:
+            reader.join(10)
+        assert time.monotonic() - begun < 5
