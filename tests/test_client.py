@@ -267,6 +267,13 @@ def test_a_reply_comes_piece_by_piece_and_is_kept(store: SQLiteStore) -> None:
         assert list(reply) == []
 
 
+def test_an_address_behind_which_there_is_nothing_is_told(store: SQLiteStore) -> None:
+    app = create(Engine(store, HashEmbedder(64), None, Default()))
+    with serving(app) as url, Client(f"{url}/nope", bank="alice") as lost, pytest.raises(NotFound) as told:
+        lost.stats()
+    assert str(told.value).startswith("there is nothing at this address; the API is below /api/v1")
+
+
 def test_a_reply_that_is_stopped_is_kept_as_far_as_it_came(store: SQLiteStore) -> None:
     with talking(store, llm.Stall("One two three")) as client:
         reply = client.reply("Count to a million.")

@@ -159,6 +159,8 @@ def read(path: str | Path) -> Character:
     """The character of a card's file, JSON or PNG. Raises BadFile."""
     path = Path(path)
     text, where = content(path), ""
+    if not text.strip():
+        raise bad(path, where, "the file is empty", "give a card's JSON in UTF-8, or a PNG picture that holds one")
     if pictures.recognised(text):
         text, where = _of_picture(text, path)
     elif path.suffix.lower() == PNG:

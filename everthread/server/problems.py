@@ -17,6 +17,7 @@ from everthread import errors
 log = logging.getLogger("everthread.server")
 
 MEDIA_TYPE = "application/problem+json"
+NOWHERE = "there is nothing at this address; the API is below /api/v1, and /api/v1/openapi.json describes it"
 RETRY = 2  # seconds after which what is only just now unavailable may be tried again
 
 STATUS: dict[type[errors.EverthreadError], int] = {  # the first that fits
@@ -110,7 +111,8 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     async def http(request: Request, error: HTTPException) -> JSONResponse:
-        return response(error.status_code, "http", str(error.detail), error.headers)
+        nowhere = error.status_code == 404 and error.detail == HTTPStatus.NOT_FOUND.phrase
+        return response(error.status_code, "http", NOWHERE if nowhere else str(error.detail), error.headers)
 
 
 async def unexpected(request: Request, error: Exception) -> JSONResponse:

@@ -164,7 +164,7 @@ def deep(depth: int) -> bytes:
 @pytest.mark.parametrize(
     ("name", "raw", "words"),
     [
-        ("card.png", b"", "this is no PNG picture"),
+        ("card.png", b"", "the file is empty; give a card's JSON"),
         ("card.png", b"GIF89a", "this is no PNG picture"),
         ("card.png", picture(), "there is no character card in this picture"),
         ("card.png", picture(chunk(b"zTXt", b"chara\0\0x")), "there is no character card in this picture"),
@@ -179,7 +179,7 @@ def deep(depth: int) -> bytes:
         ("card.png", picture(chunk(b"tEXt", b"chara")), "not JSON"),
         ("card.png", picture(chunk(b"tEXt", b"chara\0/w==")), "its chara chunk: this is neither JSON in UTF-8"),
         ("card.png", picture(text(b"chara", ["no"])), "a card is a JSON object, this is ['no']"),
-        ("card.json", b"", "not JSON"),
+        ("card.json", b"", "the file is empty; give a card's JSON"),
         ("card.json", b"Nora is nice.", "not JSON"),
         ("card.json", b'{"name": "Nora"', "line 1, column 16: not JSON"),
         ("card.json", json.dumps(V2).encode("utf-16"), "this is neither JSON in UTF-8 nor a PNG picture"),
