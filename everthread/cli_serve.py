@@ -7,6 +7,7 @@ import threading
 import webbrowser
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 
 import click
 
@@ -58,13 +59,12 @@ def serve(
         engine = given.engine()
         with closing(engine.store):
             url = serving.url(taken)
-            said = _greeting(engine, url)
+            greet = partial(_greet, _greeting(engine, url), url, opens)
             if workers == 1:
                 logs.install(level)
-                serving.run(lambda: app.create(engine, settings), taken, told=lambda: _greet(said, url, opens))
+                serving.run(lambda: app.create(engine, settings), taken, told=greet)
                 return
-        # Each opens an engine of its own.
-        serving.run(given, taken, workers=workers, told=lambda: _greet(said, url, opens))
+        serving.run(given, taken, workers=workers, told=greet)  # each opens an engine of its own
 
 
 def _settings(host: str, key_required: bool) -> Settings:
