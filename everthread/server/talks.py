@@ -19,6 +19,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from operator import itemgetter
 from weakref import WeakValueDictionary
 
+from anyio import CapacityLimiter
+
 from everthread import checks
 from everthread import open as opening
 from everthread.chat import Chat
@@ -44,6 +46,7 @@ OPEN = 1024  # conversations kept open; one that goes is opened again in millise
 PRIVATE = 1024  # more of them in incognito, whose lines are nowhere else
 CURRENT = "current"  # in place of a session's name
 PREPARED = 2  # replies that are prepared at once
+PLACES = 16  # requests for one that hold a thread; the others wait without
 WRITING = 4  # desks that have something written at once: replies come first
 STOPPED = 30.0  # seconds that another thread may take to tell of a reply that is over
 RUNS_ELSEWHERE = 120.0  # seconds for which a line without a reply may have one coming in another process
@@ -76,6 +79,7 @@ class Talks:
         self._current: dict[str, str] = {}  # the session of a bank that may have no line in it yet
         self._desks: WeakValueDictionary[tuple[str, str], Desk] = WeakValueDictionary()
         self._order = Order(PREPARED)
+        self.places = CapacityLimiter(PLACES)
         self._writing = threading.BoundedSemaphore(WRITING)
         self._lock = threading.Lock()
         self._quiet = threading.Condition(self._lock)

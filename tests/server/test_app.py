@@ -36,3 +36,31 @@ def test_nothing_is_told_to_an_opentelemetry_that_is_set_up_beside_it(tmp_path: 
         [sys.executable, "-c", WATCHED, str(tmp_path)], capture_output=True, text=True, env={"HOME": str(tmp_path)}
     )
     assert done.returncode == 0, done.stderr
+
+
+FROZEN = """
+import gc
+import sys
+import time
+from pathlib import Path
+from fastapi.testclient import TestClient
+from everthread.models.fakes import HashEmbedder
+from everthread.recipes.default import Default
+from everthread.server.app import create
+from everthread.server.engine import Engine
+from everthread.stores.sqlite import SQLiteStore
+
+for closes in (False, True):
+    engine = Engine(SQLiteStore(Path(sys.argv[1])), HashEmbedder(64), None, Default())
+    with TestClient(create(engine, closes=closes), base_url="http://127.0.0.1") as client:
+        assert client.get("/healthz").status_code == 200
+    engine.store.close()
+    print(gc.get_freeze_count() > 10_000)
+"""
+
+
+def test_a_process_that_only_serves_spares_the_garbage_collector_what_stays(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FROZEN, str(tmp_path)], capture_output=True, text=True, env={"HOME": str(tmp_path)}
+    )
+    assert done.stdout.split() == ["False", "True"], done.stderr

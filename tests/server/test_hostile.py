@@ -147,6 +147,31 @@ def test_a_head_that_never_ends_or_trickles_is_hung_up_on(running: Served) -> No
     good(running)
 
 
+def flooded(server: Served, begun: bytes, most: int) -> int:
+    """How many bytes of a head without an end are taken behind what was sent first."""
+    with socket.create_connection(("127.0.0.1", server.port), timeout=1) as raw:
+        raw.sendall(begun)
+        time.sleep(0.3)  # what was asked is being answered
+        took = 0
+        with contextlib.suppress(OSError):  # it hangs up, or takes no more
+            while took < most:
+                took += raw.send(b"GET / HTTP/1.1\r\nX: " if not took else b"x" * 65_536)
+        return took
+
+
+def test_a_head_without_end_is_not_taken_in(running: Served) -> None:
+    host = f"Host: 127.0.0.1:{running.port}\r\n\r\n".encode()
+    most = 100_000_000
+    assert flooded(running, b"", most) < most / 2
+    assert flooded(running, b"GET /quiet HTTP/1.1\r\n" + host, most) < most / 2, "behind a request that is answered"
+    good(running)
+
+
+def test_what_is_asked_early_is_answered_in_turn(running: Served) -> None:
+    request = f"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:{running.port}\r\n\r\n".encode()
+    assert spoken(running, request * 3 + request[:30], request[30:], pause=0.3).count(b"HTTP/1.1 200") == 4
+
+
 def test_between_two_requests_one_may_take_ones_time_but_not_within_the_second(running: Served) -> None:
     with httpx.Client(base_url=running.url) as client:
         for _ in range(2):

@@ -348,6 +348,20 @@ def test_with_no_free_place_nothing_is_kept(begin: Begin) -> None:
     assert site.client.post("/api/v1/banks/bob/chat/current/reply", json={"text": "Hello"}).status_code == 200
 
 
+def test_replies_that_wait_for_their_conversation_keep_no_other_request_out(begin: Begin) -> None:
+    site = begin("Yes.")
+    talks = site.client.app.state.talks  # type: ignore[attr-defined]
+    said = {"text": "Hello"}
+    many = [threading.Thread(target=lambda: site.client.post(f"{CHAT}/reply", json=said)) for _ in range(80)]
+    with talks.using(talks.engine.memory("alice"), "current"):
+        for each in many:
+            each.start()
+        until(lambda: talks.places.statistics().tasks_waiting > 50)
+        assert site.client.get("/api/v1/banks/alice").status_code == 200
+    for each in many:
+        each.join(30)
+
+
 def test_the_model_the_recipe_and_the_budget_are_chosen_for_a_reply(begin: Begin) -> None:
     site = begin("One.", "Two.")
     site.model.models = ("m", "large")  # type: ignore[union-attr]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any
 
+from anyio.to_thread import run_sync
 from fastapi import APIRouter, Path, Request
 from starlette.responses import StreamingResponse
 
@@ -56,10 +57,14 @@ def state(memory: Chatting, session: Session, talks: Open) -> StateView:
 
 
 @router.post("/reply", status_code=200, response_class=Events, responses=STREAM)
-def reply(new: Beginning, session: Session, talks: Open, body: ReplyBody, once: Once) -> Events:
+async def reply(new: Beginning, session: Session, talks: Open, body: ReplyBody, once: Once) -> Events:
     """Say something, and have it answered. What is said is kept before anything comes back."""
-    memory = new(lambda: talks.see(session, body.text, body.options))
-    return Events(talks.reply(memory, session, body.text, body.options, once.key(), incognito=body.incognito))
+
+    def begin() -> Running:
+        memory = new(lambda: talks.see(session, body.text, body.options))
+        return talks.reply(memory, session, body.text, body.options, once.key(), incognito=body.incognito)
+
+    return Events(await run_sync(begin, limiter=talks.places))
 
 
 @router.post("/regenerate", status_code=200, response_class=Events, responses=STREAM)
