@@ -164,8 +164,9 @@ def _rule(pattern: str, read: Callable[[re.Match[str], datetime], Time]) -> _Rul
 
 
 def _relative(pattern: str, read: Callable[[re.Match[str], datetime], Time]) -> _Rule:
-    """A rule for a time told from now, which stands clear of words that make another time of it."""
-    return _rule(rf"{_CLEAR}\b{pattern}\b(?!['-]| of\b)", read)
+    """A rule for a time told from now, which stands clear of words that make another time of it. Those are looked for
+    where a word begins alone: at every letter they took half of the time that a question is read in."""
+    return _rule(rf"\b{_CLEAR}{pattern}\b(?!['-]| of\b)", read)
 
 
 # ("than a week ago", "the last week of school", "yesterday's cake")
