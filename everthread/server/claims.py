@@ -102,7 +102,7 @@ class Claims:
 
     @contextmanager
     def during(self, bank: str, turn: AbstractContextManager[object]) -> Iterator[None]:
-        """While something takes its turn that nobody waits for: the bank belongs to this worker, if it is no other's."""
+        """While what nobody waits for takes its turn: the bank belongs to this worker, if it is no other's."""
         by = object()
         with turn:
             self.take(bank, by, 0)
