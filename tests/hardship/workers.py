@@ -24,7 +24,9 @@ class Workers:
         self.served, self.folder = served, folder
 
     def sockets(self) -> list[Path]:
-        return sorted(path for path in self.folder.glob("everthread-*/workers/*") if path.is_socket() and not path.is_symlink())
+        return sorted(
+            path for path in self.folder.glob("everthread-*/workers/*") if path.is_socket() and not path.is_symlink()
+        )
 
     def at(self, socket: Path) -> httpx.Client:
         """Somebody who talks to this worker, as one who has come in at the port would."""
