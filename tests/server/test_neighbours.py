@@ -140,8 +140,8 @@ def test_incognito_writes_nothing_and_each_worker_shows_its_lines(tmp_path: Path
             assert answer.status_code == 200, answer.text
         for client in (two.one, two.other, two.one):
             lines = [line["text"] for line in client.get(CHAT).json()["lines"]]
-            said = ["A periwinkle submarine.", "Nobody will know.", "And a periwinkle whale.", "Nor of this."]
-            assert [line for line in lines if line in said] == said
+            talk = ["A periwinkle submarine.", "Nobody will know.", "And a periwinkle whale.", "Nor of this."]
+            assert [line for line in lines if line in talk] == talk
         assert nowhere(tmp_path, b"periwinkle")
         assert len(two.workers.claims()) == 1
         state = two.other.post(f"{CHAT}/incognito", json={"on": False}).json()
@@ -194,7 +194,8 @@ def test_who_reads_by_way_of_the_other_worker_and_leaves_is_gone_for_both(tmp_pa
 
         assert streams() == 1
         with two.other.stream("GET", f"{CHAT}/stream") as answer:
-            next(answer.iter_text())
+            pieces = answer.iter_text()
+            next(pieces)
             assert streams() == 2, "who passes it on does not count it"
         wait_until(lambda: streams() == 1)
         assert two.other.get(CHAT).json()["replying"] is True, "a reply belongs to nobody who reads it"
