@@ -16,11 +16,13 @@ from starlette.middleware.errors import ServerErrorMiddleware
 from everthread import __version__
 from everthread.server import beside, described, page, problems, sms
 from everthread.server.access import Access
+from everthread.server.claims import Claims, place
 from everthread.server.engine import Engine
 from everthread.server.guard import Guard
 from everthread.server.keys import Keys
 from everthread.server.logs import Observed
 from everthread.server.metrics import Metrics
+from everthread.server.neighbours import Neighbours
 from everthread.server.once import SCHEMA, Records
 from everthread.server.paths import API, Segments
 from everthread.server.routes import about, banks, characters, chat, lines, pins, recall, sessions, transfer, units
@@ -54,7 +56,7 @@ def create(engine: Engine, settings: Settings | None = None, *, closes: bool = F
     )
     app.state.engine, app.state.settings, app.state.metrics = engine, settings, Metrics()
     app.state.closes = closes
-    app.state.talks = Talks(engine, settings.streams)
+    app.state.talks = Talks(engine, settings.streams, Claims(place() if engine.several else None))
     app.state.once = Records(beside.Beside(beside.path(engine.store), SCHEMA))
     app.state.access = Access(Keys(beside.path(engine.store)), settings.key_required)
     api = APIRouter(prefix=API)
@@ -76,6 +78,7 @@ def _stand_before(app: FastAPI, settings: Settings) -> None:
     app.add_middleware(Segments)
     app.add_middleware(Guard, settings=settings, access=app.state.access)
     app.add_middleware(Observed, metrics=app.state.metrics)
+    app.add_middleware(Neighbours, claims=app.state.talks.claims, patience=settings.patience)
 
 
 @asynccontextmanager

@@ -61,6 +61,7 @@ FILES: dict[re.Pattern[str], Takes] = {  # paths as they are sent that take some
     re.compile(r"/sms(/.*)?"): Takes(frozenset({"application/x-www-form-urlencoded"}), 64_000),
 }
 USUAL = Takes(JSON, None)
+LARGEST = max(takes.bytes or 0 for takes in FILES.values())
 
 
 class Guard:
@@ -77,20 +78,13 @@ class Guard:
             await self.app(scope, receive, send)
             return
 
-        async def dressed(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
-                    headers[name] = value
-                headers.setdefault("Cache-Control", "no-store")
-            await send(message)
-
+        send = dressed(send)
         try:
             taken = self.checked(scope)
         except Problem as problem:
-            await problem.response()(scope, receive, dressed)
+            await problem.response()(scope, receive, send)
             return
-        await self.app(scope, limited(receive, taken, self.settings.patience), dressed)
+        await self.app(scope, limited(receive, taken, self.settings.patience), send)
 
     def checked(self, scope: Scope) -> int:
         """The bytes that the request's body may have. Problem for a request that is refused as it is."""
@@ -195,6 +189,20 @@ def path(scope: Mapping[str, object]) -> None:
 
 def too_large(most: int) -> Problem:
     return Problem(413, "too-large", f"the body has more than {most:,} bytes; send less, or in parts")
+
+
+def dressed(send: Send) -> Send:
+    """The same, where each answer says what a browser may do with it."""
+
+    async def sent(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in HEADERS.items():
+                headers[name] = value
+            headers.setdefault("Cache-Control", "no-store")
+        await send(message)
+
+    return sent
 
 
 def limited(receive: Receive, most: int, patience: float) -> Receive:

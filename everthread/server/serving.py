@@ -26,7 +26,7 @@ from uvicorn.supervisors import Multiprocess
 
 from everthread import open as opening
 from everthread.errors import ConfigError
-from everthread.server import app, logs
+from everthread.server import app, claims, logs
 from everthread.server.connections import Limits, Protocol
 from everthread.server.engine import Engine
 from everthread.server.metrics import FOLDER
@@ -155,6 +155,7 @@ def run(
     with ExitStack() as stack:
         if workers > 1:
             os.environ[FOLDER] = stack.enter_context(TemporaryDirectory(prefix="everthread-"))
+            claims.gather(os.environ[FOLDER])
             threading.Thread(target=lambda: told() if taken_up(taken) else None, daemon=True).start()
             Multiprocess(config, [taken]).run()
         else:
@@ -170,7 +171,7 @@ def configured(made: Callable[[], ASGIApp], limits: Limits, workers: int = 1) ->
     return uvicorn.Config(
         made,
         factory=True,
-        loop="everthread.server.serving:Sharing" if workers > 1 and DEALT else "asyncio",
+        loop="everthread.server.serving:Sharing" if workers > 1 else "asyncio",
         http=cast("type[asyncio.Protocol]", Protocol(limits)),
         ws="none",
         lifespan="on",
@@ -187,13 +188,25 @@ def configured(made: Callable[[], ASGIApp], limits: Limits, workers: int = 1) ->
 
 
 class Sharing(asyncio.SelectorEventLoop):
-    """The event loop of one worker of several. It listens at the address with a socket of its own, and the system deals
-    the connections out among them; of one that all had, the first worker to wake would take most."""
+    """The event loop of one worker of several. Where the system deals connections out, it listens at the address with a
+    socket of its own; of one that all had, the first worker to wake would take most. Its neighbours reach it at another
+    one, until the last that it does is done."""
 
-    async def create_server(self, *given: Any, **named: Any) -> asyncio.Server:
+    _near: asyncio.Server | None = None
+
+    async def create_server(self, protocol_factory: Any, *given: Any, **named: Any) -> asyncio.Server:
+        if (place := claims.place()) is not None:
+            self._near = await self.create_unix_server(protocol_factory, place, backlog=BACKLOG)
         held: socket.socket = named["sock"]
-        own = socket.create_server(held.getsockname()[:2], family=held.family, backlog=BACKLOG, reuse_port=True)
-        return await super().create_server(*given, **{**named, "sock": own})
+        if DEALT:
+            at = held.getsockname()[:2]
+            named["sock"] = socket.create_server(at, family=held.family, backlog=BACKLOG, reuse_port=True)
+        return await super().create_server(protocol_factory, *given, **named)
+
+    def close(self) -> None:
+        if self._near is not None:
+            self._near.close()
+        super().close()
 
 
 class Stoppable(uvicorn.Server):

@@ -168,7 +168,7 @@ class Sms:
             turn.parts = self.talk.answer(turn.message)
             if _talks(turn.message) and self.record.stopped(turn.message.person):
                 turn.parts = ()
-        except EverthreadError as error:
+        except (EverthreadError, Problem) as error:
             log.error("a text message could not be answered: %s", type(error).__name__)
         finally:
             self._publish(turn)

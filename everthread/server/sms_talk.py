@@ -21,6 +21,7 @@ from everthread.memory import Memory
 from everthread.observe.consent import agrees, beforehand, consent
 from everthread.reply import Reply
 from everthread.server import sms_words as words
+from everthread.server.problems import Problem
 from everthread.server.sms_record import Part, Parts, Record
 from everthread.server.sms_segments import bounded
 from everthread.server.talks import Talks
@@ -223,7 +224,7 @@ class Correspondence:
 
         try:
             reply = self.talks.aside(chat, act)
-        except EverthreadError as error:
+        except (EverthreadError, Problem) as error:  # the latter where another worker has the bank
             log.warning("a text message could not be kept: %s", type(error).__name__)
             return (("unkept", 0),)
         if not reply.text:

@@ -4,7 +4,8 @@
 
 A reply belongs to nobody who reads it: it goes on when they leave, and is kept when it is done. A conversation is used
 by one request at a time; while it replies it can be looked at, followed and stopped, and nothing else. Nothing of the
-store is held meanwhile.
+store is held meanwhile. Of several workers, the one that knows of a reply or of what is said in incognito has claimed
+the bank; whatever is asked of it comes there (`neighbours`).
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from everthread.models.llm import LLM
 from everthread.observe.clean import clean
 from everthread.reply import Reply
 from everthread.server import problems
+from everthread.server.claims import Claims, still_replying
 from everthread.server.engine import Engine
 from everthread.server.order import Order
 from everthread.server.problems import RETRY, Problem
@@ -50,6 +52,7 @@ PLACES = 16  # requests for one that hold a thread; the others wait without
 WRITING = 4  # desks that have something written at once: replies come first
 STOPPED = 30.0  # seconds that another thread may take to tell of a reply that is over
 RUNS_ELSEWHERE = 120.0  # seconds for which a line without a reply may have one coming in another process
+IN_TURN = 60.0  # seconds that a text message waits for another worker to be done with its bank
 
 Act = Callable[[Chat], Reply | None]
 
@@ -66,14 +69,15 @@ class Talk:
 
     @property
     def replying(self) -> bool:
-        return self.running is not None and not self.running.over
+        return (running := self.running) is not None and not running.over
 
 
 class Talks:
     """Safe from many threads."""
 
-    def __init__(self, engine: Engine, streams: int = 256) -> None:
-        self.engine, self.streams = engine, streams
+    def __init__(self, engine: Engine, streams: int = 256, claims: Claims | None = None) -> None:
+        self.engine, self.streams, self.claims = engine, streams, claims or Claims()
+        self.apart = engine.several and self.claims.own is None  # other processes serve the store, and can't be reached
         self._scribe = opening.scribe(engine.llm)
         self._talks: OrderedDict[tuple[str, str], Talk] = OrderedDict()
         self._current: dict[str, str] = {}  # the session of a bank that may have no line in it yet
@@ -109,8 +113,9 @@ class Talks:
                 return before
             self._still(talk)
             self._one_process(talk)
-            self._unwritten(talk, incognito)
-            return self._start(talk, options, lambda chat: chat.reply(text, key), told=True, key=key, said=text)
+            with self._changing(talk):
+                self._unwritten(talk, incognito)
+                return self._start(talk, options, lambda chat: chat.reply(text, key), told=True, key=key, said=text)
 
     def again(
         self,
@@ -132,8 +137,8 @@ class Talks:
     def begun(self, memory: Memory, session: str, key: str | None) -> Running:
         """The reply that was begun under this name; where it is not known here any more, what stands last."""
         with self._using(memory, session, replying=True) as talk:
-            if talk.running is not None and talk.running.key == key:
-                return talk.running
+            if (running := talk.running) is not None and running.key == key:
+                return running
             if not talk.replying:
                 talk.chat.look()
             last = talk.chat.lines[-1] if talk.chat.lines else None
@@ -151,9 +156,9 @@ class Talks:
     def running(self, memory: Memory, session: str) -> Running:
         """The reply that is running. Problem where none is."""
         with self._using(memory, session, replying=True) as talk:
-            if talk.running is None or talk.running.over:
+            if (running := talk.running) is None or running.over:
                 raise Problem(404, "no-reply", "no reply is running in this conversation; its state has what is kept")
-            return talk.running
+            return running
 
     def stop(self, memory: Memory, session: str) -> StateView:
         """Stop the reply that is running, if one is; what has arrived of it is kept."""
@@ -165,19 +170,20 @@ class Talks:
         """A reply in a conversation that is open elsewhere, read to its end: what is forgotten of its bank meanwhile
         stops it, and is gone when this returns. Raises what act does; what goes wrong later, the log tells."""
         talk = Talk(chat)
-        try:
-            with talk.lock:
+        with self.claims.holding(chat.memory.bank, IN_TURN):
+            try:
+                with talk.lock:
+                    with self._quiet:
+                        self._quiet.wait_for(lambda: chat.memory.bank not in self._forgetting)
+                        self._aside.append(talk)
+                    reply = act(chat)
+                    talk.running = running = Running(reply)
+                self._ending(talk, running, reply, lambda: deque(reply, 0).clear())
+                return reply
+            finally:
                 with self._quiet:
+                    self._aside.remove(talk)
                     self._quiet.wait_for(lambda: chat.memory.bank not in self._forgetting)
-                    self._aside.append(talk)
-                reply = act(chat)
-                talk.running = running = Running(reply)
-            self._ending(talk, running, reply, lambda: deque(reply, 0).clear())
-            return reply
-        finally:
-            with self._quiet:
-                self._aside.remove(talk)
-                self._quiet.wait_for(lambda: chat.memory.bank not in self._forgetting)
 
     # ------------------------------------------------------------------ the rest
 
@@ -204,9 +210,9 @@ class Talks:
                 self._moved(memory.bank, talk)
 
     def incognito(self, memory: Memory, session: str, on: bool) -> StateView:
-        """Write nothing from now on, or write again. Problem with several processes, of which each would know other
-        lines."""
-        if on and self.engine.several:
+        """Write nothing from now on, or write again. Problem with several processes that can't reach each other: each
+        would know other lines."""
+        if on and self.apart:
             raise _alone()
 
         def change(chat: Chat) -> None:
@@ -240,14 +246,15 @@ class Talks:
     @contextmanager
     def _silent(self, bank: str) -> Iterator[None]:
         """While nobody begins to talk in a bank: whoever wants to waits."""
-        with self._lock:
-            self._forgetting[bank] += 1
-        try:
-            yield
-        finally:
-            with self._quiet:
-                self._forgetting -= Counter([bank])
-                self._quiet.notify_all()
+        with self.claims.holding(bank):
+            with self._lock:
+                self._forgetting[bank] += 1
+            try:
+                yield
+            finally:
+                with self._quiet:
+                    self._forgetting -= Counter([bank])
+                    self._quiet.notify_all()
 
     def forgot(self, bank: str) -> None:
         """Keep nothing in mind of the replies of a bank in which something was forgotten: their events tell what was
@@ -310,6 +317,7 @@ class Talks:
                 running.put("line", line_event(talk.chat.lines[-1]))
             running.put("context", context_event(reply))
             talk.running = running
+            self.claims.take(talk.chat.memory.bank, running)  # it is claimed already, for the request
             self._pool.submit(self._write, talk, running, reply)
         except BaseException:
             self._free.release()
@@ -354,7 +362,11 @@ class Talks:
         finally:
             if running.claim():
                 talk.usage += reply.usage
+                if self.claims.own is not None and not talk.chat.incognito:
+                    talk.chat.last = None  # what is forgotten by way of another worker would still be told here
+                    talk.running = None
                 running.end(*told)
+                self.claims.give(talk.chat.memory.bank, running)
             else:
                 running.wait(STOPPED)
 
@@ -389,8 +401,8 @@ class Talks:
         waiting = after is None and line.retracted_at is None and line.session == talk.chat.session
         if waiting:
             self._still(talk)
-            if self.engine.several and (now() - line.said_at).total_seconds() < RUNS_ELSEWHERE:
-                raise _replying()
+            if self.apart and (now() - line.said_at).total_seconds() < RUNS_ELSEWHERE:
+                raise still_replying()
             return self._start(talk, options, lambda chat: chat.answer(), told=True, key=key, said=text)
         return _told(line, after)
 
@@ -399,7 +411,7 @@ class Talks:
     @contextmanager
     def _using(self, memory: Memory, session: str, replying: bool = False) -> Iterator[Talk]:
         """The conversation, opened if it isn't, for one request alone. Problem where it replies, unless that is no
-        matter."""
+        matter; else the bank belongs to this worker meanwhile."""
         while True:
             with self._quiet:
                 self._quiet.wait_for(lambda: memory.bank not in self._forgetting)
@@ -407,17 +419,34 @@ class Talks:
             with talk.lock:
                 if talk.closed or memory.bank in self._forgetting:  # between
                     continue
-                if not replying:
-                    self._still(talk)
-                yield talk
+                if replying:
+                    yield talk
+                    return
+                self._still(talk)
+                with self._changing(talk):
+                    yield talk
                 return
+
+    @contextmanager
+    def _changing(self, talk: Talk) -> Iterator[None]:
+        """While a conversation is changed, and for as long as what is said in it is nowhere else, its bank belongs to
+        this worker. Problem where it is another's."""
+        bank = talk.chat.memory.bank
+        with self.claims.holding(bank):
+            try:
+                yield
+            finally:
+                if talk.chat.incognito and not talk.closed:
+                    self.claims.take(bank, talk)
+                else:
+                    self.claims.give(bank, talk)
 
     def _still(self, talk: Talk) -> None:
         if talk.replying:
-            raise _replying()
+            raise still_replying()
 
     def _one_process(self, talk: Talk) -> None:
-        if self.engine.several and talk.chat.incognito:
+        if self.apart and talk.chat.incognito:
             raise _alone()
 
     def _unwritten(self, talk: Talk, incognito: bool) -> None:
@@ -477,7 +506,10 @@ class Talks:
             desk = self._desks.get((memory.bank, memory.recipe.name))
             if desk is None:
                 desk = self._desks[memory.bank, memory.recipe.name] = Desk(
-                    memory, self._scribe, lambda: self._writing, self._order.after
+                    memory,
+                    self._scribe,
+                    lambda: self.claims.during(memory.bank, self._writing),
+                    lambda: self.claims.during(memory.bank, self._order.after()),
                 )
             return desk
 
@@ -495,6 +527,7 @@ class Talks:
 
     def _drop(self, at: tuple[str, str], talk: Talk) -> None:
         talk.closed = True
+        self.claims.give(at[0], talk)
         self._talks.pop(at, None)
         if self._current.get(at[0]) == at[1]:
             del self._current[at[0]]
@@ -518,12 +551,6 @@ def _ended(answer: Line | None, said: Line | None = None) -> Running:
 def _conflict() -> Running:
     raise Problem(
         422, "idempotency-conflict", "another text was sent with this Idempotency-Key; take a new key for a new one"
-    )
-
-
-def _replying() -> Problem:
-    return Problem(
-        409, "replying", "a reply is running in this conversation; wait for it, or stop it", {"Retry-After": "1"}
     )
 
 

@@ -13,11 +13,13 @@ import pytest
 from hardship import llm
 from hardship.llm import Mute, Reply, Stall
 
+from everthread.chat import Chat
 from everthread.memory import Memory
 from everthread.models.fakes import HashEmbedder, ScriptedLLM
 from everthread.models.llm import LLM, OpenAICompatible, Stream
 from everthread.recipes.default import Default
 from everthread.server import talks as module
+from everthread.server.claims import Claims
 from everthread.server.engine import Engine
 from everthread.server.problems import Problem
 from everthread.server.running import COMMENT, Running
@@ -342,3 +344,45 @@ def test_readers_of_many_replies_get_every_event_whoever_writes_at_the_same_time
     for found in asyncio.run(all_of_them()):
         assert found.count(b"event: piece\n") == 50
         assert b'{"text": "word 49"}' in found
+
+
+def neighbours(store: SQLiteStore, folder: Path) -> tuple[Talks, Memory, Claims]:
+    """Open conversations of one worker, the memory of one bank, and the claims of another worker."""
+    engine = Engine(store, HashEmbedder(64), ScriptedLLM(["Aye."] * 9), Default(), several=True)
+    folder.mkdir()
+    return Talks(engine, claims=Claims(folder / "1")), engine.memory("alice", make=True), Claims(folder / "2")
+
+
+def test_what_another_worker_has_claimed_just_now_is_not_changed_here_and_can_be_looked_at(
+    store: SQLiteStore, tmp_path: Path
+) -> None:
+    talks, memory, other = neighbours(store, tmp_path / "workers")
+    with other.holding("alice"):
+        with pytest.raises(Problem, match="409"):
+            talks.reply(memory, CURRENT, "Hello?", PLAIN)
+        with pytest.raises(Problem, match="409"):
+            talks.incognito(memory, CURRENT, True)
+        with pytest.raises(Problem, match="409"), talks.forgetting("alice"):
+            raise AssertionError
+        assert talks.state(memory, CURRENT).lines == []
+        assert talks.stop(memory, CURRENT).replying is False
+    assert list(memory.lines()) == []
+    said(talks, memory, "Hello?")
+    talks.close()
+    assert [line.text for line in memory.lines()][-2:] == ["Hello?", "Aye."]
+    assert other.take("alice", "reply"), "it was given back"
+
+
+def test_a_text_message_waits_until_another_worker_is_done_with_its_bank(store: SQLiteStore, tmp_path: Path) -> None:
+    talks, memory, other = neighbours(store, tmp_path / "workers")
+    chat = Chat(memory, llm=ScriptedLLM(["Aye."]))
+    other.take("alice", "reply")
+    answering = threading.Thread(target=talks.aside, args=(chat, lambda chat: chat.reply("Hello?")))
+    answering.start()
+    time.sleep(0.3)
+    assert list(memory.lines()) == []
+    other.give("alice", "reply")
+    answering.join(30)
+    assert [line.text for line in memory.lines()][-2:] == ["Hello?", "Aye."]
+    chat.close()
+    talks.close()

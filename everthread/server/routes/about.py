@@ -37,7 +37,7 @@ class ModelView(BaseModel):
 
 class AboutView(BaseModel):
     """What the server is. model is null where there is none, and for whoever lacks a key that is needed. incognito:
-    whether conversations may be had of which nothing is kept: where one process alone serves the store."""
+    whether conversations may be had of which nothing is kept: wherever all of one come to the process that knows it."""
 
     version: str
     recipe: str
@@ -67,7 +67,7 @@ def about(request: Request, engine: Shared) -> AboutView:
         model=None if llm is None else ModelView(name=llm.name, context=llm.context),
         embedder=engine.embedder.name,
         key_required=request.app.state.access.required,
-        incognito=not engine.several,
+        incognito=not request.app.state.talks.apart,
     )
 
 

@@ -1,0 +1,95 @@
+"""`everthread serve --workers 2`, each worker to be talked to at its own socket."""
+
+from __future__ import annotations
+
+import os
+import signal
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+
+from hardship.served import Served, started, wait_until
+
+PATIENCE = 60.0  # seconds; a busy machine is slow to begin
+
+
+class Workers:
+    """Those of a server that runs."""
+
+    def __init__(self, served: Served, folder: Path) -> None:
+        self.served, self.folder = served, folder
+
+    def sockets(self) -> list[Path]:
+        return sorted(
+            path for path in self.folder.glob("everthread-*/workers/*") if path.is_socket() and not path.is_symlink()
+        )
+
+    def at(self, socket: Path) -> httpx.Client:
+        """Somebody who talks to this worker, as one who has come in at the port would."""
+        return httpx.Client(
+            transport=httpx.HTTPTransport(uds=str(socket)), base_url="http://127.0.0.1/api/v1", timeout=PATIENCE
+        )
+
+    def claims(self) -> list[str]:
+        """The sockets of those to whom banks belong, once for each bank."""
+        return [path.readlink().name for path in self.folder.glob("everthread-*/workers/*") if path.is_symlink()]
+
+    def kill(self, socket: Path) -> None:
+        os.kill(int(socket.name), signal.SIGKILL)
+
+
+@contextmanager
+def two_workers(store: Path, model: str, *more: str) -> Iterator[Workers]:
+    """Two, that both answer, and whose replies come from a model at this URL."""
+    with tempfile.TemporaryDirectory(prefix="et", dir="/tmp") as folder:  # a short name: sockets are in it
+        before = os.environ.get("TMPDIR")
+        os.environ["TMPDIR"] = folder
+        try:
+            command = ("-m", "everthread", "--embedder", "hash", "--store", str(store), "serve", "--port", "0")
+            with started(*command, "--workers", "2", "--model", f"{model}#m", *more) as served:
+                workers = Workers(served, Path(folder))
+                wait_until(lambda: len(workers.sockets()) == 2, PATIENCE)
+                for each in workers.sockets():
+                    with workers.at(each) as client:
+                        client.get("/about").raise_for_status()
+                yield workers
+        finally:
+            if before is None:
+                del os.environ["TMPDIR"]
+            else:
+                os.environ["TMPDIR"] = before
+
+
+class Reading:
+    """Somebody who reads a reply meanwhile. text is all that has come, status None until an answer begins."""
+
+    def __init__(self, client: httpx.Client, method: str, path: str, body: object = None, **headers: str) -> None:
+        self._asked = client, method, path, body, headers
+        self.status: int | None = None
+        self.text, self.broken = "", False
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def _read(self) -> None:
+        client, method, path, body, headers = self._asked
+        try:
+            with client.stream(method, path, json=body, headers=headers) as answer:
+                self.status = answer.status_code
+                for piece in answer.iter_text():
+                    self.text += piece
+        except httpx.TransportError:
+            self.broken = True
+
+    def whole(self) -> str:
+        """All of it, once it has ended."""
+        self._thread.join(PATIENCE)
+        assert not self._thread.is_alive()
+        return self.text
+
+    def shows(self, text: str) -> None:
+        """Wait until this has come."""
+        wait_until(lambda: text in self.text, PATIENCE)

@@ -1,0 +1,238 @@
+"""Two workers of one server: whichever of them is asked, the one that knows answers."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from hardship import llm
+from hardship.llm import Reply, Stall
+from hardship.served import wait_until
+from hardship.workers import Reading, Workers, two_workers
+
+BANK = "/banks/alice%2Fnemo"
+CHAT = f"{BANK}/chat/current"
+SAID = "Tell me of the periwinkle submarine."
+
+
+class Pair:
+    """Two workers, and somebody at each."""
+
+    def __init__(self, workers: Workers, one: httpx.Client, other: httpx.Client, model: llm.Server) -> None:
+        self.workers, self.one, self.other, self.model = workers, one, other, model
+
+    def saying(self, text: str = SAID, **headers: str) -> Reading:
+        """Somebody who says this to the one, and whose reply has begun."""
+        reading = Reading(self.one, "POST", f"{CHAT}/reply", {"text": text}, **headers)
+        reading.shows("event: piece")
+        return reading
+
+
+@contextmanager
+def pair(store: Path, *behaviours: llm.Told, more: tuple[str, ...] = ()) -> Iterator[Pair]:
+    with ExitStack() as stack:
+        model = stack.enter_context(llm.llm_server(*behaviours))
+        workers = stack.enter_context(two_workers(store, model.url, *more))
+        one, other = (stack.enter_context(workers.at(each)) for each in workers.sockets())
+        one.put(BANK).raise_for_status()
+        yield Pair(workers, one, other, model)
+
+
+def text(events: str) -> str:
+    """What the pieces of a reply are together."""
+    pieces = re.findall(r"event: piece\ndata: (.*)\n", events)
+    return "".join(json.loads(piece)["text"] for piece in pieces)
+
+
+def kept(client: httpx.Client) -> list[str]:
+    return [line["text"] for line in client.get(f"{BANK}/lines", params={"retracted": True}).json()["items"]]
+
+
+def nowhere(store: Path, word: bytes) -> bool:
+    return all(word not in each.read_bytes() for each in store.rglob("*") if each.is_file())
+
+
+def test_a_reply_is_stopped_by_way_of_the_other_worker(tmp_path: Path) -> None:
+    with pair(tmp_path, Stall("Well, I")) as two:
+        reading = two.saying()
+        assert two.other.get(CHAT).json()["replying"] is True
+        state = two.other.post(f"{CHAT}/stop").json()
+        assert (state["replying"], state["lines"][-1]["text"]) == (False, "Well, I")
+        assert "event: done" in reading.whole()
+        assert kept(two.one)[-2:] == [SAID, "Well, I"]
+        wait_until(lambda: not two.workers.claims())
+        assert two.workers.served.stop() == 0
+    routes = [row["route"] for row in two.workers.served.log if "route" in row]
+    assert routes.count("/api/v1/banks/{bank}/chat/{session}/stop") == 1, "only who answers logs it"
+
+
+def test_a_reply_is_followed_from_its_beginning_by_way_of_the_other_worker_as_it_comes(tmp_path: Path) -> None:
+    with pair(tmp_path, Reply("One two three four five six seven eight.", delay=0.3)) as two:
+        first = two.saying()
+        second = Reading(two.other, "GET", f"{CHAT}/stream")
+        second.shows("One")
+        assert "eight." not in second.text, "it comes piece by piece"
+        assert second.whole() == first.whole()
+        assert text(second.text) == "One two three four five six seven eight."
+        gone = two.other.get(f"{CHAT}/stream")
+        assert (gone.status_code, gone.json()["type"]) == (404, "urn:everthread:no-reply")
+
+
+def test_of_two_who_speak_at_once_one_is_answered(tmp_path: Path) -> None:
+    with pair(tmp_path, Reply("One two three four five six seven.", delay=0.3)) as two:
+        for number in range(3):
+            path, body = f"{BANK}/chat/s{number}/reply", {"text": f"Number {number}."}
+            both = [Reading(client, "POST", path, body) for client in (two.one, two.other)]
+            answers = [each.whole() for each in both]
+            assert sorted(each.status or 0 for each in both) == [200, 409]
+            assert "urn:everthread:replying" in next(each.text for each in both if each.status == 409)
+            assert text(max(answers, key=len)) == "One two three four five six seven."
+            assert kept(two.other).count(f"Number {number}.") == 1
+
+
+def test_asked_for_twice_under_one_key_it_is_the_same_reply_and_after_it_what_was_kept(tmp_path: Path) -> None:
+    with pair(tmp_path, Reply("One two three four.", delay=0.2)) as two:
+        key = {"Idempotency-Key": "k1"}
+        first = two.saying(**key)
+        again = Reading(two.other, "POST", f"{CHAT}/reply", {"text": SAID}, **key)
+        assert again.whole() == first.whole()
+        for client in (two.one, two.other):
+            later = Reading(client, "POST", f"{CHAT}/reply", {"text": SAID}, **key).whole()
+            assert re.findall("event: (.*)", later) == ["line", "done"]
+        assert kept(two.one).count(SAID) == 1
+
+
+@pytest.mark.parametrize("what", ["bank", "line", "session"])
+def test_what_is_forgotten_by_way_of_the_other_worker_stops_the_reply_and_leaves_nothing(
+    tmp_path: Path, what: str
+) -> None:
+    with pair(tmp_path, Stall("The periwinkle submarine")) as two:
+        key = {"Idempotency-Key": "k1"}
+        reading = two.saying(**key)
+        line = json.loads(re.findall(r"event: line\ndata: (.*)\n", reading.text)[0])["line"]
+        path = {"bank": BANK, "line": f"{BANK}/lines/{line['seq']}", "session": f"{BANK}/sessions/{line['session']}"}
+        answer = two.other.delete(path[what])
+        assert answer.status_code == 200, answer.text
+        reading.whole()
+        if what == "line":  # the reply is a line of its own
+            two.other.delete(f"{BANK}/lines/{line['seq'] + 1}").raise_for_status()
+        wait_until(lambda: not two.workers.claims())
+        assert nowhere(tmp_path, b"periwinkle")
+        ids = [each["id"] for each in two.one.get("/banks").json()["items"]]
+        assert ids == ([] if what == "bank" else ["alice/nemo"])
+        assert two.workers.served.stop() == 0
+    assert nowhere(tmp_path, b"periwinkle")
+
+
+def test_incognito_writes_nothing_and_each_worker_shows_its_lines(tmp_path: Path) -> None:
+    with pair(tmp_path, "Nobody will know.", "Nor of this.") as two:
+        assert two.one.get("/about").json()["incognito"] is True
+        two.one.post(f"{CHAT}/incognito", json={"on": True}).raise_for_status()
+        for client, said in ((two.other, "A periwinkle submarine."), (two.one, "And a periwinkle whale.")):
+            answer = client.post(f"{CHAT}/reply", json={"text": said, "incognito": True})
+            assert answer.status_code == 200, answer.text
+        for client in (two.one, two.other, two.one):
+            lines = [line["text"] for line in client.get(CHAT).json()["lines"]]
+            talk = ["A periwinkle submarine.", "Nobody will know.", "And a periwinkle whale.", "Nor of this."]
+            assert [line for line in lines if line in talk] == talk
+        assert nowhere(tmp_path, b"periwinkle")
+        assert len(two.workers.claims()) == 1
+        state = two.other.post(f"{CHAT}/incognito", json={"on": False}).json()
+        assert (state["lines"], state["incognito"]) == ([], False)
+        assert not two.workers.claims()
+    assert nowhere(tmp_path, b"periwinkle")
+
+
+def test_a_bank_that_is_set_to_remember_nothing_belongs_to_whoever_was_told_something(tmp_path: Path) -> None:
+    with pair(tmp_path, "Nobody will know.") as two:
+        two.one.patch(f"{BANK}/settings", json={"remember": "never"}).raise_for_status()
+        two.other.get(CHAT).raise_for_status()
+        assert not two.workers.claims(), "to look is nothing that another would have to know"
+        two.one.post(f"{CHAT}/reply", json={"text": SAID}).raise_for_status()
+        assert SAID in [line["text"] for line in two.other.get(CHAT).json()["lines"]]
+        assert nowhere(tmp_path, b"periwinkle")
+
+
+def test_where_the_worker_of_a_reply_is_killed_the_next_request_is_answered_by_another(tmp_path: Path) -> None:
+    with pair(tmp_path, Stall("Well, I"), "Here again.") as two:
+        first, second = two.saying(), Reading(two.other, "GET", f"{CHAT}/stream")
+        second.shows("Well")
+        (owner,) = set(two.workers.claims())
+        assert owner == two.workers.sockets()[0].name
+        two.workers.kill(two.workers.sockets()[0])
+        for each in (first, second):
+            each.whole()
+            assert each.broken, "who reads hears that this was not all"
+        state = two.other.get(CHAT)
+        assert state.status_code == 200, state.text
+        assert (state.json()["replying"], state.json()["unanswered"]) == (False, True)
+        assert text(two.other.post(f"{CHAT}/answer").text) == "Here again."
+        assert kept(two.other)[-2:] == [SAID, "Here again."]
+        wait_until(lambda: not two.workers.claims())
+        wait_until(lambda: len([each for each in two.workers.sockets() if alive(each)]) == 2, 60)
+
+
+def alive(at: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as end:
+        return end.connect_ex(str(at)) == 0
+
+
+def test_who_reads_by_way_of_the_other_worker_and_leaves_is_gone_for_both(tmp_path: Path) -> None:
+    with pair(tmp_path, Stall("Well, I")) as two:
+        two.saying()
+
+        def streams() -> float:
+            numbers = httpx.get(f"{two.workers.served.url}/metrics").text
+            return sum(float(each) for each in re.findall(r"^everthread_streams\S* (\S+)$", numbers, re.MULTILINE))
+
+        assert streams() == 1
+        with two.other.stream("GET", f"{CHAT}/stream") as answer:
+            pieces = answer.iter_text()
+            next(pieces)
+            assert streams() == 2, "who passes it on does not count it"
+        wait_until(lambda: streams() == 1)
+        assert two.other.get(CHAT).json()["replying"] is True, "a reply belongs to nobody who reads it"
+
+
+def test_for_whom_a_neighbour_asks_is_believed_of_nobody_else(tmp_path: Path) -> None:
+    told: dict[str, Any] = {"client": ["192.0.2.7", 1], "server": ["192.0.2.1", 80], "scheme": "http"}
+    spoofed = {"Host": "192.0.2.1", "everthread-for": json.dumps(told)}
+    with pair(tmp_path, Stall("Well, I")) as two:
+        assert two.one.get(CHAT, headers=spoofed).status_code == 200, "at its own socket it is"
+        two.saying()
+        outside = f"{two.workers.served.url}/api/v1"
+        for _ in range(12):  # each a connection of its own, which the owner of the bank may take up or the other
+            assert httpx.get(f"{outside}{CHAT}", headers=spoofed, timeout=60).status_code == 421
+            assert httpx.get(f"{outside}/about", headers=spoofed, timeout=60).status_code == 421
+            assert httpx.get(f"{outside}{CHAT}", timeout=60).json()["replying"] is True
+
+
+def test_who_comes_through_a_proxy_needs_a_key_whichever_worker_answers(tmp_path: Path) -> None:
+    with pair(tmp_path, Stall("Well, I")) as two:
+        two.saying()
+        for client in (two.one, two.other):
+            assert client.get(CHAT, headers={"X-Forwarded-For": "192.0.2.7"}).status_code == 401
+
+
+def test_a_body_that_comes_slowly_or_large_is_passed_on_as_it_comes(tmp_path: Path) -> None:
+    lines = "".join(json.dumps({"text": f"line {number} " + "x" * 1000}) + "\n" for number in range(2000)).encode()
+    pieces = [lines[at : at + 50_000] for at in range(0, len(lines), 50_000)]
+    with pair(tmp_path, Stall("Well, I")) as two:
+        two.saying()
+        kind = {"Content-Type": "application/octet-stream"}
+        path = f"{BANK}/import?format=jsonl"
+        answer = two.other.post(path, content=iter(pieces), headers=kind)
+        assert answer.status_code == 200, answer.text
+        assert answer.json()["added"] == 2000
+        assert two.one.get(BANK).json()["lines"] >= 2000
+        large = two.other.post(
+            f"{BANK}/lines", content=iter([b"x" * 100_000] * 50), headers={"Content-Type": "application/json"}
+        )
+        assert (large.status_code, large.json()["type"]) == (413, "urn:everthread:too-large")
