@@ -96,7 +96,7 @@ def serve(
     with tempfile.TemporaryDirectory(prefix="everthread-serve-") as folder, _process(_model) as model:
         tell(f"{clients} banks: building")
         _fill(Path(folder), clients, embedder)
-        with _process(_server, folder, f"http://{HOST}:{model}/v1", workers, embedder) as port:
+        with _process(_server, folder, f"http://{HOST}:{model}/v1", embedder, workers=workers) as port:
             page = asyncio.run(_page(port))
             opened = _opened(port) if browser and page else None
             found = []
@@ -279,25 +279,22 @@ def _opened(port: int) -> tuple[Visit, Visit]:
 
 
 @contextmanager
-def _process(target: Callable[..., None], *given: object) -> Iterator[int]:
-    """A process that serves at a port until the block ends."""
+def _process(target: Callable[..., None], *given: object, workers: int = 1) -> Iterator[int]:
+    """A process that serves at a port until the block ends, by itself or with workers of its own."""
     from everthread.server import serving
 
-    workers = given[2] if target is _server and isinstance(given[2], int) else 1
     with serving.listening(HOST, 0, workers) as listening:
         port = listening.getsockname()[1]
-        spawn = multiprocessing.get_context("spawn")
-        started = [spawn.Process(target=target, args=(listening, *given), daemon=True) for _ in range(workers)]
-        for each in started:
-            each.start()
+        started = multiprocessing.get_context("spawn").Process(
+            target=target, args=(listening, workers, *given), daemon=workers == 1
+        )
+        started.start()
     try:
         _await(port)
         yield port
     finally:
-        for each in started:
-            each.terminate()
-        for each in started:
-            each.join(10)
+        started.terminate()
+        started.join(PATIENCE)
 
 
 def _await(port: int) -> None:
@@ -312,19 +309,16 @@ def _await(port: int) -> None:
     raise ModelError(f"what should serve at port {port} has not come up in {PATIENCE:.0f} seconds")
 
 
-def _server(listening: socket.socket, folder: str, model: str, workers: int, embedder: str | None) -> None:
+def _server(listening: socket.socket, workers: int, folder: str, model: str, embedder: str | None) -> None:
     """The server itself."""
-    import uvicorn
-
-    from everthread.server.connections import Limits
-    from everthread.server.serving import Given, configured
+    from everthread.server import serving
     from everthread.server.settings import Settings
 
-    given = Given(folder, embedder, "default", f"{model}#m", Settings(), "warning", several=workers > 1)
-    uvicorn.Server(configured(given, Limits(), workers)).run([listening])
+    given = serving.Given(folder, embedder, "default", f"{model}#m", Settings(), "warning", several=workers > 1)
+    serving.run(given, listening, workers=workers)
 
 
-def _model(listening: socket.socket) -> None:
+def _model(listening: socket.socket, workers: int) -> None:
     """A language model's server that gives every reply in PIECES pieces at a steady PACE."""
 
     async def serving() -> None:

@@ -24,7 +24,7 @@ from everthread.server import sms_words as words
 from everthread.server.problems import Problem
 from everthread.server.sms_record import Part, Parts, Record
 from everthread.server.sms_segments import bounded
-from everthread.server.talks import Talks
+from everthread.server.talks import IN_TURN, Talks
 from everthread.stores.lines import SESSION_GAP
 from everthread.types import JSONValue, Line, Session, Where, now
 
@@ -175,7 +175,7 @@ class Correspondence:
         self._private.pop(memory.bank, None)
         for number in [number for number, (bank, _) in list(self._unwritten.items()) if bank == memory.bank]:
             self._unwritten.pop(number, None)
-        with self.talks.forgetting(memory.bank, whole=True):
+        with self.talks.forgetting(memory.bank, whole=True, patience=IN_TURN):
             return memory.forget(everything=True).lines
 
     # --------------------------------------------------------------------- talking

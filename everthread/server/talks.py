@@ -33,7 +33,7 @@ from everthread.models.llm import LLM
 from everthread.observe.clean import clean
 from everthread.reply import Reply
 from everthread.server import problems
-from everthread.server.claims import Claims, still_replying
+from everthread.server.claims import PATIENCE, Claims, still_replying
 from everthread.server.engine import Engine
 from everthread.server.order import Order
 from everthread.server.problems import RETRY, Problem
@@ -226,10 +226,11 @@ class Talks:
         return changed
 
     @contextmanager
-    def forgetting(self, bank: str, *, whole: bool = False) -> Iterator[None]:
+    def forgetting(self, bank: str, *, whole: bool = False, patience: float = PATIENCE) -> Iterator[None]:
         """While something of a bank is forgotten: its replies, which may be made of it, are stopped before, and nobody
-        talks meanwhile. whole: all of it is, and what is open of it is closed."""
-        with self._silent(bank), ExitStack() as held:
+        talks meanwhile. whole: all of it is, and what is open of it is closed. Problem where another worker has the
+        bank for longer than so many seconds."""
+        with self.claims.holding(bank, patience), self._silent(bank), ExitStack() as held:
             talks = self._of(bank)
             for talk in talks:
                 held.enter_context(talk.lock)
@@ -246,15 +247,14 @@ class Talks:
     @contextmanager
     def _silent(self, bank: str) -> Iterator[None]:
         """While nobody begins to talk in a bank: whoever wants to waits."""
-        with self.claims.holding(bank):
-            with self._lock:
-                self._forgetting[bank] += 1
-            try:
-                yield
-            finally:
-                with self._quiet:
-                    self._forgetting -= Counter([bank])
-                    self._quiet.notify_all()
+        with self._lock:
+            self._forgetting[bank] += 1
+        try:
+            yield
+        finally:
+            with self._quiet:
+                self._forgetting -= Counter([bank])
+                self._quiet.notify_all()
 
     def forgot(self, bank: str) -> None:
         """Keep nothing in mind of the replies of a bank in which something was forgotten: their events tell what was
