@@ -213,6 +213,18 @@ def test_a_corrected_memory_is_remembered_as_corrected(page: Page, url: str) -> 
     expect(page.locator("#panel")).not_to_contain_text("cellar")
 
 
+def test_a_corrected_memory_is_shown_in_its_old_place(page: Page, url: str) -> None:
+    remember(url, "place", "Guess what I bought.", "A blue bicycle it is.", "It stands in the hall.", "Mia oils it.")
+    remember(url, "place", "What else is new?", session="after")
+    httpx.patch(f"{url}/api/v1/banks/place/lines/2", json={"text": "A red bicycle it is."}).raise_for_status()
+    visit(page, url, "place")
+    tell(page, "Which bicycle, red or blue, stands in the hall?")
+    hit = page.locator(".hit", has_text="red bicycle")
+    expect(hit.locator(".passage p, .passage label")).to_have_text(
+        [re.compile(text) for text in ("Guess what", "A red bicycle", "in the hall", "Mia oils")]
+    )
+
+
 def test_the_line_that_is_chosen_is_the_one_that_is_pinned_and_forgotten(page: Page, url: str) -> None:
     remember(url, "chosen", "The blue bicycle stands in the cellar.", "The blue bicycle has a bell.")
     visit(page, url, "chosen")

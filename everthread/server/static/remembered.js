@@ -157,6 +157,9 @@ function passageLine(line, { found, choice, choose, pinned }) {
   return h("label", props, h("input", { ...mark, on: { change: () => choose(line) } }), h("span", {}, text));
 }
 
+/** The number of the place where a line stands: a corrected one stands where the line stood that it corrects. */
+const stands = ({ seq, metadata }) => metadata?.["everthread.corrects"] ?? seq;
+
 /** Hits whose passages share a line stand on one card, the best first. */
 export function merged(hits) {
   const cards = [];
@@ -168,7 +171,7 @@ export function merged(hits) {
     else {
       card.hits.push(hit);
       const strange = around.filter((line) => !card.passage.some((each) => each.seq === line.seq));
-      card.passage = [...card.passage, ...strange].sort((a, b) => a.seq - b.seq);
+      card.passage = [...card.passage, ...strange].sort((a, b) => stands(a) - stands(b));
     }
   }
   return cards;
