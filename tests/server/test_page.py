@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import httpx
+import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from server.shown import CARD, DESK, HOSTILE, broken, remember, say, tell, visit
@@ -63,6 +64,30 @@ def test_a_reply_is_stopped_and_what_came_of_it_stays(page: Page, url: str) -> N
     expect(page.locator(".of-character .said")).to_contain_text("piece3")
     expect(page.locator(".of-character .said")).not_to_contain_text("piece59")
     expect(page.locator(".of-character .by")).to_contain_text("stopped")
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [("Tell it slowly.", "stopped"), ("It is broken off.", "broke off"), ("Tell it at length.", "cut at its length")],
+)
+def test_why_a_reply_is_not_whole_is_told_also_after_a_reload(page: Page, url: str, asked: str, told: str) -> None:
+    visit(page, url, f"cut-{told}")
+    say(page, asked)
+    if told == "stopped":
+        expect(page.locator(".growing")).to_contain_text("piece3")
+        page.click("#send")
+    marks = page.locator(".of-character .by > span:last-child")
+    expect(marks).to_have_text(told)
+    page.reload()
+    expect(marks).to_have_text(told)
+
+
+def test_a_reply_of_which_it_is_not_known_why_it_is_not_whole_is_cut_short(page: Page, url: str) -> None:
+    visit(page, url, "cut-long-ago")
+    line = {"text": "I was", "role": "assistant", "speaker": "Thread", "metadata": {"partial": True}}
+    httpx.post(f"{url}/api/v1/banks/cut-long-ago/lines", json=line).raise_for_status()
+    page.reload()
+    expect(page.locator(".of-character .by")).to_contain_text("cut short")
 
 
 def test_nothing_jumps_and_the_reader_is_left_alone_while_a_reply_arrives(page: Page, url: str) -> None:

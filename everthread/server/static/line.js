@@ -31,9 +31,21 @@ function head(line) {
   const when = h("time", { datetime: line.said_at, title: full(line.said_at) }, clock(line.said_at));
   const marks = [
     line.seq < 0 && h("span", {}, "incognito"),
-    line.metadata?.partial && h("span", { title: "It ended before it was whole" }, "stopped"),
+    line.metadata?.partial && unfinished(line.metadata.cut),
   ];
   return h("header", { class: "by" }, said("span", called(line), { class: "speaker" }), when, marks);
+}
+
+const CUTS = {
+  stopped: ["stopped", "It was stopped before it was whole"],
+  broken: ["broke off", "The model broke off before it was whole"],
+  length: ["cut at its length", "It had reached the most that a reply may have"],
+};
+
+/** Why a reply is not whole; earlier ones don't tell. */
+function unfinished(cut) {
+  const [name, title] = Object.hasOwn(CUTS, cut ?? "") ? CUTS[cut] : ["cut short", "It ended before it was whole"];
+  return h("span", { title }, name);
 }
 
 /** The day, where a line is the first of another one than the line before it; of the first only if that is past. Its
