@@ -214,7 +214,7 @@ def test_a_chat_in_the_terminal_lives_through_all_of_it(memory: Memory) -> None:
     with talking(memory, *behaviours) as (chat, _):
         Talk(chat, lambda _: next(waiting), screen.append).run()
     shown = "".join(screen)
-    assert shown.count("What you said is kept; /again asks for a reply)") == len(behaviours) - 1
+    assert shown.count("What you said is kept; /again asks for a reply") == len(behaviours) - 1
     assert "Captain: Fair winds.\n" in shown
     assert "Traceback" not in shown
     assert [text for text in texts(memory) if text.startswith("Line")] == [f"Line {n}." for n in range(len(behaviours))]

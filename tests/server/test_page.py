@@ -456,6 +456,22 @@ def test_incognito_writes_nothing_down(page: Page, url: str) -> None:
     expect(page.locator("#notices")).to_contain_text("is gone")
 
 
+def test_a_file_that_holds_nothing_to_take_is_told_with_its_name_and_what_is_taken(
+    browser: Browser, url: str, tmp_path: Path
+) -> None:
+    page = browser.new_page()  # whose console tells of the refusal
+    visit(page, url, "strange")
+    file = tmp_path / "recipes.json"
+    file.write_text(json.dumps({"soups": [], "cakes": []}))
+    page.click("#open-settings")
+    page.locator("input[type=file]").last.set_input_files(file)
+    told = page.get_by_role("dialog").get_by_role("alert")
+    for words in ("recipes.json is JSON of an unknown kind", "an object with 'soups', 'cakes'", "Taken are", "cards"):
+        expect(told).to_contain_text(words)
+    expect(told).not_to_contain_text("format=")
+    page.close()
+
+
 def test_everything_is_exported_imported_and_deleted_with_a_receipt(page: Page, url: str, tmp_path: Path) -> None:
     remember(url, "whole", "The first of all lines.", "The second of all lines.")
     visit(page, url, "whole")
