@@ -360,6 +360,36 @@ def test_a_reply_is_formatted_lightly_and_nothing_moves_by_it(page: Page, url: s
     )
 
 
+def test_of_a_very_long_line_the_beginning_is_shown_until_all_of_it_is_asked_for(page: Page, url: str) -> None:
+    visit(page, url, "long")
+    said = [
+        {"text": "Behold. " + "<b>words</b> 🧵 " * 3_000, "session": "now"},
+        {"text": "Well. " + "*So* many. " * 1_000, "role": "assistant", "speaker": "Thread", "session": "now"},
+        {"text": "x" * 8_000, "session": "now"},
+    ]
+    httpx.post(f"{url}/api/v1/banks/long/lines/batch", json={"lines": said}).raise_for_status()
+    page.reload()
+    expect(page.locator(".line")).to_have_count(3)
+    for number in range(2):
+        line = page.locator(".line .said").nth(number)
+        assert len(line.inner_text()) < 5_000
+        line.get_by_role("button", name="Show all of it").scroll_into_view_if_needed()
+        before = line.bounding_box()
+        line.get_by_role("button", name="Show all of it:").click()
+        expect(line.get_by_role("button")).to_have_count(0)
+        after = line.bounding_box()
+        assert before is not None
+        assert after is not None
+        assert (before["x"], before["y"]) == (after["x"], after["y"])
+        shown = (line.text_content() or "").strip()
+        assert shown == str(said[number]["text"]).replace("*", "").strip()
+    first = page.locator(".line").first
+    first.get_by_label("Pin this line").evaluate("each => each.click()")  # it is drawn anew by that
+    expect(first.get_by_label("Unpin this line")).to_have_count(1)
+    assert len(first.locator(".said").inner_text()) > 40_000
+    assert len(page.locator(".line .said").nth(2).inner_text()) == 8_000
+
+
 def test_of_two_who_talked_the_person_is_the_one_on_the_right(page: Page, url: str) -> None:
     of = f"{url}/api/v1/banks/imported"
     said = [
@@ -477,6 +507,8 @@ def test_everything_is_exported_imported_and_deleted_with_a_receipt(page: Page, 
     visit(page, url, "whole")
     page.get_by_role("tab", name="Months").click()
     expect(page.locator("svg.timeline rect")).to_have_count(1)
+    expect(page.locator("svg.timeline").get_by_role("listitem", name="March 2024: 2 lines in 1 conv")).to_be_visible()
+    expect(page.locator("svg.timeline title")).to_have_text("March 2024: 2 lines in 1 conversation")
     expect(page.locator("#panel table")).to_contain_text("March 2024")
     page.click("#open-settings")
     with page.expect_download() as found:
