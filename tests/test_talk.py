@@ -370,7 +370,10 @@ def test_the_notes_and_what_was_spent_are_shown(memory: Memory) -> None:
 @pytest.mark.parametrize(
     ("reply", "told"),
     [
-        (LLMUnavailable("it is down"), "(it is down. What you said is kept; /again asks for a reply. To talk without it, "),
+        (
+            LLMUnavailable("it is down"),
+            "(it is down. What you said is kept; /again asks for a reply. To talk without it, ",
+        ),
         (Cut("I saw", LLMUnavailable("it went away")), "(it went away. What had come is kept."),
         ("", "(the model gave an empty reply; ask again."),
         ("I'm sorry, but I can't help with that.", "(the model would not answer that. This is not remembered;"),
