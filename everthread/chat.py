@@ -36,7 +36,7 @@ from everthread.prompt.character import Character
 from everthread.prompt.layout import HEARD, Turn, cost, lay_out, own, prefix
 from everthread.prompt.tokens import Counter, estimate
 from everthread.recipes.base import Recipe
-from everthread.reply import LONGEST, Reply
+from everthread.reply import LONGEST, CutShort, Reply
 from everthread.showing import AsItIs, Spoken, told, unkept
 from everthread.stores.base import Store
 from everthread.stores.lines import SESSION_GAP, session_name
@@ -472,7 +472,7 @@ class Chat:
             prompt,
             lambda: llm.stream(prompt.messages, self.sampling),
             Speech(self._character.name, others - {self._character.name}, LONGEST),
-            lambda text, partial, refused: self._keep(text, replaces, partial, refused, seq),
+            lambda text, cut, refused: self._keep(text, replaces, cut, refused, seq),
         )
         reply.offer, reply.notes = offer, noted
         return reply
@@ -499,11 +499,11 @@ class Chat:
         self._desk.echoes.add(line.text for line in context.lines)
         return context
 
-    def _keep(self, text: str, replaces: Line | None, partial: bool, refused: bool, offered: int | None) -> Line:
+    def _keep(self, text: str, replaces: Line | None, cut: CutShort, refused: bool, offered: int | None) -> Line:
         """Keep a reply, and discard the one that it replaces. offered is the line that it could bring up."""
         metadata: dict[str, JSONValue] = {"model": self.llm.name if self.llm else ""}
-        if partial:
-            metadata["partial"] = True
+        if cut:
+            metadata |= {"partial": True, "cut": cut}
         if spans := self._desk.echoes.spans(text):
             metadata[ECHO] = [list(span) for span in spans]
         if refused:

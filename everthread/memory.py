@@ -316,12 +316,18 @@ class Memory:
         self, ranked: Sequence[Ranked], width: int, allowed: Seqs | None, without: Collection[int] = ()
     ) -> list[Hit]:
         """The lines that were found, each with `width` neighbours on either side as far as they may be shown."""
-        near = expand.neighbours((each.seq for each in ranked), width, without)
-        around = {line.seq: line for line in self.shown(near, allowed)}
+        seqs = {each.seq for each in ranked}
+        near = expand.neighbours(seqs, width, without)
+        lines = self.shown(near, allowed)
+        if moved := [at for line in lines if line.seq in seqs and (at := byhand.place(line)) != line.seq]:
+            further = expand.neighbours(moved, width, {*without, *near})  # of corrected lines, in their old places
+            lines += self.shown(further, allowed)
+        around = expand.standing(lines)
+        places = {line.seq: at for at, line in around.items()}
         return [
-            Hit(around[seq], score, relevance, signals, expand.passage(around[seq], around, width))
+            Hit(around[stands], score, relevance, signals, expand.passage(around[stands], stands, around, width))
             for seq, score, relevance, signals in ranked
-            if seq in around  # it may have been forgotten meanwhile
+            if (stands := places.get(seq)) is not None  # it may have been forgotten meanwhile
         ]
 
     def _recall(self, asked: Asked, k: int) -> Recalled:

@@ -34,7 +34,7 @@ from everthread.stores.base import Store
 from everthread.stores.pg import url
 from everthread.stores.sqlite import SQLiteStore
 from everthread.transfer import jsonl, locomo, messages, realtalk, transcript, whatsapp
-from everthread.transfer.files import like_json, load
+from everthread.transfer.files import held, like_json, load
 from everthread.types import JSONValue, NewLine
 
 RECIPES: dict[str, Recipe] = {
@@ -257,4 +257,8 @@ def _form(path: Path) -> str:
             return "realtalk"
     if messages.recognised(value):
         return "messages"
-    raise ConfigError(f"{path} is JSON of an unknown kind; name it with --format {' or '.join(FORMATS)}")
+    raise ConfigError(
+        f"{path} is JSON of an unknown kind: {held(value)}. Taken are messages as chat APIs have them "
+        '([{"role": "user", "content": "…"}], or an object with "messages"), an export of Everthread (.jsonl), and the '
+        f"files of LoCoMo and REALTALK; if it is one of these, name it with --format {' or '.join(FORMATS)}"
+    )

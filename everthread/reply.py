@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from typing import Protocol
+from typing import Literal, Protocol
 
 from everthread.errors import EverthreadError, LLMUnavailable, ModelError
 from everthread.models.llm import Listened, Stream
@@ -15,14 +15,17 @@ from everthread.showing import AsItIs
 from everthread.types import Context, Line, Usage
 
 LONGEST = 65_536  # characters of a reply: an hour's reading; what would come behind is not waited for
-CUT_SHORT = ("length", "content_filter")  # why a model's server ended a reply that was not at its end
 REFUSED = ("content_filter", "refusal")
+
+
+# Why a reply is not whole: somebody stopped it, or went on; its stream broke off; it had reached the most it may have.
+CutShort = Literal["", "stopped", "broken", "length"]
 
 
 class Keep(Protocol):
     """What is done with a reply once it is over: the line that was kept of it."""
 
-    def __call__(self, text: str, *, partial: bool, refused: bool) -> Line | None: ...
+    def __call__(self, text: str, *, cut: CutShort, refused: bool) -> Line | None: ...
 
 
 class Reply(Iterator[str]):
@@ -46,7 +49,8 @@ class Reply(Iterator[str]):
         self.notes = ""  # the notes that it was asked with
         self.text = ""
         self.line: Line | None = None
-        self.partial = self.refused = False
+        self.cut: CutShort = ""
+        self.refused = False
         self.usage = Usage()
         self._start, self._speech, self._keep = start, speech, keep
         self._stream: Stream | None = None
@@ -55,6 +59,11 @@ class Reply(Iterator[str]):
         self._over = False  # the reply, and it is kept
         self._lock = threading.RLock()  # held while a piece is read, and never while anything is waited for
         self._ending = threading.RLock()  # held while it is kept; whoever tells a piece doesn't wait for that
+
+    @property
+    def partial(self) -> bool:
+        """Whether it is over before it was whole."""
+        return self.cut != ""
 
     def __next__(self) -> str:
         while not self._over:
@@ -65,7 +74,7 @@ class Reply(Iterator[str]):
             try:
                 piece = self._awaited()
             except BaseException as error:
-                self._finish(whole=False)
+                self._finish("broken" if isinstance(error, Exception) else "stopped")
                 if not (self._stopped and isinstance(error, ModelError)):
                     raise
                 break  # its stream was closed in another thread
@@ -127,21 +136,23 @@ class Reply(Iterator[str]):
             self.text += shown
             return shown
 
-    def _finish(self, whole: bool = True) -> bool:
-        """Keep what there is, once; whether it was not done before. It is whole unless it failed or was stopped."""
+    def _finish(self, cut: CutShort = "") -> bool:
+        """Keep what there is, once; whether it was not done before. cut: why it ends before the stream does."""
         with self._ending:
             with self._lock:
                 if self._over:
                     return False
                 self._over = True  # nothing is read from now on
-            whole = whole and not self._stopped
+            cut = "stopped" if self._stopped else cut
             finish = None
             if self._stream is not None:
                 self._stream.close()
                 self.usage, finish = self._stream.usage, self._stream.finish
             said = self.text.strip()
-            self.partial = not whole or finish in CUT_SHORT or self._speech.why == "long"
-            self.refused = finish in REFUSED or (whole and bool(said) and refuses(said))
+            self.refused = finish in REFUSED or (not cut and bool(said) and refuses(said))
+            if not cut and (finish == "length" or self._speech.why == "long"):
+                cut = "length"
+            self.cut = cut or ("broken" if finish == "content_filter" else "")
             if said:
-                self.line = self._keep(said, partial=self.partial, refused=self.refused)
+                self.line = self._keep(said, cut=self.cut, refused=self.refused)
             return True

@@ -57,5 +57,5 @@ class Spoken:
         self._left = []
 
 
-def unkept(text: str, *, partial: bool, refused: bool) -> None:
+def unkept(text: str, *, cut: str, refused: bool) -> None:
     """What is shown in place of a reply is nobody's line."""

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from everthread.chat import Chat, Ending
-from everthread.errors import BadQuery, EverthreadError
+from everthread.errors import BadQuery, EverthreadError, LLMUnavailable
 from everthread.observe.consent import ANSWERS, SETTING, agrees, beforehand, consent
 from everthread.prompt.character import EDITABLE
 from everthread.reply import Reply
@@ -43,6 +43,7 @@ Whatever you type is said, and remembered; what is to begin with a slash begins 
   /quit             leave; you can go on later (so do quit, exit, Ctrl-D; Ctrl-C stops a reply)"""
 SCENE_HELP = "/next NAME lets someone speak, /leave NAME and /enter NAME say who is there, /quit ends it."
 ENDINGS = ("/quit", "quit", "exit")
+WITHOUT = ". To talk without it, leave --model away or say --model none: you are shown what is remembered"
 UNANSWERED = "(what you said last got no reply; /again asks for one)"
 HISTORY = 200  # lines of the person that the arrow keys bring back
 LINES = 10
@@ -61,6 +62,10 @@ def _ask(prompt: str) -> str:
     return input(harmless(prompt))
 
 
+class _LeavingError(Exception):
+    """The person leaves instead of answering a question: nothing is changed."""
+
+
 class Talk:
     """One conversation in one terminal. write puts no line end. One that keeps nothing, for there is no bank to keep it
     in, stays in private."""
@@ -68,6 +73,7 @@ class Talk:
     def __init__(self, chat: Chat, read: Read = _ask, write: Write = _print, *, keeps: bool = True) -> None:
         self.chat, self.read, self.write, self.keeps = chat, read, write, keeps
         self.ended = ""  # the conversation that was ended last
+        self.over = False  # whether one was, and it was told what became of it
         self.commands: dict[str, Callable[[str], str]] = {
             "/why": lambda _: why(self.chat.last.context if self.chat.last else None),
             "/notes": lambda _: notes(self.chat),
@@ -97,8 +103,12 @@ class Talk:
             if said.lower() in ENDINGS or said.lower().startswith("/quit "):
                 self.say(f"\n{self.leave()}")
                 return
-            if said:
-                self.heed(said)
+            try:
+                if said:
+                    self.heed(said)
+            except _LeavingError:
+                self.say(f"\n{goodbye(self.chat.incognito)}")
+                return
 
     def heed(self, said: str) -> None:
         """Do what was typed. What can't be done is told in one line, and the talk goes on."""
@@ -139,7 +149,8 @@ class Talk:
             return
         except EverthreadError as error:
             kept = " What had come is kept." if reply.line else ""
-            self.say(f"\n({error}.{kept} What you said is kept; /again asks for a reply)")
+            without = WITHOUT if isinstance(error, LLMUnavailable) and not reply.line else ""
+            self.say(f"\n({error}.{kept} What you said is kept; /again asks for a reply{without})")
             return
         self.write("\n")
         self.say(remark(reply))
@@ -288,7 +299,9 @@ class Talk:
                 return f"Until next time. {outcome(self.settled(None))}"
             except EverthreadError as error:  # nobody answers, for one: the conversation can be gone on with
                 self.say(f"\nThat could not be done: {error}")
-        return goodbye(chat.incognito)
+            except _LeavingError:
+                pass  # they were asked already
+        return SOON if self.over and not chat.lines and not chat.incognito else goodbye(chat.incognito)
 
     def incognito(self, argument: str) -> str:
         if not self.keeps:
@@ -307,6 +320,7 @@ class Talk:
         if not said and not ending.remembered and ending.receipt is None:
             return "There was nothing to end."
         self.ended = ending.session if ending.remembered else ""
+        self.over = True
         return f"{outcome(ending)} What you say now begins another conversation; /quit leaves."
 
     def settled(self, remember: bool | None) -> Ending:
@@ -322,6 +336,8 @@ class Talk:
                 said = self.read(f"{question} (yes or no) ")
             except (EOFError, KeyboardInterrupt):
                 raise BadQuery("there was no answer; nothing was changed") from None
+            if said.strip().lower() == "/quit":
+                raise _LeavingError
             if commands(said.strip()):
                 raise BadQuery("that was no answer; nothing was changed. Say it again, now that nothing is asked")
             answer = understood(said)
@@ -402,6 +418,9 @@ class SceneTalk:
 def outcome(ending: Ending) -> str:
     """What has become of a conversation."""
     return "It is remembered." if ending.remembered else "Nothing of it is left."
+
+
+SOON = "Until next time."  # what has become of the conversation was told when it ended
 
 
 def goodbye(private: bool) -> str:

@@ -38,7 +38,7 @@ from everthread.models.fakes import HashEmbedder
 from everthread.models.llm import OpenAICompatible
 from everthread.observe.speech import Speech
 from everthread.prompt.character import Character
-from everthread.reply import LONGEST
+from everthread.reply import LONGEST, CutShort
 from everthread.reply import Reply as ChatReply
 from everthread.talk import Talk
 from everthread.types import Context, Line
@@ -125,7 +125,7 @@ def test_of_a_stream_that_breaks_off_what_arrived_is_kept_as_partial(memory: Mem
             said(chat, "What did you see?")
         line = list(memory.lines())[-1]
         assert "I saw a whale".startswith(line.text)
-        assert line.metadata["partial"] is True
+        assert (line.metadata["partial"], line.metadata["cut"]) == (True, "broken")
         assert said(chat, "And then?") == "Aye."
 
 
@@ -145,6 +145,7 @@ def test_a_reply_can_be_stopped_from_another_thread_while_the_server_is_silent(m
         assert time.monotonic() - begun < 20
         assert server.hung_up.wait(20)
     assert reply.partial
+    assert list(memory.lines())[-1].metadata["cut"] == "stopped"
     assert texts(memory)[-1] == "I saw"
 
 
@@ -152,7 +153,7 @@ def test_a_reply_without_end_is_cut_and_marked(memory: Memory) -> None:
     with talking(memory, Reply(["words " * 1000] * 180)) as (chat, _):  # 1 MB
         reply = chat.reply("Tell me everything.")
         assert len("".join(reply)) <= LONGEST
-        assert reply.partial
+        assert (reply.partial, reply.cut) == (True, "length")
     assert LONGEST * 0.9 < len(texts(memory)[-1]) <= LONGEST
 
 
@@ -161,6 +162,8 @@ def test_a_reply_that_the_server_cut_for_length_is_partial(memory: Memory) -> No
         reply = chat.reply("Tell me.")
         assert "".join(reply) == "And so on and"
         assert reply.partial
+        assert reply.line is not None
+        assert reply.line.metadata["cut"] == "length"
 
 
 def test_speaking_for_the_person_is_cut_and_the_server_told_to_stop(memory: Memory) -> None:
@@ -211,7 +214,7 @@ def test_a_chat_in_the_terminal_lives_through_all_of_it(memory: Memory) -> None:
     with talking(memory, *behaviours) as (chat, _):
         Talk(chat, lambda _: next(waiting), screen.append).run()
     shown = "".join(screen)
-    assert shown.count("What you said is kept; /again asks for a reply)") == len(behaviours) - 1
+    assert shown.count("What you said is kept; /again asks for a reply") == len(behaviours) - 1
     assert "Captain: Fair winds.\n" in shown
     assert "Traceback" not in shown
     assert [text for text in texts(memory) if text.startswith("Line")] == [f"Line {n}." for n in range(len(behaviours))]
@@ -262,7 +265,7 @@ class Kept:
         self.begun, self.go = threading.Event(), threading.Event()
         self.texts: list[str] = []
 
-    def __call__(self, text: str, *, partial: bool, refused: bool) -> Line | None:
+    def __call__(self, text: str, *, cut: CutShort, refused: bool) -> Line | None:
         self.begun.set()
         assert self.go.wait(10)
         self.texts.append(text)
@@ -274,9 +277,9 @@ class Interrupted(ChatReply):
 
     told = threading.Event()
 
-    def _finish(self, whole: bool = True) -> bool:
+    def _finish(self, cut: CutShort = "") -> bool:
         self.told.wait(10)
-        return super()._finish(whole)
+        return super()._finish(cut)
 
 
 def test_a_reply_that_is_stopped_as_its_first_pieces_come_ends_and_no_other_hangs() -> None:

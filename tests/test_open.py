@@ -114,9 +114,22 @@ def test_a_reader_can_be_asked_again(tmp_path: Path) -> None:
 
 def test_json_of_an_unknown_kind_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "what.json"
-    path.write_text(json.dumps({"recipes": []}), encoding="utf-8")
-    with pytest.raises(ConfigError, match=r"what\.json is JSON of an unknown kind; name it with --format jsonl"):
-        opening.reader(path)
+    for value, found in (
+        ({"recipes": []}, "an object with 'recipes'"),
+        ({f"field {n}": n for n in range(1005)}, "'field 3', 'field 4' and 1,000 more"),
+        ([{"a": 1}], "a list that begins with an object with 'a'"),
+        ([[]], "a list that begins with an empty list"),
+        ({}, "an empty object"),
+        ("x" * 1000, "'xxx"),
+        (None, "None"),
+    ):
+        path.write_text(json.dumps(value), encoding="utf-8")
+        with pytest.raises(ConfigError) as told:
+            opening.reader(path)
+        assert f"{path} is JSON of an unknown kind: " in str(told.value)
+        assert found in str(told.value)
+        assert "name it with --format jsonl" in str(told.value)
+        assert len(str(told.value)) - len(str(path)) < 500
 
 
 @pytest.mark.parametrize("text", ['{"text": "One."}\n', '\n [{"role": "user"}]', "[\n  {}\n]"])

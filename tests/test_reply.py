@@ -12,7 +12,7 @@ import pytest
 from everthread.errors import LLMUnavailable, StoreUnavailable
 from everthread.models.fakes import Cut, ScriptedLLM
 from everthread.observe.speech import Speech
-from everthread.reply import Reply
+from everthread.reply import CutShort, Reply
 from everthread.types import Context, Line, Usage
 
 NOTHING = Context("", 0, (), (), (), 0.0)
@@ -25,10 +25,10 @@ class Kept:
         self.texts: list[tuple[str, bool]] = []
         self.error = error
 
-    def __call__(self, text: str, *, partial: bool, refused: bool) -> Line | None:
+    def __call__(self, text: str, *, cut: CutShort, refused: bool) -> Line | None:
         if self.error is not None:
             raise self.error
-        self.texts.append((text, partial))
+        self.texts.append((text, bool(cut)))
         return None
 
 
@@ -133,7 +133,7 @@ def test_stopping_while_another_thread_waits_for_the_model_returns_with_the_repl
 def test_a_reply_is_at_its_end_for_all_who_read_it_only_once_it_is_kept() -> None:
     keeping, go = threading.Event(), threading.Event()
 
-    def keep(text: str, *, partial: bool, refused: bool) -> Line | None:
+    def keep(text: str, *, cut: CutShort, refused: bool) -> Line | None:
         keeping.set()
         assert go.wait(30)
         return Line(1, "s", "assistant", "Captain", text, datetime.now(UTC))

@@ -6,6 +6,7 @@ import os
 import pty
 import select
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -20,7 +21,7 @@ from everthread.errors import LLMUnavailable
 from everthread.memory import Memory
 from everthread.models.extract import ExtractiveScribe
 from everthread.models.fakes import Cut, ScriptedLLM
-from everthread.models.llm import LLM
+from everthread.models.llm import LLM, OpenAICompatible
 from everthread.prompt.character import Character
 from everthread.recipes.membot import Membot
 from everthread.scene import Scene
@@ -203,6 +204,21 @@ def test_it_ends_at_quit_or_exit_and_reads_no_further(memory: Memory, ending: st
     assert memory.stats().lines == 0
 
 
+@pytest.mark.parametrize(("answer", "outcome"), [("yes", KEPT), ("no", LEFT)])
+def test_whoever_quits_after_the_end_is_not_told_again_what_became_of_it(
+    memory: Memory, answer: str, outcome: str
+) -> None:
+    *_, end, goodbye = converse(memory, "Hello.", f"/end {answer}", "/quit")
+    assert (end, goodbye) == (outcome, "\nUntil next time.\n")
+    assert "it is all kept" in converse(memory, "Hello.", "/end yes", "And one thing more.", "/quit")[-1]
+
+
+def test_whoever_quits_in_place_of_an_answer_leaves_at_once_with_all_kept(memory: Memory) -> None:
+    screen = converse(memory, "Hello.", "/end", "/quit", "Never read.")
+    assert screen[2:] == ["Shall I remember this conversation? (yes or no) \nUntil next time; it is all kept.\n"]
+    assert texts(memory) == ["Hello."]
+
+
 def test_a_message_with_quit_in_it_is_a_message(memory: Memory) -> None:
     converse(memory, "I quit my job.", "exit 12", "/quit")
     assert [line.text for line in memory.lines()] == ["I quit my job.", "exit 12"]
@@ -227,6 +243,20 @@ def test_a_character_greets_and_answers_in_its_name(memory: Memory) -> None:
     assert screen[0].endswith("\n\nCaptain: Ahoy!\n")
     assert screen[1] == "Captain: Fair winds.\n"
     assert texts(memory) == ["Ahoy!", "Hello.", "Fair winds."]
+
+
+def test_a_server_that_is_down_is_named_with_what_to_do_and_the_talk_goes_on(memory: Memory) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
+    screen = converse(memory, "Hello.", "Who are you?", "/lines", llm=OpenAICompatible(url, "m", retries=0))
+    for told in screen[1:3]:
+        assert f"language model 'm' at {url} can't be reached" in told
+        assert "start its server" in told
+        assert "leave --model away" in told
+        assert "What you said is kept" in told
+    assert "Alice: Who are you?" in screen[3]
+    assert texts(memory)[-2:] == ["Hello.", "Who are you?"]
 
 
 def test_again_edit_and_undo_follow_the_conversation(memory: Memory) -> None:
@@ -340,7 +370,10 @@ def test_the_notes_and_what_was_spent_are_shown(memory: Memory) -> None:
 @pytest.mark.parametrize(
     ("reply", "told"),
     [
-        (LLMUnavailable("it is down"), "(it is down. What you said is kept; /again asks for a reply)"),
+        (
+            LLMUnavailable("it is down"),
+            "(it is down. What you said is kept; /again asks for a reply. To talk without it, ",
+        ),
         (Cut("I saw", LLMUnavailable("it went away")), "(it went away. What had come is kept."),
         ("", "(the model gave an empty reply; ask again."),
         ("I'm sorry, but I can't help with that.", "(the model would not answer that. This is not remembered;"),
@@ -662,7 +695,7 @@ def test_a_reply_is_shown_as_it_comes_and_stopped_by_an_interrupt_and_the_talk_g
         terminal.type("don’t forget it\n".encode())
         assert KEPT.strip() in terminal.wait_for("Alice> ")
         terminal.type(b"/quit\n")
-        terminal.wait_for("it is all kept")
+        terminal.wait_for("Until next time.")
         assert terminal.close() == 0
     with Memory.open("alice", store=tmp_path, embedder="hash") as memory:
         _, story, part, now, winds = memory.lines()

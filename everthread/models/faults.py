@@ -79,7 +79,7 @@ class Faults:
         why = f"no connection within {CONNECT:g} seconds"
         if not isinstance(cause, httpx2.ConnectTimeout):
             why = _why(cause or error)
-        return self._fault(LLMUnavailable, f"can't be reached ({why})", "check that its server runs, and its URL")
+        return self._fault(LLMUnavailable, f"can't be reached ({why})", "start its server, or check its URL")
 
     def status(self, error: openai.APIStatusError) -> ModelError:
         """A status in our words: of the server's only type and code are told, since its text may echo the prompt."""

@@ -40,10 +40,15 @@ def placed(lines: Sequence[Line]) -> list[Line]:
     return found
 
 
+def place(line: Line) -> int:
+    """The number of the place where a line stands in its conversation: its own, or of the line that it corrects."""
+    first = line.metadata.get(CORRECTS)
+    return first if isinstance(first, int) and 0 < first < line.seq else line.seq
+
+
 def _moment(line: Line) -> tuple[datetime, int]:
     """When it was said, and for lines of one moment the number of the place."""
-    first = line.metadata.get(CORRECTS, line.seq)
-    return line.said_at, first if isinstance(first, int) else line.seq
+    return line.said_at, place(line)
 
 
 def edit(store: Store, bank: str, kind: str, number: int, text: str) -> NewUnit:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from everthread.observe.byhand import place
 from everthread.prompt.ago import how_long_ago
 from everthread.types import Line
 
@@ -25,7 +26,7 @@ def sentence(line: Line) -> str:
 
 def layout(lines: Sequence[Line], now: datetime | None = None) -> str:
     """The lines in the order they were said, a heading wherever the conversation or the day changes."""
-    return in_order(sorted(lines, key=_when), now)
+    return in_order(sorted(lines, key=when), now)
 
 
 def in_order(lines: Sequence[Line], now: datetime | None = None) -> str:
@@ -35,7 +36,7 @@ def in_order(lines: Sequence[Line], now: datetime | None = None) -> str:
     for line in lines:
         if before is None or _begins(line, before):
             text += ["", heading(line, now)] if text else [heading(line, now)]
-        elif line.seq != before.seq + 1:
+        elif place(line) != place(before) + 1:
             text.append(GAP)
         text.append(sentence(line))
         before = line
@@ -45,8 +46,9 @@ def in_order(lines: Sequence[Line], now: datetime | None = None) -> str:
 def _begins(line: Line, before: Line) -> bool:
     """Whether another conversation begins with a line, another day, or an earlier part of the same."""
     day, day_before = (line.session, line.said_at.date()), (before.session, before.said_at.date())
-    return day != day_before or _when(line) < _when(before)
+    return day != day_before or when(line) < when(before)
 
 
-def _when(line: Line) -> tuple[datetime, int]:
-    return line.said_at, line.seq
+def when(line: Line) -> tuple[datetime, int]:
+    """The order in which lines were said: by time, and at one time by their places."""
+    return line.said_at, place(line)

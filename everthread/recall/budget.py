@@ -14,7 +14,7 @@ from dataclasses import replace
 from datetime import date
 from functools import lru_cache
 
-from everthread.prompt.passages import GAP, heading, layout, sentence
+from everthread.prompt.passages import GAP, heading, layout, sentence, when
 from everthread.prompt.tokens import Counter
 from everthread.recall.excerpt import excerpt
 from everthread.types import Context, Hit, Line
@@ -55,7 +55,7 @@ def fit(
     while chosen and count(text) > budget:  # headings repeat where conversations were said at the same time
         chosen.popitem()
         text = layout(list(chosen.values()))
-    lines = tuple(sorted(chosen.values(), key=lambda line: (line.said_at, line.seq)))
+    lines = tuple(sorted(chosen.values(), key=when))
     kept = tuple(hit for hit in hits if _id(hit.line) in chosen)
     cut = tuple(hit for hit in hits if _id(hit.line) not in chosen)
     return Context(text, count(text) if text else 0, lines, kept, cut, relevance)

@@ -1,9 +1,11 @@
-"""A hit grows by its neighbours: the lines before and after it in its session. Pure arithmetic on seq."""
+"""A hit grows by its neighbours: the lines before and after it in its session. Pure arithmetic on the numbers of their
+places: a line stands at its own number, and a corrected one where the line stood that it corrects."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from everthread.observe.byhand import place
 from everthread.types import Line
 
 Span = tuple[int, int]  # first and last seq, both inclusive
@@ -15,10 +17,17 @@ def neighbours(seqs: Iterable[int], width: int, without: Collection[int] = froze
     return sorted({near for seq in seqs for near in range(max(1, seq - width), seq + width + 1)}.difference(without))
 
 
-def passage(line: Line, around: Mapping[int, Line], width: int) -> tuple[Line, ...]:
-    """The line among its neighbours of the same session, in order. Lines missing from `around` (forgotten, retracted)
-    are left out."""
-    near = (around.get(seq) for seq in range(line.seq - width, line.seq + width + 1))
+def standing(lines: Iterable[Line]) -> dict[int, Line]:
+    """The lines by their places. One that came from another bank may name a place where another line stands by now: it
+    is at its own number then."""
+    every = {line.seq: line for line in lines}
+    return {line.seq if place(line) in every else place(line): line for line in every.values()}
+
+
+def passage(line: Line, at: int, around: Mapping[int, Line], width: int) -> tuple[Line, ...]:
+    """The line, which stands at this place, among its neighbours of the same session, in order. Lines missing from
+    `around`, which holds them by their places (forgotten, retracted), are left out."""
+    near = (around.get(each) for each in range(at - width, at + width + 1))
     return tuple(found for found in near if found is not None and found.session == line.session)
 
 
@@ -33,6 +42,8 @@ def merge(spans: Iterable[Span]) -> list[Span]:
     return merged
 
 
-def span(lines: Sequence[Line]) -> Span:
-    """From the first line's seq to the last's."""
-    return lines[0].seq, lines[-1].seq
+def spans(lines: Sequence[Line]) -> list[Span]:
+    """From the first line's seq to the last's; a corrected line, whose number is far from its place, by itself."""
+    own = [line.seq for line in lines if place(line) == line.seq]
+    moved = [(line.seq, line.seq) for line in lines if place(line) != line.seq]
+    return [(own[0], own[-1]), *moved] if own else moved

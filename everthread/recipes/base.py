@@ -122,7 +122,9 @@ class Recipe:
 
     def _held(self, memory: Memory, found: Recalled, session: str) -> list[Line]:
         """The lines in the session's buffer, the newest passage first."""
-        new = expand.merge(expand.span(hit.passage) for hit in found.hits[: self.buffered] if hit.kind == "line")
+        new = expand.merge(
+            span for hit in found.hits[: self.buffered] if hit.kind == "line" for span in expand.spans(hit.passage)
+        )
         spans = reversed(pushed(memory, session, new))
         return [line for first, last in spans for line in memory.shown(range(first, last + 1), found.allowed)]
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from everthread.checks import whole
 from everthread.errors import BadInput
+from everthread.observe.byhand import place
 from everthread.prompt.passages import in_order
 from everthread.recall import buffer, expand
 from everthread.recall.budget import fit
@@ -100,10 +101,10 @@ class Membot(Recipe):
         seqs = [seq for first, last in spans for seq in range(first, last + 1) if seq not in room.without]
         lines = {line.seq: line for line in memory.shown(seqs, found.allowed)}
         blocks = [[lines[seq] for seq in range(first, last + 1) if seq in lines] for first, last in spans]
-        return [_of_its_sessions(block, found.hits) for block in blocks if block]
+        return _settled([_of_its_sessions(block, found.hits) for block in blocks if block])
 
     def _spans(self, memory: Memory, hits: Sequence[Hit], session: str | None) -> list[expand.Span]:
-        new = [expand.span(hit.passage) for hit in reversed(hits)]  # the best enters last
+        new = [span for hit in reversed(hits) for span in expand.spans(hit.passage)]  # the best enters last
         if session is None:
             return buffer.push([], new, self.blocks)
         return pushed(memory, session, new, self.blocks)
@@ -122,6 +123,24 @@ def _of_its_sessions(block: Block, hits: Sequence[Hit]) -> Block:
     found = {hit.line.session for hit in hits if block[0].seq <= hit.line.seq <= block[-1].seq}
     sessions = {block[0].session, block[-1].session, *found}
     return [line for line in block if line.session in sessions]
+
+
+def _settled(blocks: list[Block]) -> list[Block]:
+    """The blocks, each corrected line in its old place, where that is in view or at the edge of what is."""
+    for block in [each for each in blocks if len(each) == 1 and place(each[0]) != each[0].seq]:
+        line = block[0]
+        at = place(line)
+        for home in blocks:
+            if (
+                home is not block
+                and home[0].session == line.session
+                and place(home[0]) - 1 <= at <= place(home[-1]) + 1
+            ):
+                blocks.remove(block)
+                home.append(line)
+                home.sort(key=place)
+                break
+    return blocks
 
 
 def _within(blocks: Sequence[Block], found: Recalled, room: Room) -> Context:

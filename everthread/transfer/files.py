@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NoReturn
@@ -23,6 +24,7 @@ from everthread.types import NewLine
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)  # stands in for "now" where a line is only checked
 STANDARD_INPUT = "standard input"
+NAMED = 5  # fields of a JSON object that a message names
 SHOWN = 60  # characters of a wrong value that a message shows: enough to find it, too few to flood a terminal
 
 
@@ -36,6 +38,17 @@ def shown(value: object) -> str:
     """A wrong value, short enough for a message."""
     text = repr(value)
     return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
+
+
+def held(value: object) -> str:
+    """What there is in a JSON file, in a few words."""
+    if isinstance(value, dict):
+        names = ", ".join(shown(name) for name in islice(value, NAMED))
+        more = f" and {len(value) - NAMED:,} more" if len(value) > NAMED else ""
+        return f"an object with {names}{more}" if value else "an empty object"
+    if isinstance(value, list):
+        return f"a list that begins with {held(value[0])}" if value else "an empty list"
+    return shown(value)
 
 
 def numbered(path: Path) -> Iterator[tuple[int, str]]:

@@ -15,6 +15,7 @@ from everthread.conversation import Conversation
 from everthread.errors import BadInput, BadLine, NotFound
 from everthread.models.fakes import HashEmbedder
 from everthread.observe.byhand import CORRECTS, placed
+from everthread.recipes.membot import Membot
 from everthread.stores.postgres import PostgresStore
 from everthread.types import Line, NewUnit
 
@@ -57,6 +58,92 @@ def test_a_corrected_line_stands_where_the_other_stood(bank: Memory) -> None:
     talk.refresh()
     for lines in (talk.lines, Conversation(bank, "one").lines):
         assert [line.text for line in lines] == ["My sister Mia lives in Lisbon.", "How nice!", "She has a dog."]
+
+
+def talked(bank: Memory) -> None:
+    """Five lines, of which the second names the piano, and another conversation behind them."""
+    texts = [
+        "Guess what I bought.",
+        "A piano it is.",
+        "It stands in the hall.",
+        "Mia tunes it.",
+        "She has perfect pitch.",
+    ]
+    for n, text in enumerate(texts):
+        bank.observe(text, session="one", said_at=AT + timedelta(minutes=n))
+    bank.observe("What else is new?", session="two", said_at=AT + timedelta(days=1))
+
+
+def test_a_corrected_line_is_recalled_among_the_neighbours_of_the_line_that_it_corrects(bank: Memory) -> None:
+    talked(bank)
+    bank.correct(bank.correct(2, "A harp it is.").seq, "A harpsichord it is.")
+    (hit,) = (hit for hit in bank.recall("harpsichord") if "harpsichord" in hit.line.text)
+    assert [line.text for line in hit.passage] == [
+        "Guess what I bought.",
+        "A harpsichord it is.",
+        "It stands in the hall.",
+    ]
+    (before,) = (hit for hit in bank.recall("harpsichord", 20) if hit.line.seq == 3)
+    assert before.passage[0].text == "A harpsichord it is."
+    told = bank.context("harpsichord", gated=False).text.splitlines()
+    assert [row.partition(": ")[2] for row in told[1:4]] == [line.text for line in hit.passage]
+    assert "…" not in told
+
+
+def test_lines_that_follow_one_another_and_are_both_corrected_stand_together(bank: Memory) -> None:
+    talked(bank)
+    bank.correct(3, "The harpsichord stands in the attic.")
+    bank.correct(2, "A harpsichord it is.")
+    hits = {hit.line.text: [line.text for line in hit.passage] for hit in bank.recall("harpsichord", 2)}
+    assert hits == {
+        "A harpsichord it is.": [
+            "Guess what I bought.",
+            "A harpsichord it is.",
+            "The harpsichord stands in the attic.",
+        ],
+        "The harpsichord stands in the attic.": [
+            "A harpsichord it is.",
+            "The harpsichord stands in the attic.",
+            "Mia tunes it.",
+        ],
+    }
+
+
+def test_a_corrected_line_stays_in_view_in_its_place(bank: Memory) -> None:
+    talked(bank)
+    bank.correct(2, "A harpsichord it is.")
+    shown = bank.context("harpsichord", session="now", gated=False).text
+    assert "harpsichord" in shown
+    later = bank.context(" ", session="now", gated=False)  # what is in view of itself
+    texts = [line.text for line in later.lines]
+    assert texts[:3] == ["Guess what I bought.", "A harpsichord it is.", "It stands in the hall."]
+
+
+def test_with_blocks_of_lines_a_corrected_line_stands_in_its_place(bank: Memory) -> None:
+    talked(bank)
+    bank.correct(2, "A harpsichord it is.")
+    bank.recipe = Membot(threshold=0.0, width=1)
+    for query in ("A harpsichord it is.", " "):
+        told = bank.context(query, session="now").text.splitlines()
+        at = next(n for n, row in enumerate(told) if "harpsichord" in row)
+        assert "Guess what I bought." in told[at - 1]
+        assert "It stands in the hall." in told[at + 1]
+
+
+def test_lines_of_another_bank_that_name_a_place_here_stand_where_they_are(bank: Memory) -> None:
+    talked(bank)
+    bank.observe("A harpsichord it is.", session="one", said_at=AT + timedelta(minutes=9), metadata={CORRECTS: 2})
+    (hit,) = bank.recall("harpsichord", 1)
+    assert hit.passage == (hit.line,)
+
+
+def test_what_a_filter_hides_is_not_shown_around_a_corrected_line(bank: Memory) -> None:
+    talked(bank)
+    line = bank.correct(2, "A harpsichord it is.")
+    (hit,) = bank.recall("harpsichord", 1, as_of=AT + timedelta(minutes=1))
+    assert [each.seq for each in hit.passage] == [1, line.seq]
+    (hit,) = bank.recall("harpsichord", 1, without=[1])
+    assert [each.seq for each in hit.passage] == [line.seq, 3]
 
 
 def test_who_forgets_a_corrected_line_forgets_what_it_said_before(bank: Memory) -> None:

@@ -11,12 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from made import BEGUN, line, remembered
 
-from everthread.recall.expand import Span, merge, neighbours, passage, span
+from everthread.observe.byhand import CORRECTS
+from everthread.recall.expand import Span, merge, neighbours, passage, spans, standing
 from everthread.recipes.default import Default
-from everthread.types import NewLine
+from everthread.types import Line, NewLine
 
 PARTY = ["I plan a surprise.", "The surprise is a piano.", "Done."]
 SPANS = st.lists(st.tuples(st.integers(1, 60), st.integers(0, 8)).map(lambda pair: (pair[0], sum(pair))), max_size=12)
+
+
+def corrected(seq: int, at: int) -> Line:
+    """A line that corrects another."""
+    return replace(line(seq), metadata={CORRECTS: at})
 
 
 def covered(spans: list[Span]) -> set[int]:
@@ -39,8 +45,16 @@ def test_merged_spans_cover_the_same_lines_and_neither_overlap_nor_touch(spans: 
     assert merge(reversed(spans)) == merged
 
 
-def test_a_span_reaches_from_the_first_line_to_the_last() -> None:
-    assert span([line(4), line(5), line(9)]) == (4, 9)
+def test_a_span_reaches_from_the_first_line_to_the_last_and_a_corrected_one_has_its_own() -> None:
+    assert spans([line(4), line(5), line(9)]) == [(4, 9)]
+    assert spans([line(4), corrected(90, 5), line(6)]) == [(4, 6), (90, 90)]
+    assert spans([corrected(90, 5), corrected(91, 6)]) == [(90, 90), (91, 91)]
+
+
+def test_a_corrected_line_stands_in_its_old_place_unless_another_line_stands_there() -> None:
+    assert standing([line(4), corrected(90, 5)]) == {4: line(4), 5: corrected(90, 5)}
+    assert standing([line(5), corrected(90, 5)]) == {5: line(5), 90: corrected(90, 5)}
+    assert standing([corrected(90, 99)]) == {90: corrected(90, 99)}  # no line can correct a later one
 
 
 @given(st.lists(st.sampled_from("ab"), min_size=1, max_size=20), st.sets(st.integers(1, 20)), st.integers(0, 4))
@@ -50,7 +64,7 @@ def test_a_passage_is_the_line_among_those_of_its_session_that_are_there(
     lines = [line(seq, session=name) for seq, name in enumerate(sessions, 1)]
     around = {each.seq: each for each in lines if each.seq not in missing}
     for each in around.values():
-        found = passage(each, around, width)
+        found = passage(each, each.seq, around, width)
         assert each in found
         assert list(found) == [
             other for other in around.values() if abs(other.seq - each.seq) <= width and other.session == each.session
@@ -60,7 +74,7 @@ def test_a_passage_is_the_line_among_those_of_its_session_that_are_there(
 @pytest.mark.parametrize("width", [0, 1, 3])
 def test_a_width_of_nothing_is_the_line_alone(width: int) -> None:
     alone = line(7)
-    assert passage(alone, {7: alone}, width) == (alone,)
+    assert passage(alone, 7, {7: alone}, width) == (alone,)
 
 
 @settings(max_examples=12, deadline=None)

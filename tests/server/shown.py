@@ -31,6 +31,10 @@ class Model:
         self.given += 1
         if "slowly" in said:
             return llm.Reply([f"piece{number} " for number in range(60)], delay=0.05)
+        if "broken off" in said:
+            return llm.Cut("The beginning of it")
+        if "at length" in said:
+            return llm.Reply("The beginning of it", finish="length")
         if "fail" in said and self.given % 2:
             return llm.Status(400, "the model is unwell")
         return llm.Reply(f"Answer {self.given} to: {said}")

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import httpx
+import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from server.shown import CARD, DESK, HOSTILE, broken, remember, say, tell, visit
@@ -63,6 +64,30 @@ def test_a_reply_is_stopped_and_what_came_of_it_stays(page: Page, url: str) -> N
     expect(page.locator(".of-character .said")).to_contain_text("piece3")
     expect(page.locator(".of-character .said")).not_to_contain_text("piece59")
     expect(page.locator(".of-character .by")).to_contain_text("stopped")
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [("Tell it slowly.", "stopped"), ("It is broken off.", "broke off"), ("Tell it at length.", "cut at its length")],
+)
+def test_why_a_reply_is_not_whole_is_told_also_after_a_reload(page: Page, url: str, asked: str, told: str) -> None:
+    visit(page, url, f"cut-{told}")
+    say(page, asked)
+    if told == "stopped":
+        expect(page.locator(".growing")).to_contain_text("piece3")
+        page.click("#send")
+    marks = page.locator(".of-character .by > span:last-child")
+    expect(marks).to_have_text(told)
+    page.reload()
+    expect(marks).to_have_text(told)
+
+
+def test_a_reply_of_which_it_is_not_known_why_it_is_not_whole_is_cut_short(page: Page, url: str) -> None:
+    visit(page, url, "cut-long-ago")
+    line = {"text": "I was", "role": "assistant", "speaker": "Thread", "metadata": {"partial": True}}
+    httpx.post(f"{url}/api/v1/banks/cut-long-ago/lines", json=line).raise_for_status()
+    page.reload()
+    expect(page.locator(".of-character .by")).to_contain_text("cut short")
 
 
 def test_nothing_jumps_and_the_reader_is_left_alone_while_a_reply_arrives(page: Page, url: str) -> None:
@@ -213,6 +238,18 @@ def test_a_corrected_memory_is_remembered_as_corrected(page: Page, url: str) -> 
     expect(page.locator("#panel")).not_to_contain_text("cellar")
 
 
+def test_a_corrected_memory_is_shown_in_its_old_place(page: Page, url: str) -> None:
+    remember(url, "place", "Guess what I bought.", "A blue bicycle it is.", "It stands in the hall.", "Mia oils it.")
+    remember(url, "place", "What else is new?", session="after")
+    httpx.patch(f"{url}/api/v1/banks/place/lines/2", json={"text": "A red bicycle it is."}).raise_for_status()
+    visit(page, url, "place")
+    tell(page, "Which bicycle, red or blue, stands in the hall?")
+    hit = page.locator(".hit", has_text="red bicycle")
+    expect(hit.locator(".passage p, .passage label")).to_have_text(
+        [re.compile(text) for text in ("Guess what", "A red bicycle", "in the hall", "Mia oils")]
+    )
+
+
 def test_the_line_that_is_chosen_is_the_one_that_is_pinned_and_forgotten(page: Page, url: str) -> None:
     remember(url, "chosen", "The blue bicycle stands in the cellar.", "The blue bicycle has a bell.")
     visit(page, url, "chosen")
@@ -323,6 +360,36 @@ def test_a_reply_is_formatted_lightly_and_nothing_moves_by_it(page: Page, url: s
     )
 
 
+def test_of_a_very_long_line_the_beginning_is_shown_until_all_of_it_is_asked_for(page: Page, url: str) -> None:
+    visit(page, url, "long")
+    said = [
+        {"text": "Behold. " + "<b>words</b> 🧵 " * 3_000, "session": "now"},
+        {"text": "Well. " + "*So* many. " * 1_000, "role": "assistant", "speaker": "Thread", "session": "now"},
+        {"text": "x" * 8_000, "session": "now"},
+    ]
+    httpx.post(f"{url}/api/v1/banks/long/lines/batch", json={"lines": said}).raise_for_status()
+    page.reload()
+    expect(page.locator(".line")).to_have_count(3)
+    for number in range(2):
+        line = page.locator(".line .said").nth(number)
+        assert len(line.inner_text()) < 5_000
+        line.get_by_role("button", name="Show all of it").scroll_into_view_if_needed()
+        before = line.bounding_box()
+        line.get_by_role("button", name="Show all of it:").click()
+        expect(line.get_by_role("button")).to_have_count(0)
+        after = line.bounding_box()
+        assert before is not None
+        assert after is not None
+        assert (before["x"], before["y"]) == (after["x"], after["y"])
+        shown = (line.text_content() or "").strip()
+        assert shown == str(said[number]["text"]).replace("*", "").strip()
+    first = page.locator(".line").first
+    first.get_by_label("Pin this line").evaluate("each => each.click()")  # it is drawn anew by that
+    expect(first.get_by_label("Unpin this line")).to_have_count(1)
+    assert len(first.locator(".said").inner_text()) > 40_000
+    assert len(page.locator(".line .said").nth(2).inner_text()) == 8_000
+
+
 def test_of_two_who_talked_the_person_is_the_one_on_the_right(page: Page, url: str) -> None:
     of = f"{url}/api/v1/banks/imported"
     said = [
@@ -419,11 +486,29 @@ def test_incognito_writes_nothing_down(page: Page, url: str) -> None:
     expect(page.locator("#notices")).to_contain_text("is gone")
 
 
+def test_a_file_that_holds_nothing_to_take_is_told_with_its_name_and_what_is_taken(
+    browser: Browser, url: str, tmp_path: Path
+) -> None:
+    page = browser.new_page()  # whose console tells of the refusal
+    visit(page, url, "strange")
+    file = tmp_path / "recipes.json"
+    file.write_text(json.dumps({"soups": [], "cakes": []}))
+    page.click("#open-settings")
+    page.locator("input[type=file]").last.set_input_files(file)
+    told = page.get_by_role("dialog").get_by_role("alert")
+    for words in ("recipes.json is JSON of an unknown kind", "an object with 'soups', 'cakes'", "Taken are", "cards"):
+        expect(told).to_contain_text(words)
+    expect(told).not_to_contain_text("format=")
+    page.close()
+
+
 def test_everything_is_exported_imported_and_deleted_with_a_receipt(page: Page, url: str, tmp_path: Path) -> None:
     remember(url, "whole", "The first of all lines.", "The second of all lines.")
     visit(page, url, "whole")
     page.get_by_role("tab", name="Months").click()
     expect(page.locator("svg.timeline rect")).to_have_count(1)
+    expect(page.locator("svg.timeline").get_by_role("listitem", name="March 2024: 2 lines in 1 conv")).to_be_visible()
+    expect(page.locator("svg.timeline title")).to_have_text("March 2024: 2 lines in 1 conversation")
     expect(page.locator("#panel table")).to_contain_text("March 2024")
     page.click("#open-settings")
     with page.expect_download() as found:

@@ -3,6 +3,7 @@
 import re
 
 import httpx
+import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from server.shown import DESK, FOLDER, say, visit
@@ -95,6 +96,30 @@ def test_what_was_typed_before_the_page_could_take_it_is_still_there(page: Page,
     expect(page.locator("#say")).to_have_value("half a thought")
     page.reload()
     expect(page.locator("#say")).to_have_value("half a thought")
+
+
+@pytest.mark.parametrize("sent", ["Enter", "Send"])
+def test_what_is_sent_before_the_scripts_are_read_is_sent_once_they_are(page: Page, url: str, sent: str) -> None:
+    held = Held(page, "**/static/app.js")
+    page.goto(f"{url}/#/unread-{sent}", wait_until="commit")
+    page.fill("#say", MIA)
+    if sent == "Enter":
+        page.keyboard.press("Enter")
+    else:
+        page.click("#send")
+    expect(page.locator(".line.sending .said")).to_have_text(MIA)
+    expect(page.locator("#say")).to_have_value("")
+    page.keyboard.type("And one thing")
+    page.keyboard.press("Shift+Enter")
+    page.keyboard.type("more.")
+    page.keyboard.press("Enter")  # one line waits already
+    held.let_go()
+    expect(page.locator(".of-character .said").last).to_contain_text(MIA)
+    expect(page.locator(".of-person .said")).to_have_text([MIA])
+    expect(page.locator("#say")).to_have_value("And one thing\nmore.")
+    assert said(url, f"unread-{sent}") == [MIA]
+    page.reload()
+    expect(page.locator("#say")).to_have_value("And one thing\nmore.")
 
 
 def test_nothing_jumps_while_the_page_comes(page: Page, url: str) -> None:

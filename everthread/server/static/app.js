@@ -197,6 +197,7 @@ addEventListener("keydown", ({ key }) => {
 const begin = careful(async () => {
   compose.begin();
   const place = show();
+  compose.early();
   performance.mark("interactive"); // what is typed is taken, and what is sent waits for the conversation by itself
   const [told] = await Promise.all([get("/about"), place, columns()]);
   about ??= told;

@@ -5,7 +5,7 @@ import { on, tell } from "./bus.js";
 import { at, button, h, said } from "./dom.js";
 import { here } from "./here.js";
 import { windows } from "./later.js";
-import { acts, dayBefore, editing, growing, lineElement, swipes } from "./line.js";
+import { acts, dayBefore, editing, growing, lineElement, swipes, unfold } from "./line.js";
 import { careful, clear, failed, notice, speak } from "./notices.js";
 import { options } from "./prefs.js";
 import { Following } from "./scroll.js";
@@ -259,6 +259,7 @@ export class Talk {
   /** The reply is there, or as much of it as came. */
   async ended(place) {
     const { done, context, problem, text } = this.arriving;
+    if (done?.line) unfold(done.line); // all of it was seen as it came
     if (done?.line && context) this.remembered(done.line.seq, context);
     this.shown = done && !done.line && done.text ? { text: done.text, labelled: done.labelled, context } : null;
     speak(done?.text ?? text.data);

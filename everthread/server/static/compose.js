@@ -64,12 +64,26 @@ export class Compose {
   async act() {
     if (this.replying) return this.talk.stop();
     const text = this.field.value.trim();
-    const place = this.place;
     if (!text || this.talk.waiting) return undefined;
     this.write("");
+    return this.send(text);
+  }
+
+  async send(text) {
+    const { place } = this;
     keepDraft(place, text); // until it is taken
-    if (await this.talk.say(text)) return this.field.value || keepDraft(place, "");
-    return this.field.value || place !== this.place || this.write(text);
+    const taken = await this.talk.say(text);
+    if (taken) keepDraft(place, place === this.place ? this.field.value : "");
+    else if (place === this.place) this.write([text, this.field.value].filter(Boolean).join("\n"));
+  }
+
+  /** Send what was sent before the page could take it (early.js). */
+  early() {
+    const waiting = at("early");
+    if (!waiting) return;
+    waiting.remove();
+    if (here.view === "talk") this.send(waiting.textContent);
+    else this.write([waiting.textContent, this.field.value].filter(Boolean).join("\n"));
   }
 
   turn(replying) {

@@ -3,10 +3,12 @@
 import { get, inBank, put } from "./api.js";
 import { on, tell } from "./bus.js";
 import { short } from "./dates.js";
-import { button, fill, h, said } from "./dom.js";
+import { button, cut, fill, h, said } from "./dom.js";
 import { address } from "./here.js";
 import { called } from "./line.js";
 import { careful } from "./notices.js";
+
+const QUOTED = 2_000; // characters of a line; all of it stands in its conversation
 
 export class Kept {
   constructor(talk) {
@@ -70,7 +72,7 @@ function entry(lines, label, act) {
     h(
       "div",
       { class: "passage" },
-      lines.map((line) => h("p", {}, said("b", called(line)), " ", said("span", line.text))),
+      lines.map((line) => h("p", {}, said("b", called(line)), " ", said("span", cut(line.text, QUOTED)))),
     ),
     h("footer", { class: "acts steady" }, button(label, act, { class: "link" })),
   );

@@ -1,8 +1,12 @@
 // One line of a conversation, as it is shown, with what can be done about it.
 
-import { clock, day, full } from "./dates.js";
-import { button, h, iconButton, said } from "./dom.js";
+import { clock, counted, day, full } from "./dates.js";
+import { button, fill, h, iconButton, said } from "./dom.js";
 import { formatted } from "./markdown.js";
+
+const LONG = 8_000; // characters; what is longer is shown by its beginning
+const BEGINNING = 4_000; // characters
+const unfolded = new Set(); // the lines that are shown whole all the same
 
 /** The line's element. acts: the buttons below it; mine: whether it stands on the person's side. */
 export function lineElement(line, acts = [], mine = line.role !== "assistant") {
@@ -12,10 +16,31 @@ export function lineElement(line, acts = [], mine = line.role !== "assistant") {
     "article",
     { class: `line ${mine ? "of-person" : "of-character"}${unwritten}`, "data-seq": line.seq, "aria-label": name, tabindex: "-1" },
     head(line),
-    said("div", line.role === "assistant" ? formatted(line.text) : line.text, { class: "said" }),
+    text(line),
     h("footer", { class: "acts", role: "group", "aria-label": `About this line by ${called(line)}` }, acts),
   );
 }
+
+/** What was said; of what is very long the beginning, until all of it is asked for. */
+function text(line) {
+  const drawn = (part) => (line.role === "assistant" ? formatted(part) : part);
+  const box = said("div", null, { class: "said" });
+  if (line.text.length <= LONG || unfolded.has(place(line))) return (fill(box, drawn(line.text)), box);
+  const beginning = line.text.slice(0, BEGINNING).replace(/[\ud800-\udbff]$/, "");
+  const show = () => {
+    unfold(line);
+    fill(box, drawn(line.text));
+    box.closest(".line").focus({ preventScroll: true });
+  };
+  const many = counted(line.text.length, "character");
+  fill(box, drawn(`${beginning} …`), h("p", {}, button(`Show all of it: ${many}`, show, { class: "link" })));
+  return box;
+}
+
+/** Have a line shown whole, however long it is. */
+export const unfold = (line) => unfolded.add(place(line));
+
+const place = (line) => `${line.session} ${line.seq}`;
 
 /** Whether a line stands on the person's side. Of people who talked with each other only one is the person. */
 export function mine(line, lines, person) {
@@ -31,9 +56,21 @@ function head(line) {
   const when = h("time", { datetime: line.said_at, title: full(line.said_at) }, clock(line.said_at));
   const marks = [
     line.seq < 0 && h("span", {}, "incognito"),
-    line.metadata?.partial && h("span", { title: "It ended before it was whole" }, "stopped"),
+    line.metadata?.partial && unfinished(line.metadata.cut),
   ];
   return h("header", { class: "by" }, said("span", called(line), { class: "speaker" }), when, marks);
+}
+
+const CUTS = {
+  stopped: ["stopped", "It was stopped before it was whole"],
+  broken: ["broke off", "The model broke off before it was whole"],
+  length: ["cut at its length", "It had reached the most that a reply may have"],
+};
+
+/** Why a reply is not whole; earlier ones don't tell. */
+function unfinished(cut) {
+  const [name, title] = Object.hasOwn(CUTS, cut ?? "") ? CUTS[cut] : ["cut short", "It ended before it was whole"];
+  return h("span", { title }, name);
 }
 
 /** The day, where a line is the first of another one than the line before it; of the first only if that is past. Its

@@ -3,13 +3,15 @@
 import { get, inBank, patch, put } from "./api.js";
 import { on, tell } from "./bus.js";
 import { day, full } from "./dates.js";
-import { button, fill, h, icon, said } from "./dom.js";
+import { button, cut, fill, h, icon, said } from "./dom.js";
 import { address } from "./here.js";
 import { windows } from "./later.js";
 import { called } from "./line.js";
 import { careful, notice } from "./notices.js";
 import { refill } from "./refill.js";
 import { why } from "./why.js";
+
+const QUOTED = 2_000; // characters of a line of a passage; all of it stands in its conversation
 
 export class Remembered {
   constructor(talk) {
@@ -151,11 +153,14 @@ function passageLine(line, { found, choice, choose, pinned }) {
   const among = found.some((each) => each.seq === line.seq);
   const props = { class: `${among ? "found" : ""}${pinned ? " pinned" : ""}`, title: full(line.said_at) };
   const sign = pinned && h("span", { class: "pin" }, icon("pin"), h("span", { class: "hidden" }, "pinned "));
-  const text = [sign, said("b", called(line)), " ", said("span", line.text)];
+  const text = [sign, said("b", called(line)), " ", said("span", cut(line.text, QUOTED))];
   if (found.length < 2 || !among) return h("p", props, text);
   const mark = { type: "radio", name: `line-of-${found[0].seq}`, checked: line.seq === choice.seq };
   return h("label", props, h("input", { ...mark, on: { change: () => choose(line) } }), h("span", {}, text));
 }
+
+/** The number of the place where a line stands: a corrected one stands where the line stood that it corrects. */
+const stands = ({ seq, metadata }) => metadata?.["everthread.corrects"] ?? seq;
 
 /** Hits whose passages share a line stand on one card, the best first. */
 export function merged(hits) {
@@ -168,7 +173,7 @@ export function merged(hits) {
     else {
       card.hits.push(hit);
       const strange = around.filter((line) => !card.passage.some((each) => each.seq === line.seq));
-      card.passage = [...card.passage, ...strange].sort((a, b) => a.seq - b.seq);
+      card.passage = [...card.passage, ...strange].sort((a, b) => stands(a) - stands(b));
     }
   }
   return cards;

@@ -155,11 +155,17 @@ async function save() {
   download(await answer.blob(), `${here.bank.replaceAll(/[^\p{L}\p{N}_-]/gu, "_")}.jsonl`);
 }
 
+const UNSAID = /; (if it is one of these, )?name (it|its format) with \?format=.*$/s; // which nobody can say here
+const CARDS = '; and characters: their cards, a picture or JSON with a "spec" or a "first_mes".';
+
 /** Take in a file of conversations. */
 export async function take(file) {
   notice(`Reading ${file.name} …`, { lasting: true });
   const path = inBank(`/import?name=${encodeURIComponent(file.name)}`);
-  const { read, added } = await post(path, file, { type: "application/octet-stream" });
+  const { read, added } = await post(path, file, { type: "application/octet-stream" }).catch((error) => {
+    if (error.kind === "config-error") error.message = error.message.replace(UNSAID, CARDS);
+    throw error;
+  });
   notice(`${counted(added, "line")} ${added === 1 ? "was" : "were"} added from ${file.name}${read > added ? `; ${read - added} were there already` : ""}.`);
   tell("sessions");
 }

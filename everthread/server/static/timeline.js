@@ -64,23 +64,36 @@ function picture(all) {
     {
       viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
       class: "timeline",
-      role: "img",
-      "aria-label": `Lines a month, ${most} at most; the table below has the numbers`,
+      role: "list",
+      "aria-label": `Lines a month, ${counted(most, "line")} at most`,
     },
-    svg("line", { x1: 0, x2: WIDTH, y1: FLOOR, y2: FLOOR, class: "floor" }),
+    svg("line", { x1: 0, x2: WIDTH, y1: FLOOR, y2: FLOOR, class: "floor", "aria-hidden": "true" }),
     bars,
     years,
   );
 }
 
-function bar({ month: name, lines }, x, step, most) {
+/** A month's bar in all the height there is, so that a low one can be pointed at; one without a word is only seen. */
+function bar(each, x, step, most) {
+  const { lines } = each;
   const height = lines ? Math.max(2, (lines / most) * (FLOOR - 10)) : 0;
-  const title = svg("title", {}, `${month(`${name}-15`)}: ${counted(lines, "line")}`);
   const width = Math.max(0.5, step * 0.72);
-  return svg("rect", { x: x + step * 0.14, y: FLOOR - height, width, height, rx: Math.min(2, width / 2) }, title);
+  const named = told(each);
+  return svg(
+    "g",
+    lines ? { role: "listitem", "aria-label": named } : { "aria-hidden": "true" },
+    svg("title", {}, named),
+    svg("path", { d: `M${x} 0h${step}v${FLOOR}h${-step}z`, class: "about" }),
+    svg("rect", { x: x + step * 0.14, y: FLOOR - height, width, height, rx: Math.min(2, width / 2) }),
+  );
 }
 
-const year = (each, x) => svg("text", { x, y: HEIGHT - 8 }, each.month.slice(0, 4));
+function told({ month: name, lines, sessions }) {
+  const said = lines ? `${counted(lines, "line")} in ${counted(sessions, "conversation")}` : "nothing was said";
+  return `${month(`${name}-15`)}: ${said}`;
+}
+
+const year = (each, x) => svg("text", { x, y: HEIGHT - 8, "aria-hidden": "true" }, each.month.slice(0, 4));
 
 function table(items) {
   const head = h(
