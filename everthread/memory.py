@@ -316,19 +316,7 @@ class Memory:
         self, ranked: Sequence[Ranked], width: int, allowed: Seqs | None, without: Collection[int] = ()
     ) -> list[Hit]:
         """The lines that were found, each with `width` neighbours on either side as far as they may be shown."""
-        seqs = {each.seq for each in ranked}
-        near = expand.neighbours(seqs, width, without)
-        lines = self.shown(near, allowed)
-        if moved := [at for line in lines if line.seq in seqs and (at := byhand.place(line)) != line.seq]:
-            further = expand.neighbours(moved, width, {*without, *near})  # of corrected lines, in their old places
-            lines += self.shown(further, allowed)
-        around = expand.standing(lines)
-        places = {line.seq: at for at, line in around.items()}
-        return [
-            Hit(around[stands], score, relevance, signals, expand.passage(around[stands], stands, around, width))
-            for seq, score, relevance, signals in ranked
-            if (stands := places.get(seq)) is not None  # it may have been forgotten meanwhile
-        ]
+        return expand.grown(ranked, width, lambda seqs: self.shown(seqs, allowed), without)
 
     def _recall(self, asked: Asked, k: int) -> Recalled:
         if kinds := derived.kinds(asked.where, asked.as_of):

@@ -3,12 +3,35 @@ places: a line stands at its own number, and a corrected one where the line stoo
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from everthread.observe.byhand import place
-from everthread.types import Line
+from everthread.types import Hit, Line
+
+if TYPE_CHECKING:
+    from everthread.recipes.base import Ranked
 
 Span = tuple[int, int]  # first and last seq, both inclusive
+
+
+def grown(
+    ranked: Iterable[Ranked], width: int, shown: Callable[[Sequence[int]], list[Line]], without: Collection[int]
+) -> list[Hit]:
+    """The lines that were found, each with `width` neighbours on either side. shown tells those of these numbers that
+    may be shown."""
+    found = {each.seq: each for each in ranked}
+    near = neighbours(found, width, without)
+    lines = shown(near)
+    if moved := [at for line in lines if line.seq in found and (at := place(line)) != line.seq]:
+        lines += shown(neighbours(moved, width, {*without, *near}))  # of corrected lines, in their old places
+    around = standing(lines)
+    places = {line.seq: at for at, line in around.items()}
+    return [
+        Hit(around[stands], score, relevance, signals, passage(around[stands], stands, around, width))
+        for seq, score, relevance, signals in found.values()
+        if (stands := places.get(seq)) is not None  # it may have been forgotten meanwhile
+    ]
 
 
 def neighbours(seqs: Iterable[int], width: int, without: Collection[int] = frozenset()) -> list[int]:
