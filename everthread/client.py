@@ -219,8 +219,9 @@ class Client:
         bank has already are not added again.
 
         name is what the file is called, by which its format is found and its sessions are named; format, assistant
-        and tz are as for `everthread import`. Raises BadFile, BadInput for what is not the bytes of a file, and ConfigError for an unknown format or zone and for an
-        option that means nothing to the format.
+        and tz are as for `everthread import`. Raises BadFile, BadInput for what is not the bytes of a file, BadQuery
+        for a name that can be none, and ConfigError for an unknown format or zone and for an option that means nothing
+        to the format.
         """
         for what, said in (("name", name), ("format", format), ("tz", tz)):
             if said is not None:
