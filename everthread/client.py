@@ -54,8 +54,9 @@ class Client:
             memory.observe("My sister Mia moved to Lisbon in May.", speaker="Alice")
             print(memory.context("Where does Mia live?").text)
 
-    The bank is made by the first line. Every method raises StoreUnavailable where no server answers, ConfigError where
-    it wants a key, or another one, and NotFound for a bank that is not there.
+    The bank is made by the first line. `characters` are the server's, of all its banks. Every method raises
+    StoreUnavailable where no server answers, ConfigError where it wants a key, or another one, and NotFound for a bank
+    that is not there.
     """
 
     def __init__(self, url: str = URL, bank: str = "default", key: str | None = None) -> None:
