@@ -30,6 +30,7 @@ from everthread.scene import Scene
 from everthread.types import (
     Context,
     Hit,
+    Imported,
     Line,
     NewLine,
     NewUnit,
@@ -62,6 +63,7 @@ __all__ = [
     "Ending",
     "EverthreadError",
     "Hit",
+    "Imported",
     "LLMDenied",
     "LLMRejected",
     "LLMUnavailable",

@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Collection, Iterable, Iterator
 from datetime import datetime
 from itertools import islice
+from pathlib import PurePath
 from types import TracebackType
 from typing import Any, Self
 
@@ -18,13 +19,16 @@ from everthread import checks
 from everthread.chat import Ending
 from everthread.errors import BadInput, BadQuery
 from everthread.observe.consent import ANSWERS, SETTING
+from everthread.prompt.character import Character
 from everthread.remote import views
-from everthread.remote.connection import Connection, path, rows
+from everthread.remote.characters import Characters
+from everthread.remote.connection import JSON, RAW, Connection, File, in_python, path, rows
 from everthread.remote.reply import RemoteReply
 from everthread.stores.ids import LARGEST_SEQ, checked
 from everthread.types import (
     Context,
     Hit,
+    Imported,
     JSONValue,
     Line,
     Metadata,
@@ -40,7 +44,7 @@ from everthread.types import (
 
 URL = "http://127.0.0.1:7391"
 BATCH = 200  # lines sent together, which at their longest fit into one request
-PAGE = 500  # items of a list asked for at a time
+TYPES = {".json": JSON, ".jsonl": "application/x-ndjson", ".ndjson": "application/x-ndjson"}  # of files by their names
 
 
 class Client:
@@ -50,8 +54,9 @@ class Client:
             memory.observe("My sister Mia moved to Lisbon in May.", speaker="Alice")
             print(memory.context("Where does Mia live?").text)
 
-    The bank is made by the first line. Every method raises StoreUnavailable where no server answers, ConfigError where
-    it wants a key, or another one, and NotFound for a bank that is not there.
+    The bank is made by the first line. `characters` are the server's, of all its banks. Every method raises
+    StoreUnavailable where no server answers, ConfigError where it wants a key, or another one, and NotFound for a bank
+    that is not there.
     """
 
     def __init__(self, url: str = URL, bank: str = "default", key: str | None = None) -> None:
@@ -59,6 +64,7 @@ class Client:
         Raises BadBankId and ConfigError."""
         self.bank = checked(bank)
         self._connection = Connection(url, key)
+        self.characters = Characters(self._connection)
 
     # ------------------------------------------------------------------ observe
 
@@ -160,6 +166,14 @@ class Client:
         receipt = views.receipt(told["receipt"]) if told["receipt"] else None
         return Ending(told["session"], told["remembered"], told["question"], receipt)
 
+    def character(self) -> Character:
+        """The character with which the bank is talked to: its own, or ours."""
+        return Character.from_json(self._ask("GET", "character"))
+
+    def set_character(self, character: Character) -> None:
+        """Give the bank a character, from now on. NotFound before the bank has its first line."""
+        self._ask("PUT", "character", body=character.to_json())
+
     # ------------------------------------------------------- what is remembered
 
     def lines(
@@ -186,12 +200,39 @@ class Client:
 
     def banks(self) -> list[str]:
         """The ids of the banks that the key may read, sorted."""
-        return [told["id"] for told in self._listed("banks")]
+        return [told["id"] for told in self._connection.listed("banks")]
 
     def export(self, *, retracted: bool = False) -> Iterator[str]:
         """All lines as rows of JSON Lines, which `everthread import` reads back, as they come."""
         with self._connection.stream("GET", path("banks", self.bank, "export"), retracted=retracted) as answer:
             yield from rows(answer)
+
+    def import_file(
+        self,
+        content: bytes,
+        *,
+        name: str | None = None,
+        format: str | None = None,
+        assistant: Collection[str] = (),
+        tz: str | None = None,
+    ) -> Imported:
+        """Keep the lines of a file of conversations: all of them, or none where anything in it is wrong. Those that the
+        bank has already are not added again.
+
+        name is what the file is called, by which its format is found and its sessions are named; format, assistant
+        and tz are as for `everthread import`. Raises BadFile, BadInput for what is not the bytes of a file, BadQuery
+        for a name that can be none, and ConfigError for an unknown format or zone and for an option that means nothing
+        to the format.
+        """
+        for what, said in (("name", name), ("format", format), ("tz", tz)):
+            if said is not None:
+                checks.name(said, what)
+        names = [checks.name(each, "assistant") for each in ([assistant] if isinstance(assistant, str) else assistant)]
+        file = File(content, TYPES.get(PurePath(name or "").suffix.lower(), RAW))
+        place = path("banks", self.bank, "import")
+        with in_python():
+            told = self._connection.ask("POST", place, file, name=name, format=format, assistant=names, tz=tz)
+        return Imported(**told)
 
     def retract(self, seq: int) -> Line:
         """Take a line out of recall for good. Raises as `Memory.retract`."""
@@ -248,15 +289,7 @@ class Client:
         return self._connection.ask(method, path("banks", self.bank, *what), body)
 
     def _pages(self, what: str, *, after: str | None = None, **query: object) -> Iterator[Any]:
-        return self._listed(path("banks", self.bank, what), after=after, **query)
-
-    def _listed(self, place: str, *, after: str | None = None, **query: object) -> Iterator[Any]:
-        """The items of a list, a page at a time."""
-        while True:
-            page = self._connection.ask("GET", place, limit=PAGE, after=after, **query)
-            yield from page["items"]
-            if (after := page["next"]) is None:
-                return
+        return self._connection.listed(path("banks", self.bank, what), after=after, **query)
 
     def close(self) -> None:
         """Let go of the connections."""

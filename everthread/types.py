@@ -200,6 +200,17 @@ class Receipt:
 
 
 @dataclass(frozen=True, slots=True)
+class Imported:
+    """What came of the import of a file. skipped counts what in it holds no line, by its kind; lines are those that
+    the bank holds now."""
+
+    read: int
+    added: int
+    skipped: Mapping[str, int]
+    lines: int
+
+
+@dataclass(frozen=True, slots=True)
 class Stats:
     """What a bank holds. pending counts lines that still want a vector of the present model; none do where the
     recipe finds no lines."""

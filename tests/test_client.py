@@ -20,12 +20,15 @@ from hardship.loopback import Quiet, answering, serving
 
 from everthread import (
     BadBankId,
+    BadFile,
     BadInput,
     BadLine,
     BadQuery,
+    Character,
     Client,
     ConfigError,
     EverthreadError,
+    Imported,
     Line,
     LLMRejected,
     Memory,
@@ -38,6 +41,7 @@ from everthread import (
 )
 from everthread.models.fakes import HashEmbedder
 from everthread.models.llm import OpenAICompatible
+from everthread.prompt.character import DEFAULT
 from everthread.recipes.default import Default
 from everthread.remote import connection
 from everthread.server import beside
@@ -97,7 +101,7 @@ def local(tmp_path: Path) -> Iterator[Memory]:
 
 # ------------------------------------------------------------------ the same as Memory
 
-OWN = {"reply", "end", "banks", "export"}  # what a server has besides
+OWN = {"reply", "end", "banks", "export", "import_file", "character", "set_character"}  # what a server has besides
 
 
 def test_its_methods_are_those_of_memory_and_take_the_same() -> None:
@@ -208,7 +212,7 @@ def test_units_are_those_of_the_bank(client: Client, store: SQLiteStore) -> None
 
 
 def test_long_lists_come_page_by_page_and_whole(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("everthread.client.PAGE", 7)
+    monkeypatch.setattr("everthread.remote.connection.PAGE", 7)
     monkeypatch.setattr("everthread.client.BATCH", 10)
     done: list[int] = []
     client.observe_many([NewLine(f"Line {n}", session=f"s{n % 20}") for n in range(40)], done.append)
@@ -236,6 +240,86 @@ def test_a_conversation_is_ended_as_the_person_wants(client: Client) -> None:
     gone = client.end("session 0", remember=False)
     assert gone.receipt is not None
     assert gone.receipt.lines == 2
+
+
+def test_a_name_that_would_lead_elsewhere_costs_no_more_than_is_named(client: Client) -> None:
+    client.observe("Hello.", session="one")
+    for session in ("..", "."):
+        with pytest.raises(BadQuery, match="can't be named to a server"):
+            client.forget(session=session)
+        with pytest.raises(BadQuery, match="can't be named to a server"):
+            client.end(session)
+    with pytest.raises(BadQuery, match="half a surrogate pair"):
+        client.edit_unit("\ud800", 1, "x")
+    assert [line.text for line in client.lines()] == ["Hello."]
+
+
+# ------------------------------------------------------------------------ files
+
+TALK = b"Ann: My sister Mia moved to Lisbon.\nNora: How exciting!\n"
+
+
+def test_a_file_is_imported_once_and_told_of(client: Client) -> None:
+    done = client.import_file(TALK, name="talk.txt", assistant=["Nora"], tz="Europe/Berlin")
+    assert done == Imported(read=2, added=2, skipped={}, lines=2)
+    assert client.import_file(TALK, name="talk.txt", assistant="Nora") == replace(done, added=0)
+    assert [(line.speaker, line.role) for line in client.lines()] == [("Ann", "user"), ("Nora", "assistant")]
+    assert client.sessions()[0].id.startswith("talk-")
+
+
+@pytest.mark.parametrize("given", [{"name": "talk.jsonl"}, {"format": "jsonl"}])
+def test_what_was_exported_is_imported_into_another_bank(url: str, client: Client, given: dict[str, str]) -> None:
+    client.observe_many(LINES)
+    rows = "".join(f"{row}\n" for row in client.export()).encode()
+    with Client(url, "bob") as other:
+        assert other.import_file(rows, **given).added == 4
+        assert [line.text for line in other.lines()] == [text for _, text in SAID]
+    assert client.import_file(rows, **given).added == 0
+
+
+def test_files_are_taken_as_what_they_are_called(client: Client) -> None:
+    messages = [{"role": "user", "content": "I keep bees."}, {"role": "assistant", "content": "How many?"}]
+    assert client.import_file(json.dumps(messages).encode(), name="talk.JSON").added == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "given", "kind", "told"),
+    [
+        (b'{"text": ""}', {"name": "talk.jsonl"}, BadFile, "talk.jsonl, line 1"),
+        (b"{}", {"name": "talk.txt"}, ConfigError, "name its format with format jsonl"),
+        (
+            b'{"text": "a"}',
+            {"name": "a.jsonl", "assistant": ["Nora"]},
+            ConfigError,
+            "for which assistant means nothing",
+        ),
+        (TALK, {"tz": "Europe"}, ConfigError, "Europe"),
+        (TALK, {"name": ""}, BadInput, "name"),
+        (TALK, {"assistant": ["\ud800"]}, BadQuery, "assistant .* half a surrogate pair"),
+        (TALK, {"tz": UTC}, BadQuery, "tz must be a str"),
+        ("talk.txt", {}, BadInput, r"a file is sent as its bytes, got str; read it with Path\(...\).read_bytes"),
+    ],
+)
+def test_a_file_that_cannot_be_imported_is_told(
+    client: Client, content: Any, given: dict[str, Any], kind: type[Exception], told: str
+) -> None:
+    client.observe("Hello.")
+    with pytest.raises(kind, match=told):
+        client.import_file(content, **given)
+    assert len(list(client.lines())) == 1
+
+
+# -------------------------------------------------------------------- its character
+
+
+def test_a_bank_has_a_character_of_its_own(client: Client) -> None:
+    with pytest.raises(NotFound):
+        client.set_character(Character("Nora"))
+    client.observe("Hello.")
+    assert client.character() == DEFAULT
+    nora = Character("Nora", "A sailor, 你好.", person="Ann", card={"data": {"tags": ["sea"], "n": [1, 2.5, None]}})
+    client.set_character(nora)
+    assert client.character() == nora
 
 
 # ---------------------------------------------------------------------- replies
@@ -333,7 +417,8 @@ class Bad:
 
 @contextmanager
 def bad(behind: str, *faults: str) -> Iterator[Bad]:
-    """lose: the request is done, and the answer cut; refuse: 503; half: the answer breaks off in the middle."""
+    """lose: the request is done, and the answer cut; refuse: 503; half: the answer breaks off in the middle; late: the
+    answer comes after a second."""
 
     class Handler(Quiet):
         def do_any(self) -> None:
@@ -346,6 +431,8 @@ def bad(behind: str, *faults: str) -> Iterator[Bad]:
                 return
             headers = {name: value for name, value in self.headers.items() if name.lower() != "host"}
             answer = httpx.request(self.command, behind + self.path, content=body, headers=headers, timeout=30)
+            if fault == "late":
+                time.sleep(1.0)
             if fault == "lose":
                 self.connection.shutdown(socket.SHUT_RDWR)
             else:
@@ -384,6 +471,22 @@ def test_a_write_whose_answer_was_lost_is_done_once(url: str, quick: None, fault
         names = [name for method, name in between.asked if method == "POST"]
         assert len(names) == 3
         assert len(set(names)) == 1
+
+
+@pytest.mark.parametrize("fault", ["lose", "half", "refuse"])
+def test_a_file_whose_answer_was_lost_is_imported_once(url: str, quick: None, fault: str) -> None:
+    with bad(url, fault, fault) as between, Client(between.url, BANK) as client:
+        assert client.import_file(TALK, name="talk.txt").added == 2
+    assert len(between.asked) == 3
+
+
+def test_the_answer_to_a_file_is_waited_for_longer(url: str, quick: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "TIMEOUT", 0.5)
+    with bad(url, "late", "late") as between, Client(between.url, BANK) as client:
+        assert client.import_file(TALK, name="talk.txt").added == 2
+        assert len(between.asked) == 1
+        assert client.stats().lines == 2
+        assert len(between.asked) > 2
 
 
 def test_forgetting_whose_answer_was_lost_gives_the_receipt(url: str, quick: None) -> None:

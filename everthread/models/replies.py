@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import sys
 import time
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
@@ -59,6 +61,7 @@ class Reply:
         self._closed = self._ended = False
         self._failed: ModelError | None = None  # while somebody listened
         self._waiting: set[Future[str | None] | Future[None]] = set()  # whoever reads it
+        self._process = os.getpid()  # a fork has no part in what is its parent's
         self._reading = asyncio.Lock()
         self._pieces = self._read()
         close_with(self, response.aclose)
@@ -88,10 +91,11 @@ class Reply:
 
     def close(self) -> None:
         self._closed = True
+        if self._process != os.getpid() or sys.is_finalizing():
+            return  # the connection is the parent's, or ends with the interpreter; the loop's thread is not there
         for waiting in list(self._waiting):
             waiting.cancel()
-        with suppress(RuntimeError):  # the interpreter ends, and the connection with it
-            run(self._shut())
+        run(self._shut())
 
     def _awaited(self, next_: Coroutine[Any, Any, str | None]) -> str | None:
         """What comes next, or the end where it is closed meanwhile."""

@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from everthread import errors
 from everthread.errors import BadInput, BadQuery, ConfigError, EverthreadError, NotFound, StoreError, StoreUnavailable
+from everthread.stores.filters import holdable
 
 if TYPE_CHECKING:
     import httpx
 
 API = "/api/v1"
 TIMEOUT = 60.0  # seconds without a byte; the server says at least something every 15
+PATIENCE = 600.0  # seconds until a file is answered: 100 MB have some 690,000 lines, of which 2,000 a second are kept
 CONNECT = 5.0  # seconds to reach it
 WAITS = (0.2, 0.5, 1.0, 2.0)  # seconds before a request is made again: four seconds in all, as a restart takes
 LONGEST = 30.0  # seconds of a wait that the server asks for
 AGAIN = {429, 502, 503, 504}  # answers after which the same request may do better
 URN = "urn:everthread:"
+PAGE = 500  # items of a list asked for at a time
+JSON, RAW = "application/json", "application/octet-stream"
 
 KINDS: dict[str, type[EverthreadError]] = {  # by their names in small letters
     name.lower(): kind for name, kind in vars(errors).items() if isinstance(kind, type)
@@ -33,6 +39,19 @@ BY_STATUS: dict[int, type[EverthreadError]] = {
     409: BadQuery,
     **dict.fromkeys((429, 502, 503, 504), StoreUnavailable),
 }
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """What is sent as it is, and its Content-Type. BadInput for what is not the bytes of a file."""
+
+    content: bytes
+    kind: str = RAW
+
+    def __post_init__(self) -> None:
+        if type(self.content) is not bytes:
+            kind = type(self.content).__name__
+            raise BadInput(f"a file is sent as its bytes, got {kind}; read it with Path(...).read_bytes()")
 
 
 class Connection:
@@ -47,7 +66,7 @@ class Connection:
             raise ConfigError("the key is none: it holds blanks or letters that no key has; give it as it was made")
         self.url = url.rstrip("/")
         headers = {} if key is None else {"Authorization": f"Bearer {key}"}
-        self._http = httpx.Client(headers=headers, timeout=httpx.Timeout(TIMEOUT, connect=CONNECT))
+        self._http = httpx.Client(headers=headers)
 
     def close(self) -> None:
         """Let go of the connections."""
@@ -55,10 +74,23 @@ class Connection:
 
     def ask(self, method: str, path: str, body: object = None, **query: object) -> Any:
         """The answer to a request, as JSON has it. One that writes has a name of its own, so that it is done once,
-        however often it is asked for. Raises what the server says is wrong, StoreUnavailable where none answers, and
-        ConfigError where it wants a key, or another one, or is no server of ours."""
+        however often it is asked for. The body is JSON, or a File. Raises what the server says is wrong,
+        StoreUnavailable where none answers, and ConfigError where it wants a key, or another one, or is no server of
+        ours."""
         answer = self._tried(self._request(method, path, body, query, uuid.uuid4().hex))
         return _parsed(answer.content, self.url) if answer.content else None
+
+    def listed(self, path: str, *, after: str | None = None, **query: object) -> Iterator[Any]:
+        """The items of a list, a page at a time. Raises as `ask`."""
+        while True:
+            page = self.ask("GET", path, limit=PAGE, after=after, **query)
+            yield from page["items"]
+            if (after := page["next"]) is None:
+                return
+
+    def content(self, path: str, **query: object) -> bytes:
+        """A file, as it is. Raises as `ask`."""
+        return self._tried(self._request("GET", path, None, query, "")).content
 
     @contextmanager
     def stream(
@@ -76,13 +108,20 @@ class Connection:
             response.close()
 
     def _request(self, method: str, path: str, body: object, query: Mapping[str, object], name: str) -> httpx.Request:
+        import httpx
+
         headers = {} if method == "GET" else {"Idempotency-Key": name}
         params: Any = {each: value for each, value in query.items() if value is not None}
-        content = None if body is None else json.dumps(body).encode()
-        if content is not None:
-            headers["Content-Type"] = "application/json"
+        if (file := _file(body)) is not None:
+            headers["Content-Type"] = file.kind
+        silence = PATIENCE if isinstance(body, File) else TIMEOUT
         return self._http.build_request(
-            method, f"{self.url}{API}/{path}", params=params, headers=headers, content=content
+            method,
+            f"{self.url}{API}/{path}",
+            params=params,
+            headers=headers,
+            content=file.content if file else None,
+            timeout=httpx.Timeout(TIMEOUT, connect=CONNECT, read=silence),
         )
 
     def _tried(self, request: httpx.Request, *, stream: bool = False) -> httpx.Response:
@@ -124,9 +163,26 @@ def rows(answer: httpx.Response) -> Iterator[str]:
         yield rest.decode()
 
 
+@contextmanager
+def in_python() -> Iterator[None]:
+    """Says of a file what is wrong with it with the parameters' names as they are here, and not as in an address."""
+    try:
+        yield
+    except (BadInput, ConfigError) as error:
+        words = str(error).replace("?replace=true", "force=True")
+        raise type(error)(re.sub(r"\?(format|only|assistant|tz)=", r"\1", words)) from None
+
+
 def path(*names: str | int) -> str:
-    """A path of these names, each one segment."""
-    return "/".join(quote(str(name), safe="") for name in names)
+    """A path of these names, each one segment. BadQuery for a name that can be none: `..` would lead elsewhere, so that
+    what is said of a session would be done to its bank."""
+    return "/".join(map(_segment, names))
+
+
+def _segment(name: str | int) -> str:
+    if (said := str(name)) in ("", ".", ".."):
+        raise BadQuery(f"{name!r} can't be named to a server, for no address holds it; see to it where the banks are")
+    return quote(holdable(said, "a name"), safe="")
 
 
 def problem(status: int, document: Mapping[str, Any], url: str) -> EverthreadError:
@@ -137,6 +193,11 @@ def problem(status: int, document: Mapping[str, Any], url: str) -> EverthreadErr
     named = KINDS.get(str(document["type"]).removeprefix(URN).replace("-", ""))
     usual = BadInput if status < 500 else StoreError
     return (named or BY_STATUS.get(status, usual))(detail)
+
+
+def _file(body: object) -> File | None:
+    """A body as it is sent."""
+    return body if body is None or isinstance(body, File) else File(json.dumps(body).encode(), JSON)
 
 
 def _document(response: httpx.Response) -> Mapping[str, Any]:

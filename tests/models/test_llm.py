@@ -553,7 +553,7 @@ def test_a_stream_that_ends_in_an_error_of_the_server_was_cut() -> None:
 
 
 def test_a_server_that_is_not_there_is_named_without_the_password_in_its_url() -> None:
-    with closed_port() as port, pytest.raises(LLMUnavailable, match=r"can't be reached .*refused\); check") as caught:
+    with closed_port() as port, pytest.raises(LLMUnavailable, match=r"can't be reached .*refused\); start") as caught:
         model(f"http://nemo:{KEY}@127.0.0.1:{port}/v1/?key={KEY}").stream(ASKED)
     in_short(caught.value)
     assert f"at http://127.0.0.1:{port}/v1 can't" in str(caught.value)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hardship.llm import Reply, Stall, llm_server
@@ -71,6 +74,75 @@ def test_a_process_that_was_forked_talks_and_leaves_its_parent_what_is_its_own()
         done = subprocess.run(command, capture_output=True, text=True, timeout=30)
     assert done.stdout.splitlines() == ["Four.", "Five. Six.", "Seven. One two three."]
     assert (done.returncode, done.stderr) == (0, "")
+
+
+CLOSED_IN_A_CHILD = """
+import os, sys, threading
+from everthread.models.llm import OpenAICompatible
+
+url, readers = sys.argv[1], int(sys.argv[2])
+stream = OpenAICompatible(url, "m", timeout=20).stream([])
+read = [next(stream)]
+reader = threading.Thread(target=lambda: read.extend(stream))
+if readers:
+    reader.start()
+    while not stream._reading.locked():
+        pass
+if child := os.fork():
+    assert os.waitpid(child, 0)[1] == 0
+    if not readers:
+        reader.start()
+    reader.join()
+    print("".join(read))
+else:
+    stream.close()
+    print(list(stream), flush=True)
+    os._exit(0)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+@pytest.mark.parametrize("readers", [0, 1])
+def test_a_reply_that_is_closed_in_a_process_forked_off_is_closed_there_alone(readers: int) -> None:
+    """Also where the parent awaits a piece just then."""
+    with llm_server(Reply("One two three.", delay=0.3)) as server:
+        command = [sys.executable, "-Wignore::DeprecationWarning", "-c", CLOSED_IN_A_CHILD, server.url, str(readers)]
+        done = ended(command, 15)
+    assert done == (0, "[]\nOne two three.\n", "")
+
+
+CLOSED_LAST = """
+import sys
+from everthread.models.llm import OpenAICompatible
+
+class Owner:
+    def __init__(self, stream):
+        self.stream = stream
+    def __del__(self):
+        self.stream.close()
+        print("closed", sys.is_finalizing(), flush=True)
+
+owner = Owner(OpenAICompatible(sys.argv[1], "m").stream([]))
+print(next(owner.stream), flush=True)
+"""
+
+
+def test_a_reply_that_is_closed_while_the_interpreter_ends_does_not_keep_it_from_ending() -> None:
+    with llm_server(Stall("One two")) as server:
+        done = ended([sys.executable, "-Wdefault", "-c", CLOSED_LAST, server.url], 15)
+    assert done == (0, "One\nclosed True\n", "")
+
+
+def ended(command: list[str], timeout: float) -> tuple[int, str, str]:
+    """What came of a command, and of all that it forked off; where that takes longer, all of it is killed."""
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, text=True, start_new_session=True, **pipes) as process:
+        try:
+            out, complaints = process.communicate(timeout=timeout)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+    return process.returncode, out, complaints
 
 
 def test_what_came_of_a_reply_is_kept_by_a_chat_that_is_closed_last_of_all(tmp_path: Path) -> None:
