@@ -43,7 +43,7 @@ def placed(lines: Sequence[Line]) -> list[Line]:
 def place(line: Line) -> int:
     """The number of the place where a line stands in its conversation: its own, or of the line that it corrects."""
     first = line.metadata.get(CORRECTS)
-    return first if isinstance(first, int) and 0 < first < line.seq else line.seq
+    return first if type(first) is int and 0 < first < line.seq else line.seq
 
 
 def _moment(line: Line) -> tuple[datetime, int]:

@@ -41,10 +41,14 @@ def neighbours(seqs: Iterable[int], width: int, without: Collection[int] = froze
 
 
 def standing(lines: Iterable[Line]) -> dict[int, Line]:
-    """The lines by their places. One that came from another bank may name a place where another line stands by now: it
-    is at its own number then."""
+    """The lines by their places. Where another line stands at the place that one names, as it may in a bank that it was
+    not said in, it is at its own number."""
     every = {line.seq: line for line in lines}
-    return {line.seq if place(line) in every else place(line): line for line in every.values()}
+    found: dict[int, Line] = {}
+    for line in every.values():
+        at = place(line)
+        found[line.seq if at in every or at in found else at] = line
+    return found
 
 
 def passage(line: Line, at: int, around: Mapping[int, Line], width: int) -> tuple[Line, ...]:

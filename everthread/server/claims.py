@@ -87,7 +87,8 @@ class Claims:
             if self.own is not None and bank in self._held and not held:
                 del self._held[bank]
                 with suppress(FileNotFoundError):  # the folder goes when the server has ended
-                    os.unlink(self._link(self.own, bank))
+                    if self._whose(bank) == self.own.name:
+                        os.unlink(self._link(self.own, bank))
 
     @contextmanager
     def holding(self, bank: str, patience: float = PATIENCE) -> Iterator[None]:
@@ -113,12 +114,15 @@ class Claims:
 
     def bury(self, bank: str, owner: Path) -> bool:
         """Take a bank from a worker that is gone. False where it isn't."""
-        file = os.open(_file(owner), os.O_CREAT | os.O_RDWR, 0o600)
+        try:
+            file = os.open(_file(owner), os.O_RDWR)  # one that isn't there tells nothing
+        except OSError:
+            return False
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if self.owner(bank) == owner:
                 os.unlink(self._link(owner, bank))
-        except BlockingIOError:
+        except OSError:
             return False
         finally:
             os.close(file)

@@ -2,7 +2,7 @@
 
 uvicorn waits for ever for a request whose head began and never ends, and for a reader who has stopped reading. Whoever
 opens enough of such connections would shut everybody else out (slow loris). So each has its time, and when there are
-too many, the one that has waited longest without asking anything makes room. A head has its size, too.
+too many, the one that has waited longest without asking anything makes room.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from uvicorn.config import Config
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
 
@@ -23,14 +23,13 @@ class Limits:
     """Times in seconds."""
 
     head: float = 10.0  # for a request's head, from its first byte or from the connection on
-    longest_head: int = 65_536  # bytes
     idle: int = 30  # between two requests
     stalled: float = 60.0  # for a reader who takes nothing of what waits for him
     connections: int = 4096  # at a time; beyond them, those go first that have not asked for anything
     stop: int = 30  # for what is being answered when the server is told to stop
 
 
-class Patient(HttpToolsProtocol):
+class Patient(H11Protocol):
     """uvicorn's protocol with an end to its patience."""
 
     def __init__(
@@ -46,7 +45,6 @@ class Patient(HttpToolsProtocol):
         self.limits = limits
         self._waiting = waiting  # connections on which nothing is asked just now, the oldest first
         self._begun = False  # whether a head has begun that has not ended
-        self._read = 0  # bytes of it
         self._head: asyncio.TimerHandle | None = None
         self._stall: asyncio.TimerHandle | None = None
 
@@ -64,19 +62,11 @@ class Patient(HttpToolsProtocol):
         self._begin()
 
     def data_received(self, data: bytes) -> None:
-        early = self.asking and not self.cycle.more_body  # what comes now is of the next request
         super().data_received(data)
-        if early:
-            self.flow.pause_reading()  # until this one is answered
-        elif self.asking:
+        if self.asking:
             self._end()
-        else:
-            self._wait(len(data))
-
-    def on_headers_complete(self) -> None:
-        if not self.url.startswith(b"/"):  # an address of another host, which would go unseen
-            raise ValueError("no path")  # and the parser refuses the request
-        super().on_headers_complete()
+        elif not self._begun:
+            self._begin()
 
     def on_response_complete(self) -> None:
         super().on_response_complete()  # which may begin with the next request
@@ -98,16 +88,8 @@ class Patient(HttpToolsProtocol):
             self._stall.cancel()
             self._stall = None
 
-    def _wait(self, read: int) -> None:
-        """For the rest of a head, of which so many bytes have come."""
-        if not self._begun:
-            self._begin()
-        self._read += read
-        if self._read > self.limits.longest_head:
-            self.transport.abort()
-
     def _begin(self) -> None:
-        self._begun, self._read = True, 0
+        self._begun = True
         self._head = self.loop.call_later(self.limits.head, self._too_slow)
 
     def _end(self) -> None:

@@ -99,7 +99,7 @@ class Guard:
     def _host(self, headers: Headers, scope: Scope) -> str:
         """The host as the request names it. The address at which the connection came in will do: a name that leads
         there by a trick is no address."""
-        said = ", ".join(headers.getlist("host")).lower()  # two are none
+        said = headers.get("host", "").lower()
         found = HOST.fullmatch(said)
         if not found:
             raise Problem(

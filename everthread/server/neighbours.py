@@ -8,6 +8,7 @@ of what comes in at the worker's own socket alone: that is in a folder which nob
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import AsyncIterator
 from pathlib import Path
 from urllib.parse import unquote
@@ -20,6 +21,8 @@ from everthread.server.claims import Claims
 from everthread.server.guard import LARGEST, dressed, limited, written
 from everthread.server.paths import API
 from everthread.server.problems import RETRY, Problem
+
+log = logging.getLogger("everthread.server")
 
 FOR = b"everthread-for"  # the header that says for whom a request is passed on
 TOLD = ("client", "server", "scheme")  # what it says, of the scope
@@ -54,6 +57,7 @@ class Neighbours:
         try:
             passed = await self._passed(scope, receive, send)
         except Problem as problem:
+            log.warning("a request was not passed on: %s", problem.name)
             await problem.response()(scope, receive, dressed(send))
         else:
             if not passed:

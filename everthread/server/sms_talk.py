@@ -10,6 +10,7 @@ import logging
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime
 from hashlib import sha256
@@ -165,9 +166,8 @@ class Correspondence:
         state.answered(session.last_seq if session else 0).keep(memory)
         if session is None:  # it is forgotten already
             return (("dropped", 0),)
-        ending = self._chat(memory, session.id).end(said)
-        if ending.receipt:
-            self.talks.forgot(memory.bank)
+        with nullcontext() if said else self.talks.forgetting(memory.bank, patience=IN_TURN):
+            ending = self._chat(memory, session.id).end(said)
         return (("dropped", ending.receipt.lines),) if ending.receipt else (("remembered", 0),)
 
     def _forgotten(self, memory: Memory) -> int:

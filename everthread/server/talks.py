@@ -20,8 +20,6 @@ from contextlib import ExitStack, contextmanager, suppress
 from operator import itemgetter
 from weakref import WeakValueDictionary
 
-from anyio import CapacityLimiter
-
 from everthread import checks
 from everthread import open as opening
 from everthread.chat import Chat
@@ -36,6 +34,7 @@ from everthread.server import problems
 from everthread.server.claims import PATIENCE, Claims, still_replying
 from everthread.server.engine import Engine
 from everthread.server.order import Order
+from everthread.server.places import Places
 from everthread.server.problems import RETRY, Problem
 from everthread.server.running import Running
 from everthread.server.wire_chat import OptionsBody, StateView, context_event, done_event, line_event, lines, state
@@ -48,7 +47,6 @@ OPEN = 1024  # conversations kept open; one that goes is opened again in millise
 PRIVATE = 1024  # more of them in incognito, whose lines are nowhere else
 CURRENT = "current"  # in place of a session's name
 PREPARED = 2  # replies that are prepared at once
-PLACES = 16  # requests for one that hold a thread; the others wait without
 WRITING = 4  # desks that have something written at once: replies come first
 STOPPED = 30.0  # seconds that another thread may take to tell of a reply that is over
 RUNS_ELSEWHERE = 120.0  # seconds for which a line without a reply may have one coming in another process
@@ -83,7 +81,7 @@ class Talks:
         self._current: dict[str, str] = {}  # the session of a bank that may have no line in it yet
         self._desks: WeakValueDictionary[tuple[str, str], Desk] = WeakValueDictionary()
         self._order = Order(PREPARED)
-        self.places = CapacityLimiter(PLACES)
+        self.places = Places()
         self._writing = threading.BoundedSemaphore(WRITING)
         self._lock = threading.Lock()
         self._quiet = threading.Condition(self._lock)
@@ -317,7 +315,9 @@ class Talks:
                 running.put("line", line_event(talk.chat.lines[-1]))
             running.put("context", context_event(reply))
             talk.running = running
-            self.claims.take(talk.chat.memory.bank, running)  # it is claimed already, for the request
+            if not self.claims.take(talk.chat.memory.bank, running):  # whoever came here should have claimed it
+                reply.stop()
+                raise still_replying()
             self._pool.submit(self._write, talk, running, reply)
         except BaseException:
             self._free.release()
@@ -397,14 +397,15 @@ class Talks:
             return None
         if line.text != clean(NewLine(text), line.said_at).text:
             return _conflict()
-        after = next(memory.lines(Where(session=line.session), after=line.seq, limit=1), None)
-        waiting = after is None and line.retracted_at is None and line.session == talk.chat.session
-        if waiting:
-            self._still(talk)
-            if self.apart and (now() - line.said_at).total_seconds() < RUNS_ELSEWHERE:
-                raise still_replying()
-            return self._start(talk, options, lambda chat: chat.answer(), told=True, key=key, said=text)
-        return _told(line, after)
+        if _after(memory, line) or line.retracted_at is not None or line.session != talk.chat.session:
+            return _told(line, _after(memory, line))
+        self._still(talk)
+        if self.apart and (now() - line.said_at).total_seconds() < RUNS_ELSEWHERE:
+            raise still_replying()
+        with self._changing(talk):
+            if _after(memory, line) is None:  # or another worker has answered it, just now
+                return self._start(talk, options, lambda chat: chat.answer(), told=True, key=key, said=text)
+        return _told(line, _after(memory, line))
 
     # ---------------------------------------------------------- open conversations
 
@@ -531,6 +532,11 @@ class Talks:
         self._talks.pop(at, None)
         if self._current.get(at[0]) == at[1]:
             del self._current[at[0]]
+
+
+def _after(memory: Memory, line: Line) -> Line | None:
+    """What was said next in the line's conversation."""
+    return next(memory.lines(Where(session=line.session), after=line.seq, limit=1), None)
 
 
 def _told(line: Line, after: Line | None) -> Running:

@@ -348,16 +348,17 @@ def test_with_no_free_place_nothing_is_kept(begin: Begin) -> None:
     assert site.client.post("/api/v1/banks/bob/chat/current/reply", json={"text": "Hello"}).status_code == 200
 
 
-def test_replies_that_wait_for_their_conversation_keep_no_other_request_out(begin: Begin) -> None:
-    site = begin("Yes.")
+def test_replies_that_wait_for_their_conversation_keep_nobody_else_out(begin: Begin) -> None:
+    site = begin("Yes.", "Yes.")
     talks = site.client.app.state.talks  # type: ignore[attr-defined]
     said = {"text": "Hello"}
     many = [threading.Thread(target=lambda: site.client.post(f"{CHAT}/reply", json=said)) for _ in range(80)]
     with talks.using(talks.engine.memory("alice"), "current"):
         for each in many:
             each.start()
-        until(lambda: talks.places.statistics().tasks_waiting > 50)
+        until(lambda: talks.places.all.borrowed_tokens == 1)
         assert site.client.get("/api/v1/banks/alice").status_code == 200
+        assert site.client.post(f"{CHAT.replace('alice', 'bob')}/reply", json=said).status_code == 200
     for each in many:
         each.join(30)
 

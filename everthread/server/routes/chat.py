@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from anyio.to_thread import run_sync
 from fastapi import APIRouter, Path, Request
 from starlette.responses import StreamingResponse
 
@@ -64,7 +63,7 @@ async def reply(new: Beginning, session: Session, talks: Open, body: ReplyBody, 
         memory = new(lambda: talks.see(session, body.text, body.options))
         return talks.reply(memory, session, body.text, body.options, once.key(), incognito=body.incognito)
 
-    return Events(await run_sync(begin, limiter=talks.places))
+    return Events(await talks.places.begin(new.bank, begin))
 
 
 @router.post("/regenerate", status_code=200, response_class=Events, responses=STREAM)
