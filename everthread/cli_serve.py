@@ -60,9 +60,9 @@ def serve(
         with closing(engine.store):
             url = serving.url(taken)
             greet = partial(_greet, _greeting(engine, url), url, opens)
+            logs.install(level)
             if workers == 1:
-                logs.install(level)
-                serving.run(lambda: app.create(engine, settings), taken, told=greet)
+                serving.run(lambda: app.create(engine, settings, closes=True), taken, told=greet)
                 return
         serving.run(given, taken, workers=workers, told=greet)  # each opens an engine of its own
 

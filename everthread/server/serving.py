@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import errno
 import ipaddress
+import logging
+import multiprocessing
 import os
 import signal
 import socket
@@ -38,6 +40,8 @@ try:
 except ImportError:  # Windows, which has no such limit
     resource = None  # type: ignore[assignment]
 
+log = logging.getLogger("everthread.server")
+
 BACKLOG = 2048  # connections that the system holds until they are taken up
 DEALT = sys.platform == "linux"  # whether the system deals connections out among sockets of one address
 BEGIN = 60  # seconds without a word after which a worker counts as hung; on a busy machine one needs ten to begin
@@ -64,6 +68,8 @@ class Given:
     def __call__(self) -> FastAPI:
         """The app of one process."""
         logs.install(self.log_level)
+        if self.several:
+            _end_with_parent()
         return app.create(self.engine(), self.settings, closes=True)
 
     def engine(self) -> Engine:
@@ -157,7 +163,7 @@ def run(
             os.environ[FOLDER] = stack.enter_context(TemporaryDirectory(prefix="everthread-"))
             claims.gather(os.environ[FOLDER])
             threading.Thread(target=lambda: told() if taken_up(taken) else None, daemon=True).start()
-            Multiprocess(config, [taken]).run()
+            Watched(config, [taken]).run()
         else:
             server = Stoppable(config)
             for each in (signal.SIGTERM, signal.SIGINT):
@@ -209,6 +215,17 @@ class Sharing(asyncio.SelectorEventLoop):
         super().close()
 
 
+class Watched(Multiprocess):
+    """uvicorn's workers. Of one that has died, and is replaced, the log tells."""
+
+    def keep_subprocess_alive(self) -> None:
+        before = list(self.processes)
+        super().keep_subprocess_alive()
+        for old, new in zip(before, self.processes, strict=True):
+            if old is not new:
+                log.warning("worker %s has ended with %s; %s is in its place", old.pid, old.exitcode, new.pid)
+
+
 class Stoppable(uvicorn.Server):
     """uvicorn's server, which tells a person at a terminal what it waits for when it is told to stop."""
 
@@ -223,6 +240,18 @@ class Stoppable(uvicorn.Server):
             answers = "an answer" if waiting == 1 else f"{waiting} answers"
             print(f"\nfinishing {answers}; Ctrl-C again ends at once", file=sys.stderr)
         super().handle_exit(sig, frame)
+
+
+def _end_with_parent() -> None:
+    """Stop where the process that watches over the workers is gone: they would hold the port for nobody."""
+    parent = multiprocessing.parent_process()
+
+    def outlive() -> None:
+        if parent is not None:
+            parent.join()
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=outlive, name="everthread parent", daemon=True).start()
 
 
 def _many_files() -> None:

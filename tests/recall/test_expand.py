@@ -54,6 +54,7 @@ def test_a_span_reaches_from_the_first_line_to_the_last_and_a_corrected_one_has_
 def test_a_corrected_line_stands_in_its_old_place_unless_another_line_stands_there() -> None:
     assert standing([line(4), corrected(90, 5)]) == {4: line(4), 5: corrected(90, 5)}
     assert standing([line(5), corrected(90, 5)]) == {5: line(5), 90: corrected(90, 5)}
+    assert standing([corrected(90, 5), corrected(91, 5)]) == {5: corrected(90, 5), 91: corrected(91, 5)}
     assert standing([corrected(90, 99)]) == {90: corrected(90, 99)}  # no line can correct a later one
 
 

@@ -121,3 +121,14 @@ def test_the_folder_of_several_is_their_owners_alone_and_its_name_short_enough(
     monkeypatch.undo()
     with pytest.raises(ConfigError, match="TMPDIR"):
         claims.gather(f"/tmp/{'x' * 100}")
+
+
+def test_a_claim_is_not_taken_from_one_that_lives_where_its_file_was_cleaned_away(tmp_path: Path) -> None:
+    one, other = Claims(tmp_path / "1"), Claims(tmp_path / "2")
+    assert one.take("alice", "reply")
+    (tmp_path / "1.alive").unlink()
+    assert not other.take("alice", "reply", 0)
+    next(path for path in tmp_path.iterdir() if path.is_symlink()).unlink()
+    assert other.take("alice", "reply", 0)
+    one.give("alice", "reply")
+    assert one.owner("alice") == tmp_path / "2"

@@ -236,3 +236,15 @@ def test_a_body_that_comes_slowly_or_large_is_passed_on_as_it_comes(tmp_path: Pa
             f"{BANK}/lines", content=iter([b"x" * 100_000] * 50), headers={"Content-Type": "application/json"}
         )
         assert (large.status_code, large.json()["type"]) == (413, "urn:everthread:too-large")
+
+
+def test_of_a_worker_that_dies_the_log_tells_and_without_the_process_over_them_they_end(tmp_path: Path) -> None:
+    with pair(tmp_path, "Yes.") as two:
+        process = two.workers.served.process
+        killed = two.workers.sockets()[0]
+        two.workers.kill(killed)
+        wait_until(lambda: not alive(killed) and sum(map(alive, two.workers.sockets())) == 2, 60)
+        process.kill()
+        wait_until(lambda: not any(map(alive, two.workers.sockets())), 60)
+        assert process.stderr is not None
+        assert f"worker {killed.name} has ended with -9" in process.stderr.read()

@@ -452,6 +452,19 @@ def test_a_no_forgets_that_conversation_and_no_other(nemo: Bot) -> None:
     assert nemo.texts == ["Good morning", "Lisbon suits her."]
 
 
+def test_a_no_stops_a_reply_over_rest_that_is_on_its_way(tmp_path: Path) -> None:
+    with bot(tmp_path, llm.Reply("Noted."), llm.Reply("Hm."), llm.Reply("word " * 200, delay=0.05)) as nemo:
+        nemo.phone().send("My password is swordfish.")
+        nemo.wait(2)
+        nemo.phone().send("Good morning")
+        at = f"/api/v1/banks/{nemo.memory.bank.replace('/', '%2F')}/chat/web/reply"
+        with ThreadPoolExecutor() as pool:
+            reply = pool.submit(nemo.app.post, at, json={"text": "What is it?"})
+            until(lambda: len(nemo.asked) > 2)
+            assert nemo.phone().send("No, thanks") == [phrase("dropped", 3)]
+            assert "word " * 200 not in reply.result(5).text  # all of it takes ten seconds
+
+
 @pytest.mark.parametrize("unclear", ["Yes, but not the part about my job", "not now", "I know", "yesterday"])
 def test_an_answer_that_is_not_clear_is_talk_and_it_is_asked_again(nemo: Bot, unclear: str) -> None:
     nemo.phone().send("Hello")

@@ -6,6 +6,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -386,3 +387,25 @@ def test_a_text_message_waits_until_another_worker_is_done_with_its_bank(store: 
     assert [line.text for line in memory.lines()][-2:] == ["Hello?", "Aye."]
     chat.close()
     talks.close()
+
+
+def test_what_is_asked_again_at_another_worker_is_answered_once(tmp_path: Path) -> None:
+    places = tmp_path / "workers"
+    places.mkdir()
+    with llm.llm_server(Reply("One two three four five.", delay=0.3)) as server, ExitStack() as stack:
+        workers = []
+        for name in "12":
+            store = stack.enter_context(closing(SQLiteStore(tmp_path / "banks")))
+            engine = Engine(store, HashEmbedder(64), OpenAICompatible(server.url, "m"), Default(), several=True)
+            talks = Talks(engine, claims=Claims(places / name))
+            stack.callback(talks.close)
+            workers.append((talks, engine.memory("alice", make=True)))
+        (one, memory), (other, same) = workers
+        running = one.reply(memory, CURRENT, "Count.", PLAIN, "k")
+        with pytest.raises(Problem) as refused:  # one that came there before the bank was the first's
+            other.reply(same, CURRENT, "Count.", PLAIN, "k")
+        assert (refused.value.status, refused.value.name) == (409, "replying")
+        assert running.wait(10)
+        assert other.reply(same, CURRENT, "Count.", PLAIN, "k").wait(10)
+        assert [line.text for line in memory.lines()][-2:] == ["Count.", "One two three four five."]
+        assert len(server.requests) == 1
