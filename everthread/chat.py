@@ -164,14 +164,13 @@ class Chat:
 
     def reply(self, text: str, key: str | None = None) -> Reply:
         """Keep what the person says, and answer it. The line is on the disk when this returns; the answer is asked for
-        as it is iterated. key names the line where it comes from; look before whether the bank has it already. Raises
-        BadLine, StoreUnavailable, and BadQuery where the character alone is too long for the model; and then nothing
-        was kept."""
+        as it is iterated. key names the line where it comes from; look before whether the bank has it. Raises BadLine,
+        StoreUnavailable, and BadQuery where the character alone is too long for the model; nothing was kept then."""
         self.look()
         self._see_room()
         said = replace(self._line(text, self._character.person, "user"), key=key)
-        clean(said, self._now())  # before a greeting is kept
-        self._greet()
+        clean(said, self._now())
+        self._greet(said)
         self._conversation.add(said, late=True)
         return self._answer(replaces=None)
 
@@ -579,9 +578,10 @@ class Chat:
             raise BadInput(f"the clock gave {at!r}, which may be anywhere on earth; let it give datetime.now(UTC)")
         return at
 
-    def _greet(self) -> None:
+    def _greet(self, said: NewLine) -> None:
         if text := self.greeting:
-            self._conversation.add(self._line(text, self._character.name, "assistant", {GREETING: True}), late=True)
+            greeting = self._line(text, self._character.name, "assistant", {GREETING: True})
+            self._conversation.add(replace(greeting, said_at=said.said_at), late=True)
 
     def _line(self, text: str, speaker: str, role: Role, metadata: Metadata | None = None) -> NewLine:
         asked: Metadata = {ASKED: True} if self.memory.recipe.asks else {}

@@ -99,6 +99,7 @@ def test_both_lines_are_kept_with_their_speakers_and_one_answers_the_other(talk:
     ]
     assert (morning.parent, answer.parent) == (greeting.seq, morning.seq)
     assert greeting.text == "Ahoy, Nora!"
+    assert greeting.said_at <= morning.said_at <= answer.said_at
     assert {line.session for line in (greeting, morning, answer)} == {chat.session}
 
 

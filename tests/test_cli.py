@@ -662,7 +662,7 @@ def test_only_the_chosen_conversation_is_imported(cli: Cli, tmp_path: Path) -> N
         ("a.jsonl", '{"text": "One."}\n{"text": \n', "a.jsonl, line 2, column"),
         ("a.jsonl", '{"text": "One."}\n{"text": ""}\n', "a.jsonl, line 2: the text is empty"),
         ("a.json", {"some": "thing"}, "is JSON of an unknown kind: an object with 'some'. Taken are"),
-        ("a.json", "", "not JSON"),
+        ("a.json", "", "empty; give a file"),
         ("a.txt", "nobody says this\n", "line 1: nobody says"),
         ("a.json", [], "is JSON of an unknown kind: an empty list."),
     ],

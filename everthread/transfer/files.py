@@ -97,8 +97,11 @@ def parse(text: str, path: Path, line: int | None = None) -> object:
         value: object = json.loads(text, parse_constant=_no_constant)
         return value
     except json.JSONDecodeError as error:
+        if not text.strip():
+            raise bad(path, "", "empty", "give a file that holds something") from None
         where = f"line {line or error.lineno}, column {error.colno}"
-        raise bad(path, where, f"not JSON ({error.msg})", "mend or remove that line") from None
+        remedy = "mend or remove that line" if line else "mend it"
+        raise bad(path, where, f"not JSON ({error.msg})", remedy) from None
     except (ValueError, RecursionError) as error:  # a number of thousands of digits, NaN, or endless nesting
         reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise bad(path, f"line {line}" if line else "", f"JSON that can't be used ({reason})", "simplify it") from None

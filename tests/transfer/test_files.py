@@ -48,6 +48,12 @@ def test_broken_json_is_named_by_line_and_column(tmp_path: Path) -> None:
         load(put(tmp_path, b'{"a": 1,\n "b": 2 3}'))
 
 
+@pytest.mark.parametrize("data", [b"", b" \n"])
+def test_a_file_without_anything_is_told_to_be_empty(tmp_path: Path, data: bytes) -> None:
+    with pytest.raises(BadFile, match=r": empty; give a file"):
+        load(put(tmp_path, data))
+
+
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"a": NaN}', '{"a": Infinity}', "9" * 5000])
 def test_json_that_no_store_could_keep_is_refused(text: str) -> None:
     with pytest.raises(BadFile, match=r"f, line 7: JSON that can't be used"):
