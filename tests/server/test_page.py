@@ -468,7 +468,7 @@ def test_incognito_that_was_lost_is_told_before_anything_is_written(browser: Bro
     httpx.post(f"{of}/chat/current/incognito", json={"on": False}).raise_for_status()  # as a restart would
     say(page, "My word is periwinkle.")
     expect(page.locator("#notices")).to_contain_text("not in incognito any more")
-    expect(page.locator("#private")).to_be_hidden()
+    expect(page.locator("#private")).to_contain_text("Incognito is over")
     expect(page.locator("#say")).to_have_value("My word is periwinkle.")
     assert httpx.get(f"{of}/lines").json()["items"] == []
     page.close()
