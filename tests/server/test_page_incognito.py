@@ -6,7 +6,7 @@ import httpx
 import pytest
 from hardship import llm
 from hardship.loopback import serving
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from everthread.models.fakes import HashEmbedder
 from everthread.models.llm import OpenAICompatible
@@ -52,7 +52,7 @@ def tab(browser: Browser) -> Iterator[Page]:
 def test_what_is_typed_in_incognito_is_not_sent_when_it_is_over_until_the_person_chooses(
     tab: Page, url: str, chosen: str
 ) -> None:
-    bank = f"over-{chosen.split()[0]}"
+    bank = "openly" if chosen == "Go on openly" else "again"
     hidden(tab, url, bank)
     tab.fill("#say", SECRET)
     end_elsewhere(url, bank)
@@ -92,7 +92,14 @@ def test_a_server_that_was_started_anew_takes_nothing_that_was_typed_in_incognit
         with serving(create(started())) as first, serving(create(started())) as second:
             hidden(tab, first, "anew")
             tab.fill("#say", SECRET)
-            tab.route("**/api/v1/**", lambda route: route.continue_(url=route.request.url.replace(first, second)))
+
+            def anew(route: Route) -> None:
+                headers = {
+                    name: each for name, each in route.request.headers.items() if name not in ("origin", "referer")
+                }
+                route.fulfill(response=route.fetch(url=route.request.url.replace(first, second), headers=headers))
+
+            tab.route("**/api/v1/**", anew)
             tab.evaluate(FOCUS)
             expect(tab.locator("#private")).to_contain_text("Incognito is over")
             tab.locator("#say").press("Enter")
@@ -131,8 +138,8 @@ def test_another_conversation_is_an_open_one_and_the_hidden_one_is_hidden_still(
 def test_the_conversation_stays_while_a_reply_comes_in_incognito(page: Page, url: str) -> None:
     hidden(page, url, "stays")
     page.evaluate(
-        "window.fewest = 9; new MutationObserver(() => fewest = Math.min(fewest, "
-        "document.querySelectorAll('#lines .unwritten').length)).observe(document.getElementById('lines'), {childList: true})"
+        "window.fewest = 9; const box = document.getElementById('lines'); new MutationObserver(() =>"
+        "fewest = Math.min(fewest, box.querySelectorAll('.unwritten').length)).observe(box, { childList: true })"
     )
     said = ["A secret about the surprise.", "Tell me slowly."]
     say(page, said[1])
