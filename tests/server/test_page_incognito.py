@@ -14,7 +14,7 @@ from everthread.recipes.default import Default
 from everthread.server.app import create
 from everthread.server.engine import Engine
 from everthread.stores.sqlite import SQLiteStore
-from server.shown import Model, axe, say, tell, visit
+from server.shown import Model, axe, remember, say, tell, visit
 
 SECRET = "My word is periwinkle."
 FOCUS = "window.dispatchEvent(new Event('focus'))"
@@ -176,3 +176,17 @@ def test_two_tabs_agree_about_incognito(page: Page, url: str) -> None:
     page.get_by_role("button", name="Go on openly").click()
     expect(page.locator("#private")).to_be_hidden()
     other.close()
+
+
+def test_whoever_reads_an_earlier_conversation_while_a_reply_comes_is_in_incognito_still(page: Page, url: str) -> None:
+    remember(url, "reads", "The blue bicycle stands in the cellar.")
+    hidden(page, url, "reads")
+    say(page, "Tell me slowly.")
+    expect(page.locator(".growing")).to_contain_text("piece3")
+    page.evaluate("location.hash = '#/reads/read/before/1'")
+    expect(page.locator(".reading")).to_be_visible()
+    expect(page.locator("#send")).to_have_text("Send")
+    expect(page.locator("#private")).to_contain_text("nothing that is said now is written down")
+    page.get_by_role("button", name="Back to now").click()
+    expect(page.locator(".unwritten")).to_have_count(4)
+    assert lines(url, "reads") == ["The blue bicycle stands in the cellar."]

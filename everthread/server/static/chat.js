@@ -85,7 +85,7 @@ export class Talk {
   async lookAgain() {
     if (!this.state || this.arriving || this.waiting || here.view !== "talk") return;
     const known = ({ session, incognito, lines }) => JSON.stringify([session, incognito, lines.map((line) => line.seq)]);
-    const state = await get(inChat());
+    const state = await standing();
     if (this.arriving || this.waiting || here.view !== "talk" || known(state) === known(this.state)) return;
     if (state.replying) await this.attach();
     else this.take(state);
@@ -96,7 +96,7 @@ export class Talk {
   async read() {
     const place = spot();
     const { view } = here;
-    const state = await get(inChat("", conversation()));
+    const state = await standing();
     if (place !== spot() || here.view !== view) return null;
     if (view === "talk" && this.place !== place) this.arrived(place);
     this.take(state); // whom one talks with is told beside an earlier conversation, too
@@ -147,7 +147,7 @@ export class Talk {
       throw error;
     });
     if (answer) await this.follow(answer);
-    else this.take(await get(inChat()));
+    else this.take(await standing());
   }
 
   // ---------------------------------------------------------------- talking
@@ -213,7 +213,7 @@ export class Talk {
     } catch (error) {
       mine?.remove();
       failed(error);
-      if (error.kind === "not-incognito") this.take(await get(inChat()));
+      if (error.kind === "not-incognito") this.take(await standing());
       return false;
     } finally {
       this.arriving = null;
@@ -259,13 +259,14 @@ export class Talk {
     const first = line.parent === null && line.seq > 0;
     const before = place < 0 && !first ? await this.before(line) : lines.slice(0, place + 1);
     this.arriving.mine = null;
+    if (spot() !== this.place) return; // the reader went elsewhere meanwhile
     this.state = { ...this.state, lines: [...before, line], swipes: [] };
     tell("said", line.text);
     this.render();
   }
 
   async before(line) {
-    const { lines } = await get(inChat());
+    const { lines } = await standing().catch(() => this.state); // what is said is kept all the same
     const place = lines.findIndex((each) => each.seq === line.seq);
     return place < 0 ? lines : lines.slice(0, place);
   }
@@ -277,7 +278,7 @@ export class Talk {
     if (done?.line && context) this.remembered(done.line.seq, context);
     this.shown = done && !done.line && done.text ? { text: done.text, labelled: done.labelled, context } : null;
     speak(done?.text ?? text.data);
-    const state = await get(inChat()).catch((error) => (failed(error), this.as(done?.line)));
+    const state = await standing().catch((error) => (failed(error), this.as(done?.line)));
     if (problem?.detail === BROKEN && text.data) this.shown = { text: text.data, label: "This much of it came.", context };
     this.arriving = null;
     tell("replying", false);
@@ -498,6 +499,8 @@ export class Talk {
 }
 
 const spot = () => `${here.bank}/${here.session}`; // the place where the page is
+
+const standing = () => get(inChat("", conversation())); // the state that the page is to show
 
 const budget = () => (options().budget ? { budget: options().budget } : {});
 
