@@ -171,6 +171,26 @@ def test_a_forgotten_memory_is_gone_and_a_receipt_is_shown(page: Page, url: str)
     expect(page.locator("#past")).not_to_contain_text("cellar.")
 
 
+def test_whoever_forgets_something_is_told_that_it_stops_the_reply_that_is_coming(page: Page, url: str) -> None:
+    remember(url, "stopping", "The blue bicycle stands in the cellar.")
+    visit(page, url, "stopping")
+    tell(page, "Where does the blue bicycle stand?")
+    forget = page.locator(".hit", has_text="cellar").get_by_role("button", name="Forget")
+    forget.click()
+    expect(page.get_by_role("dialog")).to_contain_text("can't be undone")
+    expect(page.get_by_role("dialog")).not_to_contain_text("on its way")
+    page.get_by_role("button", name="Keep it").click()
+    say(page, "Tell me slowly about the blue bicycle in the cellar.")
+    expect(page.locator(".growing")).to_contain_text("piece1")
+    forget.click()
+    expect(page.get_by_role("dialog")).to_contain_text("The reply that is on its way is stopped by it")
+    page.get_by_role("button", name="Forget it").click()
+    expect(page.get_by_role("dialog")).to_contain_text("1 line")
+    page.get_by_role("button", name="Done").click()
+    expect(page.locator("#send")).to_have_text("Send", timeout=1500)  # all of it would take 3 s
+    expect(page.locator(".of-character").last).to_contain_text("stopped")
+
+
 def test_the_last_words_are_in_sight_after_every_turn_however_long_the_talk(page: Page, url: str) -> None:
     visit(page, url, "follow")
     for number in range(10):
@@ -390,6 +410,25 @@ def test_of_a_very_long_line_the_beginning_is_shown_until_all_of_it_is_asked_for
     assert len(page.locator(".line .said").nth(2).inner_text()) == 8_000
 
 
+def test_a_very_long_line_stands_the_right_way_and_is_laid_out_as_one_text(page: Page, url: str) -> None:
+    visit(page, url, "longest")
+    said = [
+        {"text": "أختي انتقلت إلى لشبونة. " * 1_000, "session": "now"},
+        {"text": "أختي *انتقلت* إلى لشبونة. " * 1_000, "role": "assistant", "speaker": "Thread", "session": "now"},
+        {"text": "أختي انتقلت إلى لشبونة.", "session": "now"},
+    ]
+    httpx.post(f"{url}/api/v1/banks/longest/lines/batch", json={"lines": said}).raise_for_status()
+    page.reload()
+    looks = "boxes => boxes.map(each => getComputedStyle(each)).map(each => `${each.direction} ${each.unicodeBidi}`)"
+    texts = page.locator(".of-person .said, .of-character .said p[dir=auto]")
+    expect(texts).to_have_count(3)
+    assert texts.evaluate_all(looks) == ["rtl isolate", "rtl isolate", "rtl plaintext"]
+    for _ in range(2):
+        page.get_by_role("button", name="Show all of it:").first.click()
+    expect(page.get_by_role("button", name="Show all of it")).to_have_count(0)
+    assert texts.evaluate_all(looks) == ["rtl isolate", "rtl isolate", "rtl plaintext"]
+
+
 def test_of_two_who_talked_the_person_is_the_one_on_the_right(page: Page, url: str) -> None:
     of = f"{url}/api/v1/banks/imported"
     said = [
@@ -468,7 +507,7 @@ def test_incognito_that_was_lost_is_told_before_anything_is_written(browser: Bro
     httpx.post(f"{of}/chat/current/incognito", json={"on": False}).raise_for_status()  # as a restart would
     say(page, "My word is periwinkle.")
     expect(page.locator("#notices")).to_contain_text("not in incognito any more")
-    expect(page.locator("#private")).to_be_hidden()
+    expect(page.locator("#private")).to_contain_text("Incognito is over")
     expect(page.locator("#say")).to_have_value("My word is periwinkle.")
     assert httpx.get(f"{of}/lines").json()["items"] == []
     page.close()
@@ -499,6 +538,7 @@ def test_a_file_that_holds_nothing_to_take_is_told_with_its_name_and_what_is_tak
     for words in ("recipes.json is JSON of an unknown kind", "an object with 'soups', 'cakes'", "Taken are", "cards"):
         expect(told).to_contain_text(words)
     expect(told).not_to_contain_text("format=")
+    expect(page.locator("#notices")).to_be_empty()  # it is not being read any more
     page.close()
 
 

@@ -1,12 +1,13 @@
 // The page begins here, with the talk: who comes to say something waits for nothing else. Then all that stands beside it
 // is read (later.js), and what was told is handed around.
 
-import { get, inBank, inChat, post, put, setKey, whoAsks } from "./api.js";
+import { get, inBank, put, setKey, whoAsks } from "./api.js";
 import { on, tell } from "./bus.js";
 import { Talk } from "./chat.js";
 import { Compose } from "./compose.js";
 import { at, button, dropping, fill, icon, iconButton } from "./dom.js";
 import { arrive, go, here } from "./here.js";
+import { hide, ribbon } from "./incognito.js";
 import { columns, windows } from "./later.js";
 import { careful, clear, failed, notice } from "./notices.js";
 import { pref, prefer } from "./prefs.js";
@@ -138,12 +139,11 @@ on("state", ({ character, incognito, lines }) => {
   at("who").textContent = name;
   at("where").textContent = filled(character.location);
   if (at("face").dataset.of !== character.name) showFace(character.name);
-  at("private").hidden = !incognito;
   fill(
     at("talk-acts"),
     iconButton("scene", "The scene: who, where, your name", async () => (await windows()).scene(talk)),
     about?.incognito !== false &&
-      iconButton("mask", "Incognito: write nothing down", () => hide(!incognito), { "aria-pressed": String(incognito) }),
+      iconButton("mask", "Incognito: write nothing down", () => hide(talk, !incognito), { "aria-pressed": String(incognito) }),
     button("End", () => talk.end(), { class: "quiet", "aria-label": "End this conversation", disabled: !lines.length }),
   );
 });
@@ -159,11 +159,7 @@ const showFace = careful(async (name) => {
 
 on("characters", () => delete at("face").dataset.of);
 
-const hide = careful(async (on) => {
-  const lost = !on && talk.state.lines.some((line) => line.seq < 0);
-  talk.take(await post(inChat("/incognito"), { on }));
-  if (lost) notice("What was said in incognito is gone: it was never written down.");
-});
+ribbon(talk, () => about?.incognito !== false);
 
 const opens = (id, act) => at(id).addEventListener("click", careful(async () => act(await windows())));
 opens("bank", ({ banks }) => banks());

@@ -3,11 +3,11 @@
 import { ask, events, get, inBank, inChat, post, Problem, put, remove } from "./api.js";
 import { on, tell } from "./bus.js";
 import { at, button, h, said } from "./dom.js";
-import { here } from "./here.js";
+import { conversation, here } from "./here.js";
 import { windows } from "./later.js";
 import { acts, dayBefore, editing, growing, lineElement, swipes, unfold } from "./line.js";
 import { careful, clear, failed, notice, speak } from "./notices.js";
-import { options } from "./prefs.js";
+import { keepUnwritten, options, unwritten } from "./prefs.js";
 import { Following } from "./scroll.js";
 import { connect, welcome } from "./welcome.js";
 
@@ -62,6 +62,11 @@ export class Talk {
     return this.state?.model ?? null;
   }
 
+  /** Whether the person takes it that nothing said here is written, be it so or not: the server refuses it if not. */
+  get unwritten() {
+    return unwritten(here.bank).includes(conversation());
+  }
+
   // ------------------------------------------------------------------ state
 
   /** Read the conversation as it stands; a reply that runs is followed. */
@@ -79,9 +84,9 @@ export class Talk {
   /** See what was said elsewhere, in another tab for instance, by whoever comes back to this one. */
   async lookAgain() {
     if (!this.state || this.arriving || this.waiting || here.view !== "talk") return;
-    const seqs = ({ session, lines }) => JSON.stringify([session, lines.map((line) => line.seq)]);
-    const state = await get(inChat());
-    if (this.arriving || this.waiting || here.view !== "talk" || seqs(state) === seqs(this.state)) return;
+    const known = ({ session, incognito, lines }) => JSON.stringify([session, incognito, lines.map((line) => line.seq)]);
+    const state = await standing();
+    if (this.arriving || this.waiting || here.view !== "talk" || known(state) === known(this.state)) return;
     if (state.replying) await this.attach();
     else this.take(state);
     this.following.toEnd();
@@ -91,7 +96,7 @@ export class Talk {
   async read() {
     const place = spot();
     const { view } = here;
-    const state = await get(inChat("", view === "talk" ? here.session : "current"));
+    const state = await standing();
     if (place !== spot() || here.view !== view) return null;
     if (view === "talk" && this.place !== place) this.arrived(place);
     this.take(state); // whom one talks with is told beside an earlier conversation, too
@@ -110,6 +115,7 @@ export class Talk {
 
   take(state) {
     this.state = state;
+    if (state.incognito && !this.unwritten) keepUnwritten(here.bank, [...unwritten(here.bank), conversation()]);
     if (this.aside?.session !== state.session) this.aside = null;
     for (const line of state.lines) this.saidAgain(line);
     if (this.inspected && !state.lines.some((line) => line.seq === this.inspected)) {
@@ -118,6 +124,11 @@ export class Talk {
     }
     this.render();
     tell("state", state);
+  }
+
+  /** What is said in this bank may be written from now on: the person wants it so. */
+  openly() {
+    keepUnwritten(here.bank, []);
   }
 
   /** Tell what parts of the page have missed that were made only now. */
@@ -136,7 +147,7 @@ export class Talk {
       throw error;
     });
     if (answer) await this.follow(answer);
-    else this.take(await get(inChat()));
+    else this.take(await standing());
   }
 
   // ---------------------------------------------------------------- talking
@@ -197,12 +208,12 @@ export class Talk {
     this.arriving = { element: null, text: null, context: null, mine };
     tell("replying", true);
     try {
-      const answer = await ask("POST", inChat(path), { body: { ...body, options: options(), incognito: this.state?.incognito ?? false } });
+      const answer = await ask("POST", inChat(path), { body: { ...body, options: options(), incognito: this.unwritten } });
       return await this.follow(answer, mine);
     } catch (error) {
       mine?.remove();
       failed(error);
-      if (error.kind === "not-incognito") this.take(await get(inChat()));
+      if (error.kind === "not-incognito") this.take(await standing());
       return false;
     } finally {
       this.arriving = null;
@@ -240,20 +251,24 @@ export class Talk {
     else if (name === "error") now.problem = data;
   }
 
-  /** What the person said is kept: it stands behind the line that it answers, which may be a greeting kept just now. */
+  /** What the person said is kept: it stands behind the line that it answers, which may be a greeting kept just now. In
+   * incognito no line tells which one it answers. */
   async kept(line) {
     const { lines } = this.state;
     const place = lines.findIndex((each) => each.seq === line.parent);
-    const before = line.parent !== null && place < 0 ? await this.before(line) : lines.slice(0, place + 1);
+    const first = line.parent === null && line.seq > 0;
+    const before = place < 0 && !first ? await this.before(line) : lines.slice(0, place + 1);
     this.arriving.mine = null;
+    if (spot() !== this.place) return; // the reader went elsewhere meanwhile
     this.state = { ...this.state, lines: [...before, line], swipes: [] };
     tell("said", line.text);
     this.render();
   }
 
   async before(line) {
-    const { lines } = await get(inChat());
-    return lines.filter((each) => each.seq < line.seq);
+    const { lines } = await standing().catch(() => this.state); // what is said is kept all the same
+    const place = lines.findIndex((each) => each.seq === line.seq);
+    return place < 0 ? lines : lines.slice(0, place);
   }
 
   /** The reply is there, or as much of it as came. */
@@ -263,7 +278,7 @@ export class Talk {
     if (done?.line && context) this.remembered(done.line.seq, context);
     this.shown = done && !done.line && done.text ? { text: done.text, labelled: done.labelled, context } : null;
     speak(done?.text ?? text.data);
-    const state = await get(inChat()).catch((error) => (failed(error), this.as(done?.line)));
+    const state = await standing().catch((error) => (failed(error), this.as(done?.line)));
     if (problem?.detail === BROKEN && text.data) this.shown = { text: text.data, label: "This much of it came.", context };
     this.arriving = null;
     tell("replying", false);
@@ -354,11 +369,16 @@ export class Talk {
     tell("pins", items);
   }
 
+  /** What a question about forgetting says besides, while a reply is on its way. */
+  get stopping() {
+    return this.arriving ? " The reply that is on its way is stopped by it, for it may be made of it." : "";
+  }
+
   async forget(line) {
     const { choose, receipt } = await windows();
     const sure = await choose(
       "Forget this line?",
-      "It is removed for good, wherever it was kept. This can't be undone.",
+      `It is removed for good, wherever it was kept. This can't be undone.${this.stopping}`,
       [
         ["Forget it", true],
         ["Keep it", false],
@@ -479,6 +499,8 @@ export class Talk {
 }
 
 const spot = () => `${here.bank}/${here.session}`; // the place where the page is
+
+const standing = () => get(inChat("", conversation())); // the state that the page is to show
 
 const budget = () => (options().budget ? { budget: options().budget } : {});
 

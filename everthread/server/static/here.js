@@ -5,6 +5,9 @@ import { pref, prefer } from "./prefs.js";
 
 export const here = { bank: "default", view: "talk", session: "current", seq: null };
 
+/** The conversation whose state the page shows: beside an earlier one that is read, the one that goes on. */
+export const conversation = () => (here.view === "talk" ? here.session : "current");
+
 function parse() {
   const [bank, view, session, seq] = location.hash.replace(/^#\/?/, "").split("/").map(unescape);
   return {

@@ -25,6 +25,7 @@ export function lineElement(line, acts = [], mine = line.role !== "assistant") {
 function text(line) {
   const drawn = (part) => (line.role === "assistant" ? formatted(part) : part);
   const box = said("div", null, { class: "said" });
+  if (line.text.length > LONG) box.classList.add("long");
   if (line.text.length <= LONG || unfolded.has(place(line))) return (fill(box, drawn(line.text)), box);
   const beginning = line.text.slice(0, BEGINNING).replace(/[\ud800-\udbff]$/, "");
   const show = () => {

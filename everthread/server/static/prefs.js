@@ -35,6 +35,15 @@ export function options() {
 /** What was being typed at this place. */
 export const draft = (place) => sessionStorage.getItem(`draft ${place}`) ?? "";
 
+/** The conversations of a bank, by the names in their addresses, in which the person takes it that nothing is written. */
+export const unwritten = (bank) => JSON.parse(sessionStorage.getItem(`unwritten ${bank}`) ?? "[]");
+
+/** Keep them, so that no reload makes one of them an open one without a word. */
+export function keepUnwritten(bank, sessions) {
+  if (sessions.length) sessionStorage.setItem(`unwritten ${bank}`, JSON.stringify(sessions));
+  else sessionStorage.removeItem(`unwritten ${bank}`);
+}
+
 /** Keep what is being typed, so that no reload loses it. */
 export function keepDraft(place, text) {
   if (text) sessionStorage.setItem(`draft ${place}`, text);

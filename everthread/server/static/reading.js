@@ -89,7 +89,7 @@ export class Reading {
       ["Forget it all", true],
       ["Keep it", false],
     ];
-    const text = "Every line of it is removed for good, with what was noted of it. This can't be undone.";
+    const text = "Every line of it is removed for good, with what was noted of it. This can't be undone." + this.talk.stopping;
     if (!(await choose("Forget this conversation?", text, answers))) return;
     const proof = await remove(inBank(`/sessions/${encodeURIComponent(here.session)}`));
     tell("forgotten", new Set(this.lines.map((line) => line.seq)));

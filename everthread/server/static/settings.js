@@ -6,7 +6,7 @@ import { counted } from "./dates.js";
 import { open, receipt } from "./dialogs.js";
 import { button, download, fill, h, said } from "./dom.js";
 import { go, here } from "./here.js";
-import { careful, notice } from "./notices.js";
+import { careful, clear, notice } from "./notices.js";
 import { pref, prefer } from "./prefs.js";
 import { connect } from "./welcome.js";
 
@@ -163,6 +163,7 @@ export async function take(file) {
   notice(`Reading ${file.name} …`, { lasting: true });
   const path = inBank(`/import?name=${encodeURIComponent(file.name)}`);
   const { read, added } = await post(path, file, { type: "application/octet-stream" }).catch((error) => {
+    clear();
     if (error.kind === "config-error") error.message = error.message.replace(UNSAID, CARDS);
     throw error;
   });

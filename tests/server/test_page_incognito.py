@@ -1,0 +1,192 @@
+"""Incognito on the page: it is shown as it is in every tab, and never ends without a word."""
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
+from hardship import llm
+from hardship.loopback import serving
+from playwright.sync_api import Browser, Page, Route, expect
+
+from everthread.models.fakes import HashEmbedder
+from everthread.models.llm import OpenAICompatible
+from everthread.recipes.default import Default
+from everthread.server.app import create
+from everthread.server.engine import Engine
+from everthread.stores.sqlite import SQLiteStore
+from server.shown import Model, axe, remember, say, tell, visit
+
+SECRET = "My word is periwinkle."
+FOCUS = "window.dispatchEvent(new Event('focus'))"
+
+
+def lines(url: str, bank: str) -> list[str]:
+    """What is written in a bank."""
+    return [line["text"] for line in httpx.get(f"{url}/api/v1/banks/{bank}/lines").raise_for_status().json()["items"]]
+
+
+def end_elsewhere(url: str, bank: str) -> None:
+    """As a restart does, or another tab."""
+    of = f"{url}/api/v1/banks/{bank}/chat/current/incognito"
+    httpx.post(of, json={"on": False}).raise_for_status()
+
+
+def hidden(page: Page, url: str, bank: str) -> None:
+    """A visit in incognito, with something said."""
+    visit(page, url, bank)
+    page.get_by_label("Incognito").click()
+    expect(page.locator("#private")).to_contain_text("nothing that is said now is written down")
+    tell(page, "A secret about the surprise.")
+
+
+@pytest.fixture
+def tab(browser: Browser) -> Iterator[Page]:
+    """A page whose console tells of refusals."""
+    page = browser.new_page()
+    page.set_default_timeout(10_000)
+    yield page
+    page.close()
+
+
+@pytest.mark.parametrize("chosen", ["Go on openly", "Incognito again"])
+def test_what_is_typed_in_incognito_is_not_sent_when_it_is_over_until_the_person_chooses(
+    tab: Page, url: str, chosen: str
+) -> None:
+    bank = "openly" if chosen == "Go on openly" else "again"
+    hidden(tab, url, bank)
+    tab.fill("#say", SECRET)
+    end_elsewhere(url, bank)
+    tab.evaluate(FOCUS)
+    expect(tab.locator("#private")).to_contain_text("Incognito is over")
+    expect(tab.locator("#private")).to_contain_text("What was said in it is gone")
+    expect(tab.locator(".line")).to_have_count(0)
+    axe(tab)
+    tab.locator("#say").press("Enter")
+    expect(tab.locator("#notices")).to_contain_text("not in incognito any more")
+    expect(tab.locator("#say")).to_have_value(SECRET)
+    tab.locator("#notices").get_by_label("Close this message").click()
+    tab.reload()  # which changes nothing about it
+    tab.wait_for_selector("html[data-ready]")
+    expect(tab.locator("#private")).to_contain_text("Incognito is over")
+    tab.locator("#say").press("Enter")
+    expect(tab.locator("#notices")).to_contain_text("not in incognito any more")
+    expect(tab.locator("#say")).to_have_value(SECRET)
+    assert lines(url, bank) == []
+    tab.get_by_role("button", name=chosen).click()
+    expect(tab.locator("#say")).to_be_focused()
+    expect(tab.locator("#private")).to_be_visible(visible=chosen == "Incognito again")
+    tab.locator("#say").press("Enter")
+    expect(tab.locator(".of-character .said")).to_contain_text(SECRET)
+    assert (SECRET in lines(url, bank)) == (chosen == "Go on openly")
+
+
+def test_a_server_that_was_started_anew_takes_nothing_that_was_typed_in_incognito(
+    tab: Page, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    store = SQLiteStore(tmp_path_factory.mktemp("banks"))
+    with llm.llm_server(Model()) as model:
+
+        def started() -> Engine:
+            return Engine(store, HashEmbedder(64), OpenAICompatible(model.url, "m"), Default())
+
+        with serving(create(started())) as first, serving(create(started())) as second:
+            hidden(tab, first, "anew")
+            tab.fill("#say", SECRET)
+
+            def anew(route: Route) -> None:
+                headers = {
+                    name: each for name, each in route.request.headers.items() if name not in ("origin", "referer")
+                }
+                route.fulfill(response=route.fetch(url=route.request.url.replace(first, second), headers=headers))
+
+            tab.route("**/api/v1/**", anew)
+            tab.evaluate(FOCUS)
+            expect(tab.locator("#private")).to_contain_text("Incognito is over")
+            tab.locator("#say").press("Enter")
+            expect(tab.locator("#notices")).to_contain_text("not in incognito any more")
+            assert lines(second, "anew") == []
+            tab.unroute_all(behavior="wait")
+    store.close()
+
+
+def test_whoever_switches_incognito_off_is_asked_nothing(page: Page, url: str) -> None:
+    hidden(page, url, "off")
+    page.get_by_label("Incognito").click()
+    expect(page.locator("#private")).to_be_hidden()
+    page.evaluate(FOCUS)
+    tell(page, "Said openly.")
+    expect(page.locator("#private")).to_be_hidden()
+    assert "Said openly." in lines(url, "off")
+
+
+def test_another_conversation_is_an_open_one_and_the_hidden_one_is_hidden_still(page: Page, url: str) -> None:
+    visit(page, url, "both")
+    tell(page, "Said openly.")
+    session = httpx.get(f"{url}/api/v1/banks/both/sessions").json()["items"][0]["id"]
+    httpx.post(f"{url}/api/v1/banks/both/chat/{session}/end", json={"remember": True}).raise_for_status()
+    page.reload()
+    page.wait_for_selector("html[data-ready]")
+    page.get_by_label("Incognito").click()
+    tell(page, "A secret about the surprise.")
+    page.evaluate(f"location.hash = '#/both/talk/{session}'")
+    expect(page.locator("#private")).to_be_hidden()
+    page.go_back()
+    expect(page.locator("#private")).to_contain_text("nothing that is said now is written down")
+    expect(page.locator(".unwritten")).to_have_count(2)
+
+
+def test_the_conversation_stays_while_a_reply_comes_in_incognito(page: Page, url: str) -> None:
+    hidden(page, url, "stays")
+    page.evaluate(
+        "window.fewest = 9; const box = document.getElementById('lines'); new MutationObserver(() =>"
+        "fewest = Math.min(fewest, box.querySelectorAll('.unwritten').length)).observe(box, { childList: true })"
+    )
+    said = ["A secret about the surprise.", "Tell me slowly."]
+    say(page, said[1])
+    expect(page.locator(".growing")).to_contain_text("piece3")
+    expect(page.locator(".of-person .said")).to_have_text(said)
+    expect(page.locator(".line")).to_have_count(4)
+    page.click("#send")  # which stops it
+    expect(page.locator("#send")).to_have_text("Send")
+    expect(page.locator(".line")).to_have_count(4)
+    assert page.evaluate("fewest") == 2
+    page.locator(".of-person").first.get_by_label("Edit this line").evaluate("each => each.click()")
+    page.get_by_label("The line's text").fill("Tell me otherwise, and slowly.")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator(".growing")).to_contain_text("piece3")
+    expect(page.locator(".of-person .said")).to_have_text(["Tell me otherwise, and slowly."])
+    expect(page.locator(".line")).to_have_count(2)
+    page.click("#send")
+    expect(page.locator("#send")).to_have_text("Send")
+
+
+def test_two_tabs_agree_about_incognito(page: Page, url: str) -> None:
+    visit(page, url, "agree")
+    other = page.context.new_page()
+    visit(other, url, "agree")
+    page.get_by_label("Incognito").click()
+    expect(page.locator("#private")).to_be_visible()
+    other.evaluate(FOCUS)
+    expect(other.locator("#private")).to_contain_text("nothing that is said now is written down")
+    expect(other.get_by_label("Incognito")).to_have_attribute("aria-pressed", "true")
+    other.get_by_label("Incognito").click()
+    expect(other.locator("#private")).to_be_hidden()
+    page.evaluate(FOCUS)
+    expect(page.locator("#private")).to_contain_text("Incognito is over")
+    page.get_by_role("button", name="Go on openly").click()
+    expect(page.locator("#private")).to_be_hidden()
+    other.close()
+
+
+def test_whoever_reads_an_earlier_conversation_while_a_reply_comes_is_in_incognito_still(page: Page, url: str) -> None:
+    remember(url, "reads", "The blue bicycle stands in the cellar.")
+    hidden(page, url, "reads")
+    say(page, "Tell me slowly.")
+    expect(page.locator(".growing")).to_contain_text("piece3")
+    page.evaluate("location.hash = '#/reads/read/before/1'")
+    expect(page.locator(".reading")).to_be_visible()
+    expect(page.locator("#send")).to_have_text("Send")
+    expect(page.locator("#private")).to_contain_text("nothing that is said now is written down")
+    page.get_by_role("button", name="Back to now").click()
+    expect(page.locator(".unwritten")).to_have_count(4)
+    assert lines(url, "reads") == ["The blue bicycle stands in the cellar."]
