@@ -78,7 +78,7 @@ class Reply:
         return self
 
     def __next__(self) -> str:
-        if (piece := self._awaited(self._next())) is None:
+        if self._closed or (piece := self._awaited(self._next())) is None:
             raise StopIteration
         return piece
 

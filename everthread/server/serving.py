@@ -219,6 +219,8 @@ class Watched(Multiprocess):
     """uvicorn's workers. Of one that has died, and is replaced, the log tells."""
 
     def keep_subprocess_alive(self) -> None:
+        for each in self.processes:
+            each.child_conn.close()  # theirs: while we have it, one that dies when it is asked seems to think it over
         before = list(self.processes)
         super().keep_subprocess_alive()
         for old, new in zip(before, self.processes, strict=True):

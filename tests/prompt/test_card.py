@@ -176,7 +176,7 @@ def deep(depth: int) -> bytes:
         ("card.png", b"\x89PNG\r\n\x1a\n\0\0\0\1\xff\xfe\0\0", "a damaged PNG"),
         ("card.png", picture(chunk(b"tEXt", b"chara\0!!!")), "its chara chunk: not base64"),
         ("card.png", picture(chunk(b"tEXt", b"ccv3\0QUJ")), "its ccv3 chunk: not base64"),
-        ("card.png", picture(chunk(b"tEXt", b"chara")), "not JSON"),
+        ("card.png", picture(chunk(b"tEXt", b"chara")), "empty"),
         ("card.png", picture(chunk(b"tEXt", b"chara\0/w==")), "its chara chunk: this is neither JSON in UTF-8"),
         ("card.png", picture(text(b"chara", ["no"])), "a card is a JSON object, this is ['no']"),
         ("card.json", b"", "the file is empty; give a card's JSON"),

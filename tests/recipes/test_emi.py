@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from hardship.embedders import Moody
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from twenty import BOT, PERSON, TWENTY
 
@@ -350,6 +350,7 @@ def test_an_empty_bank_knows_nothing(emi: Memory) -> None:
     assert not emi.context(GREYHOUND)
 
 
+@settings(deadline=None)
 @given(st.text(max_size=80), st.integers(1, 12))
 def test_whatever_is_asked_only_replies_come_best_first(standing: Memory, query: str, k: int) -> None:
     hits = standing.recall(query, k)
