@@ -314,10 +314,10 @@ class Talks:
             if told:
                 running.put("line", line_event(talk.chat.lines[-1]))
             running.put("context", context_event(reply))
-            talk.running = running
             if not self.claims.take(talk.chat.memory.bank, running):  # whoever came here should have claimed it
                 reply.stop()
                 raise still_replying()
+            talk.running = running
             self._pool.submit(self._write, talk, running, reply)
         except BaseException:
             self._free.release()
@@ -397,8 +397,9 @@ class Talks:
             return None
         if line.text != clean(NewLine(text), line.said_at).text:
             return _conflict()
-        if _after(memory, line) or line.retracted_at is not None or line.session != talk.chat.session:
-            return _told(line, _after(memory, line))
+        after = _after(memory, line)
+        if after is not None or line.retracted_at is not None or line.session != talk.chat.session:
+            return _told(line, after)
         self._still(talk)
         if self.apart and (now() - line.said_at).total_seconds() < RUNS_ELSEWHERE:
             raise still_replying()
