@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -15,6 +16,12 @@ import httpx
 from hardship.served import Served, started, wait_until
 
 PATIENCE = 60.0  # seconds; a busy machine is slow to begin
+
+
+def alive(at: Path) -> bool:
+    """Whether a worker takes connections at its socket, whose file is there a little sooner, and stays."""
+    with socket.socket(socket.AF_UNIX) as end:
+        return end.connect_ex(str(at)) == 0
 
 
 class Workers:
@@ -52,7 +59,7 @@ def two_workers(store: Path, model: str, *more: str) -> Iterator[Workers]:
             command = ("-m", "everthread", "--embedder", "hash", "--store", str(store), "serve", "--port", "0")
             with started(*command, "--workers", "2", "--model", f"{model}#m", *more) as served:
                 workers = Workers(served, Path(folder))
-                wait_until(lambda: len(workers.sockets()) == 2, PATIENCE)
+                wait_until(lambda: sum(map(alive, workers.sockets())) == 2, PATIENCE)
                 for each in workers.sockets():
                     with workers.at(each) as client:
                         client.get("/about").raise_for_status()

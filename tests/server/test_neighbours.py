@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -15,7 +14,7 @@ import pytest
 from hardship import llm
 from hardship.llm import Reply, Stall
 from hardship.served import wait_until
-from hardship.workers import Reading, Workers, two_workers
+from hardship.workers import Reading, Workers, alive, two_workers
 
 BANK = "/banks/alice%2Fnemo"
 CHAT = f"{BANK}/chat/current"
@@ -177,11 +176,6 @@ def test_where_the_worker_of_a_reply_is_killed_the_next_request_is_answered_by_a
         assert kept(two.other)[-2:] == [SAID, "Here again."]
         wait_until(lambda: not two.workers.claims())
         wait_until(lambda: len([each for each in two.workers.sockets() if alive(each)]) == 2, 60)
-
-
-def alive(at: Path) -> bool:
-    with socket.socket(socket.AF_UNIX) as end:
-        return end.connect_ex(str(at)) == 0
 
 
 def test_who_reads_by_way_of_the_other_worker_and_leaves_is_gone_for_both(tmp_path: Path) -> None:
