@@ -18,6 +18,7 @@ from everthread.prompt.tokens import Counter, estimate
 from everthread.recall import buffer, expand
 from everthread.recall.budget import fit
 from everthread.recall.expand import Span
+from everthread.recipes.options import option
 from everthread.types import Context, Hit, Line, Seqs, Unit, Where
 
 if TYPE_CHECKING:
@@ -82,12 +83,14 @@ class Recipe:
     about: ClassVar[str]  # in a few words
     kinds: ClassVar[tuple[str, ...]] = ("line",)  # what it finds
     vectors: ClassVar[bool] = True  # whether lines are embedded; else `reindex` does it, for a recipe that finds lines
-    hits: int = 50  # offered to the room of a context
-    floor: float = 0.001  # relevance below which a hit is not worth its tokens, whatever room there is
+    hits: int = option(50, "Hits at most that a context is filled with.", low=1)
+    floor: float = option(0.001, "Relevance below which a hit is left out, however much room there is.", low=0, high=1)
     buffered: int = 3  # hits whose passages enter the session's relevance buffer
 
     # In a conversation (`Chat`):
-    window: int | None = None  # lines that stand word for word; None: as many as there is room for
+    window: int | None = option(
+        None, "Latest lines that a prompt holds word for word; none: as many as there is room for.", low=0
+    )
     overlap: int = 0  # lines of the window that were noted already
     lasting: ClassVar[bool] = False  # whether the relevance buffer is in view as well
     behind: ClassVar[bool] = False  # whether what is told stands behind the newest line of a prompt, not before it

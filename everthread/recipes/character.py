@@ -18,6 +18,7 @@ from everthread.recall.budget import fit
 from everthread.recall.fuse import UNKNOWN_COSINE
 from everthread.recall.rewrite import LONGEST
 from everthread.recipes.base import Asked, Recalled, Recipe, Room
+from everthread.recipes.options import option
 from everthread.stores.text import terms
 from everthread.types import Context, Hit, Line, Seqs, Unit
 
@@ -62,13 +63,13 @@ class Snapshots(Recipe):
     summaries: ClassVar[bool] = False
     offers: ClassVar[bool] = False
 
-    full: int = 16  # lines in the window at which the oldest go
-    left: int = 8  # lines that go then
-    overlap: int = 2
-    hits: int = 3
-    floor: float = 0.0
-    pool: int = 20  # most relevant notes of which the hits are chosen
-    balance: float = 0.5  # of relevance against novelty
+    full: int = option(16, "Lines in the window at which the oldest are noted and leave it.", low=2)
+    left: int = option(8, "Lines that leave the window at a time.", low=1)
+    overlap: int = option(2, "Lines of those noted that stay in the window for one more round.", low=0)
+    hits: int = option(3, "Earlier states of the notes recalled at most.", low=1)
+    floor: float = option(0.0, "Relevance below which an earlier state of the notes is left out.", low=0, high=1)
+    pool: int = option(20, "Most relevant notes of which the recalled ones are chosen.", low=1)
+    balance: float = option(0.5, "Weight of relevance (1) against novelty (0) in that choice.", low=0, high=1)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -13,6 +13,7 @@ from everthread.recall import fuse, gate, overview
 from everthread.recall.gate import Curve
 from everthread.recall.search import Found
 from everthread.recipes.base import Asked, Ranked, Recalled, Recipe
+from everthread.recipes.options import option
 from everthread.stores.text import unspaced
 
 if TYPE_CHECKING:
@@ -130,7 +131,9 @@ class Default(Recipe):
     friends: Head = _FRIENDS
     assistant: Head = _ASSISTANT
     words: Head = _WORDS
-    width: int = 1  # lines on either side by which a hit grows
+    width: int = option(1, "Lines on either side by which a hit grows.", low=0)
+    buffered: int = option(3, "Hits whose passages stay in view at the following turns.", low=0)
+    overlap: int = option(0, "Lines that stay in the window after they were noted.", low=0)
 
     def __post_init__(self) -> None:
         super().__post_init__()

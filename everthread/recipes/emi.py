@@ -20,6 +20,7 @@ from everthread.recall.budget import fit
 from everthread.recall.keywords import counted, heaviest
 from everthread.recall.rerank import KeywordOverlap, marked, text_of
 from everthread.recipes.base import Asked, Recalled, Recipe, Room
+from everthread.recipes.options import option
 from everthread.stores.base import Corpus
 from everthread.stores.filters import any_of
 from everthread.stores.text import terms, unspaced
@@ -61,13 +62,15 @@ class Emi(Recipe):
     summaries = False
     offers = False
 
-    hits: int = 1
-    floor: float = 0.0  # one shared keyword is enough
+    hits: int = option(1, "Lines recalled at most for a message.", low=1)
+    floor: float = option(
+        0.0, "Share of the question's keywords below which a line is left out; 0: one is enough.", low=0, high=1
+    )
     buffered: int = 0
-    candidates: int = 10
-    top: int = 20  # keywords of a text
-    person: bool = False
-    patience: float = 10.0  # seconds
+    candidates: int = option(10, "Nearest lines whose keywords are compared with the question's.", low=1)
+    top: int = option(20, "Keywords taken from each text.", low=1)
+    person: bool = option(False, "Search the person's lines as well as the character's.")
+    patience: float = option(10.0, "Seconds that a search may take before nothing is recalled.", low=0.01)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -21,6 +21,7 @@ from everthread.recipes.base import Asked, Recalled, Recipe, Room
 from everthread.recipes.chunking import Chunking, Cut
 from everthread.recipes.expansion import REDUNDANCY, SENTENCE, Expansion, Passage, expanded, novel, pooled
 from everthread.recipes.matching import Matcher, confidences
+from everthread.recipes.options import option
 from everthread.recipes.streams import CHUNK, LINES, SPEAKER, Stream
 from everthread.recipes.textmemory import RERANKING_K_FACTOR
 from everthread.recipes.tokenizers import Tokenizer, word_pieces
@@ -76,15 +77,19 @@ class GoodAI(Recipe):
     summaries: ClassVar[bool] = False
     offers: ClassVar[bool] = False
 
-    hits: int = 10  # as its evaluation asks for
-    chunk_capacity: int = chunks.CAPACITY  # tokens
-    chunk_overlap: float = chunks.OVERLAP  # the share of a chunk that stands in the next one, too
-    capacity: int = chunks.LIMIT  # chunks
+    hits: int = option(10, "Passages recalled at most.", low=1)  # as its evaluation asks for
+    chunk_capacity: int = option(chunks.CAPACITY, "Tokens of a chunk.", low=1)
+    chunk_overlap: float = option(chunks.OVERLAP, "Share of a chunk that the next one holds again.", low=0, high=0.5)
+    capacity: int = option(chunks.LIMIT, "Chunks kept of a bank; beyond it the oldest go.", low=1)
     tokenizer: Tokenizer = word_pieces
     expansion: Expansion = SENTENCE
-    redundancy: float = REDUNDANCY
+    redundancy: float = option(
+        REDUNDANCY, "Share of a passage found in better ones from which it is left out.", low=0.01, high=1
+    )
     matcher: Matcher | None = None
-    reranking_k_factor: float = RERANKING_K_FACTOR
+    reranking_k_factor: float = option(
+        RERANKING_K_FACTOR, "Candidates for each passage asked for, where they are rated again.", low=1
+    )
     weighing: Weighing | None = None
 
     def __post_init__(self) -> None:

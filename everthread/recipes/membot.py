@@ -14,6 +14,7 @@ from everthread.prompt.passages import in_order
 from everthread.recall import buffer, expand
 from everthread.recall.budget import fit
 from everthread.recipes.base import Asked, Ranked, Recalled, Recipe, Room, pushed
+from everthread.recipes.options import option
 from everthread.stores.text import terms
 from everthread.types import Context, Hit, Line
 
@@ -58,12 +59,15 @@ class Membot(Recipe):
     summaries = False
     offers = False
 
-    threshold: float = 0.4  # of LoCoMo's development questions 95% reach it, and 14% of another conversation's
-    hits: int = 3  # the best so many that reach the threshold
-    width: int = 3  # lines on either side by which a hit grows
-    blocks: int = 10  # in the relevance buffer
-    window: int | None = 10
-    canon: bool = False  # the second mode: nothing is recalled, and the character's example dialogues speak alone
+    # Of LoCoMo's development questions 95% reach the threshold, and 14% of another conversation's.
+    threshold: float = option(0.4, "Least cosine of a line that is recalled.", low=0, high=1)
+    hits: int = option(3, "Lines recalled at most for a message.", low=1)
+    width: int = option(3, "Lines on either side by which a recalled line grows to a block.", low=0)
+    blocks: int = option(10, "Blocks that stay in view, first in, first out.", low=1)
+    window: int | None = option(
+        10, "Latest lines that a prompt holds word for word; none: as many as there is room for.", low=0
+    )
+    canon: bool = option(False, "Recall nothing, and let the character's example dialogues speak alone.")
 
     def __post_init__(self) -> None:
         super().__post_init__()

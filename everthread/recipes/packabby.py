@@ -22,6 +22,7 @@ from everthread.recall import derived
 from everthread.recall.fuse import UNKNOWN_COSINE
 from everthread.recall.rewrite import LONGEST
 from everthread.recipes.base import Asked, Recalled, Recipe
+from everthread.recipes.options import option
 from everthread.stores.text import terms
 from everthread.types import Context, Hit, Unit, Vector, Vectors, Where
 
@@ -85,10 +86,10 @@ class Packabby(Recipe):
     offers = False
     asks = True
     behind = True
-    hits: int = 1
-    floor: float = 0.0  # the nearest is taken, however far it is
-    threshold: float | None = None
-    general: Sequence[str] = ()
+    hits: int = option(1, "Summaries recalled at most for a message.", low=1)
+    floor: float = option(0.0, "Relevance below which a summary is left out; 0: the nearest is taken.", low=0, high=1)
+    threshold: float | None = option(None, "Least cosine of a summary that is recalled.", low=-1, high=1)
+    general: Sequence[str] = option((), "Texts of nothing in particular, to all of which a summary must be nearer.")
     scribe: Scribe | None = None
     _vectors: dict[tuple[str, int], Vectors] = field(default_factory=dict, init=False, repr=False, compare=False)
 
