@@ -33,7 +33,7 @@ from everthread.recipes.packabby import Packabby
 from everthread.stores.base import Store
 from everthread.stores.pg import url
 from everthread.stores.sqlite import SQLiteStore
-from everthread.transfer import jsonl, locomo, messages, realtalk, transcript, whatsapp
+from everthread.transfer import foreign, jsonl, locomo, messages, realtalk, transcript, whatsapp
 from everthread.transfer.files import held, like_json, load
 from everthread.types import JSONValue, NewLine
 
@@ -255,8 +255,8 @@ def _form(path: Path) -> str:
             return "locomo"
         if "session_1" in first:
             return "realtalk"
-    if messages.recognised(value):
-        return "messages"
+    if messages.recognised(value) or foreign.service(value) is not None:
+        return "messages"  # which refuses another service's export by its name
     raise ConfigError(
         f"{path} is JSON of an unknown kind: {held(value)}. Taken are messages as chat APIs have them "
         '([{"role": "user", "content": "…"}], or an object with "messages"), an export of Everthread (.jsonl), and the '

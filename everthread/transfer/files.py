@@ -25,6 +25,7 @@ from everthread.types import NewLine
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)  # stands in for "now" where a line is only checked
 STANDARD_INPUT = "standard input"
 NAMED = 5  # fields of a JSON object that a message names
+_ARCHIVES = {b"PK\x03\x04": "a zip archive", b"\x1f\x8b": "a gzip archive", b"7z\xbc\xaf": "a 7z archive"}
 SHOWN = 60  # characters of a wrong value that a message shows: enough to find it, too few to flood a terminal
 
 
@@ -181,12 +182,19 @@ def _drain(path: Path, copy: Path) -> None:
 
 
 def _decode(path: Path, raw: bytes, line: int | None, offset: int) -> str:
+    if offset == 0 and (kind := _archive(raw)) is not None:
+        raise bad(path, "", f"this is {kind}, not text", "unpack it and import the file inside")
     try:
         return raw.decode()
     except UnicodeDecodeError as error:
         number = line or raw.count(b"\n", 0, error.start) + 1
         what = f"the byte 0x{raw[error.start]:02x} is not UTF-8"
         raise bad(path, f"line {number}, byte {offset + error.start}", what, "save the file as UTF-8") from None
+
+
+def _archive(raw: bytes) -> str | None:
+    """Return which kind of archive begins with these bytes, or None. A phone hands out chats as zip archives."""
+    return next((kind for magic, kind in _ARCHIVES.items() if raw.startswith(magic)), None)
 
 
 def _no_constant(name: str) -> NoReturn:

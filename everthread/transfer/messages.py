@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import UTC, tzinfo
 from pathlib import Path
 
-from everthread.transfer import jsonl
+from everthread.transfer import foreign, jsonl
 from everthread.transfer.files import bad, digest, load, session_id, shown
 from everthread.types import NewLine
 
@@ -20,9 +20,14 @@ _SHAPE = frozenset(("content", *jsonl.CALLS))  # fields of which a message has o
 def read(
     path: Path, *, tz: tzinfo = UTC, skipped: Counter[str] | None = None, places: dict[str, str] | None = None
 ) -> Iterator[NewLine]:
-    """The messages that say something, in order: one session, called after the file and what was said first, which is
-    not what the system was told."""
+    """Read the messages that say something, in order, as one session.
+
+    The session is named for the file and for the first message that is not the system's. Raises BadFile, also for an
+    export of another service: its people would all become "user", and its lines would be dated today.
+    """
     value = load(path)
+    if (service := foreign.service(value)) is not None:
+        raise bad(path, "", f"this looks like an export of {service}, which can't be imported yet", foreign.REMEDY)
     found = value.get("messages") if isinstance(value, dict) else value
     if not isinstance(found, list):
         raise bad(path, "", f"{shown(found)} is no list of messages", 'write [{"role": "user", "content": "…"}]')
@@ -34,6 +39,7 @@ def read(
 
 
 def recognised(value: object) -> bool:
-    """Whether the JSON is of this kind."""
+    """Return whether the JSON holds messages as a chat API has them: the first has a role, and a content or a call."""
     found = value.get("messages") if isinstance(value, dict) else value
-    return isinstance(found, list) and bool(found) and isinstance(found[0], dict) and not _SHAPE.isdisjoint(found[0])
+    first = found[0] if isinstance(found, list) and found else None
+    return isinstance(first, dict) and isinstance(first.get("role"), str) and not _SHAPE.isdisjoint(first)

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+import gzip
 import os
+import zipfile
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from threading import Thread
 
 import pytest
 
+from everthread import open as opening
 from everthread.errors import BadFile
 from everthread.transfer.files import lasting, load, numbered, parse, shown, whole
 
@@ -102,3 +105,15 @@ def test_a_file_lasts_as_it_is_and_what_is_missing_is_left_to_the_reader(tmp_pat
 def test_a_wrong_value_is_shown_short() -> None:
     assert shown("x") == "'x'"
     assert len(shown("x" * 1000)) == 60
+
+
+def test_an_archive_is_named_as_such(tmp_path: Path) -> None:
+    path = tmp_path / "chat.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("_chat.txt", "[01.01.24, 10:00:00] Ann: Hi!\n")
+    with pytest.raises(BadFile, match=r"chat\.zip: this is a zip archive, not text; unpack it and import the file in"):
+        list(opening.reader(path)())
+    packed = tmp_path / "chat.txt.gz"
+    packed.write_bytes(gzip.compress(b"Ann: Hi!\n"))
+    with pytest.raises(BadFile, match="this is a gzip archive"):
+        whole(packed)

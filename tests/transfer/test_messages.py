@@ -101,3 +101,17 @@ def test_each_bad_message_is_refused_with_its_number(tmp_path: Path, value: obje
 @pytest.mark.parametrize("value", [[], {}, {"messages": []}, [1], [{"conversation": {}}], "text"])
 def test_other_json_is_not_taken_for_messages(value: object) -> None:
     assert not recognised(value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [{"content": "Hello"}],
+        {"messages": [{"content": "Hello", "sender": "Ann"}]},
+        [{"role": 1, "content": "Hello"}],
+        [{"role": "user"}],
+        {"messages": []},
+    ],
+)
+def test_a_first_message_without_a_role_or_without_content_is_not_of_a_chat_api(value: object) -> None:
+    assert not recognised(value)

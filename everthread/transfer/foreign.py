@@ -1,0 +1,74 @@
+"""Exports of other services, recognised by their shape so that they are refused by name.
+
+Several of them hold a list called "messages" whose entries have a "content", as the messages of a chat API do. Read as
+such, every person would become "user" and every line would be dated today. Fields are the services' own, as of autumn
+2026. This module knows shapes alone; it reads no file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+Record = Mapping[str, object]
+
+REMEDY = 'write its messages as JSON Lines, {"speaker": "…", "said_at": "…", "text": "…"}, and import that'
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """The fields by which an export is known: of the whole, and of its first message."""
+
+    service: str
+    outer: frozenset[str]
+    inner: frozenset[str] = frozenset()
+
+
+def _shape(service: str, outer: str = "", inner: str = "") -> _Shape:
+    return _Shape(service, frozenset(outer.split()), frozenset(inner.split()))
+
+
+# Objects, with the fields of an entry of their "messages"; the first that fits names the service.
+_OBJECTS = (
+    _shape("Discord (DiscordChatExporter)", "channel messages", "author timestamp"),
+    _shape("Discord (DiscordChatExporter)", "guild channel messages"),
+    _shape("Messenger or Instagram", "participants messages", "sender_name timestamp_ms"),
+    _shape("Messenger or Instagram", "participants messages", "senderName timestamp"),
+    _shape("Messenger or Instagram", "participants messages threadName"),
+    _shape("Telegram", "messages", "from_id date_unixtime"),
+    _shape("Telegram", "chats about"),
+    _shape("LibreChat", "conversationId messagesTree"),
+    _shape("LibreChat", "conversationId messages", "messageId"),
+    _shape("Matrix (Element)", "messages", "event_id origin_server_ts"),
+    _shape("RisuAI", "type ver data"),
+    _shape("Character.AI", "histories"),
+    _shape("Character.AI", "turns", "author candidates"),
+    _shape("Letta", "agents"),
+    _shape("LlamaIndex", "store class_name"),
+)
+# Lists, with the fields of their first entry.
+_LISTS = (
+    _shape("ChatGPT", inner="mapping"),
+    _shape("Claude", inner="chat_messages"),
+    _shape("Open WebUI", inner="id chat"),
+    _shape("Slack", inner="type ts user"),
+    _shape("Slack", inner="type ts text"),
+    _shape("Gemini (Google Takeout)", inner="header title time"),
+    _shape("LangChain", inner="type data"),
+)
+
+
+def service(value: object) -> str | None:
+    """Return the name of the service whose export a JSON value is, or None where no shape is known."""
+    if isinstance(value, list):
+        first = _first(value)
+        return next((each.service for each in _LISTS if each.inner <= first.keys()), None)
+    if not isinstance(value, dict):
+        return None
+    first = _first(value.get("messages", value.get("turns")))
+    fits = (each.service for each in _OBJECTS if each.outer <= value.keys() and each.inner <= first.keys())
+    return next(fits, None)
+
+
+def _first(value: object) -> Record:
+    return value[0] if isinstance(value, list) and value and isinstance(value[0], dict) else {}
