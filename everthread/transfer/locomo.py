@@ -19,6 +19,9 @@ from everthread.types import NewLine
 
 Record = Mapping[str, object]
 
+_SESSION = re.compile(r"session_(\d+)")
+_NUMBER = re.compile(r"0|[1-9][0-9]{0,8}")  # one spelling for each number, and none of thousands of digits
+
 
 @dataclass(frozen=True, slots=True)
 class Turn:
@@ -72,7 +75,7 @@ def distinct(lines: Iterator[NewLine], path: Path) -> Iterator[NewLine]:
 def _lines(sample: Record, name: str, path: Path, prefix: str) -> Iterator[NewLine]:
     conversation = mapping(sample.get("conversation"), path, f"{name}: conversation")
     for turn in turns(conversation, path, name):
-        said_at = session_date(conversation, turn.session, path, name) + timedelta(seconds=turn.index - 1)
+        said_at = turn_date(conversation, turn, path, name)
         dia_id = text_of(turn.record, "dia_id", path, turn.place)
         text = turn_text(turn, "text", path)
         if text:
@@ -88,14 +91,22 @@ def _lines(sample: Record, name: str, path: Path, prefix: str) -> Iterator[NewLi
 
 def turns(conversation: Record, path: Path, name: str) -> Iterator[Turn]:
     """The turns of session_1, session_2 … in order; a date without a session is no session."""
-    numbers = sorted(int(match[1]) for field in conversation if (match := re.fullmatch(r"session_(\d+)", field)))
-    for number in numbers:
+    for number in sorted(_numbers(conversation, path, name)):
         place = f"{name}: session_{number}"
         session = conversation[f"session_{number}"]
         if not isinstance(session, list):
             raise bad(path, place, f"{shown(session)} is no session", "it must be a list of turns")
         for index, record in enumerate(session, 1):
             yield Turn(number, index, mapping(record, path, f"{place}[{index}]"), f"{place}[{index}]")
+
+
+def _numbers(conversation: Record, path: Path, name: str) -> Iterator[int]:
+    for field in conversation:
+        if (match := _SESSION.fullmatch(field)) is None:
+            continue
+        if not _NUMBER.fullmatch(match[1]):
+            raise bad(path, name, f"invalid session {shown(field)}", "number sessions session_1, session_2, …")
+        yield int(match[1])
 
 
 def session_date(conversation: Record, number: int, path: Path, name: str) -> datetime:
@@ -106,6 +117,16 @@ def session_date(conversation: Record, number: int, path: Path, name: str) -> da
         return moment(text, UTC)
     except ValueError:
         raise bad(path, f"{name}: {field}", f"{shown(text)} is no date", "write it as 1:56 pm on 8 May, 2023") from None
+
+
+def turn_date(conversation: Record, turn: Turn, path: Path, name: str) -> datetime:
+    """Return the session's date and a second more with each turn. BadFile where that is no date any more."""
+    began = session_date(conversation, turn.session, path, name)
+    try:
+        return began + timedelta(seconds=turn.index - 1)
+    except OverflowError:
+        what = f"the session begins too late for its turns ({began:%Y-%m-%d %H:%M})"
+        raise bad(path, turn.place, what, "give it the year in which it took place") from None
 
 
 def turn_text(turn: Turn, field: str, path: Path) -> str:

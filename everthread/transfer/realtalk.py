@@ -7,12 +7,12 @@ are "29.12.2023, 10:04:11", though LoCoMo's way is read too. The shape is LoCoMo
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
 from everthread.transfer.dates import moment
 from everthread.transfer.files import bad, load, shown, text_of
-from everthread.transfer.locomo import Record, Turn, distinct, mapping, session_date, turn_text, turns
+from everthread.transfer.locomo import Record, Turn, distinct, mapping, turn_date, turn_text, turns
 from everthread.types import NewLine
 
 
@@ -71,7 +71,7 @@ def dia_id_of(turn: Turn, path: Path) -> str:
 
 def _said_at(record: Record, turn: Turn, path: Path, name: str) -> datetime:
     if turn.record.get("date_time") is None:
-        return session_date(record, turn.session, path, name) + timedelta(seconds=turn.index - 1)
+        return turn_date(record, turn, path, name)
     text = text_of(turn.record, "date_time", path, turn.place)
     try:
         return moment(text, UTC)

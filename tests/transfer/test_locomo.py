@@ -102,3 +102,17 @@ def test_each_bad_file_is_refused_with_its_place(tmp_path: Path, value: object, 
 def test_an_unknown_sample_is_refused_with_the_choice(tmp_path: Path) -> None:
     with pytest.raises(BadFile, match="there is no sample 'conv-9'; choose from conv-1"):
         list(read(saved(tmp_path, SAMPLE), only=["conv-9"]))
+
+
+@pytest.mark.parametrize("field", ["session_01", "session_１", "session_" + "9" * 5000])
+def test_a_session_whose_number_is_not_written_plainly_is_named(tmp_path: Path, field: str) -> None:
+    turns = [{"speaker": "Ida", "dia_id": "D7:1", "text": "Hello."}]
+    with pytest.raises(BadFile, match=r"conv-1: invalid session 'session_.*number sessions session_1, session_2"):
+        list(read(saved(tmp_path, changed(**{field: turns}))))
+
+
+def test_a_session_at_the_end_of_time_is_named(tmp_path: Path) -> None:
+    turns = [{"speaker": "Ida", "dia_id": f"D3:{n}", "text": "Hello."} for n in range(1, 4)]
+    late = changed(session_3=turns, session_3_date_time="9999-12-31T23:59:58")
+    with pytest.raises(BadFile, match=r"session_3\[3\]: the session begins too late for its turns"):
+        list(read(saved(tmp_path, late)))

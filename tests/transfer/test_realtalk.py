@@ -74,3 +74,10 @@ def test_an_empty_folder_and_an_unknown_chat_are_refused(tmp_path: Path) -> None
     saved(tmp_path)
     with pytest.raises(BadFile, match="there is no chat 'x'; choose from Chat_1_Ida_Tom"):
         list(read(tmp_path, only=["x"]))
+
+
+def test_a_session_at_the_end_of_time_is_named(tmp_path: Path) -> None:
+    turns = [{"text": "Later", "speaker": "Tom"}, {"text": "Still", "speaker": "Tom"}]
+    late = {**CHAT, "session_2": turns, "session_2_date_time": "9999-12-31T23:59:59"}
+    with pytest.raises(BadFile, match="the session begins too late"):
+        list(read(saved(tmp_path, late)))
