@@ -7,11 +7,14 @@ unset), then arguments. Variables that begin with EVERTHREAD_TEST_ are the tests
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +22,11 @@ import platformdirs
 
 from everthread.errors import ConfigError
 
+log = logging.getLogger("everthread")
+
 PREFIX = "EVERTHREAD_"
 TESTS = "EVERTHREAD_TEST_"
+NEAR = 0.75  # similarity (Ratcliff and Obershelp) from which an unknown name is taken for a misspelling of a known one
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +58,10 @@ class Config:
 
 
 def load(path: Path | None = None, environ: Mapping[str, str] = os.environ) -> Config:
-    """The configuration from file and environment. ConfigError names the setting that is unknown or wrong."""
+    """Load the configuration from file and environment.
+
+    Raises ConfigError for an unknown setting of the file and for a wrong value; unknown variables are logged.
+    """
     named = path or (Path(environ[f"{PREFIX}CONFIG"]) if environ.get(f"{PREFIX}CONFIG") else None)
     file = named or Path(platformdirs.user_config_dir("everthread")) / "config.toml"
     config = Config()
@@ -70,9 +79,20 @@ def _said(environ: Mapping[str, str]) -> dict[str, object]:
     said = {name: environ[name] for name in ours if environ[name]}
     said.pop(f"{PREFIX}CONFIG", None)
     if unknown := sorted(said.keys() - names):
-        known = ", ".join((*names, f"{PREFIX}CONFIG"))
-        raise ConfigError(f"the environment sets {unknown[0]}, which is unknown; known are {known}")
-    return {names[name]: value for name, value in said.items()}
+        _warn(tuple(unknown), (*names, f"{PREFIX}CONFIG"))
+    return {names[name]: value for name, value in said.items() if name in names}
+
+
+@cache
+def _warn(unknown: tuple[str, ...], known: tuple[str, ...]) -> None:
+    """Log, once a process, the variables that set nothing. An orchestrator sets some of its own under our prefix:
+    Kubernetes gives every service's address to every pod, as EVERTHREAD_SERVICE_HOST."""
+    log.warning("ignored unknown variables of the environment: %s", ", ".join(_hinted(name, known) for name in unknown))
+
+
+def _hinted(name: str, known: tuple[str, ...]) -> str:
+    near = get_close_matches(name.removeprefix(PREFIX), [each.removeprefix(PREFIX) for each in known], 1, NEAR)
+    return f"{name} (did you mean {PREFIX}{near[0]}?)" if near else name
 
 
 def _read(file: Path) -> dict[str, object] | None:

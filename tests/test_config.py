@@ -51,12 +51,20 @@ def test_an_unknown_setting_is_refused_by_name(tmp_path: Path) -> None:
         load(path, {})
 
 
-def test_an_unknown_variable_is_refused_by_name() -> None:
-    with pytest.raises(
-        ConfigError, match="sets EVERTHREAD_EMBEDER, which is unknown; known are EVERTHREAD_STORE, EVERTHREAD_EMB"
-    ):
-        load(environ={"EVERTHREAD_EMBEDER": "hash"})
-    assert load(environ={"EVERTHREAD_EMBEDER": "", "EVERTHREADED": "1"}) == Config()
+def test_an_unknown_variable_is_ignored_with_one_warning_that_names_the_nearest(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    kubernetes = {"EVERTHREAD_SERVICE_HOST": "10.0.0.7", "EVERTHREAD_PORT_7391_TCP": "tcp://10.0.0.7:7391"}
+    environ = {"EVERTHREAD_EMBEDER": "hash", "EVERTHREAD_THREADS": "3", **kubernetes}
+    assert load(environ=environ) == load(environ=environ) == Config(threads=3)
+    (warning,) = caplog.messages
+    assert "EVERTHREAD_EMBEDER (did you mean EVERTHREAD_EMBEDDER?)" in warning
+    assert "EVERTHREAD_PORT_7391_TCP, EVERTHREAD_SERVICE_HOST" in warning
+
+
+def test_an_empty_unknown_variable_and_one_of_another_program_warn_of_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    assert load(environ={"EVERTHREAD_EMBEDDR": "", "EVERTHREADED": "1"}) == Config()
+    assert not caplog.messages
 
 
 def test_the_variables_of_the_tests_set_nothing() -> None:
