@@ -1,7 +1,13 @@
-"""Everthread: long-term memory for chatbots. `Memory` remembers; `Chat` talks with it."""
+"""Everthread: long-term memory for chatbots. `Memory` remembers; `Chat` talks with it.
 
-from everthread.chat import Chat, Ending
-from everthread.client import Client
+The names below are imported when they are first used, so that a command can say something before all of it is loaded.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from everthread.errors import (
     BadBankId,
     BadFile,
@@ -23,26 +29,44 @@ from everthread.errors import (
     StoreError,
     StoreUnavailable,
 )
-from everthread.memory import Memory
-from everthread.prompt.character import Character
-from everthread.reply import Reply
-from everthread.scene import Scene
-from everthread.types import (
-    Context,
-    Hit,
-    Imported,
-    Line,
-    NewLine,
-    NewUnit,
-    Receipt,
-    Sampling,
-    Session,
-    Stats,
-    Unit,
-    Usage,
-    Where,
-    Work,
-)
+
+if TYPE_CHECKING:
+    from everthread.chat import Chat, Ending
+    from everthread.client import Client
+    from everthread.memory import Memory
+    from everthread.prompt.character import Character
+    from everthread.reply import Reply
+    from everthread.scene import Scene
+    from everthread.types import (
+        Context,
+        Hit,
+        Imported,
+        Line,
+        NewLine,
+        NewUnit,
+        Receipt,
+        Sampling,
+        Session,
+        Stats,
+        Unit,
+        Usage,
+        Where,
+        Work,
+    )
+
+_NAMES_BY_MODULE = {
+    "chat": ("Chat", "Ending"),
+    "client": ("Client",),
+    "memory": ("Memory",),
+    "prompt.character": ("Character",),
+    "reply": ("Reply",),
+    "scene": ("Scene",),
+    "types": (
+        *("Context", "Hit", "Imported", "Line", "NewLine", "NewUnit", "Receipt", "Sampling", "Session", "Stats"),
+        *("Unit", "Usage", "Where", "Work"),
+    ),
+}
+_MODULE_BY_NAME = {name: module for module, names in _NAMES_BY_MODULE.items() for name in names}
 
 __version__ = "0.1.0"
 
@@ -89,3 +113,15 @@ __all__ = [
     "Work",
     "__version__",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used (PEP 562)."""
+    if name not in _MODULE_BY_NAME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"{__name__}.{_MODULE_BY_NAME[name]}"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULE_BY_NAME})

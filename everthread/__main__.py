@@ -1,5 +1,25 @@
-"""`python -m everthread` is the command `everthread`."""
+"""The command `everthread`, also as `python -m everthread`.
 
-from everthread.cli import main
+It loads the rest itself, so that an interrupt in that second ends as one at any other time does: with one line and 130.
+"""
 
-main()
+from __future__ import annotations
+
+import sys
+
+INTERRUPTED = 130  # the exit status of a program that SIGINT ended, as shells have it
+
+
+def main() -> None:
+    """Load the command line and run it."""
+    try:
+        from everthread.cli import main as command
+
+        command()
+    except KeyboardInterrupt:
+        print("\neverthread: interrupted", file=sys.stderr)
+        sys.exit(INTERRUPTED)
+
+
+if __name__ == "__main__":
+    main()

@@ -17,6 +17,7 @@ import numpy as np
 from everthread import config
 from everthread import open as opening
 from everthread.errors import EverthreadError, NotFound
+from everthread.installation import install_package
 from everthread.stores.pg import url
 
 NEEDED = ("numpy", "onnxruntime", "tokenizers", "pystemmer", "httpx", "click", "platformdirs")
@@ -46,7 +47,7 @@ def _installed(package: str) -> Finding:
     try:
         return Finding(package, True, version(package))
     except PackageNotFoundError:
-        return Finding(package, False, f"is not installed; run: pip install {package}")
+        return Finding(package, False, f"is not installed; run: {install_package(package)}")
 
 
 def _model(name: str | None) -> Finding:

@@ -14,6 +14,7 @@ from pathlib import Path
 from everthread import config
 from everthread.config import Config
 from everthread.errors import ConfigError, NotFound
+from everthread.installation import install_extra
 from everthread.models import servers
 from everthread.models.embed import Embedder, OnnxEmbedder, RemoteEmbedder, SentenceTransformerEmbedder
 from everthread.models.extract import ExtractiveScribe
@@ -67,7 +68,7 @@ def _postgres(given: str) -> Store:
     try:
         from everthread.stores.postgres import PostgresStore
     except ImportError as error:
-        raise ConfigError(f"Postgres needs an extra: pip install 'everthread[postgres]' ({error})") from error
+        raise ConfigError(f"Postgres needs an extra: {install_extra('postgres')} ({error})") from error
     return PostgresStore(given)
 
 

@@ -16,6 +16,7 @@ from typing import Any, NoReturn, TypeVar, get_args
 import click
 
 from everthread.errors import BadInput, ConfigError, EverthreadError
+from everthread.installation import install_extra
 from everthread.prompt.passages import heading, sentence
 from everthread.terminal import harmless
 from everthread.types import Hit, Line, Role, Where
@@ -102,14 +103,14 @@ class Group(click.Group):
 
 def lacking(name: str, error: ModuleNotFoundError) -> click.Command:
     """What stands for a command whose packages are not installed: it says how to install them."""
-    needed = f"Needs an extra: pip install 'everthread[{EXTRAS.get(name, name)}]'"
+    needed = f"needs an extra: {install_extra(EXTRAS.get(name, name))}"
 
     def refuse(arguments: tuple[str, ...]) -> None:
-        raise ConfigError(f"{name}: {needed.lower()} ({error})")
+        raise ConfigError(f"{name} {needed} ({error})")
 
     everything = click.Argument(["arguments"], nargs=-1, type=click.UNPROCESSED)
     taken = {"ignore_unknown_options": True}
-    return click.Command(name, callback=refuse, params=[everything], help=needed, context_settings=taken)
+    return click.Command(name, callback=refuse, params=[everything], help=f"N{needed[1:]}", context_settings=taken)
 
 
 def decoded(raw: bytes) -> str:

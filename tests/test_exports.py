@@ -2,6 +2,8 @@ import subprocess
 import sys
 from importlib.metadata import version
 
+import pytest
+
 import everthread
 from everthread import errors
 
@@ -12,6 +14,8 @@ def test_every_public_name_is_there_and_listed_once() -> None:
 
 
 def test_what_is_public_is_listed() -> None:
+    for name in dir(everthread):
+        getattr(everthread, name)  # imported when it is first used
     shown = {
         name for name, each in vars(everthread).items() if getattr(each, "__module__", "").startswith("everthread.")
     }
@@ -26,7 +30,20 @@ def test_the_version_is_that_of_the_package() -> None:
     assert everthread.__version__ == version("everthread")
 
 
+def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="module 'everthread' has no attribute 'Memoir'"):
+        _ = everthread.Memoir
+
+
+def test_importing_the_package_alone_loads_nothing_else() -> None:
+    code = "import sys, everthread; print(sorted(name for name in sys.modules if name.startswith('everthread.')))"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert shown == "['everthread.errors']\n"
+
+
 def test_importing_loads_no_model_and_no_web_client() -> None:
     heavy = "onnxruntime, tokenizers, httpx, torch, sentence_transformers, matplotlib"
-    code = f"import sys, everthread; print([name for name in '{heavy}'.split(', ') if name in sys.modules])"
+    code = (
+        f"import sys; from everthread import *; print([name for name in '{heavy}'.split(', ') if name in sys.modules])"
+    )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

@@ -1,5 +1,6 @@
 import http.server
 import json
+import re
 import sys
 import threading
 from collections.abc import Sequence
@@ -12,6 +13,7 @@ from hardship.llm import llm_server
 from everthread import Memory, characters
 from everthread import open as opening
 from everthread.errors import BadFile, ConfigError, NotFound
+from everthread.installation import install_extra
 from everthread.models import servers
 from everthread.models.embed import OnnxEmbedder, RemoteEmbedder, SentenceTransformerEmbedder
 from everthread.models.fakes import HashEmbedder, ScriptedLLM
@@ -277,7 +279,7 @@ def test_without_the_sdk_an_ollama_that_happens_to_run_is_no_error(monkeypatch: 
     with llm_server(models=["llama3.2"]) as server:
         monkeypatch.setenv("OLLAMA_HOST", server.host)
         assert opening.llm() is None
-        with pytest.raises(ConfigError, match=r"pip install 'everthread\[llm\]'"):
+        with pytest.raises(ConfigError, match=re.escape(install_extra("llm"))):
             opening.llm("llama3.2")
 
 

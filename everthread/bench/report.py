@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from everthread.errors import ConfigError
+from everthread.installation import install_extra
 
 BUDGETS = (500, 1000, 2000)  # tokens of context: a thrifty, a usual and a generous share of a prompt
 
@@ -139,7 +140,7 @@ def drawn(path: Path, title: str, parts: Sequence[Callable[[Any], None]]) -> Non
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
-        raise ConfigError("plots need matplotlib; install it with: pip install 'everthread[bench]'") from None
+        raise ConfigError(f"plots need matplotlib; install it with: {install_extra('bench')}") from None
     figure = Figure(figsize=(5 * len(parts), 4), layout="constrained")
     FigureCanvasAgg(figure)
     for draw, axes in zip(parts, figure.subplots(1, len(parts), squeeze=False)[0], strict=True):

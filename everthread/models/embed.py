@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from everthread.errors import ConfigError, EmbedderUnavailable, ModelNotFound
+from everthread.installation import install_extra
 from everthread.types import Vector, Vectors
 
 if TYPE_CHECKING:
@@ -428,7 +429,7 @@ class SentenceTransformerEmbedder:
             try:
                 from sentence_transformers import SentenceTransformer
             except ImportError as error:
-                extra = "pip install 'everthread[sentence-transformers]'"
+                extra = install_extra("sentence-transformers")
                 raise ConfigError(f"{self.name} needs an extra: {extra} ({error})") from error
             try:
                 self._loaded = SentenceTransformer(self._model_name)

@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from everthread.errors import ConfigError, EverthreadError
+from everthread.installation import install_extra
 from everthread.models.embed import EmbedderConfig
 
 if TYPE_CHECKING:
@@ -137,7 +138,7 @@ def _write_model(folder: Path, path: Path, recipe: Recipe, quantise: Quantise) -
         import onnxscript  # noqa: F401  torch's exporter wants it, and says so less clearly
         from transformers import AutoModel
     except ImportError as error:
-        raise ConfigError(f"exporting needs the extra: pip install 'everthread[train]' ({error})") from error
+        raise ConfigError(f"exporting needs the extra: {install_extra('train')} ({error})") from error
     try:
         encoder = AutoModel.from_pretrained(folder, local_files_only=True, attn_implementation="eager").eval()
     except (OSError, ValueError) as error:

@@ -18,6 +18,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from everthread.errors import ConfigError
+from everthread.installation import install_extra
 from everthread.models import servers
 from everthread.models.embed import clean
 from everthread.models.faults import CONNECT, Faults, asked_wait, passing, refused, shown, too_long
@@ -120,7 +121,7 @@ class OpenAICompatible:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         if not installed():
-            raise ConfigError("language models need an extra: pip install 'everthread[llm]'")
+            raise ConfigError(f"language models need an extra: {install_extra('llm')}")
         self.name = model
         self.context = context
         self.url = shown(base_url)

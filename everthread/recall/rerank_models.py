@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from everthread.checks import whole
 from everthread.errors import BadInput, ConfigError, ModelError, ModelNotFound
+from everthread.installation import install_extra
 from everthread.models.embed import Embedder, clean
 from everthread.models.scribe import Scribe
 from everthread.observe.centrality import BALANCE, DIGITS, Floats, mmr
@@ -131,7 +132,7 @@ class CrossEncoder:
         try:
             import sentence_transformers
         except ImportError as error:
-            extra = "pip install 'everthread[sentence-transformers]'"
+            extra = install_extra("sentence-transformers")
             raise ConfigError(f"{self.name} needs an extra: {extra} ({error})") from error
         damaged = import_module("safetensors").SafetensorError  # comes with the extra
         try:

@@ -11,6 +11,7 @@ import sqlite3
 from collections.abc import Callable
 
 from everthread.errors import BankTooNew
+from everthread.installation import upgrade
 from everthread.stores import records
 from everthread.stores.text import ANALYSER
 
@@ -127,7 +128,7 @@ def too_new(bank: str, what: str, known: int) -> BankTooNew:
     """What is said of a bank that a later version wrote."""
     return BankTooNew(
         f"bank {bank!r} was written by a later version of Everthread ({what}, this one knows {known}); "
-        "upgrade with: pip install --upgrade everthread"
+        f"upgrade with: {upgrade()}"
     )
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from everthread.bench.metrics import KS
 from everthread.bench.report import BUDGETS, Category, FalseInjection, GatePoint, Report
 from everthread.errors import ConfigError
+from everthread.installation import install_extra
 
 RECALL = dict(zip(KS, (0.43214, 0.75, 0.8333333, 0.9, 1.0), strict=True))
 REPORT = Report(
@@ -93,7 +95,7 @@ def test_a_plot_is_drawn(tmp_path: Path, name: str) -> None:
 
 def test_without_matplotlib_the_message_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(ConfigError, match=r"pip install 'everthread\[bench\]'"):
+    with pytest.raises(ConfigError, match=re.escape(install_extra("bench"))):
         REPORT.plot(tmp_path / "out.png")
 
 

@@ -2,6 +2,7 @@ import gc
 import http.server
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -21,6 +22,7 @@ import pytest
 from hardship.loopback import Quiet, answering
 
 from everthread.errors import ConfigError, EmbedderUnavailable, ModelNotFound
+from everthread.installation import install_extra
 from everthread.models.embed import (
     MINILM,
     Embedder,
@@ -460,7 +462,7 @@ def test_the_connection_is_kept_and_closed_with_the_embedder() -> None:
 if find_spec("sentence_transformers") is None:
 
     def test_without_the_extra_the_remedy_is_named() -> None:
-        with pytest.raises(ConfigError, match=r"pip install 'everthread\[sentence-transformers\]'"):
+        with pytest.raises(ConfigError, match=re.escape(install_extra("sentence-transformers"))):
             SentenceTransformerEmbedder("some/model").embed(["x"])
 
 

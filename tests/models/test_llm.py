@@ -31,6 +31,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from everthread.errors import ConfigError, LLMDenied, LLMRejected, LLMUnavailable, ModelError, ModelNotFound
+from everthread.installation import install_extra
 from everthread.models.faults import shown
 from everthread.models.llm import LLM, Listened, OpenAICompatible, Stream
 from everthread.models.replies import GLIMPSE, LIMIT, estimated
@@ -646,7 +647,7 @@ def test_a_key_that_is_none_is_refused_unseen(key: str) -> None:
 
 def test_without_the_sdk_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "openai", None)
-    with pytest.raises(ConfigError, match=r"pip install 'everthread\[llm\]'"):
+    with pytest.raises(ConfigError, match=re.escape(install_extra("llm"))):
         OpenAICompatible("http://localhost/v1", "m")
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import logging
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib.util import find_spec
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from made import assert_only_moved, hit, hits, line, numbers, seqs
 
 from everthread.errors import BadInput, ConfigError, EmbedderUnavailable, LLMUnavailable, ModelError, ModelNotFound
+from everthread.installation import install_extra
 from everthread.models.extract import ExtractiveScribe
 from everthread.models.fakes import HashEmbedder, ScriptedLLM
 from everthread.models.llm_scribe import LLMScribe
@@ -217,7 +219,7 @@ def test_a_number_that_is_none_orders_nothing() -> None:
 if find_spec("sentence_transformers") is None:
 
     def test_without_the_extra_the_remedy_is_named() -> None:
-        with pytest.raises(ConfigError, match=r"pip install 'everthread\[sentence-transformers\]'"):
+        with pytest.raises(ConfigError, match=re.escape(install_extra("sentence-transformers"))):
             CrossEncoder("some/model").rerank("猫", hits("小猫"))
 
 else:

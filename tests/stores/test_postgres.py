@@ -17,6 +17,7 @@ from psycopg import sql
 
 from everthread import Memory, Where
 from everthread.errors import BadQuery, BankTooNew, ConfigError, EverthreadError, StoreUnavailable
+from everthread.installation import upgrade
 from everthread.models.fakes import HashEmbedder
 from everthread.stores.pg import schema
 from everthread.stores.pg.server import Connection, Server
@@ -110,7 +111,7 @@ def test_tables_of_an_older_version_want_to_be_migrated(url: str, monkeypatch: p
         assert schema.init(Server(url)) == 0
         with opened(url) as memory:
             assert [line.text for line in memory.lines()] == ["Written before."]
-    refused(url, BankTooNew, r"later Everthread .*; upgrade with: pip install --upgrade everthread")
+    refused(url, BankTooNew, "later Everthread .*; upgrade with: " + re.escape(upgrade()))
     with pytest.raises(BankTooNew):
         schema.init(Server(url))
 

@@ -98,7 +98,7 @@ def test_a_bank_of_a_later_version_is_refused_and_left_untouched(tmp_path: Path)
     before = digest(path)
     for _ in range(2):
         with pytest.raises(
-            BankTooNew, match=rf"bank 'alice' was written by a later .*schema {VERSION + 41}.*pip install --upgrade"
+            BankTooNew, match=rf"bank 'alice' was written by a later .*schema {VERSION + 41}.*upgrade with: "
         ):
             Memory.open("alice", store=tmp_path, embedder=HashEmbedder())
     assert digest(path) == before

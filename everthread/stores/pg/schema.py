@@ -13,6 +13,7 @@ from typing import Any
 from psycopg import sql
 
 from everthread.errors import BankTooNew, ConfigError, StoreUnavailable
+from everthread.installation import upgrade
 from everthread.stores.pg import nearest
 from everthread.stores.pg.server import PATH, Connection, Server
 
@@ -187,7 +188,7 @@ def _not_later(server: Server, have: int) -> None:
     if have > VERSION:
         raise BankTooNew(
             f"{server.shown} has the tables of a later Everthread (schema {have}, this one knows {VERSION}); "
-            "upgrade with: pip install --upgrade everthread"
+            f"upgrade with: {upgrade()}"
         )
 
 
