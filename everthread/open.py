@@ -100,6 +100,7 @@ def embedder(given: Embedder | str | None = None) -> Embedder:
 
 OPENAI = "https://api.openai.com/v1"
 THEIRS = re.compile(r"(gpt-(?!oss)|chatgpt-|o\d|ft:)")  # models that OpenAI alone has; gpt-oss runs anywhere
+HOSTED = re.compile(r"(?:claude|gemini|grok)-")  # models that no Ollama has
 
 
 def llm(given: LLM | str | None = None) -> LLM | None:
@@ -132,10 +133,17 @@ def llm(given: LLM | str | None = None) -> LLM | None:
     if "/" in name and ":" in name and "://" not in name:
         raise ConfigError(f"language model {name!r} looks like a URL without its beginning; write http://{name}")
     raise ConfigError(
-        f"there is no language model {name!r}: no Ollama with it answers at {shown(host)}, and "
-        + ("OPENAI_API_KEY is not set" if THEIRS.match(name) else "no model of OpenAI is called so")
-        + f"; start Ollama and run `ollama pull {name}`, or set EVERTHREAD_LLM_URL to the server that has it"
+        f"there is no language model {name!r}: no Ollama with it answers at {shown(host)}; {_llm_remedy(name)}"
     )
+
+
+def _llm_remedy(name: str) -> str:
+    """Return what makes a model of that name available: only open models can be pulled."""
+    if THEIRS.match(name):
+        return "it is a model of OpenAI: set OPENAI_API_KEY, or EVERTHREAD_LLM_URL to another server that has it"
+    if HOSTED.match(name):
+        return "it runs at its maker's alone: set EVERTHREAD_LLM_URL and EVERTHREAD_LLM_KEY to a server that has it"
+    return f"start Ollama and run `ollama pull {name}`, or set EVERTHREAD_LLM_URL to the server that has it"
 
 
 def _llm_at(settings: Config, name: str) -> LLM:

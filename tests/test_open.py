@@ -269,9 +269,16 @@ def test_the_key_of_openai_goes_nowhere_else(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_model_without_anyone_to_ask_is_told_with_what_was_looked_for() -> None:
     with pytest.raises(
-        ConfigError, match=r"no Ollama with it answers at http://127\.0\.0\.1:\d+, and OPENAI_API_KEY is not"
+        ConfigError, match=r"no Ollama with it answers at http://127\.0\.0\.1:\d+; .*OpenAI: set OPENAI_API_KEY, or"
     ):
         opening.llm("gpt-4o-mini")
+
+
+@pytest.mark.parametrize("name", ["gpt-4o", "o3-mini", "claude-sonnet-4", "gemini-2.5-flash"])
+def test_pulling_a_model_that_its_maker_keeps_is_not_suggested(name: str) -> None:
+    with pytest.raises(ConfigError, match=r"no language model .*; it .* set .*EVERTHREAD_LLM_") as raised:
+        opening.llm(name)
+    assert "ollama pull" not in str(raised.value)
 
 
 def test_without_the_sdk_an_ollama_that_happens_to_run_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
