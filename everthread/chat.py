@@ -458,11 +458,11 @@ class Chat:
         context = self._recall(newest, [*window, *pinned, *([replaces] if replaces else [])], notes)
         sample = self._character.sample or self._style(replaces)
         seq, offer = self._offered(context, replaces)
-        recipe = self.memory.recipe
-        noted = notes.text if notes else ""
+        recipe, noted = self.memory.recipe, notes.text if notes else ""
         turn = Turn(
             *(window, newest, self._now(), noted, context, offer, sample, recipe.told, recipe.behind),
             pinned=pins.told(pinned, self._count),
+            rules=recipe.rules,
         )
         prompt = lay_out(self._character, turn, llm.context - self._reply_room, self._count)
         others = {*self.present, self._character.person, *(line.speaker for line in self.lines)}

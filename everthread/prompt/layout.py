@@ -60,6 +60,7 @@ class Turn:
     told: Told | None = None  # how what is remembered is put; None: as `lines_told` does
     behind: bool = False  # whether it stands behind the newest line, not before it
     pinned: str = ""  # what always stands in the prompt
+    rules: str = RULES  # the instruction that opens the prompt
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +148,7 @@ def _messages(character: Character, turn: Turn) -> list[Message]:
     sides = [
         Message(role, "\n\n".join(text for _, text in texts)) for role, texts in groupby(said, lambda each: each[0])
     ]
-    return [Message("system", prefix(character, turn.sample, turn.pinned)), *sides]
+    return [Message("system", prefix(character, turn.sample, turn.pinned, turn.rules)), *sides]
 
 
 def own(line: Line) -> bool:
@@ -159,12 +160,12 @@ def _role(line: Line) -> Literal["user", "assistant"]:
     return "assistant" if own(line) else "user"
 
 
-def prefix(character: Character, sample: str = "", pinned: str = "") -> str:
+def prefix(character: Character, sample: str = "", pinned: str = "", rules: str = RULES) -> str:
     """What the prompt begins with, turn after turn the same."""
-    name, ours = character.name, replace(character, nickname="").filled(RULES)  # a nickname is for the card's texts
-    rules = character.filled(character.instructions.strip() or "{{original}}").replace("{{original}}", ours)
+    name, ours = character.name, replace(character, nickname="").filled(rules)  # a nickname is for the card's texts
+    opening = character.filled(character.instructions.strip() or "{{original}}").replace("{{original}}", ours)
     return _joined(
-        rules,
+        opening,
         _part(f"About {name}", character.filled(character.description)),
         _part("The situation", character.filled(character.scenario)),
         _part(f"How {name} talks, in dialogues made up for the purpose", character.filled(character.examples)),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from everthread.checks import whole
 from everthread.errors import BadInput
-from everthread.prompt.layout import leaving, lines_told
+from everthread.prompt.layout import RULES, leaving, lines_told
 from everthread.prompt.tokens import Counter, estimate
 from everthread.recall import buffer, expand
 from everthread.recall.budget import fit
@@ -108,6 +108,11 @@ class Recipe:
             whole(self.window, "window", 0)
         if not (isinstance(self.floor, int | float) and 0 <= self.floor <= 1):
             raise BadInput(f"floor must be a relevance from 0 to 1, got {self.floor!r}")
+
+    @property
+    def rules(self) -> str:
+        """The instruction that opens a prompt, unless the character brings its own."""
+        return RULES
 
     def written(self, memory: Memory) -> None:
         """Write what derives from the lines alone, as far as it is not written yet. Called after lines were kept or

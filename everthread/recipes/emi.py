@@ -21,10 +21,10 @@ from everthread.recall.keywords import counted, heaviest
 from everthread.recall.rerank import KeywordOverlap, marked, text_of
 from everthread.recipes.base import Asked, Recalled, Recipe, Room
 from everthread.recipes.options import option
+from everthread.recipes.roles import of_roles
 from everthread.stores.base import Corpus
-from everthread.stores.filters import any_of
 from everthread.stores.text import terms, unspaced
-from everthread.types import Context, Hit, Line, Role, Seqs, Where
+from everthread.types import Context, Hit, Line, Role, Seqs
 
 if TYPE_CHECKING:
     from everthread.memory import Memory
@@ -103,7 +103,8 @@ class Emi(Recipe):
     def _search(self, memory: Memory, asked: Asked, k: int) -> Recalled:
         past = None if asked.as_of is None else memory.allowed(Asked("", as_of=asked.as_of))
         corpus = memory.store.corpus(memory.bank, past)
-        asked = replace(asked, where=self._searched(asked.where or Where(), corpus))
+        roles: tuple[Role, ...] = ("assistant", "user") if self.person else ("assistant",)
+        asked = replace(asked, where=of_roles(asked.where, roles, corpus))
         hits = list(islice(_candidates(memory, asked, self.candidates * DEEPER), self.candidates))
         wanted, *theirs = self._keywords(memory, [asked.query, *map(text_of, hits)], corpus, past)
         mass = max(len(wanted), 1)
@@ -115,15 +116,6 @@ class Emi(Recipe):
         ]
         best = sorted(rated, key=lambda hit: -hit.score)[:k]  # of equals the one that came first, which is nearer
         return Recalled(best, best[0].relevance if best else 0.0, bool(best))
-
-    def _searched(self, where: Where, corpus: Corpus) -> Where:
-        """The filter, and of those whom it allows only those whose lines are searched."""
-        if not corpus.has_assistant:
-            return where
-        mine: tuple[Role, ...] = ("assistant", "user") if self.person else ("assistant",)
-        return replace(
-            where, role=tuple(role for role in mine if where.role is None or role in any_of(where.role, "role"))
-        )
 
     def _keywords(self, memory: Memory, texts: Sequence[str], corpus: Corpus, past: Seqs | None) -> list[set[str]]:
         """The keywords of each text; the bot's own name is none."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -15,14 +16,32 @@ from everthread.recall import buffer, expand
 from everthread.recall.budget import fit
 from everthread.recipes.base import Asked, Ranked, Recalled, Recipe, Room, pushed
 from everthread.recipes.options import option
+from everthread.recipes.roles import of_roles
 from everthread.stores.text import terms
-from everthread.types import Context, Hit, Line
+from everthread.types import Context, Hit, Line, Seqs
 
 if TYPE_CHECKING:
     from everthread.memory import Memory
 
 Block = list[Line]
 BLOCK = 300  # tokens of a block of seven lines with its heading, as people talk
+
+# The calibrated threshold (docs/log.md, 2026-11-22). The best of many unrelated cosines is higher than the best of few,
+# so one number can't fit banks of every size: this one is for MANY lines and more, and drops with each halving.
+THRESHOLD = 0.4  # of LoCoMo's development questions 95% reach it in their own bank, and 14% in another one's
+MANY = 400  # lines
+HALVING = 0.025  # by which it drops with each halving of the lines searched, to keep those two shares
+LEAST = 0.3  # below it small talk passes
+
+BARE = "You are {{char}}, talking with {{user}}. What you don't know, you may say that you don't know."
+POOL = 50  # nearest lines among which `recency` has its say
+
+
+@dataclass(frozen=True, slots=True)
+class Near(Recalled):
+    """The nearest lines, and the cosine that was needed."""
+
+    threshold: float = THRESHOLD
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,11 +55,12 @@ class Membot(Recipe):
     buffer of 10, first in, first out, whatever their scores, so that they are in view at the following turns, too. A
     line of the window, the last 10 of the conversation, is not recalled. Nothing is noted, summarised or brought up.
 
-    The README's threshold is 0.8 and the code's 0.65, both of OpenAI's Ada, which gives any two texts a high
-    cosine. The shipped model does not: of LoCoMo's development questions 12% reach 0.65 and 0.1% reach 0.8. So it was
-    chosen anew, by the rule of the default recipe's gate: at 0.4, 95% of the questions find something in their own bank
-    (`everthread --recipe membot bench locomo PATH --json`, "curve"). Other models' cosines are moved to where the
-    shipped one's would be. The code's buffer has 8 blocks: `blocks=8`.
+    The README's threshold is 0.8 and the code's 0.65, both for OpenAI's Ada, which gives any two texts a high cosine.
+    The shipped model does not: of LoCoMo's development questions 12% reach 0.65 and 0.1% reach 0.8. So the threshold is
+    calibrated (`calibrated`): 0.4 in a bank of 400 lines and more, less in smaller ones, because the best of few
+    unrelated cosines is lower than the best of many. Cosines of other models are first moved to where the shipped one's
+    would be (`models.scale`). A number of your own (`threshold=0.65`) is applied as it is. The code's buffer has 8
+    blocks: `blocks=8`.
 
     Where it differs: no line stands in the buffer twice (a block recalled again moves to the end, and takes in what it
     overlaps); of one message's blocks the best enters last, and so stays longest; over the budget the oldest blocks are
@@ -59,8 +79,9 @@ class Membot(Recipe):
     summaries = False
     offers = False
 
-    # Of LoCoMo's development questions 95% reach the threshold, and 14% of another conversation's.
-    threshold: float = option(0.4, "Least cosine of a line that is recalled.", low=0, high=1)
+    threshold: float | None = option(
+        None, "Cosine that a line must reach to be shown. Default: calibrated to the number of lines.", low=0, high=1
+    )
     hits: int = option(3, "Lines recalled at most for a message.", low=1)
     width: int = option(3, "Lines on either side by which a recalled line grows to a block.", low=0)
     blocks: int = option(10, "Blocks that stay in view, first in, first out.", low=1)
@@ -68,26 +89,55 @@ class Membot(Recipe):
         10, "Latest lines that a prompt holds word for word; none: as many as there is room for.", low=0
     )
     canon: bool = option(False, "Recall nothing, and let the character's example dialogues speak alone.")
+    replies: bool = option(False, "Search the bot's replies only.")
+    recency: float = option(
+        0.0,
+        "Cosine that the newest line gains over the oldest; old lines that reach the threshold stay.",
+        low=0,
+        high=1,
+    )
+    bare: bool = option(False, "Open the prompt with a one-line instruction, which lends the replies no style.")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not (isinstance(self.threshold, int | float) and 0 <= self.threshold <= 1):
+        if self.threshold is not None and not _fraction(self.threshold):
             raise BadInput(f"threshold must be a cosine from 0 to 1, got {self.threshold!r}")
+        if not _fraction(self.recency):
+            raise BadInput(f"recency must be a cosine from 0 to 1, got {self.recency!r}")
         whole(self.blocks, "blocks", 1)
         whole(self.width, "width", 0)
 
-    def recall(self, memory: Memory, asked: Asked, k: int) -> Recalled:
+    @property
+    def rules(self) -> str:
+        return BARE if self.bare else super().rules
+
+    def recall(self, memory: Memory, asked: Asked, k: int) -> Near:
         if self.canon:
-            return Recalled()
-        ranked = [
-            Ranked(seq, cosine, min(max(cosine, 0.0), 1.0), {"cosine": cosine})
-            for seq, cosine in memory.nearest(asked.query, k, asked)
-        ]
+            return Near()
         allowed = memory.allowed(asked)
+        corpus = memory.store.corpus(memory.bank)
+        searched = replace(asked, where=of_roles(asked.where, ("assistant",), corpus)) if self.replies else asked
+        lines = _lines(memory.allowed(searched), corpus.lines) - len(asked.without)
+        threshold = calibrated(lines) if self.threshold is None else self.threshold
+        near = memory.nearest(asked.query, max(k, POOL) if self.recency else k, searched)
+        ranked = [
+            Ranked(seq, score, min(max(cosine, 0.0), 1.0), {"cosine": cosine})
+            for seq, cosine, score in self._preferred(near, corpus.last_seq, threshold)[:k]
+        ]
         hits = memory.grown(ranked, self.width, allowed, asked.without)
-        whole = hits[0].relevance if hits else 0.0
-        passes = bool(hits) and whole >= self.threshold
-        return Recalled(hits, whole, passes, tuple(dict.fromkeys(terms(asked.query))), allowed)
+        best = max((hit.relevance for hit in hits), default=0.0)
+        passes = bool(hits) and best >= threshold
+        return Near(hits, best, passes, tuple(dict.fromkeys(terms(asked.query))), allowed, threshold)
+
+    def _preferred(
+        self, near: Sequence[tuple[int, float]], last: int, threshold: float
+    ) -> list[tuple[int, float, float]]:
+        """Line, cosine and score, best first. A newer line scores higher; an old one that passes stays before those
+        that don't."""
+        scored = [(seq, cosine, cosine + self.recency * seq / max(last, 1)) for seq, cosine in near]
+        if not self.recency:
+            return scored
+        return sorted(scored, key=lambda each: (each[1] < threshold, -each[2]))
 
     def lay_out(self, memory: Memory, found: Recalled, room: Room) -> Context:
         """The buffer's blocks, the one that came first at the top; without a session, those of this query alone."""
@@ -95,8 +145,8 @@ class Membot(Recipe):
             return super().lay_out(memory, found, room)
         if self.canon:
             return Context("", 0, (), (), (), 0.0)
-        if room.gated:
-            found = replace(found, hits=[hit for hit in found.hits if hit.relevance >= self.threshold])
+        if room.gated and isinstance(found, Near):
+            found = replace(found, hits=[hit for hit in found.hits if hit.relevance >= found.threshold])
         return _within(self._blocks(memory, found, room), found, room)
 
     def _blocks(self, memory: Memory, found: Recalled, room: Room) -> list[Block]:
@@ -120,6 +170,25 @@ class Membot(Recipe):
     def remembered(self, context: int) -> int:
         """As much as all blocks need, up to a quarter: the window is short, and a server's cache keeps little of it."""
         return min(BLOCK * self.blocks, context // 4)
+
+
+def calibrated(lines: int) -> float:
+    """Return the cosine that a line must reach in a search over a number of lines.
+
+    Args:
+        lines: how many lines are searched.
+    """
+    halvings = max(math.log2(MANY / max(lines, 1)), 0.0)
+    return max(THRESHOLD - HALVING * halvings, LEAST)
+
+
+def _fraction(value: object) -> bool:
+    return isinstance(value, int | float) and 0 <= value <= 1
+
+
+def _lines(allowed: Seqs | None, every: int) -> int:
+    """Count the lines that may be recalled."""
+    return every if allowed is None else len(allowed)
 
 
 def _of_its_sessions(block: Block, hits: Sequence[Hit]) -> Block:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -19,8 +20,9 @@ from everthread.models.extract import ExtractiveScribe
 from everthread.models.fakes import HashEmbedder, ScriptedLLM
 from everthread.prompt.character import Character
 from everthread.prompt.tokens import estimate
+from everthread.recipes.base import Asked
 from everthread.recipes.default import Default
-from everthread.recipes.membot import Membot
+from everthread.recipes.membot import BARE, HALVING, LEAST, MANY, THRESHOLD, Membot, Near, calibrated
 from everthread.stores.postgres import PostgresStore
 from everthread.types import Context, NewLine, NewUnit, Vector, Vectors, Where
 
@@ -73,7 +75,7 @@ def found(context: Context) -> list[int]:
         ("Where did Olga move to?", [5, 19, 20], [*range(16, 21), *range(2, 9)]),
         (GREYHOUND, [16, 3, 4], [*range(1, 8), *range(13, 20)]),
         (COAT, [10], [7, 8, 9, 10]),
-        (MILK, [17], range(14, 21)),
+        (MILK, [17, 18], range(14, 21)),
         ("When do I begin at the library?", [13, 14, 9], [*range(6, 11), *range(11, 18)]),
         ("How do I change a bicycle tyre?", [], []),
         ("thanks", [], []),
@@ -141,7 +143,7 @@ def test_recall_gives_the_nearest_also_below_the_threshold_and_says_how_near(twe
     hits = twenty.recall("How do I change a bicycle tyre?", 20)
     assert len(hits) == 20
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
-    assert all(0 <= hit.relevance < Membot().threshold for hit in hits)
+    assert all(0 <= hit.relevance < calibrated(20) for hit in hits)
     assert twenty.context("How do I change a bicycle tyre?", gated=False).text
 
 
@@ -336,11 +338,122 @@ def test_a_block_ends_where_its_conversation_does(twenty: Memory) -> None:
 
 @pytest.mark.parametrize(
     ("numbers", "named"),
-    [({"threshold": 65}, "65"), ({"threshold": -0.1}, "-0.1"), ({"blocks": 0}, "0"), ({"width": -1}, "-1")],
+    [
+        ({"threshold": 65}, "65"),
+        ({"threshold": -0.1}, "-0.1"),
+        ({"blocks": 0}, "0"),
+        ({"width": -1}, "-1"),
+        ({"recency": 2}, "2"),
+    ],
 )
 def test_impossible_numbers_are_an_error_that_names_them(numbers: dict[str, float], named: str) -> None:
     with pytest.raises(BadInput, match=rf"{next(iter(numbers))}.*got.*{named}"):
         Membot(**numbers)  # type: ignore[arg-type]
+
+
+# ------------------------------------------------------------------ the worked example
+
+DOUBTS = "I wonder if I'm spending my time on the right thing..."
+INVENTION = [
+    ("Noor", "assistant", "So what has been keeping you busy lately?"),
+    ("Ines", "user", "I've been putting all my evenings into a project I'm working on."),
+    ("Noor", "assistant", "Which project is that?"),
+    ("Ines", "user", "I call it the crabkite."),
+    ("Noor", "assistant", "And what is it for?"),
+    ("Ines", "user", "It's a kite shaped like a crab; my cousins fly the first one on the beach by their house."),
+]
+STRANGERS = [
+    "How do I change a bicycle tyre?",
+    "What is the capital of Peru?",
+    "Did the parcel of shoes arrive?",
+    "Who won the hockey match last night?",
+    "How much flour does this cake need?",
+    "Was the bridge built by Romans?",
+    "thanks",
+]
+
+
+@pytest.fixture(scope="module")
+def inventor() -> Iterator[Memory]:
+    """The dialogue about a project, after an unrelated one of twenty lines."""
+    with tempfile.TemporaryDirectory() as folder, Memory.open("ines", store=folder, recipe="membot") as memory:
+        memory.observe_many(TWENTY)
+        memory.observe_many([NewLine(text, name, role, session="kite") for name, role, text in INVENTION])  # type: ignore[arg-type]
+        yield memory
+
+
+def test_a_doubt_about_the_work_brings_back_the_talk_about_the_project(inventor: Memory) -> None:
+    context = inventor.context(DOUBTS, 5000, session="later")
+    assert "crabkite" in context.text
+    assert inventor.recall(DOUBTS, 1)[0].relevance < THRESHOLD  # which a large bank's threshold would refuse
+
+
+@pytest.mark.parametrize("question", STRANGERS)
+def test_a_strangers_question_finds_nothing(inventor: Memory, question: str) -> None:
+    assert not inventor.context(question, 5000)
+
+
+def test_the_calibrated_threshold_drops_with_each_halving_of_the_lines_down_to_its_least() -> None:
+    assert calibrated(MANY) == calibrated(100 * MANY) == THRESHOLD
+    assert calibrated(MANY // 2) == pytest.approx(THRESHOLD - HALVING)
+    assert calibrated(0) == calibrated(1) == LEAST
+    assert [calibrated(n) for n in range(1, MANY)] == sorted(calibrated(n) for n in range(1, MANY))
+
+
+def test_a_filter_to_few_lines_lowers_the_calibrated_threshold(memory: Memory) -> None:
+    memory.observe_many([NewLine(f"word{n}", session="much") for n in range(2 * MANY)])
+    memory.observe("walrus tusk ivory noon", session="little")
+    bare = Memory(memory.bank, memory.store, memory.embedder, Membot())
+    everywhere = bare.recipe.recall(bare, Asked("walrus"), 3)
+    little = bare.recipe.recall(bare, Asked("walrus", Where(session="little")), 3)
+    assert isinstance(everywhere, Near)
+    assert isinstance(little, Near)
+    assert (everywhere.threshold, little.threshold) == (THRESHOLD, LEAST)
+
+
+# ----------------------------------------------------------------------------- options
+
+
+def test_of_replies_only_none_of_the_persons_lines_is_found_but_they_are_neighbours(inventor: Memory) -> None:
+    replies = Memory(inventor.bank, inventor.store, inventor.embedder, Membot(replies=True))
+    context = replies.context("Tell me about the project that I am working on.", 5000)
+    assert {hit.line.role for hit in replies.recall(DOUBTS, 20)} == {"assistant"}
+    assert context.hits[0].line.text == "Which project is that?"
+    assert "crabkite" in context.text
+
+
+def test_among_people_without_a_bot_replies_only_searches_every_line(memory: Memory) -> None:
+    memory.observe_many([NewLine("walrus tusk ivory", "Ann"), NewLine("kite wind", "Bob")])
+    replies = Memory(memory.bank, memory.store, memory.embedder, Membot(replies=True))
+    assert replies.recall("walrus tusk ivory", 1)[0].line.speaker == "Ann"
+
+
+def test_the_newer_of_two_lines_as_near_is_preferred_and_the_old_one_is_kept(memory: Memory) -> None:
+    texts = ["walrus tusk ivory", *(f"word{n}" for n in range(20)), "walrus tusk ivory beach"]
+    memory.observe_many([NewLine(text, session=str(n)) for n, text in enumerate(texts)])
+    plain = Memory(memory.bank, memory.store, memory.embedder, Membot(width=0, threshold=0.5))
+    recent = Memory(memory.bank, memory.store, memory.embedder, Membot(width=0, threshold=0.5, recency=0.9))
+    assert [hit.line.seq for hit in plain.recall("walrus tusk ivory", 2)] == [1, 22]
+    assert [hit.line.seq for hit in recent.recall("walrus tusk ivory", 2)] == [22, 1]
+    assert set(seqs(recent.context("walrus tusk ivory", 5000))) == {1, 22}
+
+
+def test_a_bare_prompt_opens_with_one_line_of_instruction(talked: Memory) -> None:
+    bare = Memory(talked.bank, talked.store, talked.embedder, Membot(bare=True))
+    with Chat(bare, JONAS, ScriptedLLM(["Aye."]), clock=Clock()) as chat:
+        "".join(chat.reply(MILK))
+        assert isinstance(chat.llm, ScriptedLLM)
+        first = chat.llm.prompts[-1][0].content.splitlines()[0]
+    assert first == JONAS.filled(BARE)
+
+
+def test_a_characters_own_instructions_hold_in_a_bare_prompt(talked: Memory) -> None:
+    strict = replace(JONAS, instructions="Speak in rhymes. {{original}}")
+    bare = Memory(talked.bank, talked.store, talked.embedder, Membot(bare=True))
+    with Chat(bare, strict, ScriptedLLM(["Aye."]), clock=Clock()) as chat:
+        "".join(chat.reply(MILK))
+        assert isinstance(chat.llm, ScriptedLLM)
+        assert chat.llm.prompts[-1][0].content.startswith(f"Speak in rhymes. {JONAS.filled(BARE)}")
 
 
 @pytest.mark.parametrize(("threshold", "passes"), [(0.4, True), (0.65, True), (0.8, False)])

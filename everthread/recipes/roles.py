@@ -1,0 +1,26 @@
+"""Restricting a search to the lines of some roles, such as a bot's replies."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from everthread.stores.base import Corpus
+from everthread.stores.filters import any_of
+from everthread.types import Role, Where
+
+
+def of_roles(where: Where | None, roles: tuple[Role, ...], corpus: Corpus) -> Where:
+    """Return the filter narrowed to lines of these roles.
+
+    In a bank without a bot (people among themselves) every line is as good as a reply, and the filter is unchanged.
+
+    Args:
+        where: the caller's filter, whose own choice of roles holds as well.
+        roles: the roles that are searched.
+        corpus: the bank's statistics.
+    """
+    where = where or Where()
+    if not corpus.has_assistant:
+        return where
+    asked = where.role
+    return replace(where, role=tuple(role for role in roles if asked is None or role in any_of(asked, "role")))
