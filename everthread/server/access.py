@@ -1,6 +1,7 @@
-"""Who asks, and what of: one dependency for every route. Who may what, `keys` says.
+"""Checks keys: one dependency for every route. What a key allows, `keys` knows.
 
-A key is looked at before the store is: whoever may not have a bank gets the same answer whether it is there or not.
+A key is checked before the store and the body of the request are read (see `bodies`): a caller who may not use a bank
+gets the same answer whether it exists or not.
 """
 
 from __future__ import annotations
@@ -77,14 +78,29 @@ def permitted(request: Request, verb: Verb, banks: Iterable[str]) -> list[str]:
 Bank = Annotated[paths.Segment, Path(description="A bank's id; a / in it is written %2F.")]
 
 
-class Needs:
-    """The memory of the bank in the path, for whoever may do this with it: a route's `Annotated[Memory, Needs(…)]`."""
+class Need:
+    """What a route requires of a key."""
 
     def __init__(self, verb: Verb) -> None:
         self.verb = verb
 
+    def check(self, request: Request) -> None:
+        """Raises Problem 401 or 403 unless the caller's key allows the verb. Here: with the bank in the path."""
+        permit(request, self.verb, paths.name(request.path_params["bank"]))
+
+    async def checked(self, request: Request) -> None:
+        """Runs `check`, in a thread where a key has to be looked up."""
+        if "authorization" in request.headers:
+            await run_in_threadpool(self.check, request)
+        else:
+            self.check(request)
+
+
+class Needs(Need):
+    """The memory of the bank in the path, for whoever may do this with it: a route's `Annotated[Memory, Needs(…)]`."""
+
     def __call__(self, request: Request, bank: Bank, _: Annotated[object, Depends(BEARER)]) -> Memory:
-        permit(request, self.verb, bank)
+        self.check(request)
         return engine(request).memory(bank)
 
 
@@ -106,41 +122,37 @@ class New:
         return self.engine.memory(self.bank)
 
 
-class NeedsNew:
+class NeedsNew(Need):
     """The memory of the bank in the path, once it is called, for whoever may do this with it."""
 
-    def __init__(self, verb: Verb) -> None:
-        self.verb = verb
-
     async def __call__(self, request: Request, bank: Bank, _: Annotated[object, Depends(BEARER)]) -> New:
-        if "authorization" in request.headers:
-            await run_in_threadpool(permit, request, self.verb, bank)
-        else:  # no key is looked up, so no thread is needed
-            permit(request, self.verb, bank)
+        await self.checked(request)
         return New(engine(request), bank)
 
 
-class NeedsEverything:
+class NeedsEverything(Need):
     """What is shared, for a route of no bank in particular: whoever has a key must have one for all banks."""
 
-    def __init__(self, verb: Verb) -> None:
-        self.verb = verb
-
-    def __call__(self, request: Request, _: Annotated[object, Depends(BEARER)]) -> Engine:
+    def check(self, request: Request) -> None:
+        """Raises Problem 401 or 403 unless the caller's key allows the verb with all banks."""
         if (key := who(request)) is not None and not key.may_everywhere(self.verb):
             raise Problem(403, "forbidden", OUTSIDE)
+
+    def __call__(self, request: Request, _: Annotated[object, Depends(BEARER)]) -> Engine:
+        self.check(request)
         return engine(request)
 
 
-class NeedsAny:
+class NeedsAny(Need):
     """What is shared, for a route of no bank in particular: any key will do that may do this with some bank."""
 
-    def __init__(self, verb: Verb) -> None:
-        self.verb = verb
-
-    def __call__(self, request: Request, _: Annotated[object, Depends(BEARER)]) -> Engine:
+    def check(self, request: Request) -> None:
+        """Raises Problem 401 or 403 unless the caller's key allows the verb with some bank."""
         if (key := who(request)) is not None and self.verb not in key.verbs:
             raise Problem(403, "forbidden", OUTSIDE)
+
+    def __call__(self, request: Request, _: Annotated[object, Depends(BEARER)]) -> Engine:
+        self.check(request)
         return engine(request)
 
 

@@ -7,8 +7,9 @@ from datetime import datetime
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from fastapi import Path
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from everthread.errors import BadLine, BadQuery
 from everthread.recall.buffer import CAPACITY
 from everthread.stores.ids import LARGEST_SEQ
 from everthread.types import NewLine, Role, Where
@@ -20,7 +21,10 @@ Seq = Annotated[int, Path(ge=1, le=LARGEST_SEQ, description="The number of a lin
 Span = Annotated[list[Number], Field(min_length=2, max_length=2)]  # the first and the last line
 Text = Annotated[str, Field(min_length=1)]
 Remember = Literal["always", "ask", "never"]  # whether a bank's conversations are
+Names = Annotated[list[str], Field(fail_fast=True)]  # which ends at the first error: of a million nobody reads more
+Roles = Annotated[list[Role], Field(fail_fast=True)]
 MOST = 1000  # lines of a batch, hits of a question
+MOST_VALUES = 100_000  # in metadata: what is written as JSON in one go, while no other request is served
 
 
 class View(BaseModel):
@@ -242,6 +246,15 @@ class Body(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
+    @model_validator(mode="before")
+    @classmethod
+    def _one_unknown(cls, given: Any) -> Any:
+        """Keeps one of many unknown fields: a third of a million of them would make as many errors."""
+        if not isinstance(given, dict) or len(given) <= len(cls.model_fields):
+            return given
+        unknown = next(name for name in given if name not in cls.model_fields)
+        return {name: given[name] for name in (*cls.model_fields, unknown) if name in given}
+
 
 class LineBody(Body):
     """A line to be kept. session: the bank's current one, if not given; key: its name where it comes from, under which
@@ -257,7 +270,9 @@ class LineBody(Body):
     key: str | None = None
 
     def new(self) -> NewLine:
-        """The line as the library takes it."""
+        """The line as the library takes it. Raises BadLine for metadata of too many values."""
+        if not holds_at_most(MOST_VALUES, self.metadata):
+            raise BadLine(f"invalid metadata: it holds more than {MOST_VALUES:,} values; keep large data elsewhere")
         speaker = self.role if self.speaker is None else self.speaker
         return NewLine(
             *(self.text, speaker, self.role, self.said_at, self.session), self.metadata, self.parent, self.key
@@ -322,16 +337,18 @@ class CharacterChanges(Body):
 class WhereBody(Body):
     """Which lines may be recalled: every field that is given must hold."""
 
-    session: str | list[str] | None = None
-    speaker: str | list[str] | None = None
-    role: Role | list[Role] | None = None
-    kind: str | list[str] | None = None
+    session: str | Names | None = None
+    speaker: str | Names | None = None
+    role: Role | Roles | None = None
+    kind: str | Names | None = None
     since: datetime | None = None
     until: datetime | None = None
     metadata: dict[str, Any] = Field(default_factory=dict)
 
     def where(self) -> Where:
-        """The same as the library takes it."""
+        """The same as the library takes it. Raises BadQuery for metadata of too many values."""
+        if not holds_at_most(MOST_VALUES, self.metadata):
+            raise BadQuery(f"invalid metadata: it holds more than {MOST_VALUES:,} values; expected a few")
         given = {name: getattr(self, name) for name in ("session", "speaker", "role", "kind")}
         several = {name: tuple(each) if isinstance(each, list) else each for name, each in given.items()}
         return Where(**several, since=self.since, until=self.until, metadata=self.metadata)
@@ -343,7 +360,7 @@ class QueryBody(Body):
     query: str
     where: WhereBody | None = None
     as_of: datetime | None = None
-    without: list[int] = Field(default_factory=list)
+    without: Annotated[list[int], Field(fail_fast=True)] = Field(default_factory=list)
 
     def filter(self) -> Where | None:
         """The filter as the library takes it."""
@@ -365,3 +382,16 @@ class ContextBody(QueryBody):
     session: str | None = None
     gated: bool = True
     floor: float | None = Field(None, ge=0, le=1)
+
+
+def holds_at_most(most: int, value: Any) -> bool:
+    """Whether a value of JSON consists of at most this many values."""
+    waiting, found = [value], 1
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, dict | list):
+            found += len(each)
+            if found > most:
+                return False
+            waiting.extend(each.values() if isinstance(each, dict) else each)
+    return True

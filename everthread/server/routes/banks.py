@@ -16,6 +16,7 @@ from everthread.memory import Memory
 from everthread.observe.consent import SETTING
 from everthread.prompt.character import Character
 from everthread.server.access import Bank, Changing, NeedsAny, Open, Reading, ReadingAny, Writing, permit, permitted
+from everthread.server.bodies import KeyFirst
 from everthread.server.cursors import USUAL, After, Limit, page, place
 from everthread.server.engine import Engine
 from everthread.server.once import Attempt, Once
@@ -37,7 +38,7 @@ from everthread.stores.base import Store
 from everthread.types import JSONValue, Stats
 
 log = logging.getLogger("everthread.server")
-router = APIRouter(prefix="/banks", tags=["banks"])
+router = APIRouter(prefix="/banks", tags=["banks"], route_class=KeyFirst)
 
 Settings = Mapping[str, JSONValue]
 

@@ -18,12 +18,13 @@ from everthread.prompt import card
 from everthread.prompt.character import DEFAULT, Character
 from everthread.server import paths
 from everthread.server.access import ChattingAny, ForgettingAll, WritingAll
+from everthread.server.bodies import KeyFirst
 from everthread.server.cursors import USUAL, After, Limit, page, place
 from everthread.server.once import Once, OnceStreamed
 from everthread.server.uploads import RAW, Upload, received, unplaced
 from everthread.server.wire import CharacterBody, CharacterItem, CharacterView, Page
 
-router = APIRouter(prefix="/characters", tags=["characters"])
+router = APIRouter(prefix="/characters", tags=["characters"], route_class=KeyFirst)
 
 CUT = 200  # characters of a description in the list
 PNG: dict[str, Any] = {"image/png": {"schema": {"type": "string", "format": "binary"}}}

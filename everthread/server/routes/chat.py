@@ -13,6 +13,7 @@ from everthread.memory import Memory
 from everthread.reply import Reply
 from everthread.server import paths
 from everthread.server.access import Beginning, Chatting, Open, permit
+from everthread.server.bodies import KeyFirst
 from everthread.server.once import Attempt, Once
 from everthread.server.running import Running
 from everthread.server.talks import CURRENT, Act, Talks
@@ -27,7 +28,7 @@ from everthread.server.wire_chat import (
     StateView,
 )
 
-router = APIRouter(prefix="/banks/{bank}/chat/{session}", tags=["chat"])
+router = APIRouter(prefix="/banks/{bank}/chat/{session}", tags=["chat"], route_class=KeyFirst)
 
 STREAM: dict[int | str, dict[str, Any]] = {
     200: {

@@ -14,6 +14,7 @@ from everthread.memory import Memory
 from everthread.observe.byhand import placed
 from everthread.observe.clean import clean, keepable
 from everthread.server.access import Changing, Forgetting, New, Open, Reading, Writing
+from everthread.server.bodies import KeyFirst
 from everthread.server.cursors import USUAL, After, Limit, page, place
 from everthread.server.metrics import Counted, Metrics
 from everthread.server.once import Attempt, Once, conflict
@@ -23,7 +24,7 @@ from everthread.stores.ids import LARGEST_SEQ
 from everthread.stores.lines import orphan
 from everthread.types import Line, NewLine, Role, Where, now
 
-router = APIRouter(prefix="/banks/{bank}/lines", tags=["lines"])
+router = APIRouter(prefix="/banks/{bank}/lines", tags=["lines"], route_class=KeyFirst)
 
 Name = TypeVar("Name", bound=str)
 

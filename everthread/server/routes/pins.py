@@ -9,11 +9,12 @@ from fastapi import APIRouter
 from everthread import checks, pins
 from everthread.memory import Memory
 from everthread.server.access import Changing, Reading
+from everthread.server.bodies import KeyFirst
 from everthread.server.once import Attempt, Once
 from everthread.server.wire import All, LineView
 from everthread.types import Line
 
-router = APIRouter(prefix="/banks/{bank}/pins", tags=["pins"])
+router = APIRouter(prefix="/banks/{bank}/pins", tags=["pins"], route_class=KeyFirst)
 
 
 @router.get("", response_model=All[LineView])

@@ -7,11 +7,12 @@ from typing import Any
 from fastapi import APIRouter, Request
 
 from everthread.server.access import Reading, permit
+from everthread.server.bodies import KeyFirst
 from everthread.server.metrics import Counted
 from everthread.server.wire import All, ContextBody, ContextView, HitView, RecallBody
 from everthread.types import Context
 
-router = APIRouter(prefix="/banks/{bank}", tags=["recall"])
+router = APIRouter(prefix="/banks/{bank}", tags=["recall"], route_class=KeyFirst)
 
 
 @router.post("/recall", response_model=All[HitView])

@@ -14,6 +14,7 @@ from everthread.observe.byhand import placed
 from everthread.recall.buffer import LONGEST
 from everthread.server import paths
 from everthread.server.access import Changing, Forgetting, Open, Reading
+from everthread.server.bodies import KeyFirst
 from everthread.server.cursors import USUAL, After, Limit, page, place
 from everthread.server.once import Once
 from everthread.server.routes.receipts import forgotten
@@ -21,7 +22,7 @@ from everthread.server.wire import All, BufferBody, Page, PassageView, ReceiptVi
 from everthread.stores.times import micros
 from everthread.types import Session, Where
 
-router = APIRouter(prefix="/banks/{bank}/sessions", tags=["sessions"])
+router = APIRouter(prefix="/banks/{bank}/sessions", tags=["sessions"], route_class=KeyFirst)
 
 OPENING = 120  # characters of a session's first line
 Name = Annotated[paths.Segment, Path(description="A session's name; a / in it is written %2F.")]

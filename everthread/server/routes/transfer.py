@@ -12,13 +12,14 @@ from fastapi.responses import StreamingResponse
 from everthread import open as opening
 from everthread.memory import Memory
 from everthread.server.access import Reading, Writing
+from everthread.server.bodies import KeyFirst
 from everthread.server.once import OnceStreamed
 from everthread.server.uploads import RAW, Upload, received, unplaced
 from everthread.server.wire import ImportView
 from everthread.transfer import into, jsonl
 from everthread.transfer.dates import zone
 
-router = APIRouter(prefix="/banks/{bank}", tags=["transfer"])
+router = APIRouter(prefix="/banks/{bank}", tags=["transfer"], route_class=KeyFirst)
 
 NDJSON = "application/x-ndjson"
 TOGETHER = 200  # lines of one piece of an export

@@ -10,6 +10,7 @@ from everthread.errors import NotFound
 from everthread.memory import Memory
 from everthread.server import paths
 from everthread.server.access import Changing, Forgetting, Open, Reading, permit
+from everthread.server.bodies import KeyFirst
 from everthread.server.cursors import USUAL, After, Limit, page, place
 from everthread.server.once import Once
 from everthread.server.talks import Talks
@@ -17,7 +18,7 @@ from everthread.server.wire import NotesBody, NotesView, Page, TextBody, UnitRec
 from everthread.stores.ids import LARGEST_SEQ
 from everthread.types import Unit
 
-router = APIRouter(prefix="/banks/{bank}", tags=["units"])
+router = APIRouter(prefix="/banks/{bank}", tags=["units"], route_class=KeyFirst)
 
 Kind = Annotated[paths.Segment, Path(description="What kind of unit: note, summary, fact, …")]
 Id = Annotated[int, Path(ge=1, le=LARGEST_SEQ, description="The unit's number among those of its kind.")]
