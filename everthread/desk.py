@@ -17,6 +17,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from everthread.errors import EverthreadError, NotFound, ScribeFailed
+from everthread.forks import renewed
 from everthread.memory import Memory
 from everthread.models.scribe import Scribe
 from everthread.observe import secrets
@@ -50,10 +51,16 @@ class Desk:
         self._turn, self._calm = turn, calm
         self.background: Sequence[Line] = ()  # what was recalled lately: for the notes to be understood by
         self.echoes = Echoes()
+        self._closing = self._closed = False
+        self._not_before: dict[tuple[str, str, int], float] = {}  # by time.monotonic()
+        self.renew()
+        renewed(self)
+
+    def renew(self) -> None:
+        """Begin with no thread at work, as in a forked child: what the parent's thread is writing stays its own."""
         self._done = threading.Condition()
         self._writing = threading.Lock()  # held while what was written is kept
-        self._working = self._closing = self._closed = False
-        self._not_before: dict[tuple[str, str, int], float] = {}  # by time.monotonic()
+        self._working = False
 
     def put(self, work: Work) -> None:
         """Queue work, durably, and see that it is done."""

@@ -7,9 +7,9 @@ bring those along.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Collection, Iterable, Sequence
 
+from everthread.forks import Lock
 from everthread.stores.base import Store
 from everthread.stores.text import own
 from everthread.types import Line, Vectors
@@ -27,8 +27,8 @@ class Late:
         self._store, self._bank, self._model, self._embed = store, bank, model, embed
         self._seqs: set[int] = set()
         self._looked = False  # whether the bank was asked what was left
-        self._lock = threading.Lock()
-        self._embedding = threading.Lock()  # held until the vectors of the lines that were taken are kept
+        self._lock = Lock()
+        self._embedding = Lock()  # held until the vectors of the lines that were taken are kept
 
     def __bool__(self) -> bool:
         return bool(self._seqs)

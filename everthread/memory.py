@@ -72,7 +72,7 @@ Progress = Callable[[int], None]
 
 
 class Memory:
-    """One bank, open. Safe from many threads; usable as a context manager.
+    """One bank, open. Safe from many threads, and in processes forked while it is open; usable as a context manager.
 
         with Memory.open("alice") as memory:
             memory.observe("My sister Mia moved to Lisbon in May.", speaker="Alice")

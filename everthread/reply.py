@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Literal, Protocol
 
 from everthread.errors import EverthreadError, LLMUnavailable, ModelError
+from everthread.forks import renewed
 from everthread.models.llm import Listened, Stream
 from everthread.observe.refusal import refuses
 from everthread.observe.speech import Speech
@@ -57,8 +58,18 @@ class Reply(Iterator[str]):
         self._failed: EverthreadError | None = None  # when it was asked for
         self._ended = self._stopped = False  # the stream
         self._over = False  # the reply, and it is kept
+        self._unlock()
+        renewed(self)
+
+    def _unlock(self) -> None:
         self._lock = threading.RLock()  # held while a piece is read, and never while anything is waited for
         self._ending = threading.RLock()  # held while it is kept; whoever tells a piece doesn't wait for that
+
+    def renew(self) -> None:
+        """Be over in a forked child, and not kept there: a reply on its way is the parent's."""
+        self._unlock()
+        if not self._over:
+            self._over, self.cut = True, "stopped"
 
     @property
     def partial(self) -> bool:

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from everthread.errors import ConfigError, EmbedderUnavailable, ModelNotFound
+from everthread.forks import Lock, renewed
 from everthread.installation import install_extra
 from everthread.types import Vector, Vectors
 
@@ -90,7 +91,7 @@ class OnnxEmbedder:
         self._threads = max(threads, 0) or os.cpu_count() or 1
         self._config = _read_config(self._folder)
         _check_size(self._folder / "model.onnx", self._config.model_bytes)
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._loaded: tuple[tokenizers.Tokenizer, onnxruntime.InferenceSession] | None = None
         self._latest = threading.local()  # a line that is kept is asked about in the next moment, by the same thread
         self._asked: OrderedDict[bytes, Vector] = (
@@ -272,8 +273,16 @@ class RemoteEmbedder:
         self._retries = retries
         self._sleep = sleep
         self._dim: int | None = None
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._client: httpx.Client | None = None
+        self._inherited: list[httpx.Client] = []
+        renewed(self)
+
+    def renew(self) -> None:
+        """Have connections of its own in a forked child; the parent's are neither used nor closed there."""
+        if self._client is not None:
+            self._inherited.append(self._client)
+            self._client = None
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         starts = range(0, len(texts), self._batch_size)
@@ -408,7 +417,7 @@ class SentenceTransformerEmbedder:
         self.multilingual = multilingual
         self._model_name = str(model)
         self._batch_size = batch_size
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._loaded: sentence_transformers.SentenceTransformer | None = None
 
     def embed(self, texts: Sequence[str]) -> Vectors:

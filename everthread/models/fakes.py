@@ -15,6 +15,7 @@ from hashlib import blake2b
 import numpy as np
 
 from everthread.errors import ConfigError, ModelError
+from everthread.forks import Lock
 from everthread.models.replies import estimated
 from everthread.types import JSONValue, Message, Sampling, Usage, Vector, Vectors
 
@@ -92,7 +93,7 @@ class ScriptedLLM:
         self._pieces = pieces
         self._given = 0
         self._usage = Usage()
-        self._lock = threading.Lock()
+        self._lock = Lock()
 
     @property
     def usage(self) -> Usage:

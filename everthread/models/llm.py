@@ -10,7 +10,6 @@ import itertools
 import json
 import os
 import random
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
@@ -18,6 +17,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from everthread.errors import ConfigError
+from everthread.forks import Lock
 from everthread.installation import install_extra
 from everthread.models import servers
 from everthread.models.embed import clean
@@ -132,7 +132,7 @@ class OpenAICompatible:
         self._retries = retries
         self._prices = prices
         self._sleep = sleep
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._usage = Usage()
         self._refused: frozenset[str] = frozenset()  # parameters that the server doesn't take
         self._opened: dict[int, httpx2.AsyncClient] = {}  # by process: one that was forked off has its own

@@ -6,7 +6,6 @@ They know no store, and nothing of how a hit was found but its place in the list
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
@@ -17,6 +16,7 @@ import numpy.typing as npt
 
 from everthread.checks import whole
 from everthread.errors import BadInput, ConfigError, ModelError, ModelNotFound
+from everthread.forks import Lock
 from everthread.installation import install_extra
 from everthread.models.embed import Embedder, clean
 from everthread.models.scribe import Scribe
@@ -110,7 +110,7 @@ class CrossEncoder:
         self.name = f"cross-encoder:{name}"
         self._model_name = str(name)
         self._model = model
-        self._lock = threading.Lock()
+        self._lock = Lock()
 
     def score(self, query: str, passages: Sequence[str]) -> list[float]:
         """The model's number for each passage; 0 for a blank query, of which it is not asked."""

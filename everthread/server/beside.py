@@ -13,6 +13,7 @@ import platformdirs
 from everthread.errors import StoreUnavailable
 from everthread.stores.base import Store
 from everthread.stores.files import private
+from everthread.stores.fork_guard import GUARD
 from everthread.stores.sqlite import SQLiteStore
 
 NAME = "server.sqlite"
@@ -35,17 +36,18 @@ class Beside:
         self.file, self._schema = file, schema
         self._lock = threading.Lock()
         self._db: sqlite3.Connection | None = None
+        GUARD.closes(self)
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection | None]:
         """The connection, or None while there is no file: whoever only reads makes none."""
-        with self._lock, self._explained():
+        with GUARD, self._lock, self._explained():
             yield self._opened() if self._db or self.file.exists() else None
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """The connection, in a transaction that is kept if nothing goes wrong. StoreUnavailable else."""
-        with self._lock, self._explained():
+        with GUARD, self._lock, self._explained():
             db = self._opened()
             with db:
                 db.execute("BEGIN IMMEDIATE")
@@ -53,10 +55,21 @@ class Beside:
 
     def close(self) -> None:
         """Let go of the file."""
-        with self._lock:
-            if self._db is not None:
-                self._db.close()
-                self._db = None
+        with GUARD, self._lock:
+            self._drop()
+
+    def let_go(self) -> None:
+        """Close the file, as the process is to be forked; it is opened again at the next use."""
+        if self._lock.acquire(blocking=False):  # else this very thread is using it
+            try:
+                self._drop()
+            finally:
+                self._lock.release()
+
+    def _drop(self) -> None:
+        if self._db is not None:
+            self._db.close()
+            self._db = None
 
     def _opened(self) -> sqlite3.Connection:
         if self._db is None:

@@ -20,6 +20,7 @@ from typing import NamedTuple, TypeVar
 from urllib.parse import unquote
 
 from everthread.errors import BadBankId, BadInput, BankDamaged, BankTooNew, EverthreadError, StoreUnavailable
+from everthread.stores.fork_guard import GUARD
 from everthread.stores.ids import checked
 
 try:
@@ -171,6 +172,7 @@ class BankFile:
         self._ready: Inode | None = None  # the file whose tables are known to be there
         self._again = math.inf  # when to try again to finish an erasing
         self._closed = False
+        GUARD.closes(self)
 
     def _connect(self) -> _Connection:
         """A new connection, with everything open that it will ever open by name."""
@@ -225,7 +227,7 @@ class BankFile:
     def glancing(self) -> Iterator[sqlite3.Connection]:
         """A connection for a single statement, whose rows are all fetched: alone it sees the bank standing still, and
         is spared a transaction."""
-        with explained(self.bank, self.path):
+        with GUARD, explained(self.bank, self.path):
             reader = self._reader()
             try:
                 yield reader.db
@@ -235,7 +237,7 @@ class BankFile:
     @contextmanager
     def looking(self) -> Iterator[_Connection]:
         """The same as `reading`, and which file it is that is read."""
-        with explained(self.bank, self.path):
+        with GUARD, explained(self.bank, self.path):
             reader = self._reader()
             try:
                 reader.db.execute("BEGIN")
@@ -278,7 +280,7 @@ class BankFile:
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """A connection inside a transaction: committed when the block ends, undone when it raises."""
-        with explained(self.bank, self.path, "Nothing of this call was kept. "), self._transaction() as db:
+        with GUARD, explained(self.bank, self.path, "Nothing of this call was kept. "), self._transaction() as db:
             yield db
 
     @contextmanager
@@ -346,7 +348,7 @@ class BankFile:
     def erase(self) -> None:
         """Leave no byte of what was removed. The removing transaction has marked the file as UNERASED: if this fails,
         or never happens, whoever opens the bank next tries again."""
-        with self._writing:
+        with GUARD, self._writing:
             try:
                 db = self._begin()
                 db.execute("COMMIT")
@@ -379,8 +381,18 @@ class BankFile:
         """Close every connection that is not in use; those in use close when they are given back. Who still has the
         file in hand may go on using it: it is opened for each use."""
         self._closed = True
-        with self._writing:
-            self._drop_writer()
+        with GUARD:
+            with self._writing:
+                self._drop_writer()
+            self._drop_readers()
+
+    def let_go(self) -> None:
+        """Close the connections that are not in use, as the process is to be forked."""
+        if self._writing.acquire(blocking=False):  # else this very thread is in the middle of a write
+            try:
+                self._drop_writer()
+            finally:
+                self._writing.release()
         self._drop_readers()
 
     def unlink(self, last: Callable[[sqlite3.Connection], Result]) -> Result | None:

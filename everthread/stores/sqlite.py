@@ -23,6 +23,7 @@ from everthread.stores.arrays import member, places
 from everthread.stores.base import LINE, Corpus, Entry, Near, Postings, Rewriting, Rows, Scope
 from everthread.stores.files import SUFFIX, UNERASED, BankFile, bank_id, explained, file_name
 from everthread.stores.filters import as_json, choice, clause
+from everthread.stores.fork_guard import GUARD
 from everthread.stores.lines import gist, next_seq, session, standing
 from everthread.stores.lines import line as _line
 from everthread.stores.pictures import Pictures
@@ -64,7 +65,7 @@ class _Bank:
     @contextmanager
     def seen(self, look: Callable[[Pictures, sqlite3.Connection], Seen]) -> Iterator[tuple[sqlite3.Connection, Seen]]:
         """What is looked at in memory, and a connection to which the bank stands still as it is there."""
-        with ExitStack() as stack:
+        with GUARD, ExitStack() as stack:
             with self.lock:
                 inode, db = stack.enter_context(self.file.looking())
                 self.pictures.of(inode)
@@ -94,7 +95,7 @@ class SQLiteStore:
         return (self.folder / file_name(bank)).exists()
 
     def _bank(self, bank: str) -> _Bank:
-        with self._lock:
+        with GUARD, self._lock:
             found = self._open.get(bank)
             if found is None:
                 path = self.folder / file_name(bank)
@@ -207,7 +208,7 @@ class SQLiteStore:
             with held.file.writing() as db:
                 seqs = erase.forget(db, bank, scope, name)
                 db.execute(f"PRAGMA user_version = {UNERASED}")
-        with held.lock:
+        with GUARD, held.lock:
             held.pictures.clear()
         receipt = Receipt(sha256(bank.encode()).hexdigest(), scope, erase.ranges(seqs), len(seqs), at)
         try:
@@ -471,7 +472,7 @@ class SQLiteStore:
             return found or records.contradictions(db)
 
     def close(self) -> None:
-        with self._lock:
+        with GUARD, self._lock:
             banks, self._open = list(self._open.values()), OrderedDict()
         for held in banks:
             held.file.close()

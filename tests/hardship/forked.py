@@ -1,25 +1,136 @@
-"""A process that forks while it has a bank open: `forked.py STORE`. Parent and child write and ask at the same time."""
+"""A process that forks while it has a bank open: `forked.py STORE WHAT`, where WHAT is one of `WAYS`. What came of it
+is printed in one line; a child that hangs is killed after LIMIT seconds, and told of."""
+
+from __future__ import annotations
 
 import os
 import sys
+import threading
+import time
+from collections.abc import Callable
 
-from everthread import Memory
-from everthread.models.fakes import HashEmbedder
+from everthread import Chat, Memory
+from everthread.models.extract import ExtractiveScribe
+from everthread.models.fakes import HashEmbedder, ScriptedLLM
+
+LIMIT = 100.0  # seconds; nobody here works for longer than a few
 
 
-def work(memory: Memory, who: str) -> None:
-    for n in range(20):
-        line = memory.observe(f"The {who} says {n}.", session=who)
-        assert line.text in [hit.line.text for hit in memory.recall(line.text, 50)]
+def opened(store: str) -> Memory:
+    return Memory.open("alice", store=store, embedder=HashEmbedder())
 
+
+def forked(work: Callable[[], object]) -> int:
+    """The number of a child that does this and ends."""
+    if child := os.fork():
+        return child
+    code = 1
+    try:
+        work()
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def sound(child: int) -> bool:
+    """Whether a child ends, and well."""
+    end = time.monotonic() + LIMIT
+    while not (ended := os.waitpid(child, os.WNOHANG))[0]:
+        if time.monotonic() > end:
+            os.kill(child, 9)
+            os.waitpid(child, 0)
+            return False
+        time.sleep(0.01)
+    return ended[1] == 0
+
+
+def beside(store: str) -> None:
+    """Parent and child write and ask at the same time."""
+
+    def work(who: str) -> None:
+        for n in range(20):
+            line = memory.observe(f"The {who} says {n}.", session=who)
+            assert line.text in [hit.line.text for hit in memory.recall(line.text, 50)]
+
+    with opened(store) as memory:
+        memory.sessions()
+        child = forked(lambda: work("child"))
+        work("parent")
+        well = sound(child)
+        print(len(list(memory.lines())), memory.store.check("alice"), well)
+
+
+def outlived(store: str) -> None:
+    """The child writes on when the parent has closed the bank, and a third process has opened and closed it."""
+    closed, told = os.pipe()
+    memory = opened(store)
+    memory.observe("The parent says hello.")
+
+    def work() -> None:
+        memory.observe("The child says hello.")
+        os.read(closed, 1)
+        for n in range(10):
+            memory.observe(f"The child says {n}.")
+
+    child = forked(work)
+    memory.close()
+    other = forked(lambda: opened(store).close())
+    well = sound(other)
+    os.write(told, b"!")
+    well = sound(child) and well
+    with opened(store) as memory:
+        print(len(list(memory.lines())), memory.store.check("alice"), well)
+
+
+def crowded(store: str) -> None:
+    """Children are forked while threads of the parent write and ask."""
+    over = threading.Event()
+    written = [0, 0, 0]
+
+    def talk(who: int) -> None:
+        while not over.is_set():
+            memory.observe(f"Thread {who} says {written[who]}.", session=str(who))
+            written[who] += 1
+            memory.recall("What does it say?", 3)
+
+    def work() -> None:
+        line = memory.observe("A child says hello.")
+        assert memory.recall(line.text, 3)
+
+    with opened(store) as memory:
+        threads = [threading.Thread(target=talk, args=(who,)) for who in range(len(written))]
+        for thread in threads:
+            thread.start()
+        well = [sound(forked(work)) for _ in range(12)]
+        over.set()
+        for thread in threads:
+            thread.join()
+        lost = sum(written) + len(well) - len(list(memory.lines()))
+        print(lost, memory.store.check("alice"), all(well))
+
+
+def talking(store: str) -> None:
+    """A child is forked in the middle of a reply, which the parent reads to its end."""
+    parent = ScriptedLLM(["Hello from the parent."])
+    with Chat(opened(store), llm=parent, scribe=ExtractiveScribe()) as chat:
+        reply = chat.reply("My sister Mia moved to Lisbon in May.")
+        next(reply)
+
+        def work() -> None:
+            chat.llm = ScriptedLLM(["Hello from the child."])
+            assert list(reply) == []
+            assert "".join(chat.reply("She works there as a nurse.")) == "Hello from the child."
+            chat.end(remember=True)
+            assert chat.settle(LIMIT)
+
+        well = sound(forked(work))
+        assert "".join(reply)
+        lines = list(chat.memory.lines())
+        said = [line.text for line in lines if line.role == "assistant"]
+        print(sorted(said), len(chat.memory.units("summary")), chat.memory.store.check("alice"), well)
+
+
+WAYS = {way.__name__: way for way in (beside, outlived, crowded, talking)}
 
 if __name__ == "__main__":
-    with Memory.open("alice", store=sys.argv[1], embedder=HashEmbedder()) as opened:
-        opened.sessions()
-        if child := os.fork():
-            work(opened, "parent")
-            sound = os.waitpid(child, 0)[1] == 0
-            print(len(list(opened.lines())), opened.store.check("alice"), sound)
-        else:
-            work(opened, "child")
-            os._exit(0)
+    WAYS[sys.argv[2]](sys.argv[1])

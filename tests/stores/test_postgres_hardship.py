@@ -358,7 +358,7 @@ def test_many_processes_and_threads_write_one_bank_and_many(store: PostgresStore
 
 
 def test_a_process_that_was_forked_has_connections_of_its_own(store: PostgresStore) -> None:
-    command = [sys.executable, str(Path(forked.__file__)), url_of(store)]
+    command = [sys.executable, str(Path(forked.__file__)), url_of(store), "beside"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (done.stdout, done.stderr, done.returncode) == ("40 [] True\n", "", 0)
 

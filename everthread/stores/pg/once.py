@@ -6,12 +6,12 @@ of databases.
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Any, Generic, TypeVar
-from weakref import WeakSet
+from typing import Generic, TypeVar
+
+from everthread.forks import renewed
 
 Made = TypeVar("Made")
 
@@ -23,10 +23,10 @@ class Once(Generic[Made]):
     def __init__(self, make: Callable[[], Made]) -> None:
         self._make = make
         self._making: Future[Made] | None = None
-        self.begin()
-        _ALL.add(self)
+        self.renew()
+        renewed(self)
 
-    def begin(self) -> None:
+    def renew(self) -> None:
         """Put aside, in a process that was forked, what the parent has made."""
         self._lock = threading.Lock()  # the old one may be held for ever
         self._inherited, self._making = self._making, None
@@ -56,15 +56,3 @@ class Once(Generic[Made]):
                 return None
             made, self._making = self._making, None
         return made.result()
-
-
-_ALL: WeakSet[Once[Any]] = WeakSet()
-
-
-def _forked() -> None:
-    for each in list(_ALL):
-        each.begin()
-
-
-if hasattr(os, "register_at_fork"):  # not on Windows, where nobody forks
-    os.register_at_fork(after_in_child=_forked)

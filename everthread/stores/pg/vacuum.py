@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import re
-import threading
 import time
 from collections.abc import Collection, Sequence
 
@@ -17,6 +16,7 @@ from psycopg import errors, sql
 from psycopg.errors import Diagnostic
 
 from everthread.errors import EverthreadError
+from everthread.forks import Lock
 from everthread.stores.pg.schema import TABLES
 from everthread.stores.pg.server import Connection, Server
 
@@ -35,7 +35,7 @@ class Vacuum:
         self._server, self._pause = server, pause
         self._due: dict[str, bool] = {}  # table -> whether a whole bank has gone from it
         self._next = 0.0
-        self._lock = threading.Lock()
+        self._lock = Lock()
 
     def after(self, tables: Collection[str], bank: bool) -> None:
         """Rows of these tables were forgotten; those of a whole bank, or of some lines."""

@@ -1,0 +1,65 @@
+"""Locks, and objects that hold some, in a process that was forked.
+
+A child has the objects of its parent and none of its threads: a lock that another thread held at the fork is held in
+the child for ever.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from types import TracebackType
+from typing import Protocol
+from weakref import WeakSet
+
+
+class Renewed(Protocol):
+    """An object that a forked child can't use as it was inherited."""
+
+    def renew(self) -> None:
+        """Begin afresh in the child: with locks that nobody holds, and without what belongs to the parent."""
+
+
+_renewed: WeakSet[Renewed] = WeakSet()
+
+
+def renewed(each: Renewed) -> None:
+    """Have an object begin afresh in every child that is forked while it lives. To be called once it is whole."""
+    _renewed.add(each)
+
+
+class Lock:
+    """A lock that nobody holds in a forked child."""
+
+    def __init__(self) -> None:
+        self.renew()
+        renewed(self)
+
+    def renew(self) -> None:
+        """Be free, whoever held it in the parent."""
+        self._lock = threading.Lock()
+
+    def acquire(self, timeout: float = -1) -> bool:
+        """Take it; False where that takes longer than `timeout` seconds."""
+        return self._lock.acquire(timeout=timeout)
+
+    def release(self) -> None:
+        """Give it back."""
+        self._lock.release()
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._lock.release()
+
+
+def _forked() -> None:
+    for each in list(_renewed):
+        each.renew()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, where nobody forks
+    os.register_at_fork(after_in_child=_forked)
