@@ -31,7 +31,7 @@ from everthread.errors import (
 )
 
 if TYPE_CHECKING:
-    from everthread.chat import Chat, Ending
+    from everthread.chat import Chat
     from everthread.client import Client
     from everthread.memory import Memory
     from everthread.prompt.character import Character
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from everthread.scene import Scene
     from everthread.types import (
         Context,
+        Ending,
         Hit,
         Imported,
         Line,
@@ -55,15 +56,15 @@ if TYPE_CHECKING:
     )
 
 _NAMES_BY_MODULE = {
-    "chat": ("Chat", "Ending"),
+    "chat": ("Chat",),
     "client": ("Client",),
     "memory": ("Memory",),
     "prompt.character": ("Character",),
     "reply": ("Reply",),
     "scene": ("Scene",),
     "types": (
-        *("Context", "Hit", "Imported", "Line", "NewLine", "NewUnit", "Receipt", "Sampling", "Session", "Stats"),
-        *("Unit", "Usage", "Where", "Work"),
+        *("Context", "Ending", "Hit", "Imported", "Line", "NewLine", "NewUnit", "Receipt", "Sampling", "Session"),
+        *("Stats", "Unit", "Usage", "Where", "Work"),
     ),
 }
 _MODULE_BY_NAME = {name: module for module, names in _NAMES_BY_MODULE.items() for name in names}

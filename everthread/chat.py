@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
@@ -20,20 +20,23 @@ from types import TracebackType
 from typing import Self
 
 from everthread import open as opening
-from everthread import pins, style
+from everthread import parting, pins, style
 from everthread.conversation import Conversation, latest
-from everthread.desk import ASKED, GREETING, Desk, work
+from everthread.desk import ASKED, GREETING, Desk
 from everthread.errors import BadInput, BadQuery, StoreUnavailable
 from everthread.memory import Memory
 from everthread.models.embed import Embedder
 from everthread.models.llm import LLM
 from everthread.models.scribe import Scribe
 from everthread.observe.clean import clean
-from everthread.observe.consent import beforehand
+from everthread.observe.consent import SETTING, beforehand
+from everthread.observe.goodbye import next_step
 from everthread.observe.speech import Speech
 from everthread.offering import OFFERED, Offering
+from everthread.parting import ASKED_AT
+from everthread.parting import QUESTION as QUESTION
 from everthread.prompt.character import Character
-from everthread.prompt.layout import HEARD, Turn, cost, lay_out, own, prefix
+from everthread.prompt.layout import HEARD, Turn, lay_out, own, prefix
 from everthread.prompt.tokens import Counter, estimate
 from everthread.recipes.base import Recipe
 from everthread.reply import LONGEST, CutShort, Reply
@@ -44,6 +47,7 @@ from everthread.stores.text import ECHO
 from everthread.stores.times import micros
 from everthread.types import (
     Context,
+    Ending,
     JSONValue,
     Line,
     Metadata,
@@ -55,6 +59,7 @@ from everthread.types import (
     Where,
     now,
 )
+from everthread.window import Window
 
 log = logging.getLogger("everthread")
 
@@ -66,17 +71,6 @@ NOMINAL = 8192  # tokens of context, where no model tells
 SHOWN = 150  # tokens shown where there is no model: half a dozen lines, what a person reads at a glance
 FLOOR = 0.02  # relevance of a line below which it is not worth a person's time
 LEAST = 20  # characters of what the person says, for which there is room at least
-QUESTION = "Shall I remember this conversation?"
-
-
-@dataclass(frozen=True, slots=True)
-class Ending:
-    """How a conversation ended. remembered is None where nothing has changed: `question` is to be answered first."""
-
-    session: str
-    remembered: bool | None
-    question: str = ""
-    receipt: Receipt | None = None  # of what was forgotten
 
 
 class Chat:
@@ -120,8 +114,6 @@ class Chat:
         self._owns_desk = desk is None
         self._desk = desk or Desk(memory, self.scribe)
         self.last: Reply | None = None
-        self._noted_in: tuple[str, int, datetime] | None = None
-        self._noted_last = 0
         self._roomy: Character | None = None  # the character that was seen to leave room for a conversation
         settings = self._settings = memory.settings()  # as they were when the conversation was looked at
         self._character, self._kept = opening.character(character, settings), settings.get("character")
@@ -164,9 +156,16 @@ class Chat:
 
     def reply(self, text: str, key: str | None = None) -> Reply:
         """Keep what the person says, and answer it. The line is on the disk when this returns; the answer is asked for
-        as it is iterated. key names the line where it comes from; look before whether the bank has it. Raises BadLine,
-        StoreUnavailable, and BadQuery where the character alone is too long for the model; nothing was kept then."""
+        as it is iterated. key names the line where it comes from; look before whether the bank has it.
+
+        Where the bank or the recipe asks whether to remember, a goodbye is answered with that question, and the next
+        yes or no, which is no line, ends the conversation: `ending` of the reply then says how.
+
+        Raises BadLine, StoreUnavailable, and BadQuery where the character alone is too long for the model; nothing was
+        kept then."""
         self.look()
+        if (parted := self._parted(text, key)) is not None:
+            return parted
         self._see_room()
         said = replace(self._line(text, self._character.person, "user"), key=key)
         clean(said, self._now())
@@ -248,6 +247,8 @@ class Chat:
         if remember is None and stands:
             return Ending(session, None, QUESTION)
         receipt = None
+        if self._settings.get(ASKED_AT) is not None:
+            self.memory.set_setting(ASKED_AT, None)
         if next(self.memory.lines(Where(session=session), limit=1, retracted=True), None) is not None:
             if remember is False:
                 receipt = self.memory.forget(session=session)
@@ -271,7 +272,13 @@ class Chat:
     @property
     def unanswered(self) -> bool:
         """Whether the person's last line has got no reply, because the model failed or the process ended."""
-        return bool(self.lines) and self.lines[-1].role == "user"
+        return bool(self.lines) and self.lines[-1].role == "user" and not self.question
+
+    @property
+    def question(self) -> str:
+        """The question that the person's goodbye was answered with and that is still open; else nothing."""
+        last = self.lines[-1].seq if self.lines and not self.incognito else None
+        return QUESTION if last is not None and last == self._settings.get(ASKED_AT) else ""
 
     @property
     def greeting(self) -> str:
@@ -349,8 +356,8 @@ class Chat:
         """Go on with the same bank by another recipe."""
         self._settle_reply()
         self.memory, self._desk, self._offering = memory, desk, Offering(memory)
-        self._noted_in = None
         self._conversation.memory = memory
+        self._window = Window(self._conversation, desk, self._count)
 
     def settle(self, timeout: float | None = None) -> bool:
         """Wait until what is being written about the conversation is done; False where that takes longer."""
@@ -394,6 +401,7 @@ class Chat:
             self._desk.end(last.id, at, agreed is True)
         self._conversation = Conversation(self.memory, session)
         self._conversation.private = private
+        self._window = Window(self._conversation, self._desk, self._count)
         self._since = last.last_at if last else None  # when the two spoke last
         if not private:
             self._desk.wake()
@@ -403,47 +411,40 @@ class Chat:
 
     # ---------------------------------------------------------------- answering
 
+    def _parted(self, text: str, key: str | None) -> Reply | None:
+        """What follows a goodbye, or an answer to the question that follows it; None for anything else."""
+        setting, person = self._settings.get(SETTING), self._character.person
+        step = next_step(
+            text,
+            name=self._character.name,
+            pending=bool(self.question),
+            begun=any(line.role == "user" for line in self.lines),
+            remember=beforehand(self._settings),
+            asks=not self.incognito and (self.memory.recipe.asks or setting == "ask"),
+        )
+        if step in ("remember", "forget"):
+            return parting.spoken(self.end(step == "remember"))
+        if step in ("ask", "part"):
+            line = self._conversation.add(replace(self._line(text, person, "user"), key=key), late=True)
+            if step == "part":
+                return parting.spoken(self.end(True), "Goodbye!")
+            self.memory.set_setting(ASKED_AT, line.seq)
+            self._settings = self.memory.settings()
+        return None if step == "go on" else parting.asked(self.session, step == "ask again")
+
     def _answer(self, replaces: Line | None) -> Reply:
-        notes = self._notes(replaces)
+        if self.question:
+            return parting.asked(self.session)
+        notes = self._window.notes(replaces)
         standing = [line for line in self.lines if replaces is None or line.seq != replaces.seq]
         newest = standing.pop() if standing else None
         if self.llm is None:
             self.last = self._shown(newest)
         else:
-            self.last = self._asked(self.llm, newest, self._window(standing, notes), notes, replaces)
+            self.last = self._asked(
+                self.llm, newest, self._window.lines(standing, notes, self._context), notes, replaces
+            )
         return self.last
-
-    def _notes(self, replaces: Line | None) -> Unit | None:
-        """The latest notes that tell nothing of the reply that is to be replaced, nor of what was discarded in
-        private."""
-        if not self.memory.recipe.notes:
-            return None
-        gone = {*self._conversation.hidden, *([replaces.seq] if replaces else [])}
-        current = self._desk.notes()
-        if current is None or not any(current.first_seq <= seq <= current.last_seq for seq in gone):
-            return current
-        older = (unit for unit in reversed(self.memory.units("note")))
-        return next((unit for unit in older if not any(unit.first_seq <= seq <= unit.last_seq for seq in gone)), None)
-
-    def _window(self, lines: list[Line], notes: Unit | None) -> list[Line]:
-        """The lines that stand in the prompt: those that are not in the notes yet, as many as the recipe wants."""
-        waiting, wanted = self._unnoted(lines, notes, self._context), self.memory.recipe.window
-        return waiting if wanted is None else waiting[max(len(waiting) - wanted, 0) :]
-
-    def _unnoted(self, lines: list[Line], notes: Unit | None, most: int) -> list[Line]:
-        """The lines that are not in the notes yet, and the recipe's overlap; of many the last, in so many tokens."""
-        noted, left, first = self._noted(notes), most, len(lines)
-        while first and not 0 < lines[first - 1].seq <= noted and left > 0:
-            first -= 1
-            left -= cost(lines[first], self._count)
-        return lines[max(first - self.memory.recipe.overlap, 0) :]
-
-    def _noted(self, notes: Unit | None) -> int:
-        """The last line of the conversation that is in the notes. Looked up where others became current."""
-        current = None if notes is None else (self.session, notes.id, notes.valid_from)
-        if current != self._noted_in:
-            self._noted_in, self._noted_last = current, self._desk.noted(self.lines) if notes else 0
-        return self._noted_last
 
     @property
     def _context(self) -> int:
@@ -542,16 +543,8 @@ class Chat:
 
     def _leave(self) -> None:
         """Have what no longer has room in the window noted. It leaves when that is done, and not before."""
-        if self.incognito:
-            return
-        gone, window = 0, []
-        if self.memory.recipe.notes:
-            window = self._unnoted(self.lines, self._desk.notes(), REWRITTEN * self._context)
-            gone = self.memory.recipe.leaving([cost(line, self._count) for line in window], self._room())
-        if gone and not any(waiting.kind == "notes" for waiting in self.memory.queued()):
-            self._desk.put(work("notes", window[:gone]))
-        else:
-            self._desk.wake()
+        if not self.incognito:
+            self._window.leave(self._room(), REWRITTEN * self._context)
 
     def _room(self) -> int:
         """Tokens of the window: what is left beside the character, what changes every turn, the reply, and an eighth

@@ -65,8 +65,10 @@ def chat(
     With --json each line of standard input is answered by one JSON object on a line: what was recalled for it ("text",
     "tokens", "lines", "hits", "cut", "relevance"), and the "reply", which is null where there is no model, with
     "partial" if it was cut short and "refused" if the model would not answer; or, for a command such as /stats,
-    {"command": …, "answer": …}. What goes wrong is {"error": …}, with the "reply" as far as it came and was kept, and
-    the talk goes on. Only /quit and the end of the input end it: a line that says quit is remembered like any other.
+    {"command": …, "answer": …}; or, for a goodbye that is answered with the question whether
+    to remember, {"reply": …, "question": …, "remembered": …}; the next line answers it. What goes wrong is
+    {"error": …}, with the "reply" as far as it came and was kept, and the talk goes on. Only /quit and the end of the
+    input end it: a line that says quit is remembered like any other.
     """
     for name, what in (("speaker", "your name"), ("session", "its name")):
         _check(f"--{name}", values[name], what)
@@ -163,6 +165,8 @@ def answered(conversation: Chat, reply: Reply) -> dict[str, Any]:
     except EverthreadError as error:
         told = {"error": str(error)}
         return {**told, "reply": reply.text, "partial": True} if reply.line else told
+    if reply.ending is not None:
+        return {"reply": text, "question": reply.ending.question or None, "remembered": reply.ending.remembered}
     said = text if conversation.llm is not None else None
     return {**plain(reply.context), "reply": said, "partial": reply.partial, "refused": reply.refused}
 

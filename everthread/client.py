@@ -16,7 +16,6 @@ from types import TracebackType
 from typing import Any, Self
 
 from everthread import checks
-from everthread.chat import Ending
 from everthread.errors import BadInput, BadQuery
 from everthread.observe.consent import ANSWERS, SETTING
 from everthread.prompt.character import Character
@@ -27,6 +26,7 @@ from everthread.remote.reply import RemoteReply
 from everthread.stores.ids import LARGEST_SEQ, checked
 from everthread.types import (
     Context,
+    Ending,
     Hit,
     Imported,
     JSONValue,

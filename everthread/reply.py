@@ -13,7 +13,7 @@ from everthread.observe.refusal import refuses
 from everthread.observe.speech import Speech
 from everthread.prompt.layout import Prompt
 from everthread.showing import AsItIs
-from everthread.types import Context, Line, Usage
+from everthread.types import Context, Ending, Line, Usage
 
 LONGEST = 65_536  # characters of a reply: an hour's reading; what would come behind is not waited for
 REFUSED = ("content_filter", "refusal")
@@ -52,6 +52,7 @@ class Reply(Iterator[str]):
         self.line: Line | None = None
         self.cut: CutShort = ""
         self.refused = False
+        self.ending: Ending | None = None  # how the conversation ended with it, or the question whether it is to
         self.usage = Usage()
         self._start, self._speech, self._keep = start, speech, keep
         self._stream: Stream | None = None

@@ -7,14 +7,14 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 
-from everthread.chat import Chat, Ending
+from everthread.chat import Chat
 from everthread.errors import BadQuery, EverthreadError, LLMUnavailable
 from everthread.observe.consent import ANSWERS, SETTING, agrees, beforehand, consent
 from everthread.prompt.character import EDITABLE
 from everthread.reply import Reply
 from everthread.scene import Scene
 from everthread.terminal import harmless
-from everthread.types import Context, Line, Where
+from everthread.types import Context, Ending, Line, Where
 
 Read = Callable[[str], str]
 Write = Callable[[str], None]
@@ -37,7 +37,8 @@ Whatever you type is said, and remembered; what is to begin with a slash begins 
   /set [WHAT TEXT]  change the character from now on: location, person, description …; and whether conversations are
                     remembered: /set remember always, ask or never
   /incognito        from now on nothing is written, until you say it again
-  /end [yes|no]     end the conversation: you are asked whether to remember it, unless you say so
+  /end [yes|no]     end the conversation: you are asked whether to remember it, unless you say so (a goodbye does the
+                    same where the recipe or /set remember ask asks)
   /stats            what this memory holds, and what the model has used
   /help             this text
   /quit             leave; you can go on later (so do quit, exit, Ctrl-D; Ctrl-C stops a reply)"""
@@ -136,6 +137,9 @@ class Talk:
 
     def stream(self, reply: Reply) -> None:
         """Show a reply as it comes. Ctrl-C stops it, and what has come is kept."""
+        if reply.ending is not None:
+            self.parted(reply.ending, "".join(reply))
+            return
         speaks = self.chat.llm is not None
         if speaks:
             self.write(f"{self.chat.character.name}: ")
@@ -154,6 +158,16 @@ class Talk:
             return
         self.write("\n")
         self.say(remark(reply))
+
+    def parted(self, ending: Ending, text: str) -> None:
+        """Show the question that a goodbye leads to, or how the conversation ended."""
+        self.say(text if ending.remembered is None else self.concluded(ending))
+
+    def concluded(self, ending: Ending) -> str:
+        """Notes that a conversation has ended; the text that says so."""
+        self.ended = ending.session if ending.remembered else ""
+        self.over = True
+        return f"{outcome(ending)} What you say now begins another conversation; /quit leaves."
 
     # ------------------------------------------------------------------ commands
 
@@ -319,9 +333,7 @@ class Talk:
         ending = self.settled(consent(argument))
         if not said and not ending.remembered and ending.receipt is None:
             return "There was nothing to end."
-        self.ended = ending.session if ending.remembered else ""
-        self.over = True
-        return f"{outcome(ending)} What you say now begins another conversation; /quit leaves."
+        return self.concluded(ending)
 
     def settled(self, remember: bool | None) -> Ending:
         """The conversation ended, once it is clear whether it is to be remembered."""

@@ -200,6 +200,16 @@ class Receipt:
 
 
 @dataclass(frozen=True, slots=True)
+class Ending:
+    """How a conversation ended. remembered is None where nothing has changed: `question` is to be answered first."""
+
+    session: str
+    remembered: bool | None
+    question: str = ""
+    receipt: Receipt | None = None  # of what was forgotten
+
+
+@dataclass(frozen=True, slots=True)
 class Imported:
     """What came of the import of a file. skipped counts what in it holds no line, by its kind; lines are those that
     the bank holds now."""

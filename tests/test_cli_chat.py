@@ -16,6 +16,7 @@ from click.testing import CliRunner, Result
 from hardship.llm import Cut, Reply, Status, llm_server
 
 from everthread import characters
+from everthread.chat import QUESTION
 from everthread.cli import main
 from everthread.memory import Memory
 from everthread.models.fakes import HashEmbedder
@@ -210,6 +211,14 @@ def test_in_json_a_reply_comes_with_what_was_recalled_for_it(run: Run) -> None:
     assert (first["reply"], first["partial"], first["refused"]) == ("Fair winds.", False, False)
     assert set(first) == {"text", "tokens", "lines", "hits", "cut", "relevance", "reply", "partial", "refused"}
     assert (second["reply"], server.bodies[1]["messages"][-1]["content"][-15:]) == ("Fair winds.", "user: /me waves")
+
+
+def test_in_json_a_goodbye_is_asked_about_and_the_next_line_answers(run: Run) -> None:
+    with llm_server("Aye.") as server:
+        typed = "I planted ferns.\nbye\nno\n"
+        _, asked, ended = answers(run("--recipe", "packabby", "--json", "-m", f"{server.url}#m", stdin=typed))
+    assert asked == {"reply": f"Goodbye! {QUESTION}", "question": QUESTION, "remembered": None}
+    assert ended == {"reply": "Nothing of it is left.", "question": None, "remembered": False}
 
 
 def test_in_json_what_goes_wrong_is_an_error_and_the_talk_goes_on(run: Run, tmp_path: Path) -> None:

@@ -54,6 +54,17 @@ _EITHER = """
     thanks, thank you, please, that, this, it, the conversation, this conversation, danke, bitte, merci, gracias,
     obrigado, obrigada, 谢谢, 谢谢你, 请
     """
+# What neither agrees nor refuses, and is no other subject:
+_HESITATION = """
+    now, not now, not yet, later, maybe, maybe later, perhaps, possibly, whatever, never mind, i don't mind,
+    i don't know, don't know, dunno, idk, no idea, not sure, i'm not sure, not really, why, why not, what, huh, um, uh,
+    hm, hmm, well, and, or, but, i guess, i think, both, neither, kind of, sort of, it depends, ask me later,
+    ask me tomorrow, vielleicht, später, jetzt, jetzt nicht, noch nicht, nicht jetzt, weiß nicht, ich weiß nicht,
+    keine ahnung, mal sehen, egal, mir egal, warum, wieso, was, hä, quizás, quizá, tal vez, luego, más tarde,
+    ahora, ahora no, no sé, todavía no, me da igual, por qué, qué, peut-être, plus tard,
+    pas maintenant, je ne sais pas, forse, talvez,
+    不知道, 也许, 可能, 以后再说, 再说吧, 再说, 随便, 现在不, 现在, 为什么, 什么, 不一定, 看情况
+    """
 _APOSTROPHE = re.compile("[’ʼ`´]")
 _LOOKS = re.compile("[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]")  # of a sign: its style and the colour of its skin
 _APART = re.compile("(谢谢你?|请|[👍👌✅👎❌🚫])")  # may stand beside other words without a blank
@@ -87,7 +98,9 @@ _REMEMBERING = {
     **_phrases(_DONT_REMEMBER, _Phrase(False, bids=True)),
     **_phrases(_FORGET, _Phrase(False, bids=True, turned=True)),
 }
+_UNCLEAR = {**_REMEMBERING, **_phrases(_HESITATION, _Phrase(None))}
 _WORDS = 5  # of the longest phrase
+FEW = 8  # words of an unclear answer at most; more are a subject of their own
 
 
 def beforehand(settings: Mapping[str, JSONValue]) -> bool | None:
@@ -105,13 +118,33 @@ def agrees(answer: str) -> bool | None:
     return _read(answer, _ANY)
 
 
+def unclear(answer: str) -> bool:
+    """Returns whether a text without a clear yes or no is still about the question "Shall I remember this?".
+
+    It is if it is short and begins with a yes or a no ("yes, but not my job") or only hesitates ("not now").
+    """
+    if len(answer) > LONGEST:
+        return False
+    found = [list(_found(words, _UNCLEAR)) for words in _clauses(answer)]
+    first = next((phrase for phrases in found for phrase in phrases), None)
+    if sum(map(len, found)) > FEW or not any(found):
+        return False
+    return all(phrase for phrases in found for phrase in phrases) or (first is not None and first.says is not None)
+
+
+def _clauses(answer: str) -> Iterator[list[str]]:
+    """Yields the words of each clause, from mark to mark."""
+    text = _LOOKS.sub("", _APOSTROPHE.sub("'", unicodedata.normalize("NFC", answer))).casefold()
+    for clause in _MARKS.split(text):
+        yield _APART.sub(r" \1 ", clause).replace("dont", "don't").split()
+
+
 def _read(answer: str, known: Mapping[str, _Phrase]) -> bool | None:
     if len(answer) > LONGEST or _ASKS.search(answer):
         return None
-    text = _LOOKS.sub("", _APOSTROPHE.sub("'", unicodedata.normalize("NFC", answer))).casefold()
     said: set[bool | None] = set()
-    for clause in _MARKS.split(text):
-        found = list(_found(_APART.sub(r" \1 ", clause).replace("dont", "don't").split(), known))
+    for words in _clauses(answer):
+        found = list(_found(words, known))
         if not _clear(found):
             return None
         said |= {phrase.says for phrase in found if phrase}

@@ -19,7 +19,8 @@ from everthread.chat import Chat
 from everthread.conversation import latest
 from everthread.errors import EverthreadError
 from everthread.memory import Memory
-from everthread.observe.consent import agrees, beforehand, consent
+from everthread.observe.consent import agrees, beforehand
+from everthread.observe.goodbye import Step, next_step
 from everthread.reply import Reply
 from everthread.server import sms_words as words
 from everthread.server.problems import Problem
@@ -121,14 +122,14 @@ class Correspondence:
         memory = self._memory(message.person)
         if asks == "me":
             return self._ask_to_forget(memory)
-        if memory is not None and (parts := self._settled(memory, message.text)):
+        if memory is not None and (parts := self._settled(memory, message.text) or self._parting(memory, message.text)):
             return parts
         if asks == "all":
             return self._ask_to_forget(memory)
         if not message.text.strip():
             return (("pictures" if message.pictures else "nothing", 0),)
         memory = memory or self.engine.memory(f"{BANK}{message.person}", make=True)
-        parts = self._parting(memory, message) or self._talk(memory, message)
+        parts = self._talk(memory, message)
         return (*parts, ("pictures", 0)) if message.pictures else parts
 
     def _stop(self, message: Message) -> Parts:
@@ -152,22 +153,25 @@ class Correspondence:
         return (("forget?", 0),)
 
     def _settled(self, memory: Memory, answer: str) -> Parts:
-        """What is said to an answer to the question that was put; nothing, where it is no answer to any."""
+        """What is said to an answer to the question whether to forget everything; nothing, where it is none."""
         state = State.of(memory)
-        if state.ask == "forget":
-            state.answered().keep(memory)  # it is asked once: what is no yes goes on
-            said = agrees(answer)
-            if said:
-                return (("forgotten", self._forgotten(memory)),)
-            return () if said is None else (("spared", 0),)
-        if state.ask != "remember" or (said := consent(answer)) is None:
+        if state.ask != "forget":
             return ()
+        state.answered().keep(memory)  # it is asked once: what is no yes goes on
+        said = agrees(answer)
+        if said:
+            return (("forgotten", self._forgotten(memory)),)
+        return () if said is None else (("spared", 0),)
+
+    def _answered(self, memory: Memory, remember: bool) -> Parts:
+        """What is said to a yes or a no to the question whether to remember a conversation."""
+        state = State.of(memory)
         session = next((each for each in memory.sessions() if each.id == state.session), None)
         state.answered(session.last_seq if session else 0).keep(memory)
         if session is None:  # it is forgotten already
             return (("dropped", 0),)
-        with nullcontext() if said else self.talks.forgetting(memory.bank, patience=IN_TURN):
-            ending = self._chat(memory, session.id).end(said)
+        with nullcontext() if remember else self.talks.forgetting(memory.bank, patience=IN_TURN):
+            ending = self._chat(memory, session.id).end(remember)
         return (("dropped", ending.receipt.lines),) if ending.receipt else (("remembered", 0),)
 
     def _forgotten(self, memory: Memory) -> int:
@@ -180,18 +184,25 @@ class Correspondence:
 
     # --------------------------------------------------------------------- talking
 
-    def _parting(self, memory: Memory, message: Message) -> Parts:
-        """The answer to a goodbye; nothing, where it is none, or no conversation is open."""
-        chat, settings = self._chat(memory), memory.settings()
-        if not words.goodbye(message.text, chat.character.name):
+    def _parting(self, memory: Memory, text: str) -> Parts:
+        """The answer to a goodbye, and to a yes or a no to the question whether to remember; nothing for talk."""
+        chat, remember = self._chat(memory), beforehand(memory.settings())
+        step: Step = next_step(
+            text,
+            name=chat.character.name,
+            pending=State.of(memory).ask == "remember",
+            begun=any(line.role == "user" for line in chat.lines),
+            remember=remember,
+        )
+        if step in ("remember", "forget"):
+            return self._answered(memory, step == "remember")
+        if step not in ("ask", "part"):  # what is unclear is talk, and the question comes again after the reply
             return ()
-        if beforehand(settings) is False:
+        if remember is False:
             self._private.pop(memory.bank, None)
             return (("goodbye", 0),)
-        if not any(line.role == "user" for line in chat.lines):
-            return ()
-        chat.hear(message.text, chat.character.person)
-        if beforehand(settings):
+        chat.hear(text, chat.character.person)
+        if remember:
             chat.end(True)
             return (("goodbye", 0),)
         memory.end(chat.session, self._now())

@@ -27,14 +27,6 @@ _ME = """
     dimenticami, esqueça me, 忘记我, 忘掉我, 删除我的数据, 私を忘れて
     """
 _ALL = "forget everything, delete everything, erase everything, forget it all, delete it all, 忘记一切, 删除一切"
-_BYE = """
-    bye, bye bye, bye for now, goodbye, good bye, good night, goodnight, night night, see you, see ya, see you later,
-    see you soon, see you tomorrow, talk to you later, talk later, talk soon, ttyl, cya, take care, farewell, cheerio,
-    so long, until next time, that's all for today, tschüss, tschüß, gute nacht, bis bald, bis später, bis morgen,
-    auf wiedersehen, au revoir, bonne nuit, à bientôt, à demain, adiós, adios, buenas noches, hasta luego,
-    hasta mañana, ciao, arrivederci, buonanotte, buona notte, tchau, boa noite, doei, tot ziens, пока, до свидания,
-    再见, 再見, 拜拜, 晚安, さようなら, またね, おやすみ, おやすみなさい, 안녕히 계세요, 잘 자
-    """
 _COURTESY = "please, now, then, ok, okay, well, so, thanks, thank you"
 
 
@@ -48,7 +40,7 @@ def _plain(text: str) -> str:
     return " ".join(re.sub(r"[^\w\s']|_", " ", text).split())
 
 
-ME, ALL, BYE, COURTESY = map(_phrases, (_ME, _ALL, _BYE, _COURTESY))
+ME, ALL, COURTESY = map(_phrases, (_ME, _ALL, _COURTESY))
 
 
 def keyword(text: str) -> Keyword | None:
@@ -60,14 +52,6 @@ def forgets(text: str) -> Literal["me", "all"] | None:
     """Whether a message asks to be forgotten: in these words, or in such as may also answer a question of ours."""
     said = _uncourteous(_plain(text))
     return "me" if said in ME else "all" if said in ALL else None
-
-
-def goodbye(text: str, name: str) -> bool:
-    """Whether a message is a goodbye and nothing else; the name of whoever it is said to may stand in it."""
-    said = f" {_plain(text)} "
-    if (called := _plain(name)) and f" {called} " in said:
-        said = said.replace(f" {called} ", " ", 1)
-    return _uncourteous(said.strip()) in BYE
 
 
 def _uncourteous(said: str) -> str:

@@ -3,7 +3,7 @@
 import pytest
 
 from everthread.server.sms_segments import segments
-from everthread.server.sms_words import PHRASES, forgets, goodbye, keyword, phrase
+from everthread.server.sms_words import PHRASES, forgets, keyword, phrase
 
 
 @pytest.mark.parametrize("word", ["STOP", "stop", " Stop. ", "STOPALL", "Unsubscribe!", "cancel", "END", "quit"])
@@ -35,18 +35,6 @@ def test_talk_of_forgetting_asks_for_nothing(text: str) -> None:
 
 def test_what_may_also_be_an_answer_is_told_apart() -> None:
     assert forgets("Forget everything, please") == "all"
-
-
-@pytest.mark.parametrize(
-    "text", ["bye", "Goodbye, Captain Nemo!", "ok good night", "See you later :-)", "再见", "Ciao!"]
-)
-def test_goodbyes(text: str) -> None:
-    assert goodbye(text, "Captain Nemo")
-
-
-@pytest.mark.parametrize("text", ["She said goodbye", "bye the way", "Captain Nemo", "good", "", "buy"])
-def test_what_is_no_goodbye(text: str) -> None:
-    assert not goodbye(text, "Captain Nemo")
 
 
 @pytest.mark.parametrize("name", PHRASES)
