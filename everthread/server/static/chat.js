@@ -401,14 +401,14 @@ export class Talk {
 
   /** End the conversation: remembered, or forgotten, as the person says. */
   async end() {
-    const { choose, receipt } = await windows();
+    const { choose, receipt, sureToForget } = await windows();
     let ending = await post(inChat("/end"), { remember: null });
     if (ending.remembered === null && ending.question) {
       const agreed = await choose(ending.question, "It can be forgotten later as well: all of it, or a single line.", [
         ["Remember it", true],
         ["Forget all of it", false],
       ]);
-      if (agreed === null) return;
+      if (agreed === null || (!agreed && !(await sureToForget(this.stopping)))) return;
       ending = await post(inChat("/end"), { remember: agreed });
     }
     this.place = null;

@@ -51,6 +51,17 @@ export function choose(title, text, answers, line = null) {
   ]);
 }
 
+/** Whether all of a conversation is to be forgotten. more: what else comes of it. */
+export const sureToForget = (more) =>
+  choose(
+    "Forget this conversation?",
+    `Every line of it is removed for good, with what was noted of it. This can't be undone.${more}`,
+    [
+      ["Forget it all", true],
+      ["Keep it", false],
+    ],
+  );
+
 /** A line's text to be changed; null where it is left as it is. */
 export function rewrite(title, line, hint) {
   return open(title, (close) => {

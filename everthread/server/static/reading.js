@@ -3,7 +3,7 @@
 import { every, get, inBank, remove } from "./api.js";
 import { on, tell } from "./bus.js";
 import { day } from "./dates.js";
-import { choose, receipt } from "./dialogs.js";
+import { receipt, sureToForget } from "./dialogs.js";
 import { at, button, fill, h, iconButton, said } from "./dom.js";
 import { go, here } from "./here.js";
 import { dayBefore, lineElement, mine } from "./line.js";
@@ -85,12 +85,7 @@ export class Reading {
   }
 
   async drop() {
-    const answers = [
-      ["Forget it all", true],
-      ["Keep it", false],
-    ];
-    const text = "Every line of it is removed for good, with what was noted of it. This can't be undone." + this.talk.stopping;
-    if (!(await choose("Forget this conversation?", text, answers))) return;
+    if (!(await sureToForget(this.talk.stopping))) return;
     const proof = await remove(inBank(`/sessions/${encodeURIComponent(here.session)}`));
     tell("forgotten", new Set(this.lines.map((line) => line.seq)));
     await receipt(proof);

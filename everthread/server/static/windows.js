@@ -2,7 +2,7 @@
 
 export { another, banks } from "./banks.js";
 export { gallery, importCard, isCard } from "./characters.js";
-export { askKey, choose, receipt, rewrite } from "./dialogs.js";
+export { askKey, choose, receipt, rewrite, sureToForget } from "./dialogs.js";
 export { scene } from "./editor.js";
 export { Reading } from "./reading.js";
 export { settings, take } from "./settings.js";
