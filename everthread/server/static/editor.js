@@ -74,6 +74,7 @@ export function edit(character, { fresh = false } = {}) {
 export function scene(talk) {
   const { person } = talk.state.character;
   const character = { ...talk.state.character, person: person === "user" ? "" : person };
+  const name = [character.nickname ? "nickname" : "name", "The character's name", 1]; // as it is shown
   return open("The scene", (close) => {
     const save = careful(async (event) => {
       event.preventDefault();
@@ -86,7 +87,7 @@ export function scene(talk) {
     const form = h(
       "form",
       { class: "fields", on: { submit: save } },
-      SCENE.map((each) => field(each, character)),
+      [name, ...SCENE].map((each) => field(each, character)),
       h(
         "div",
         { class: "bar end" },
@@ -94,6 +95,7 @@ export function scene(talk) {
         h("button", { type: "submit", class: "main" }, "Save"),
       ),
     );
+    form.elements[name[0]].required = true;
     return form;
   });
 }
