@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import dropwhile
 
 from everthread.chat import Chat
 from everthread.errors import BadQuery, EverthreadError, LLMUnavailable
@@ -30,7 +31,9 @@ Whatever you type is said, and remembered; what is to begin with a slash begins 
   /notes            the character's notes
   /lines [N|all]    the last lines, with their numbers; all, also those that were discarded
   /again            another reply in place of the last
-  /edit [N] TEXT    put TEXT in place of what you said last, or of line N, and go on from there
+  /edit [N] TEXT    put TEXT in place of what you said last, or of line N, and go on from there; you are asked first
+                    where that discards what you said later
+  /correct N TEXT   put TEXT in place of line N, of any conversation, and change nothing else
   /undo             take back what you said last
   /branch N         go on from line N; what came after it is discarded
   /forget N         remove line N for good (or: last, session; /forget N yes without being asked)
@@ -69,10 +72,12 @@ class _LeavingError(Exception):
 
 class Talk:
     """One conversation in one terminal. write puts no line end. One that keeps nothing, for there is no bank to keep it
-    in, stays in private."""
+    in, stays in private. asks: whether there is a person who can be asked."""
 
-    def __init__(self, chat: Chat, read: Read = _ask, write: Write = _print, *, keeps: bool = True) -> None:
-        self.chat, self.read, self.write, self.keeps = chat, read, write, keeps
+    def __init__(
+        self, chat: Chat, read: Read = _ask, write: Write = _print, *, keeps: bool = True, asks: bool = True
+    ) -> None:
+        self.chat, self.read, self.write, self.keeps, self.asks = chat, read, write, keeps, asks
         self.ended = ""  # the conversation that was ended last
         self.over = False  # whether one was, and it was told what became of it
         self.commands: dict[str, Callable[[str], str]] = {
@@ -81,6 +86,7 @@ class Talk:
             "/lines": self.lines,
             "/again": self.again,
             "/edit": self.edit,
+            "/correct": self.correct,
             "/undo": self.undo,
             "/branch": self.branch,
             "/forget": self.forget,
@@ -201,6 +207,8 @@ class Talk:
                 raise BadQuery("you have said nothing yet that could be edited")
             seq, text = mine[-1].seq, argument
         before = self.chat.lines
+        if self.asks and not self.discards(seq):
+            return "nothing was changed"
         reply = self.chat.edit(seq, text)
         standing = {line.seq for line in self.chat.lines}
         gone = [line for line in before if line.seq not in standing]
@@ -209,6 +217,25 @@ class Talk:
         if len(gone) > 2:
             return f"({counted(len(gone), 'line')} discarded; /branch {gone[-1].seq} goes back to them)"
         return "edited" if reply is None else ""
+
+    def discards(self, seq: int) -> bool:
+        """Whether to go on from a line, though what the person said after it is discarded."""
+        later = list(dropwhile(lambda line: line.seq != seq, self.chat.lines))[1:]
+        if not any(line.role == "user" for line in later):
+            return True
+        lines = f"{counted(len(later), 'line')} after line {seq} would be discarded"
+        return self.yes(f"{lines}; /correct {seq} TEXT changes only line {seq}.\nDiscard them and go on from there?")
+
+    def correct(self, argument: str) -> str:
+        """/correct 12 What I meant; of this conversation or an earlier one."""
+        first, _, text = argument.partition(" ")
+        if not text.strip():
+            raise BadQuery("correct which line, and to what? Write /correct, a line's number and the text")
+        if self.chat.incognito:
+            raise BadQuery("incognito writes nothing; say /incognito to end it, then correct the line")
+        line = self.chat.memory.correct(number(first), text.strip())
+        self.chat.look()
+        return f"corrected:\n{listed(line)}"
 
     def undo(self, argument: str) -> str:
         gone = self.chat.undo()

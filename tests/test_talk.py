@@ -1,20 +1,13 @@
 from __future__ import annotations
 
-import codecs
 import io
-import os
-import pty
-import select
-import signal
 import socket
-import subprocess
-import sys
-import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from hardship.llm import Reply, llm_server
+from hardship.terminal import Terminal
 
 from everthread.chat import Chat
 from everthread.errors import LLMUnavailable
@@ -271,15 +264,75 @@ def test_again_edit_and_undo_follow_the_conversation(memory: Memory) -> None:
 
 def test_a_line_is_edited_and_branched_from_by_its_number(memory: Memory) -> None:
     model = ScriptedLLM(["one", "two", "three"])
-    screen = converse(
-        memory, "First.", "Second.", "/edit 2 Begin.", "/branch 2", "/branch 8", "/branch x", "/edit 99 x", llm=model
-    )
-    assert screen[3] == "Captain: three\n(4 lines discarded; /branch 5 goes back to them)\n"
+    said = ["First.", "Second.", "/edit 2 Begin.", "yes", "/branch 2", "/branch 8", "/branch x", "/edit 99 x"]
+    screen = converse(memory, *said, llm=model)
+    assert screen[3].endswith("Captain: three\n(4 lines discarded; /branch 5 goes back to them)\n")
     assert screen[4].startswith("we go on from:\n     8  Alice: First.\ndiscarded:\n     6  Alice: Begin.\n     7  ")
     assert screen[4].endswith("(what you said last got no reply; /again asks for one)\n")
     assert screen[5] == "nothing changed\n"
     assert "'x' is no number of a line" in screen[6]
     assert "no line 99" in screen[7]
+
+
+def test_what_was_said_later_is_discarded_by_an_edit_only_after_a_question(memory: Memory) -> None:
+    said = ["First.", "Second.", "/edit 2 Begin.", "no", "/edit 3 I never said so.", "no", "/edit Other."]
+    screen = converse(memory, *said, llm=ScriptedLLM(["one", "two", "three"]))
+    assert screen[3] == (
+        "3 lines after line 2 would be discarded; /correct 2 TEXT changes only line 2.\n"
+        "Discard them and go on from there? (yes or no) nothing was changed\n"
+    )
+    assert screen[4].startswith("2 lines after line 3 would be discarded")
+    assert screen[5] == "Captain: three\n", "of the last line only its reply is discarded"
+    assert texts(memory) == ["Ahoy!", "First.", "one", "Other.", "three"]
+
+
+def test_a_correction_changes_one_line_and_discards_nothing(memory: Memory) -> None:
+    model = ScriptedLLM(["one", "two", "three"])
+    screen = converse(
+        memory, "I moved to Lisbon.", "Second.", "/correct 2 I moved to Oslo.", "/lines", "Third.", llm=model
+    )
+    assert screen[3] == "corrected:\n     6  Alice: I moved to Oslo.\n"
+    assert [row.split(": ")[1] for row in screen[4].splitlines()] == [
+        "Ahoy!",
+        "I moved to Oslo.",
+        "one",
+        "Second.",
+        "two",
+    ]
+    assert "Alice: I moved to Oslo." in str(model.prompts[-1])
+    assert "Lisbon" not in str(model.prompts[-1])
+
+
+def test_a_line_of_an_earlier_conversation_is_corrected_by_its_number(memory: Memory) -> None:
+    remember(memory)
+    screen = converse(memory, "/correct #1 My sister Mia moved to Porto.")
+    assert screen[1] == "corrected:\n     4  Alice: My sister Mia moved to Porto.\n"
+    assert "My sister Mia moved to Lisbon." not in texts(memory)
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ("/correct", "correct which line, and to what?"),
+        ("/correct 1", "correct which line, and to what?"),
+        ("/correct one Hello.", "'one' is no number of a line"),
+        ("/correct 99 Hello.", "99"),
+        ("/correct -1 Hello.", "-1"),
+    ],
+)
+def test_a_correction_without_a_line_or_a_text_changes_nothing(memory: Memory, typed: str, told: str) -> None:
+    remember(memory)
+    before = texts(memory)
+    answer = converse(memory, typed)[1]
+    assert answer.startswith("That could not be done: ")
+    assert told in answer
+    assert texts(memory) == before
+
+
+def test_in_incognito_no_line_is_corrected(memory: Memory) -> None:
+    remember(memory)
+    assert "incognito writes nothing" in converse(memory, "/correct 1 Not so.", incognito=True)[1]
+    assert "My sister Mia moved to Lisbon." in texts(memory)
 
 
 def test_forgetting_is_asked_first_and_asked_again_until_it_is_clear(memory: Memory) -> None:
@@ -606,58 +659,6 @@ def test_in_a_scene_commands_take_any_argument(memory: Memory) -> None:
 
 
 # ------------------------------------------------------------------ a real terminal
-
-
-class Terminal:
-    """`everthread chat` in a pseudo-terminal."""
-
-    def __init__(self, folder: Path, *options: str, **settings: str) -> None:
-        self.master, slave = pty.openpty()
-        command = [sys.executable, "-m", "everthread", "--store", str(folder), "--embedder", "hash", "chat"]
-        environment = {**os.environ, "TERM": "dumb", "LC_ALL": "C.UTF-8", "PYTHONWARNINGS": "error", **settings}
-        self.process = subprocess.Popen(
-            [*command, "-b", "alice", "--speaker", "Alice", *options],
-            stdin=slave, stdout=slave, stderr=slave, env=environment, start_new_session=True,
-        )  # fmt: skip
-        os.close(slave)
-        self.seen = ""
-        self.decoded = codecs.getincrementaldecoder("utf-8")("replace").decode  # a read may end inside a character
-
-    def wait_for(self, text: str, interrupting: bool = False) -> str:
-        """What has appeared up to this text; the rest waits for the next call.
-
-        Interrupting it, as Ctrl-C does, may have to be done again: one that comes between readline's writing of the
-        prompt and its waiting for a key is only heard at the next.
-        """
-        end = time.monotonic() + 30
-        quiet = True
-        while text not in self.seen:
-            if interrupting and quiet:
-                self.process.send_signal(signal.SIGINT)
-            wait = min(2.0, end - time.monotonic()) if interrupting else end - time.monotonic()
-            ready, _, _ = select.select([self.master], [], [], max(0.0, wait))
-            quiet = not ready
-            if quiet and interrupting and time.monotonic() < end:
-                continue
-            assert ready, f"{text!r} did not come; seen was {self.seen!r}"
-            try:
-                self.seen += self.decoded(os.read(self.master, 4096)).replace("\r\n", "\n")
-            except OSError:  # the other side is closed
-                assert text in self.seen, f"{text!r} did not come; seen was {self.seen!r}"
-        before, self.seen = self.seen.split(text, 1)
-        return before
-
-    def type(self, text: bytes) -> None:
-        os.write(self.master, text)
-
-    def close(self) -> int:
-        """The exit status, once it has ended."""
-        try:
-            return self.process.wait(timeout=30)
-        finally:
-            self.process.kill()
-            self.process.wait()
-            os.close(self.master)
 
 
 def test_a_chat_in_a_terminal_remembers_across_two_evenings(tmp_path: Path) -> None:
