@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
@@ -78,6 +79,8 @@ def chat(
     if len(character) > 1:
         _scene(bank, character, given, values, as_json)
         return
+    if character and not values["incognito"]:
+        bank = settled(bank, character[0], given["store"], asks=sys.stdin.isatty() and not as_json)
     with opened(bank, character[0] if character else None, given, **values) as (conversation, keeps):
         if as_json:
             show_answers(conversation, keeps)
@@ -107,9 +110,6 @@ def opened(
         conversation = stack.enter_context(
             Chat.open(bank, character=character, llm=model, session=session, incognito=private, **given)
         )
-        own = conversation.memory.settings().get("character")
-        if isinstance(own, dict) and character is not None and own.get("name") != conversation.character.name:
-            click.echo(f"(this bank's character was {own.get('name')}, as changed; it is dropped now)", err=True)
         if remember is not None:
             conversation.memory.set_setting(SETTING, remember)
             conversation.incognito = beforehand({SETTING: remember}) is False
@@ -118,6 +118,34 @@ def opened(
         if speaker is not None and speaker != conversation.character.person:
             conversation.change(person=speaker)
         yield conversation, there or not incognito
+
+
+def settled(bank: str, character: str, store: str | Path | None, *, asks: bool) -> str:
+    """The bank to talk in with a character. Where it holds what another one remembers, the person says whether the
+    character takes its place or has a bank of its own; without a terminal a line on standard error says which it is."""
+    with suppress(LookupError), closing(opening.store(store, make=False)) as found:
+        if found.has(bank) and found.corpus(bank).lines:
+            settings = found.settings(bank)
+            now, name = opening.character(None, settings).name, opening.character(character, settings).name
+            return bank if now == name else _chosen(bank, now, name, asks)
+    return bank
+
+
+def _chosen(bank: str, now: str, name: str, asks: bool) -> str:
+    own, held = own_bank(bank, now, name), f"bank {bank!r} holds what {now} remembers"
+    if not asks:
+        click.echo(f"({held}; {name} takes {now}'s place. --bank {own} would be a bank of its own)", err=True)
+        return bank
+    click.echo(f"{held[0].upper()}{held[1:]}. Where do you want to talk with {name}?", err=True)
+    click.echo(f"  own   in a bank of its own, {own}", err=True)
+    click.echo(f"  this  in this bank, where {name} takes {now}'s place and knows everything said there", err=True)
+    return own if click.prompt("Answer", type=click.Choice(["own", "this"]), err=True) == "own" else bank
+
+
+def own_bank(bank: str, now: str, name: str) -> str:
+    """The bank of a character's own: laura/captain-vey, next to laura or laura/ever."""
+    below, beside = ("/" + re.sub(r"[\s/]+", "-", each.lower()) for each in (name, now))
+    return bank.removesuffix(beside) + below
 
 
 def _check(option: str, value: str | None, what: str) -> None:
@@ -141,7 +169,7 @@ def _there(store: str | Path | None, bank: str, character: str | None) -> bool:
 def show_answers(conversation: Chat, keeps: bool) -> None:
     """Answer each line of standard input by one JSON object on a line."""
     written: list[str] = []
-    talk = Talk(conversation, _nobody, written.append, keeps=keeps)
+    talk = Talk(conversation, _nobody, written.append, keeps=keeps, asks=False)
     for raw in filter(None, map(bytes.strip, sys.stdin.buffer)):
         if raw.lower() == b"/quit":
             return

@@ -14,10 +14,12 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 from hardship.llm import Cut, Reply, Status, llm_server
+from hardship.terminal import Terminal
 
 from everthread import characters
 from everthread.chat import QUESTION
 from everthread.cli import main
+from everthread.cli_chat import own_bank
 from everthread.memory import Memory
 from everthread.models.fakes import HashEmbedder
 from everthread.prompt import card
@@ -238,6 +240,14 @@ def test_in_json_what_goes_wrong_is_an_error_and_the_talk_goes_on(run: Run, tmp_
     assert said[1:] == ["One.", "Two.", "I saw a", "Three.", "Four.", "Five.", "Aye."]
 
 
+def test_in_json_an_edit_is_done_without_a_question(run: Run, tmp_path: Path) -> None:
+    typed = "One.\nTwo.\n/edit 2 Other.\n"
+    with llm_server("Aye.") as server:
+        told = answers(run("--json", "-m", f"{server.url}#m", stdin=typed))
+    assert "(4 lines discarded" in told[-1]["answer"]
+    assert [text for _, text in kept(tmp_path, "default")][1:] == ["Other.", "Aye."]
+
+
 def test_whoever_stops_reading_json_ends_it_quietly(tmp_path: Path) -> None:
     command = [sys.executable, "-W", "error", "-m", "everthread", "--store", str(tmp_path), "--embedder", "hash"]
     with subprocess.Popen(
@@ -317,3 +327,64 @@ def test_what_is_to_be_kept_with_the_bank_and_writing_nothing_exclude_each_other
     said = complaint(run("-b", "nora", "--remember", "never", "--incognito"))
     assert said.startswith("--remember is kept with the bank, and --incognito writes nothing")
     assert not (tmp_path / "store").exists()
+
+
+# ------------------------------------------------------- a bank of another character
+
+
+@pytest.fixture
+def gold(run: Run, tmp_path: Path) -> None:
+    """A bank in which Ever remembers something, and another character in the folder."""
+    characters.save(Character("Captain Vey"))
+    run("-b", "alice", "-m", "none", stdin="I hid the gold in the barn.\n")
+
+
+def owner(folder: Path, bank: str) -> object:
+    with Memory.open(bank, store=folder / "store", embedder=HashEmbedder(512)) as memory:
+        kept = memory.settings().get("character")
+        return kept["name"] if isinstance(kept, dict) else None
+
+
+@pytest.mark.usefixtures("gold")
+def test_a_character_takes_over_a_bank_without_a_terminal_and_it_is_said(run: Run, tmp_path: Path) -> None:
+    said = run("-b", "alice", "-c", "Captain Vey", "-m", "none", stdin="Hello.\n")
+    assert "bank 'alice' holds what Ever remembers; Captain Vey takes Ever's place" in said.stderr
+    assert "--bank alice/captain-vey would be a bank of its own" in said.stderr
+    assert owner(tmp_path, "alice") == "Captain Vey"
+    assert run("-b", "alice", "-c", "Captain Vey", "-m", "none", stdin="Hello.\n").stderr == ""
+    said = run("-b", "alice", "-c", "Ever", "-m", "none", "--json", stdin="Hello.\n")
+    assert "--bank alice/ever would be" in said.stderr
+    assert len(answers(said)) == 1
+
+
+@pytest.mark.usefixtures("gold")
+@pytest.mark.parametrize(("answer", "bank"), [("own", "alice/captain-vey"), ("this", "alice")])
+def test_at_a_terminal_one_says_where_to_talk_with_another_character(tmp_path: Path, answer: str, bank: str) -> None:
+    terminal = Terminal(tmp_path / "store", "-c", "Captain Vey", "-m", "none")
+    assert "holds what Ever remembers. Where do you want to talk with Captain Vey?" in terminal.wait_for("Answer")
+    terminal.type(f"{answer}\n".encode())
+    assert f"Bank '{bank}' remembers" in terminal.wait_for("Alice> ")
+    terminal.type(b"/quit\n")
+    assert terminal.close() == 0
+    assert owner(tmp_path, bank) == "Captain Vey"
+    assert owner(tmp_path, "alice") == (None if answer == "own" else "Captain Vey")
+
+
+@pytest.mark.usefixtures("gold")
+def test_whoever_leaves_the_question_changes_nothing(run: Run, tmp_path: Path) -> None:
+    terminal = Terminal(tmp_path / "store", "-c", "Captain Vey", "-m", "none")
+    terminal.wait_for("Answer")
+    terminal.type(b"\x04")
+    assert terminal.close() == 1
+    assert owner(tmp_path, "alice") is None
+    incognito = run("-b", "alice", "-c", "Captain Vey", "--incognito", "-m", "none", stdin="Hello.\n")
+    assert (incognito.exit_code, incognito.stderr) == (0, "")
+    assert owner(tmp_path, "alice") is None
+
+
+@pytest.mark.parametrize(
+    ("bank", "own"),
+    [("laura", "laura/captain-vey"), ("laura/ever", "laura/captain-vey"), ("laura/work", "laura/work/captain-vey")],
+)
+def test_a_bank_of_its_own_is_next_to_that_of_the_other(bank: str, own: str) -> None:
+    assert own_bank(bank, "Ever", "Captain Vey") == own

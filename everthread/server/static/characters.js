@@ -6,6 +6,7 @@ import { choose, open } from "./dialogs.js";
 import { button, cut, download, dropping, fill, h, said } from "./dom.js";
 import { edit } from "./editor.js";
 import { all, face, path } from "./faces.js";
+import { go, here } from "./here.js";
 import { careful, notice } from "./notices.js";
 
 const LARGEST = 8 << 20; // bytes of a card, as the server takes them
@@ -91,7 +92,7 @@ function tile(each, { talk, close, draw }) {
         ? h("span", { class: "small" }, "You talk with it here")
         : button(
             "Talk",
-            careful(async () => (await meet(name, talk), close())),
+            careful(async () => (await meet(name, talk)) && close()),
             { "aria-label": `Talk with ${name}` },
           ),
       button(
@@ -109,13 +110,46 @@ function tile(each, { talk, close, draw }) {
   );
 }
 
-/** Talk with this one from now on; one's own name stays. */
+/** Talk with this one from now on; one's own name stays. Where another one remembers something, the person says in which
+ * bank. Whether they did. */
 async function meet(name, talk) {
-  const character = await get(path(name));
-  const person = talk.state?.character.person;
-  await put(inBank("/character"), person ? { ...character, person } : character);
-  await talk.load();
-  notice(`You talk with ${name} from now on. It knows all that is remembered here.`);
+  const now = talk.state?.character;
+  const held = talk.state?.lines.length || (await get(inBank())).lines;
+  const bank = held ? await whichBank(name, now?.name ?? "another character") : here.bank;
+  if (!bank) return false;
+  const of = `/banks/${encodeURIComponent(bank)}`;
+  const met = bank !== here.bank && (await put(of)).lines > 0;
+  if (!met) {
+    const character = await get(path(name));
+    await put(`${of}/character`, now?.person ? { ...character, person: now.person } : character);
+  }
+  const kept = bank === here.bank ? "It knows all that is remembered here." : `What is said is kept in the bank ${bank}.`;
+  if (bank === here.bank) await talk.load();
+  else go({ bank });
+  notice(`You talk with ${name} from now on. ${kept}`);
+  return true;
+}
+
+/** The bank to talk in with a character, where this one holds what another remembers; null where it is left as it is. */
+function whichBank(name, now) {
+  const own = ownBank(name, now);
+  return choose(
+    `Where do you want to talk with ${name}?`,
+    `This bank, ${here.bank}, holds what ${now} remembers. In a bank of its own, ${own}, ${name} knows only what is said ` +
+      `there. If you hand this bank over, ${name} takes ${now}'s place and knows everything said here.`,
+    [
+      ["Talk in a bank of its own", own],
+      [`Hand this bank over to ${name}`, here.bank],
+      ["Cancel", null],
+    ],
+  );
+}
+
+/** The bank of a character's own: laura/captain-vey, beside laura or laura/ever. */
+function ownBank(name, now) {
+  const below = (each) => `/${each.toLowerCase().replaceAll(/[\s/]+/g, "-")}`;
+  const { bank } = here;
+  return (bank.endsWith(below(now)) ? bank.slice(0, -below(now).length) : bank) + below(name);
 }
 
 async function saveCard({ name, has_picture: png }) {

@@ -1,0 +1,139 @@
+"""What the page asks before it gives a bank to another character, or forgets a conversation."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+from playwright.sync_api import Page, expect
+
+from everthread import characters
+from everthread.prompt.character import Character
+from server.shown import remember, tell, visit
+
+
+@pytest.fixture
+def vey() -> None:
+    """A character in the gallery."""
+    characters.save(Character("Captain Vey", description="A sailor."), force=True)
+
+
+def choose_vey(page: Page) -> None:
+    page.click("#open-characters")
+    page.get_by_label("Talk with Captain Vey").click()
+
+
+def name_in(url: str, bank: str) -> str:
+    """The character of a bank."""
+    segment = bank.replace("/", "%2F")
+    return str(httpx.get(f"{url}/api/v1/banks/{segment}/character").raise_for_status().json()["name"])
+
+
+def said_in(url: str, bank: str) -> list[str]:
+    segment = bank.replace("/", "%2F")
+    return [
+        line["text"] for line in httpx.get(f"{url}/api/v1/banks/{segment}/lines").raise_for_status().json()["items"]
+    ]
+
+
+# ---------------------------------------------------------------------- whose bank
+
+
+@pytest.mark.usefixtures("vey")
+def test_a_character_chosen_in_a_bank_of_another_gets_a_bank_of_its_own(page: Page, url: str) -> None:
+    visit(page, url, "laura")
+    tell(page, "I hid the gold in the barn.")
+    choose_vey(page)
+    question = page.get_by_role("dialog", name="Where do you want to talk with Captain Vey?")
+    expect(question).to_contain_text("laura, holds what Ever remembers")
+    expect(question.locator(".main")).to_have_text("Talk in a bank of its own")
+    question.locator(".main").click()
+    expect(page.locator("#who")).to_have_text("Captain Vey")
+    expect(page.locator("#bank")).to_have_text("laura/captain-vey")
+    expect(page.locator("dialog")).to_have_count(0)
+    tell(page, "Where is the gold?")
+    expect(page.locator("#panel")).not_to_contain_text("barn")
+    assert name_in(url, "laura") == "Ever"
+    assert "Where is the gold?" not in said_in(url, "laura")
+    assert "Where is the gold?" in said_in(url, "laura/captain-vey")
+
+
+@pytest.mark.usefixtures("vey")
+def test_a_character_that_has_a_bank_of_its_own_is_met_there_again(page: Page, url: str) -> None:
+    remember(url, "ruth%2Fcaptain-vey", "We sailed to Ghent.", session="current")
+    httpx.put(f"{url}/api/v1/banks/ruth%2Fcaptain-vey/character", json={"name": "Captain Vey", "location": "a deck"})
+    remember(url, "ruth%2Fever", "I hid the gold in the barn.")
+    visit(page, url, "ruth%2Fever")
+    choose_vey(page)
+    page.get_by_role("button", name="Talk in a bank of its own").click()
+    expect(page.locator("#bank")).to_have_text("ruth/captain-vey")
+    expect(page.locator("#where")).to_have_text("a deck")
+
+
+@pytest.mark.usefixtures("vey")
+def test_a_bank_is_handed_over_only_on_purpose(page: Page, url: str) -> None:
+    visit(page, url, "nils")
+    tell(page, "I hid the gold in the barn.")
+    choose_vey(page)
+    page.get_by_role("button", name="Cancel").click()
+    expect(page.locator("#who")).to_have_text("Ever")
+    assert name_in(url, "nils") == "Ever"
+    page.get_by_label("Talk with Captain Vey").click()
+    page.get_by_role("button", name="Hand this bank over to Captain Vey").click()
+    expect(page.locator("#who")).to_have_text("Captain Vey")
+    expect(page.locator("#bank")).to_have_text("nils")
+    assert name_in(url, "nils") == "Captain Vey"
+
+
+@pytest.mark.usefixtures("vey")
+def test_in_a_bank_in_which_nothing_was_said_nothing_is_asked(page: Page, url: str) -> None:
+    visit(page, url, "empty")
+    choose_vey(page)
+    expect(page.locator("#who")).to_have_text("Captain Vey")
+    expect(page.locator("#bank")).to_have_text("empty")
+
+
+# ------------------------------------------------------------------------ the scene
+
+
+@pytest.mark.usefixtures("vey")
+def test_the_characters_name_is_changed_in_the_scene(page: Page, url: str) -> None:
+    visit(page, url, "names")
+    tell(page, "Hello.")
+    page.get_by_label("The scene").click()
+    page.get_by_label("The character's name").fill("Ondine")
+    page.get_by_role("dialog").get_by_role("button", name="Save").click()
+    expect(page.locator("#who")).to_have_text("Ondine")
+    tell(page, "And who are you now?")
+    expect(page.locator(".of-character .speaker")).to_have_text(["Ever", "Ondine"])
+    assert name_in(url, "names") == "Ondine"
+
+
+def test_a_nickname_is_changed_where_it_is_what_the_character_is_called(page: Page, url: str) -> None:
+    visit(page, url, "nicknames")
+    httpx.patch(f"{url}/api/v1/banks/nicknames/character", json={"nickname": "Evie"}).raise_for_status()
+    page.reload()
+    expect(page.locator("#who")).to_have_text("Evie")
+    page.get_by_label("The scene").click()
+    page.get_by_label("The character's name").fill("Eve")
+    page.get_by_role("dialog").get_by_role("button", name="Save").click()
+    expect(page.locator("#who")).to_have_text("Eve")
+    assert name_in(url, "nicknames") == "Ever"
+
+
+# ------------------------------------------------------------------------- forgetting
+
+
+def test_a_conversation_that_ends_is_forgotten_only_after_a_second_question(page: Page, url: str) -> None:
+    visit(page, url, "ending")
+    tell(page, "A secret.")
+    page.get_by_label("End this conversation").click()
+    page.get_by_role("button", name="Forget all of it").click()
+    page.get_by_role("dialog", name="Forget this conversation?").get_by_role("button", name="Keep it").click()
+    expect(page.locator(".line")).to_have_count(2)
+    assert "A secret." in said_in(url, "ending")
+    page.get_by_label("End this conversation").click()
+    page.get_by_role("button", name="Forget all of it").click()
+    page.get_by_role("button", name="Forget it all").click()
+    expect(page.get_by_role("dialog", name="It is forgotten")).to_contain_text("2 lines")
+    page.get_by_role("button", name="Done").click()
+    assert said_in(url, "ending") == []
