@@ -18,7 +18,9 @@ from everthread import config
 from everthread import open as opening
 from everthread.errors import EverthreadError, NotFound
 from everthread.installation import install_package
+from everthread.stores.files import orphans
 from everthread.stores.pg import url
+from everthread.stores.sqlite import SQLiteStore
 
 NEEDED = ("numpy", "onnxruntime", "tokenizers", "pystemmer", "httpx", "click", "platformdirs")
 
@@ -79,6 +81,9 @@ def _banks(store: str | None, names: Sequence[str]) -> Iterator[Finding]:
     except EverthreadError as error:  # that there are no banks yet is no fault, unless one was named
         yield Finding("banks", isinstance(error, NotFound) and not names, str(error))
         return
+    if isinstance(kept, SQLiteStore):
+        for path in orphans(kept.folder):
+            yield Finding("log", False, f"{path} belongs to no bank and may hold text of a forgotten one; remove it")
     for bank in names or there:
         try:
             wrong = kept.check(bank)

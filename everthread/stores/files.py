@@ -148,6 +148,57 @@ def private(file: Path) -> None:
         os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
 
+@contextmanager
+def door(folder: Path, alone: bool = False) -> Iterator[None]:
+    """Keep banks of the folder from being opened or closed while another process unlinks one: SQLite finds the log of a
+    file by its name, and would take the log of the bank that is going for that of a new one."""
+    if not hasattr(fcntl, "flock") or not folder.exists():
+        yield
+        return
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+        yield
+    finally:
+        os.close(opened)
+
+
+def sync(folder: Path) -> None:
+    """Have the disk know which files the folder holds: else a power cut brings back what was unlinked."""
+    if not hasattr(os, "O_DIRECTORY"):  # Windows, where a folder can't be opened
+        return
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    except OSError as error:
+        if error.errno not in _NO_SYNC:
+            raise
+    finally:
+        os.close(opened)
+
+
+_NO_SYNC = {errno.EINVAL, errno.ENOTSUP}  # of file systems that know no fsync of folders
+
+LOGS = ("-wal", "-shm")  # what SQLite keeps beside a file in use
+
+
+def orphans(folder: Path) -> list[Path]:
+    """Logs whose bank is not there. A process that was killed while it forgot the bank may leave one, with text."""
+    names = set(os.listdir(folder))
+    banks = {name: name.removesuffix(end) for name in names for end in LOGS if name.endswith(end)}
+    return sorted(folder / name for name, bank in banks.items() if bank not in names and bank_id(bank) is not None)
+
+
+def sweep(folder: Path) -> None:
+    """Remove the logs of banks that are not there, as far as that can be done."""
+    with suppress(OSError):
+        if orphans(folder):
+            with door(folder, alone=True):  # a bank that is being made has its file before its log
+                for path in orphans(folder):
+                    path.unlink(missing_ok=True)
+                sync(folder)
+
+
 class _Connection(NamedTuple):
     """A connection, and the file that it has open."""
 
@@ -176,7 +227,7 @@ class BankFile:
 
     def _connect(self) -> _Connection:
         """A new connection, with everything open that it will ever open by name."""
-        with self._door():
+        with door(self.path.parent):
             private(self.path)
             db = sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
             try:
@@ -193,22 +244,8 @@ class BankFile:
 
     def _disconnect(self, connection: _Connection) -> None:
         """Close it. The last to close a bank takes the log away, by its name."""
-        with self._door():
+        with door(self.path.parent):
             connection.db.close()
-
-    @contextmanager
-    def _door(self, alone: bool = False) -> Iterator[None]:
-        """Nobody opens or closes a bank of the folder while another process unlinks one: SQLite knows the log beside a
-        file by its name, and would take the log of the bank that is going for the log of the one that is coming."""
-        if not hasattr(fcntl, "flock") or not self.path.parent.exists():
-            yield
-            return
-        folder = os.open(self.path.parent, os.O_RDONLY)
-        try:
-            fcntl.flock(folder, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
-            yield
-        finally:
-            os.close(folder)
 
     def _on_disk(self) -> Inode | None:
         try:
@@ -329,12 +366,10 @@ class BankFile:
         """Erase what is left of what was forgotten; without room, or with a reader in the way, a little later: the
         bank is sound meanwhile."""
         try:
-            db.execute(f"PRAGMA busy_timeout = {BRIEFLY * 1000:.0f}")
-            _erase(db, BRIEFLY)
+            with _hurried(db):
+                _erase(db, BRIEFLY)
         except sqlite3.OperationalError:
             self._again = time.monotonic() + PUT_OFF
-        finally:
-            db.execute(f"PRAGMA busy_timeout = {PATIENCE * 1000:.0f}")
 
     def _drop_writer(self) -> None:
         if self._writer is not None:
@@ -368,14 +403,13 @@ class BankFile:
 
     def size(self) -> int:
         """Bytes on the disk: the file, and what SQLite keeps beside it."""
-        total = 0
-        for path in self._files():
-            with suppress(FileNotFoundError):  # another process may be forgetting the bank
-                total += path.stat().st_size
-        return total
+        return sum(map(_size, self._files()))
 
     def _files(self) -> list[Path]:
-        return [self.path.with_name(self.path.name + end) for end in ("", "-wal", "-shm")]
+        return [self.path, *(self._beside(end) for end in LOGS)]
+
+    def _beside(self, end: str) -> Path:
+        return self.path.with_name(self.path.name + end)
 
     def close(self) -> None:
         """Close every connection that is not in use; those in use close when they are given back. Who still has the
@@ -396,25 +430,61 @@ class BankFile:
         self._drop_readers()
 
     def unlink(self, last: Callable[[sqlite3.Connection], Result]) -> Result | None:
-        """Remove the file and what SQLite keeps beside it, while no one else can write to it; what `last` reads of it
-        before, or None if it can't be read any more: that must keep nobody from removing it."""
-        with explained(self.bank, self.path), self._writing:
-            try:
-                result = self._read_last(last)
-                with self._door(alone=True):
-                    for path in self._files():
-                        path.unlink(missing_ok=True)
-            finally:
-                self._drop_writer()
-        self._drop_readers()
+        """Remove the file and what SQLite keeps beside it, while no one else can write to it. Returns what `last` reads
+        of it before, or None if it can't be read any more: a damaged bank must be removable.
+
+        When this returns, no power cut can bring anything back. A process killed in the middle leaves the whole bank or
+        no byte of it: the log is emptied before, and the file goes first, for others look whether it is there.
+        """
+        with GUARD, explained(self.bank, self.path):
+            with self._writing:
+                try:
+                    result = self._read_last(last)
+                    with door(self.path.parent, alone=True):
+                        for path in (*self._files(), *orphans(self.path.parent)):
+                            path.unlink(missing_ok=True)
+                        sync(self.path.parent)
+                finally:
+                    self._drop_writer()
+            self._drop_readers()
         return result
 
     def _read_last(self, last: Callable[[sqlite3.Connection], Result]) -> Result | None:
         try:
             with explained(self.bank, self.path):
-                return last(self._begin())
+                return last(self._begin_without_log())
         except (BankDamaged, BankTooNew):
             return None
+
+    def _begin_without_log(self) -> sqlite3.Connection:
+        """The same as `_begin`, with all that was in the log in the file. Where a reader or other writers are in the
+        way for long, some of it may be left; `sweep` then removes it, should this process not."""
+        end = time.monotonic() + BRIEFLY
+        while True:
+            db = self._begin()
+            if not _size(self._beside("-wal")) or time.monotonic() > end:
+                return db
+            db.execute("COMMIT")
+            with _hurried(db):
+                db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+
+
+def _size(path: Path) -> int:
+    """Bytes of a file; 0 if it is not there, as another process may be forgetting the bank."""
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+@contextmanager
+def _hurried(db: sqlite3.Connection) -> Iterator[None]:
+    """Others are waited for only BRIEFLY."""
+    db.execute(f"PRAGMA busy_timeout = {BRIEFLY * 1000:.0f}")
+    try:
+        yield
+    finally:
+        db.execute(f"PRAGMA busy_timeout = {PATIENCE * 1000:.0f}")
 
 
 def _erase(db: sqlite3.Connection, patience: float = PATIENCE) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import threading
 from collections import OrderedDict
@@ -21,7 +22,7 @@ from everthread.errors import NotFound, StoreUnavailable
 from everthread.stores import blocks, erase, postings, records, schema, units, unitvectors, vectors
 from everthread.stores.arrays import member, places
 from everthread.stores.base import LINE, Corpus, Entry, Near, Postings, Rewriting, Rows, Scope
-from everthread.stores.files import SUFFIX, UNERASED, BankFile, bank_id, explained, file_name
+from everthread.stores.files import SUFFIX, UNERASED, BankFile, bank_id, explained, file_name, sweep, sync
 from everthread.stores.filters import as_json, choice, clause
 from everthread.stores.fork_guard import GUARD
 from everthread.stores.lines import gist, next_seq, session, standing
@@ -80,6 +81,7 @@ class SQLiteStore:
         self.folder = Path(folder).expanduser()
         with explained("", self.folder):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        sweep(self.folder)
         self.open_banks: int | None = None  # in place of OPEN_BANKS, for whoever has more at once in use
         self._open: OrderedDict[str, _Bank] = OrderedDict()
         self._lock = threading.Lock()
@@ -224,6 +226,9 @@ class SQLiteStore:
         try:
             with path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps({**row, "forgotten_at": receipt.forgotten_at.isoformat()}) + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+            sync(self.folder)  # it may be new
         except OSError as error:
             raise StoreUnavailable(
                 f"what was to be forgotten is gone, but the receipt could not be written to {path}: "

@@ -1,0 +1,55 @@
+"""The steps of a call in a process of its own: calls of the system and statements of SQLite. Before any of them the
+process can be killed, as by kill -9."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from hardship import forked
+
+CALLS = ("unlink", "fsync")
+
+
+def taken(work: Callable[[], object], told: Path, last: int | None = None) -> list[str]:
+    """The steps that work takes in a forked child, as "unlink NAME", "fsync NAME" and statements; only so many, where
+    the child is then to be killed. The file `told` is used to tell them."""
+
+    steps: list[str] = []
+    connected: Callable[..., sqlite3.Connection] = sqlite3.connect
+
+    def step(name: str) -> None:
+        steps.append(name)
+        told.write_text(json.dumps(steps[:last]))
+        if len(steps) - 1 == last:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def watched(call: str) -> Callable[..., Any]:
+        done = getattr(os, call)
+
+        def watching(of: Any, *more: Any, **named: Any) -> Any:
+            step(f"{call} {Path(os.readlink(f'/proc/self/fd/{of}') if isinstance(of, int) else of).name}")
+            return done(of, *more, **named)
+
+        return watching
+
+    def connect(*given: Any, **named: Any) -> sqlite3.Connection:
+        db = connected(*given, **named)
+        db.set_trace_callback(step)
+        return db
+
+    def child() -> None:
+        for call in CALLS:
+            setattr(os, call, watched(call))
+        sqlite3.connect = connect  # type: ignore[assignment]
+        work()
+
+    ended = forked.sound(forked.forked(child))
+    assert ended == (last is None)
+    found: list[str] = json.loads(told.read_text())
+    return found
