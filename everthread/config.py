@@ -34,10 +34,9 @@ class Config:
     """Everything that can be set."""
 
     store: str = field(default_factory=lambda: platformdirs.user_data_dir("everthread"))  # the folder of the banks
-    embedder: str = (
-        "minilm"  # minilm | hash | a folder with model.onnx | https://…/v1#model | sentence-transformers:NAME
-    )
+    embedder: str = "minilm"  # minilm | hash | a folder with model.onnx | https://…/v1#model | st:NAME | openai:NAME
     embedder_key: str = field(default="", repr=False)  # the API key of a remote embedder; sent nowhere else
+    device: str = ""  # where torch runs sentence-transformers models: cuda, cuda:1, mps, cpu; "" leaves it to torch
     recipe: str = "default"
     threads: int = 0  # processor threads for embedding many lines; 0 means as many as there are
     llm_url: str = ""  # of an OpenAI-compatible server, such as http://localhost:11434/v1

@@ -16,12 +16,12 @@ from everthread.config import Config
 from everthread.errors import ConfigError, NotFound
 from everthread.installation import install_extra
 from everthread.models import servers
-from everthread.models.embed import Embedder, OnnxEmbedder, RemoteEmbedder, SentenceTransformerEmbedder
 from everthread.models.extract import ExtractiveScribe
-from everthread.models.fakes import HashEmbedder
 from everthread.models.faults import shown
 from everthread.models.llm import LLM, OpenAICompatible, installed
+from everthread.models.names import embedder as embedder
 from everthread.models.scribe import Scribe
+from everthread.models.servers import OPENAI
 from everthread.prompt.character import DEFAULT as DEFAULT_CHARACTER
 from everthread.prompt.character import Character
 from everthread.recipes.base import Recipe
@@ -29,6 +29,7 @@ from everthread.recipes.character import Snapshots
 from everthread.recipes.default import Default
 from everthread.recipes.emi import Emi
 from everthread.recipes.goodai import GoodAI
+from everthread.recipes.matching import matcher as matcher
 from everthread.recipes.membot import Membot
 from everthread.recipes.packabby import Packabby
 from everthread.stores.base import Store
@@ -72,33 +73,6 @@ def _postgres(given: str) -> Store:
     return PostgresStore(given)
 
 
-def embedder(given: Embedder | str | None = None) -> Embedder:
-    """An embedder as it is or by name: `minilm` (ships with the package), `hash` (no meaning, for tests),
-    `sentence-transformers:NAME`, `http://…/v1#MODEL`, or a folder made by `everthread.models.export`."""
-    settings = config.load()
-    name = settings.embedder if given is None else given
-    if not isinstance(name, str):
-        return name
-    if name == "minilm":
-        return OnnxEmbedder(threads=settings.threads)
-    if name == "hash":
-        return HashEmbedder()
-    if name.startswith("sentence-transformers:"):
-        return SentenceTransformerEmbedder(name.partition(":")[2])
-    if name.startswith(("http://", "https://")):
-        address, _, model = name.partition("#")
-        if not model:
-            raise ConfigError(f"embedder {name!r} names no model; write it behind a #: {address}#nomic-embed-text")
-        return RemoteEmbedder(address, model, api_key=settings.embedder_key or None)
-    if Path(name).expanduser().is_dir():
-        return OnnxEmbedder(Path(name).expanduser(), threads=settings.threads)
-    raise ConfigError(
-        f"embedder {name!r} is unknown; use minilm, hash, a folder with model.onnx, sentence-transformers:NAME, "
-        "or https://host/v1#model"
-    )
-
-
-OPENAI = "https://api.openai.com/v1"
 THEIRS = re.compile(r"(gpt-(?!oss)|chatgpt-|o\d|ft:)")  # models that OpenAI alone has; gpt-oss runs anywhere
 HOSTED = re.compile(r"(?:claude|gemini|grok)-")  # models that no Ollama has
 
@@ -149,8 +123,7 @@ def _llm_remedy(name: str) -> str:
 def _llm_at(settings: Config, name: str) -> LLM:
     """The model of that name on the configured server, or its only one."""
     address, key = settings.llm_url, settings.llm_key
-    if not key and shown(address).startswith(("https://api.openai.com/", "https://eu.api.openai.com/")):
-        key = os.environ.get("OPENAI_API_KEY", "")  # which is no other server's business
+    key = key or servers.openai_key(address)
     return OpenAICompatible(
         address,
         name or _only_model(address, key),

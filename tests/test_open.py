@@ -82,7 +82,7 @@ def test_an_unknown_embedder_is_refused_with_what_there_is() -> None:
 
 
 def test_a_remote_embedder_must_name_its_model() -> None:
-    with pytest.raises(ConfigError, match="names no model; write it behind a #: http://localhost/v1#"):
+    with pytest.raises(ConfigError, match="names no model; write it after a #: http://localhost/v1#"):
         opening.embedder("http://localhost/v1")
 
 

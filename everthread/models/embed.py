@@ -410,13 +410,19 @@ def _vectors_of(reply: object, count: int) -> Vectors:
 
 
 class SentenceTransformerEmbedder:
-    """Any sentence-transformers model, by name or folder, on torch. A name is downloaded by that library, once."""
+    """Any sentence-transformers model, by name or folder, on torch. A name is downloaded by that library, once.
 
-    def __init__(self, model: str | Path, batch_size: int = 32, multilingual: bool = True) -> None:
+    device is where torch runs it (`cuda`, `cuda:1`, `mps`, `cpu`); None leaves it to that library.
+    """
+
+    def __init__(
+        self, model: str | Path, batch_size: int = 32, multilingual: bool = True, device: str | None = None
+    ) -> None:
         self.name = f"sentence-transformers/{model}"
         self.multilingual = multilingual
         self._model_name = str(model)
         self._batch_size = batch_size
+        self._device = device
         self._lock = Lock()
         self._loaded: sentence_transformers.SentenceTransformer | None = None
 
@@ -441,9 +447,10 @@ class SentenceTransformerEmbedder:
                 extra = install_extra("sentence-transformers")
                 raise ConfigError(f"{self.name} needs an extra: {extra} ({error})") from error
             try:
-                self._loaded = SentenceTransformer(self._model_name)
-            except (OSError, ValueError) as error:
+                self._loaded = SentenceTransformer(self._model_name, device=self._device)
+            except (OSError, ValueError, RuntimeError, AssertionError) as error:  # the last two: an unknown device
+                where = f" on {self._device}" if self._device else ""
                 raise ModelNotFound(
-                    f"{self._model_name!r} can't be loaded; check the name or folder ({error})"
+                    f"{self._model_name!r} can't be loaded{where}; check the name or folder, and the device ({error})"
                 ) from error
         return self._loaded

@@ -8,6 +8,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from everthread.models.faults import shown
+
+OPENAI = "https://api.openai.com/v1"
 OLLAMA_WAIT = 0.3  # seconds: on this machine it answers at once, or it isn't there
 MODELS_WAIT = 5.0  # seconds for the list of a server's models
 OLLAMA_PORT = 11434
@@ -30,6 +33,12 @@ def models(url: str, key: str = "") -> list[str] | None:
     """The names of the models of an OpenAI-compatible server, or None where it doesn't tell."""
     told = _asked(f"{url.rstrip('/')}/models", MODELS_WAIT, key)
     return None if told is None else [str(each["id"]) for each in _items(told, "data") if each.get("id")]
+
+
+def openai_key(url: str) -> str:
+    """Returns OPENAI_API_KEY for an address of OpenAI; "" for any other, which must not see it."""
+    ours = shown(url).startswith(("https://api.openai.com/", "https://eu.api.openai.com/"))
+    return os.environ.get("OPENAI_API_KEY", "") if ours else ""
 
 
 def ollama_host(said: str) -> str:

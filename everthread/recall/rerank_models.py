@@ -6,7 +6,7 @@ They know no store, and nothing of how a hit was found but its place in the list
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Protocol
@@ -19,19 +19,25 @@ from everthread.errors import BadInput, ConfigError, ModelError, ModelNotFound
 from everthread.forks import Lock
 from everthread.installation import install_extra
 from everthread.models.embed import Embedder, clean
+from everthread.models.scale import Scale, measured
 from everthread.models.scribe import Scribe
 from everthread.observe.centrality import BALANCE, DIGITS, Floats, mmr
+from everthread.recall.gate import Curve
 from everthread.recall.rerank import marked, ordered, text_of
 from everthread.types import Hit
 
 log = logging.getLogger("everthread")
 
+# The probability that a text answers a question, by the shipped model's cosine: fitted on the ten nearest passages to
+# each of 1,899 questions of two public sets, measured on others (docs/models.md).
+ANSWERS = Curve(-6.85, {"cosine": 13.37})
 UNASKED = 0.5  # the number of a hit of which no verdict could be had: neither a yes nor a no
 
 
 class EmbedderMatch:
     """By the cosine of the query and the text in another embedding model than the one that searches, as goodai-ltm
-    matches. The number is from -1 to 1; a long text is judged by what the model reads of it.
+    matches. The number is from -1 to 1; a long text is judged by what the model reads of it. Where the model gives
+    several vectors a text or a query, the nearest pair counts.
 
     Costs one embedding of the query and one of each hit, every time. Raises what the embedder raises
     (EmbedderUnavailable, ModelNotFound), and ModelError where it gives vectors that can't be used.
@@ -39,16 +45,43 @@ class EmbedderMatch:
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
+        self._scale: Scale | None = None  # of the embedder's cosines, measured at the first prediction
         self.name = f"match:{embedder.name}"
 
     def score(self, query: str, passages: Sequence[str]) -> list[float]:
         """The cosine of each passage; 0 to a blank query, which means nothing."""
         if not passages or not query.strip():
             return [0.0] * len(passages)
-        return [float(cosine) for cosine in _cosines(self._embedder, query, _vectors(self._embedder, passages))]
+        vectors = _vectors(self._embedder, passages)
+        cosines = _cosines(vectors, _asked(self._embedder, query, vectors.shape[-1]))[:, 0]
+        return [float(cosine) for cosine in cosines]
+
+    def predict(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        """Estimates for each pair of a query and a text the probability, 0..1, that the text answers the query.
+
+        It is the shipped model's curve (`ANSWERS`); another model's cosines are first moved to its scale.
+        """
+        found = by_query(self.score, pairs)
+        if not found:
+            return []
+        self._scale = self._scale or measured(self._embedder)
+        cosines = self._scale.shipped(np.array(found, np.float32)).tolist()
+        return [ANSWERS.at({"cosine": cosine}) for cosine in cosines]
 
     def rerank(self, query: str, hits: Sequence[Hit]) -> list[Hit]:
         return ordered(self.name, hits, self.score(query, [text_of(hit) for hit in hits]))
+
+
+def by_query(score: Callable[[str, Sequence[str]], Sequence[float]], pairs: Sequence[tuple[str, str]]) -> list[float]:
+    """Scores pairs of a query and a text, all texts of one query together; the scores are in the order of the pairs."""
+    places: dict[str, list[int]] = {}
+    for place, (query, _) in enumerate(pairs):
+        places.setdefault(query, []).append(place)
+    found = [0.0] * len(pairs)
+    for query, own in places.items():
+        for place, value in zip(own, score(query, [pairs[place][1] for place in own]), strict=True):
+            found[place] = value
+    return found
 
 
 class MMR:
@@ -74,8 +107,9 @@ class MMR:
         """A blank query leaves the order as it is."""
         if not hits or not query.strip():
             return ordered(self.name, hits, [0.0] * len(hits))[: self._k]
-        vectors = _vectors(self._embedder, [text_of(hit) for hit in hits])  # (N, D)
-        order, marginal = self._chosen(_cosines(self._embedder, query, vectors), np.round(vectors @ vectors.T, DIGITS))
+        vectors = _vectors(self._embedder, [text_of(hit) for hit in hits])
+        worth = _cosines(vectors, _asked(self._embedder, query, vectors.shape[-1]))[:, 0]
+        order, marginal = self._chosen(worth, _cosines(vectors, vectors))
         return [marked(hits[place], self.name, number) for place, number in zip(order, marginal, strict=True)][
             : self._k
         ]
@@ -100,23 +134,44 @@ class Predicts(Protocol):
 class CrossEncoder:
     """By a model that reads query and text together: sentence-transformers' CrossEncoder, as goodai-ltm's "st:" names.
 
-    name is a model's name, which that library downloads once, or its folder; the first reranking loads it. The number
-    is the model's own: a chance from 0 to 1 or a logit, as it was trained. model is one that is loaded already.
+    name is a model's name, which that library downloads once, or its folder; the first reranking loads it, onto device
+    (`cuda`, `cuda:1`, `mps`, `cpu`; None: that library's choice). The number is a probability, the logistic of the
+    model's output. model is one that is loaded already, whose numbers are its own.
     Costs one pass of the model over each hit, every time. Raises ConfigError without the extra,
     ModelNotFound where the model can't be loaded, ModelError where it gives anything but one number a pair.
     """
 
-    def __init__(self, name: str | Path, model: Predicts | None = None) -> None:
+    def __init__(self, name: str | Path, model: Predicts | None = None, device: str | None = None) -> None:
         self.name = f"cross-encoder:{name}"
         self._model_name = str(name)
         self._model = model
+        self._device = device
         self._lock = Lock()
 
     def score(self, query: str, passages: Sequence[str]) -> list[float]:
         """The model's number for each passage; 0 for a blank query, of which it is not asked."""
         if not passages or not query.strip():
             return [0.0] * len(passages)
-        pairs = [(clean(query), clean(passage)) for passage in passages]
+        return self._numbers([(query, passage) for passage in passages])
+
+    def predict(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        """Estimates for each pair of a query and a text the probability, 0..1, that the text answers the query.
+
+        Raises ModelError also for numbers outside 0..1, which a model that was loaded elsewhere may give.
+        """
+        found = self._numbers(pairs) if pairs else []
+        if not all(0 <= number <= 1 for number in found):
+            raise ModelError(
+                f"{self.name} gave numbers that are no probabilities, such as {max(found, key=abs)}; "
+                "load it with activation_fn=torch.nn.Sigmoid()"
+            )
+        return found
+
+    def rerank(self, query: str, hits: Sequence[Hit]) -> list[Hit]:
+        return ordered(self.name, hits, self.score(query, [text_of(hit) for hit in hits]))
+
+    def _numbers(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        pairs = [(clean(query), clean(passage)) for query, passage in pairs]
         with self._lock:  # torch modules make no promise about threads
             if self._model is None:
                 self._model = self._loaded()
@@ -124,9 +179,6 @@ class CrossEncoder:
         if found.shape not in ((len(pairs),), (len(pairs), 1)):
             raise ModelError(f"{self.name} gave numbers of shape {found.shape} for {len(pairs)} pairs; use a reranker")
         return [float(number) for number in np.round(found.reshape(-1), DIGITS)]
-
-    def rerank(self, query: str, hits: Sequence[Hit]) -> list[Hit]:
-        return ordered(self.name, hits, self.score(query, [text_of(hit) for hit in hits]))
 
     def _loaded(self) -> Predicts:
         try:
@@ -136,9 +188,14 @@ class CrossEncoder:
             raise ConfigError(f"{self.name} needs an extra: {extra} ({error})") from error
         damaged = import_module("safetensors").SafetensorError  # comes with the extra
         try:
-            model: Predicts = sentence_transformers.CrossEncoder(self._model_name)
-        except (OSError, ValueError, RuntimeError, damaged) as error:
-            raise ModelNotFound(f"{self._model_name!r} can't be loaded; check the name or folder ({error})") from error
+            model: Predicts = sentence_transformers.CrossEncoder(
+                self._model_name, device=self._device, activation_fn=import_module("torch").nn.Sigmoid()
+            )
+        except (OSError, ValueError, RuntimeError, AssertionError, damaged) as error:
+            where = f" on {self._device}" if self._device else ""
+            raise ModelNotFound(
+                f"{self._model_name!r} can't be loaded{where}; check the name or folder, and the device ({error})"
+            ) from error
         return model
 
 
@@ -172,17 +229,23 @@ class LLMVerdict:
 
 
 def _vectors(embedder: Embedder, texts: Sequence[str]) -> Floats:
-    """(N, D) in double precision, for sums that differ by their order alone must not tell equals apart."""
-    vectors = np.asarray(embedder.embed(texts), np.float64)
-    if vectors.ndim != 2 or len(vectors) != len(texts) or not np.isfinite(vectors).all():
+    """(N, E, D) in double precision, for sums that differ by their order alone must not tell equals apart."""
+    vectors = np.asarray(embedder.embed(texts), np.float64)  # (N, D) or (N, E, D)
+    if vectors.ndim not in (2, 3) or len(vectors) != len(texts) or not np.isfinite(vectors).all():
         raise ModelError(f"{embedder.name} gave vectors of shape {vectors.shape} for {len(texts)} texts, or not finite")
-    return vectors
+    return vectors if vectors.ndim == 3 else vectors[:, None]
 
 
-def _cosines(embedder: Embedder, query: str, vectors: Floats) -> Floats:
-    """(N,) of the vectors to the query's."""
-    asked = np.asarray(embedder.embed_query(query), np.float64)  # (D,)
-    if asked.shape != vectors.shape[1:] or not np.isfinite(asked).all():
+def _asked(embedder: Embedder, query: str, dimensions: int) -> Floats:
+    """(1, Q, D) of a query, with as many dimensions as the texts have."""
+    asked = np.asarray(embedder.embed_query(query), np.float64)  # (D,) or (Q, D)
+    if asked.ndim not in (1, 2) or asked.shape[-1] != dimensions or not np.isfinite(asked).all():
         raise ModelError(f"{embedder.name} gave a vector of shape {asked.shape} for a query, or one that is not finite")
-    found: Floats = np.round(vectors @ asked, DIGITS)
-    return found
+    return asked.reshape(1, -1, dimensions)
+
+
+def _cosines(ones: Floats, others: Floats) -> Floats:
+    """(N, M) of N texts, (N, E, D), to M others, (M, F, D): that of the nearest pair of their vectors."""
+    every = ones.reshape(-1, ones.shape[-1]) @ others.reshape(-1, others.shape[-1]).T  # (N · E, M · F)
+    found = every.reshape(len(ones), ones.shape[1], len(others), others.shape[1]).max(axis=(1, 3))
+    return np.asarray(np.round(found, DIGITS))

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import logging
 import math
 import re
@@ -7,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,7 @@ from made import assert_only_moved, hit, hits, line, numbers, seqs
 
 from everthread.errors import BadInput, ConfigError, EmbedderUnavailable, LLMUnavailable, ModelError, ModelNotFound
 from everthread.installation import install_extra
+from everthread.models.embed import OnnxEmbedder
 from everthread.models.extract import ExtractiveScribe
 from everthread.models.fakes import HashEmbedder, ScriptedLLM
 from everthread.models.llm_scribe import LLMScribe
@@ -34,7 +36,7 @@ class Table:
     name = "table"
     multilingual = True
 
-    def __init__(self, **vectors: Sequence[float]) -> None:
+    def __init__(self, **vectors: npt.ArrayLike) -> None:
         self.vectors = vectors
 
     def embed(self, texts: Sequence[str]) -> Vectors:
@@ -114,6 +116,44 @@ def test_an_embedder_that_is_down_is_told(made: Any) -> None:
 def test_vectors_that_can_not_be_compared_are_told(made: Any, vectors: dict[str, Any], message: str) -> None:
     with pytest.raises(ModelError, match=message):
         made(Table(**vectors)).rerank("q", hits("a"))
+
+
+def test_the_nearest_pair_of_several_vectors_counts() -> None:
+    several = Table(问=((1, 0), (0, 1)), 早=((0.6, 0.8), (0, 0)), 晚=((0.5, 0), (0.1, 0.5)))
+    assert EmbedderMatch(several).score("问", ["早", "晚"]) == pytest.approx([0.8, 0.5])
+    assert seqs(MMR(several).rerank("问", hits("晚", "早"))) == [2, 1]
+
+
+def test_a_prediction_is_a_probability_that_grows_with_the_cosine() -> None:
+    match = EmbedderMatch(OnnxEmbedder())
+    pairs = [
+        ("Mike: What is your favourite colour?", "Steve: My favourite colour is purple."),
+        ("Name the inner planets.", "It was a wet spring in the valley, and the hay was late."),
+        ("Mike: What is your favourite colour?", "Steve: I would rather paint the door."),
+    ]
+    sure, off, near = match.predict(pairs)
+    assert 0 < off < near < 0.5 < sure < 1
+    assert match.predict(pairs[::-1]) == [near, off, sure]
+    assert match.predict([]) == []
+
+
+def test_the_cosines_of_a_model_on_another_scale_are_moved_to_that_of_the_shipped_one() -> None:
+    """A model that puts strangers at a cosine of 0.55 makes no match of them."""
+
+    class Narrow(OnnxEmbedder):
+        name = "narrow"
+
+        def embed(self, texts: Sequence[str]) -> Vectors:
+            found = np.hstack([super().embed(texts), np.ones((len(texts), 1), np.float32)])
+            return np.asarray(found / np.linalg.norm(found, axis=1, keepdims=True))
+
+        def embed_query(self, text: str) -> Vector:
+            return np.asarray(self.embed([text])[0])
+
+    pairs = [("What is my name?", "My name is Ida."), ("What is my name?", "The ferry was late.")]
+    narrow = EmbedderMatch(Narrow())
+    assert min(narrow.score(pairs[0][0], [text for _, text in pairs])) > 0.45
+    assert narrow.predict(pairs) == pytest.approx(EmbedderMatch(OnnxEmbedder()).predict(pairs), abs=0.1)
 
 
 # --------------------------------------------------------------------------------------------------------- MMR
@@ -216,6 +256,14 @@ def test_a_number_that_is_none_orders_nothing() -> None:
         CrossEncoder("odd", Gives([0.5, math.nan])).rerank("猫", hits("面包", "猫"))
 
 
+def test_a_prediction_of_a_model_loaded_elsewhere_must_be_a_probability() -> None:
+    pairs = [("猫", "面包"), ("猫", "小猫")]
+    assert CrossEncoder("sure", Gives([0.25, 1])).predict(pairs) == [0.25, 1]
+    assert CrossEncoder("sure", Gives([0.25, 1])).predict([]) == []
+    with pytest.raises(ModelError, match=r"no probabilities, such as -7.5; load it with activation_fn=torch.nn.Sigmo"):
+        CrossEncoder("odd", Gives([0.5, -7.5])).predict(pairs)
+
+
 if find_spec("sentence_transformers") is None:
 
     def test_without_the_extra_the_remedy_is_named() -> None:
@@ -249,7 +297,23 @@ else:
         scores = reranker.score("who saw it", texts)
         assert scores[0] == scores[2] != scores[1]
         assert all(0 < score < 1 for score in scores)
+        assert reranker.predict([("who saw it", text) for text in texts]) == scores
         assert numbers(reranker, reranker.rerank("who saw it", hits(*texts[:3]))) == sorted(scores[:3], reverse=True)
+
+    def test_an_output_without_limits_becomes_a_probability(tmp_path: Path) -> None:
+        folder = tiny(tmp_path / "model")
+        config = json.loads((folder / "config.json").read_text())
+        config["sentence_transformers"] = {"activation_fn": "torch.nn.modules.linear.Identity"}
+        (folder / "config.json").write_text(json.dumps(config))
+        assert all(0 < number < 1 for number in CrossEncoder(folder).predict([("who saw it", "the red boat")]))
+
+    def test_a_device_is_where_the_model_runs_and_an_unknown_one_is_told(tmp_path: Path) -> None:
+        folder = tiny(tmp_path / "model")
+        encoder = CrossEncoder(folder, device="cpu")
+        encoder.predict([("who saw it", "nobody")])
+        assert str(cast("Any", encoder._model).device) == "cpu"
+        with pytest.raises(ModelNotFound, match="can't be loaded on walnut; check the name or folder, and the device"):
+            CrossEncoder(folder, device="walnut").predict([("who saw it", "nobody")])
 
     @pytest.mark.parametrize("damage", ["config.json", "model.safetensors"])
     def test_a_damaged_model_is_told(tmp_path: Path, damage: str) -> None:
