@@ -45,7 +45,8 @@ class Cut:
     @property
     def name(self) -> str:
         """What tells it from others: chunks that were cut otherwise are cut anew."""
-        return f"{self.capacity}/{self.step}/{getattr(self.tokenizer, '__qualname__', type(self.tokenizer).__name__)}"
+        kind = getattr(self.tokenizer, "name", None) or getattr(self.tokenizer, "__qualname__", None)
+        return f"{self.capacity}/{self.step}/{kind or type(self.tokenizer).__name__}"
 
     def stream(self, lines: Iterable[Line], at: int = 0) -> Stream:
         return Stream.of(((line, tokens(line, self.tokenizer)) for line in lines), at)

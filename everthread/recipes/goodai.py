@@ -7,17 +7,18 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from everthread.errors import BadInput, EverthreadError
 from everthread.recall import derived
 from everthread.recall.budget import fit
-from everthread.recipes import chunks
+from everthread.recipes import chunks, matching, tokenizers
 from everthread.recipes.around import Around
-from everthread.recipes.base import Asked, Recalled, Recipe, Room
+from everthread.recipes.base import Asked, Ranked, Recalled, Recipe, Room
 from everthread.recipes.chunking import Chunking, Cut
 from everthread.recipes.expansion import REDUNDANCY, SENTENCE, Expansion, Passage, expanded, novel, pooled
 from everthread.recipes.matching import Matcher, confidences
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("everthread")
 
 PAGE = 16  # chunks read together, the nearest first
+NEIGHBOURS = 1  # lines on either side by which one grows that was found by its words
 FEW = 128  # chunks whose distances are told at first; all are only where these don't suffice
 
 
@@ -66,7 +68,8 @@ class GoodAI(Recipe):
     Where it deviates: the embedder is the bank's, with one vector a chunk as a rule. Chunks lie where they would lie if
     the standing lines had been said and nothing else, so a line taken back costs no neighbour its chunk. Those of the
     last session's end that aren't full are written when they are first asked for. Beyond `capacity` a hundredth of the
-    chunks is evicted at once, and never a line. Nothing is rewritten by a model, queries and lines neither.
+    chunks is evicted at once, and never a line. While no embedder answers, or where it can't read the question, lines
+    are found by the words that they share with it.
     """
 
     name = "goodai"
@@ -81,12 +84,14 @@ class GoodAI(Recipe):
     chunk_capacity: int = option(chunks.CAPACITY, "Tokens of a chunk.", low=1)
     chunk_overlap: float = option(chunks.OVERLAP, "Share of a chunk that the next one holds again.", low=0, high=0.5)
     capacity: int = option(chunks.LIMIT, "Chunks kept of a bank; beyond it the oldest go.", low=1)
-    tokenizer: Tokenizer = word_pieces
+    tokenizer: Any = word_pieces  # anything that `tokenizers.tokenizer` takes
     expansion: Expansion = SENTENCE
     redundancy: float = option(
         REDUNDANCY, "Share of a passage found in better ones from which it is left out.", low=0.01, high=1
     )
-    matcher: Matcher | None = None
+    matcher: Matcher | str | None = option(
+        "", "Matching model that rates candidates again: em:EMBEDDER, such as em:minilm, or st:NAME; empty for none."
+    )
     reranking_k_factor: float = option(
         RERANKING_K_FACTOR, "Candidates for each passage asked for, where they are rated again.", low=1
     )
@@ -100,32 +105,41 @@ class GoodAI(Recipe):
             raise BadInput(f"redundancy can't be {self.redundancy}; give a share above 0 and up to 1")
         if not self.reranking_k_factor >= 1:
             raise BadInput(f"reranking_k_factor can't be {self.reranking_k_factor}; give at least 1")
+        self._tokens, self._matching  # noqa: B018  # names are looked up now, so that an error comes now
+
+    @cached_property
+    def _tokens(self) -> Tokenizer:
+        return tokenizers.tokenizer(self.tokenizer)
+
+    @cached_property
+    def _matching(self) -> Matcher | None:
+        return matching.matcher(self.matcher)
 
     def written(self, memory: Memory) -> None:
         self._chunking(memory).update()
 
     def _chunking(self, memory: Memory) -> Chunking:
         step = self.chunk_capacity - int(self.chunk_capacity * self.chunk_overlap)
-        return Chunking(memory, Cut(self.chunk_capacity, step, self.tokenizer), self.capacity)
+        return Chunking(memory, Cut(self.chunk_capacity, step, self._tokens), self.capacity)
 
     def recall(self, memory: Memory, asked: Asked, k: int) -> Recalled:
         allowed = memory.allowed(asked)
         if (vector := memory.embed_query(asked.query)) is None:
-            return Recalled(allowed=allowed)
+            return _by_words(memory, asked, k)
         self._chunking(memory).update(shown=asked.without)
         found = self._best(asked, k, self._candidates(memory, asked, vector, allowed))
         hits = [_hit(each) for each in found]
         return Recalled(hits, max((hit.relevance for hit in hits), default=0.0), bool(hits), allowed=allowed)
 
     def lay_out(self, memory: Memory, found: Recalled, room: Room) -> Context:
-        hits = [_as_said(hit) for hit in found.hits]
+        hits = [_as_said(hit) if hit.kind == CHUNK else hit for hit in found.hits]
         return fit(hits, (), room.budget, room.count, found.relevance, found.terms)
 
     def _candidates(
         self, memory: Memory, asked: Asked, vector: Vector, allowed: Seqs | None
     ) -> Iterator[tuple[Passage, _Candidate]]:
         """Chunks with their passages, from the nearest on."""
-        around = Around(memory.store, memory.bank, self.tokenizer, self.expansion.most, allowed, asked.without)
+        around = Around(memory.store, memory.bank, self._tokens, self.expansion.most, allowed, asked.without)
         nearest = _nearest(memory, vector, allowed)
         while some := dict(islice(nearest, PAGE)):
             units = {unit.id: unit for unit in memory.store.units(memory.bank, (CHUNK,), ids=list(some))}
@@ -137,7 +151,7 @@ class GoodAI(Recipe):
                         yield passage, _candidate(units[id], passage, stands[0], distance)
 
     def _best(self, asked: Asked, k: int, candidates: Iterator[tuple[Passage, _Candidate]]) -> Sequence[_Candidate]:
-        if self.matcher is None and self.weighing is None:
+        if self._matching is None and self.weighing is None:
             return [each for _, each in islice(novel(candidates, self.redundancy), k)]
         wanted = math.ceil(k * self.reranking_k_factor)
         pool = self._matched(asked.query, pooled(candidates, wanted, self.redundancy))
@@ -148,15 +162,28 @@ class GoodAI(Recipe):
 
     def _matched(self, query: str, pool: list[tuple[Passage, _Candidate]]) -> list[tuple[Passage, _Candidate]]:
         """The candidates by the matcher's confidence; by their distance where it fails."""
-        if self.matcher is None:
+        if self._matching is None:
             return pool
         try:
-            rated = confidences(self.matcher, query, [each.text for _, each in pool])
+            rated = confidences(self._matching, query, [each.text for _, each in pool])
         except (EverthreadError, RuntimeError, OSError) as error:
             log.warning("chunks are ordered by their distance alone: %s", error)
             return pool
         found = [(passage, replace(each, confidence=value)) for (passage, each), value in zip(pool, rated, strict=True)]
         return sorted(found, key=lambda each: -each[1].relevance)
+
+
+def _by_words(memory: Memory, asked: Asked, k: int) -> Recalled:
+    """The lines that share words with a question, the best by BM25 first, each with its share of the words."""
+    found, signals = memory.measure(asked.query, k, where=asked.where, as_of=asked.as_of, without=asked.without)
+    scores, shares = signals["bm25_window"], signals["share"]
+    best = [at for at in np.argsort(-scores, kind="stable").tolist() if shares[at] > 0][:k]
+    ranked = [
+        Ranked(int(found.seqs[at]), float(scores[at]), float(shares[at]), {"words": float(shares[at])}) for at in best
+    ]
+    hits = memory.grown(ranked, NEIGHBOURS, found.allowed, asked.without)
+    relevance = max((hit.relevance for hit in hits), default=0.0)
+    return Recalled(hits, relevance, bool(hits), found.query.terms, found.allowed)
 
 
 def _nearest(memory: Memory, vector: Vector, allowed: Seqs | None) -> Iterator[tuple[int, float]]:

@@ -14,7 +14,7 @@ from twenty import APART, BOT, PERSON, SESSIONS, TWENTY
 
 from everthread import Hit, Memory, NewLine, Where
 from everthread.chat import Chat
-from everthread.errors import BadInput, ModelError
+from everthread.errors import BadInput, ConfigError, ModelError
 from everthread.models.fakes import HashEmbedder, ScriptedLLM
 from everthread.prompt.character import Character
 from everthread.recipes import goodai as recipe
@@ -284,13 +284,28 @@ def test_no_question_is_an_error(memory: Memory, query: str) -> None:
     memory.context(query)
 
 
-def test_without_an_embedder_nothing_is_found_and_lines_are_kept(tmp_path: Path) -> None:
+def test_without_an_embedder_lines_are_found_by_the_words_that_they_share(tmp_path: Path) -> None:
     embedder = Moody()
     embedder.down = True
     with opened(tmp_path, embedder=embedder) as memory:
-        memory.observe("The lamp is lit.")
-        assert memory.recall("lamp") == []
-        assert memory.stats().lines == 1
+        memory.observe_many(TWENTY)
+        best, *others = memory.recall(QUESTION, 20)
+        assert (best.kind, best.line.seq) == ("line", 17)
+        assert best.score >= others[0].score
+        assert 0 < best.relevance == best.signals["words"] < 1
+        assert others
+        assert all("Biscuit" in hit.line.text for hit in others)
+        assert "Mara: The vet said he is allergic to milk." in memory.context(QUESTION).text
+        assert all(hit.line.session == "spring" for hit in memory.recall(QUESTION, where=Where(session="spring")))
+        assert 17 not in [hit.line.seq for hit in memory.recall(QUESTION, without={17})]
+        assert memory.recall("Quantum chromodynamics?") == []
+
+
+def test_what_the_embedder_can_not_read_is_found_by_its_words(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        memory.observe("我的猫叫小米，她喜欢睡在窗台上。")
+        memory.observe("今天的天气很好。")
+        assert [hit.line.seq for hit in memory.recall("我的猫叫什么名字？", 1)] == [1]
 
 
 def test_chunks_of_another_model_are_found_once_they_are_reindexed(tmp_path: Path) -> None:
@@ -319,11 +334,11 @@ class Likes:
         self.word, self.error = word, error
         self.asked: list[int] = []
 
-    def score(self, query: str, passages: Sequence[str]) -> list[float]:
-        self.asked.append(len(passages))
+    def predict(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        self.asked.append(len(pairs))
         if self.error:
             raise self.error
-        return [0.9 if self.word in text else 0.1 for text in passages]
+        return [0.9 if self.word in text else 0.1 for _, text in pairs]
 
 
 def test_a_matcher_rates_ten_times_as_many_candidates_anew(memory: Memory) -> None:
@@ -338,6 +353,16 @@ def test_a_matcher_rates_ten_times_as_many_candidates_anew(memory: Memory) -> No
     memory.recipe = goodai(matcher=matcher, reranking_k_factor=1)
     assert "otters" not in memory.recall(QUESTION, 2)[0].line.text
     assert 2 <= matcher.asked[1] < 10
+
+
+def test_a_matching_model_may_be_named(memory: Memory) -> None:
+    plain = memory.recall(QUESTION, 1)[0]
+    memory.recipe = goodai(matcher="em:minilm", reranking_k_factor=2)
+    best = memory.recall(QUESTION, 1)[0]
+    assert best.line.text == plain.line.text
+    assert 0.5 < best.relevance == best.signals["confidence"] < 1
+    with pytest.raises(ConfigError, match="invalid matching model 'minilm'"):
+        goodai(matcher="minilm")
 
 
 def test_where_the_matcher_fails_the_distance_counts(memory: Memory, caplog: pytest.LogCaptureFixture) -> None:
@@ -386,7 +411,7 @@ def test_impossible_numbers_are_refused(wrong: dict[str, Any], said: str) -> Non
 def test_the_numbers_are_the_sources() -> None:
     recipe = GoodAI()
     assert (recipe.chunk_capacity, recipe.chunk_overlap, recipe.capacity) == (24, 0.5, 50_000)
-    assert (recipe.redundancy, recipe.reranking_k_factor, recipe.matcher) == (0.75, 10, None)
+    assert (recipe.redundancy, recipe.reranking_k_factor, recipe.matcher) == (0.75, 10, "")
     assert (recipe.notes, recipe.summaries, recipe.offers) == (False, False, False)
 
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from everthread.errors import BadInput, BadQuery, ConfigError, EmbedderUnavailable, ModelError, NotFound
 from everthread.models.extract import ExtractiveScribe
-from everthread.models.fakes import HashEmbedder
+from everthread.models.fakes import HashEmbedder, ScriptedLLM
+from everthread.models.llm_scribe import LLMScribe
 from everthread.recipes.expansion import NONE
 from everthread.recipes.textmemory import Retrieved, TextMemory
 from everthread.recipes.tokenizers import words
@@ -57,9 +58,9 @@ class Longest:
     def __init__(self) -> None:
         self.asked: list[tuple[str, tuple[str, ...]]] = []
 
-    def score(self, query: str, passages: Sequence[str]) -> list[float]:
-        self.asked.append((query, tuple(passages)))
-        return [len(passage) / 1000 for passage in passages]
+    def predict(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        self.asked.append((pairs[0][0], tuple(passage for _, passage in pairs)))
+        return [len(passage) / 1000 for _, passage in pairs]
 
 
 class Failing(HashEmbedder):
@@ -88,6 +89,7 @@ def test_a_text_is_found_by_what_it_says() -> None:
     (found,) = memory.retrieve("Who planted the walnut tree?")
     assert (found.passage, found.metadata, found.timestamp) == (FACTS[0], {"page": 3}, NOON - DAY)
     assert (found.keys, found.confidence) == ((key,), None)
+    assert found.distance is not None
     assert 0 < found.distance < 2
     assert found.relevance == 1 - found.distance / 4
 
@@ -240,7 +242,7 @@ def test_of_two_passages_alike_the_matcher_chooses_the_better_chunk() -> None:
 @pytest.mark.parametrize("scores", [[], [float("nan")] * 3])
 def test_a_matcher_that_gives_no_number_for_each_passage_is_named(scores: list[float]) -> None:
     class Odd:
-        def score(self, query: str, passages: Sequence[str]) -> list[float]:
+        def predict(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
             return scores
 
     with pytest.raises(ModelError, match="matcher gave"):
@@ -289,6 +291,8 @@ def test_rewriting_needs_a_scribe() -> None:
         make().add_text("He does.", context=[])
     with pytest.raises(ConfigError, match="no scribe to rewrite with"):
         filled().retrieve("He does.", context=[])
+    with pytest.raises(ConfigError, match="rewrite was given, but there is no scribe"):
+        filled().retrieve("He does.", rewrite=True)
 
 
 def test_it_comes_back_from_text_with_its_keys_and_without_embedding_again() -> None:
@@ -354,10 +358,15 @@ def test_damaged_vectors_are_refused(change: dict[str, Any]) -> None:
         TextMemory.from_text(json.dumps(state), HashEmbedder(256))
 
 
-def test_an_embedder_that_is_down_loses_no_text() -> None:
+def test_while_the_embedder_is_down_passages_are_found_by_their_words_and_say_so(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     memory = filled(embedder=Failing(256))
-    with pytest.raises(EmbedderUnavailable):
-        memory.retrieve("walnut")
+    best, *others = memory.retrieve("Who planted the walnut in the hall?", 3)
+    assert (best.passage, best.by_words, best.distance, best.confidence) == (FACTS[0], True, None, None)
+    assert 0 < best.relevance < 1
+    assert [each.passage for each in others] == [FACTS[1]]  # the boiler shares no word
+    assert "found by their words, without an embedder: down" in caplog.text
     back = TextMemory.from_text(memory.to_text(), HashEmbedder(256), tokenizer=words)
     assert back.retrieve("walnut")[0].keys == (1,)
 
@@ -375,6 +384,87 @@ def test_an_embedder_that_gives_too_few_vectors_is_named() -> None:
 def test_an_impossible_k_is_refused(k: Any) -> None:
     with pytest.raises(BadQuery, match="can't retrieve"):
         filled().retrieve("walnut", k)
+
+
+def test_without_an_embedder_chunks_are_found_by_the_words_that_they_hold_now() -> None:
+    memory = filled(embedder="none")
+    assert memory.retrieve("boiler")[0].keys == (3,)
+    memory.replace_text(3, "Tom sold the ferry.")
+    memory.delete_text(1)
+    assert memory.retrieve_multiple(["boiler", "walnut"], 3) == [[], []]
+    (found,) = memory.retrieve("the ferry of Tom", 3)
+    assert (found.keys, found.relevance, found.by_words) == ((3,), 1.0, True)
+    back = TextMemory.from_text(memory.to_text(), "none", tokenizer=words)
+    assert back.retrieve("ferry Tom", 3) == [found]
+    back.clear()
+    assert back.retrieve("ferry") == []
+
+
+def test_what_was_found_by_words_is_matched_and_grows_like_the_rest() -> None:
+    memory = filled([f"walnut {'very ' * n}old" for n in range(5)], "none", matcher=Longest(), expansion=NONE)
+    best = memory.retrieve("walnut")[0]
+    assert (best.passage, best.confidence) == ("walnut very very very very old", 0.03)
+
+
+def test_models_are_named_as_in_goodai_ltm() -> None:
+    memory = TextMemory.create(emb_model="minilm", matching_model="em:minilm", reranking_k_factor=4)
+    for fact in FACTS:
+        memory.add_text(fact, separate=True)
+    best = memory.retrieve("Who mended the heating?")[0]
+    assert best.passage == FACTS[2]
+    assert best.confidence == best.relevance
+    assert 0 < best.relevance < 1
+
+
+def test_an_unknown_matching_model_is_refused() -> None:
+    with pytest.raises(ConfigError, match="invalid matching model 'minilm'"):
+        TextMemory.create(HashEmbedder(), matching_model="minilm")
+
+
+def test_a_device_is_for_models_on_torch() -> None:
+    with pytest.raises(ConfigError, match="invalid device cuda:0"):
+        TextMemory.create("minilm", device="cuda:0")
+
+
+def test_a_text_may_be_kept_from_joining_others() -> None:
+    memory = make()
+    texts = "walnut tree ", "red kite ", "old boiler ", "long ferry "
+    for text, separate in zip(texts, (False, True, False, False), strict=True):
+        memory.add_text(text, separate=separate)
+    assert {found.keys for found in memory.retrieve("walnut kite boiler", 9)} == {(1,), (2,), (3, 4)}
+
+
+def test_a_time_may_be_given_in_seconds() -> None:
+    memory = make()
+    memory.add_text("walnut", timestamp=NOON.timestamp())
+    memory.replace_text(1, "walnut tree", timestamp=NOON.timestamp() + 0.5)
+    assert memory.retrieve("walnut")[0].timestamp == NOON + timedelta(seconds=0.5)
+
+
+@pytest.mark.parametrize("timestamp", [float("nan"), float("inf"), 1e300, True, "noon"])
+def test_an_impossible_time_is_refused_and_nothing_is_kept(timestamp: Any) -> None:
+    memory = make()
+    with pytest.raises(BadInput, match=r"invalid timestamp .*: expected a datetime, or seconds since 1970"):
+        memory.add_text("walnut", timestamp=timestamp)
+    assert memory.is_empty()
+
+
+def test_the_context_may_be_one_text_and_the_query_its_last_turn() -> None:
+    llm = ScriptedLLM([json.dumps({"text": "Does John like walnut ice cream?"})] * 3)
+    memory = make(scribe=LLMScribe(llm))
+    memory.add_text("John eats walnut ice cream daily.", separate=True)
+    memory.add_text("Do you like it?", separate=True)
+    text = "John: Not everyone is fond of walnut ice cream. Mary: Do you like it?"
+    assert memory.retrieve(text, rewrite=True)[0].keys == (1,)
+    before = text.split(" Mary")[0]
+    assert memory.retrieve("Do you like it?", context=before)[0].keys == (1,)
+    for prompt in llm.prompts:
+        told = prompt[-1].content
+        assert "John: Not everyone is fond of walnut ice cream." in told
+        assert told.index("Not everyone") < told.index("Do you like it?")
+    memory.add_text("He does.", context=f"{before}\nMary: Do you, John?", separate=True)
+    assert "Mary: Do you, John?" in llm.prompts[-1][-1].content
+    assert memory.get_text(3) == "Does John like walnut ice cream?"
 
 
 def test_what_is_no_text_is_refused() -> None:
@@ -445,4 +535,4 @@ def test_after_any_sequence_retrieval_finds_what_a_fresh_memory_would(operations
 
 
 def told(found: Retrieved) -> tuple[str, float, tuple[int, ...]]:
-    return found.passage, round(found.distance, 4), found.keys
+    return found.passage, round(found.distance or 0.0, 4), found.keys
