@@ -107,7 +107,8 @@ def opened(ctx: click.Context, /, bank: str, make: bool = False) -> Iterator[Mem
 def observe(ctx: click.Context, /, text: str, bank: str, said_at: str | None, as_json: bool, **values: Any) -> None:
     """Remember one line. TEXT - reads it from standard input.
 
-    Of a line whose key is known already nothing is kept; it is shown as it is there, and said to be "already_known".
+    Of a line whose key is known already nothing is kept; it is shown as it is there, and said to be "already_known". A
+    retracted line does not count: the new one is kept, and has its key.
     """
     said, at = piped() if text == "-" else text, moment(said_at)
     with opened(ctx, bank, make=True) as memory:

@@ -18,7 +18,7 @@ from everthread.memory import Memory
 from everthread.observe.byhand import placed
 from everthread.observe.clean import clean
 from everthread.observe.copies import AGAIN
-from everthread.stores.lines import SESSION_GAP
+from everthread.stores.lines import SESSION_GAP, source_key
 from everthread.types import Line, Metadata, NewLine, Session, Where, now
 
 
@@ -59,7 +59,8 @@ class Conversation:
         """Put a text in place of a line's, which stays pinned if it was; what came after it is discarded. The line that
         now stands there. Raises BadLine, with nothing changed."""
         old = self.lines[place]
-        line = self.add(NewLine(text, old.speaker, old.role, said_at, metadata=metadata), instead=self.lines[place:])
+        new = NewLine(text, old.speaker, old.role, said_at, metadata=metadata, key=source_key(old))
+        line = self.add(new, instead=self.lines[place:])
         if not self.private:
             pins.moved(self.memory.store, self.memory.bank, old.seq, line.seq)
         return line
@@ -125,7 +126,8 @@ class Conversation:
         gone = self.cut(place)
         for line in chain:
             again = {**line.metadata, AGAIN: line.seq}
-            self.add(NewLine(line.text, line.speaker, line.role, line.said_at, metadata=again))
+            key = source_key(line)
+            self.add(NewLine(line.text, line.speaker, line.role, line.said_at, metadata=again, key=key))
         return gone
 
     def _chain(self, seq: int) -> tuple[list[Line], int]:

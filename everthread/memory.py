@@ -28,8 +28,9 @@ from everthread.errors import BadInput, BadLine, BadQuery, EverthreadError, Mode
 from everthread.late import Late
 from everthread.models.embed import Embedder
 from everthread.models.scale import Scale, measured
-from everthread.observe import byhand, forgetting, offered, summaries
-from everthread.observe.clean import clean
+from everthread.observe import byhand, forgetting, keys, offered, summaries
+from everthread.observe.clean import clean, keepable
+from everthread.observe.copies import corrected
 from everthread.observe.units import marks, pieces
 from everthread.prompt.tokens import Counter, estimate
 from everthread.recall import banks as several
@@ -132,7 +133,8 @@ class Memory:
         """Keep one line; it is durable and can be recalled when this returns.
 
         speaker defaults to the role, said_at to now, session to the bank's current one (a new one after an hour of
-        silence). A line whose key the bank knows is not kept twice: the one that is there comes back.
+        silence). A line whose key the bank knows is not kept twice: the one that is there comes back, also where it was
+        corrected since. A retracted line is not given back: its key goes to the new one.
         Raises BadLine and StoreUnavailable, and then nothing was kept.
         """
         new = NewLine(text, role if speaker is None else speaker, role, said_at, session, metadata or {}, parent, key)
@@ -168,15 +170,14 @@ class Memory:
     def _keep(self, lines: Sequence[NewLine], instead: Sequence[int] = (), late: bool = False) -> list[Line]:
         """Write one batch. Lines known by their key are not embedded again; the store itself sees to it that none is
         written twice, whoever else is writing."""
-        known = self.store.known(self.bank, [line.key for line in lines if line.key])
-        fresh = [line for line in lines if line.key not in known]
+        there, fresh = keys.sort_out(self.store, self.bank, lines, instead)
         entries = self._entries(fresh, late) if fresh else []
         put = self.store.append(self.bank, entries, self.embedder.name, instead=instead) if fresh or instead else []
         if late and self.recipe.vectors:
             self.late.add(put)
         self._derive()
         written = iter(put)
-        return [known[line.key] if line.key in known else next(written) for line in lines]
+        return [line or next(written) for line in there]
 
     def _derive(self) -> None:
         """Have the recipe write what it writes of lines. They are kept in any case: where it fails, the next line or
@@ -468,12 +469,16 @@ class Memory:
 
     def correct(self, seq: int, text: str, *, key: str | None = None) -> Line:
         """Put another text in the place of a line: it is retracted, and one of the same speaker, session and time
-        stands there, all at once. A key as for `observe`. Raises BadQuery, BadLine, NotFound and StoreUnavailable."""
-        if key is not None and (known := self.store.known(self.bank, [key])):
-            return known[key]
+        stands there, all at once. It has the key of the old one, or where that has none, the key that is given. Asked
+        for again, the same correction is not made twice. Raises BadQuery, BadLine, NotFound and StoreUnavailable."""
+        known = None if key is None else self.store.known(self.bank, [key]).get(key)
+        if done := known or corrected(self.store, self.bank, checks.seq(seq, self.bank), text):
+            return done
         before = summaries.of(self.store, self.bank)
-        new = byhand.correction(self.store, self.bank, checks.seq(seq, self.bank), text, key)
+        new = byhand.correction(self.store, self.bank, seq, text, key)
         line = self.replace([seq], [new])[0]
+        if line.text != keepable(text)[0]:  # the key was taken by another correction, just now
+            raise byhand.gone(self.bank, seq)
         pins.moved(self.store, self.bank, seq, line.seq)
         summaries.again(self.store, self.bank, before)
         return line

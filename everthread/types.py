@@ -32,9 +32,9 @@ class NewLine:
     """A line as it is offered to a bank, before it has a number.
 
     said_at keeps the speaker's own offset; None means now. session None means the bank's current conversation.
-    key names the line where it came from, so that offering it again adds nothing. parent is the line that this one
-    answers, by its seq or by its key. retracted_at is for a line of another record that was retracted there: it is kept
-    as such, and never recalled.
+    key names the line at its source, so that offering it again adds nothing; not even where it was corrected. parent is
+    the line that this one answers, by its seq or by its key. retracted_at is for a line of another record that was
+    retracted there: it is kept as such, and never recalled.
     """
 
     text: str

@@ -28,7 +28,9 @@ from everthread.errors import (
 )
 from everthread.memory import BATCH
 from everthread.models.fakes import HashEmbedder
+from everthread.observe.byhand import CORRECTS
 from everthread.observe.clean import CLEANED
+from everthread.stores.lines import REQUEST
 from everthread.stores.sqlite import OPEN_BANKS, SQLiteStore
 from everthread.types import Vectors
 
@@ -316,6 +318,66 @@ def test_a_forgotten_key_is_new_again(memory: Memory) -> None:
     memory.observe("First.", key="k")
     memory.forget(seq=1)
     assert memory.observe("Second.", key="k").seq == 2
+
+
+def test_a_corrected_line_inherits_the_key(memory: Memory) -> None:
+    memory.observe("Mia lives in Porto.", key="k")
+    line = memory.correct(1, "Mia lives in Lisbon.")
+    assert (line.seq, line.key) == (2, "k")
+    assert [each.key for each in memory.lines(retracted=True)] == [None, "k"]
+    assert memory.observe("Mia lives in Porto.", key="k") == line
+    again = memory.correct(2, "Mia lives in Lagos.")
+    assert memory.observe("Mia lives in Porto.", key="k") == again
+    assert [each.text for each in memory.lines()] == ["Mia lives in Lagos."]
+
+
+def test_a_line_put_under_the_key_of_a_retracted_one_is_new_and_has_the_key(memory: Memory) -> None:
+    first = memory.observe("Mia lives in Porto.", key="k")
+    memory.retract(1)
+    second = memory.observe("Mia lives in Lisbon.", key="k")
+    assert (second.seq, second.key, second.retracted_at) == (2, "k", None)
+    assert [hit.line.seq for hit in memory.recall("Where does Mia live?")] == [2]
+    assert memory.observe(first.text, key="k") == second
+    assert texts(memory.lines()) == ["Mia lives in Lisbon."]
+    assert memory.store.check("alice") == []
+
+
+def test_a_line_that_comes_retracted_takes_no_key(memory: Memory) -> None:
+    memory.observe("Old.", key="k")
+    gone = memory.retract(1)
+    assert memory.observe_many([NewLine("Old.", key="k", retracted_at=NOON)]) == [gone]
+
+
+def test_lines_are_replaced_by_one_of_the_same_key(memory: Memory) -> None:
+    memory.observe_many([NewLine("First.", key="a"), NewLine("Second.", key="b")])
+    (line,) = memory.replace([1, 2], [NewLine("Both.", key="b")])
+    assert (line.text, line.key, line.retracted_at) == ("Both.", "b", None)
+    assert [(each.text, each.key) for each in memory.lines(retracted=True)] == [
+        ("First.", "a"),
+        ("Second.", None),
+        ("Both.", "b"),
+    ]
+
+
+def test_the_key_of_a_line_that_an_earlier_version_corrected_leads_to_the_correction(memory: Memory) -> None:
+    memory.observe("Mia lives in Porto.", key="k", said_at=NOON, session="s")
+    metadata = {CORRECTS: 1}  # as 0.1.0 wrote it: without the key
+    (line,) = memory.replace([1], [NewLine("In Lisbon.", said_at=NOON, session="s", metadata=metadata)])
+    assert memory.observe("Mia lives in Porto.", key="k") == line
+    assert memory.stats().lines == 1
+
+
+def test_the_key_of_a_request_stays_with_what_came_of_it(memory: Memory) -> None:
+    memory.observe("Mia lives in Porto.", key=f"{REQUEST}1")
+    assert memory.correct(1, "Mia lives in Lisbon.").key is None
+    assert memory.observe("Mia lives in Porto.", key=f"{REQUEST}1").seq == 1
+
+
+def test_who_forgets_the_line_forgets_the_key(memory: Memory) -> None:
+    memory.observe("Mia lives in Porto.", key="k")
+    memory.correct(1, "Mia lives in Lisbon.")
+    memory.forget(seq=2)
+    assert memory.observe("Mia lives in Faro.", key="k").metadata == {}
 
 
 # ------------------------------------------------------------------------ sessions

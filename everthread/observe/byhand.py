@@ -11,6 +11,7 @@ from datetime import datetime
 
 from everthread.errors import BadInput, NotFound
 from everthread.stores.base import Store
+from everthread.stores.lines import source_key
 from everthread.types import Line, NewLine, NewUnit, Unit, Where
 
 CORRECTS = "everthread.corrects"  # in a line's metadata: the number of the line that stood in its place at first
@@ -20,14 +21,20 @@ NOTED = "everthread.noted"  # in the metadata of notes: the last line that went 
 
 def correction(store: Store, bank: str, seq: int, text: str, key: str | None = None) -> NewLine:
     """The line that says this in the place of one that stands: by the same speaker, at the same time. What was told of
-    its words, as which of them are an echo, is not told of the new ones. NotFound."""
+    its words, as which of them are an echo, is not told of the new ones. It has the old line's key, or else the one
+    that is given. NotFound."""
     found = store.get(bank, [seq])
     if not found:
-        raise NotFound(f"there is no line {seq} that stands in bank {bank!r}, so it can't be corrected")
+        raise gone(bank, seq)
     old = found[0]
     kept = {name: value for name, value in old.metadata.items() if not name.startswith("everthread.")}
     first = {**kept, CORRECTS: old.metadata.get(CORRECTS, seq)}
-    return NewLine(text, old.speaker, old.role, old.said_at, old.session, first, old.parent, key)
+    return NewLine(text, old.speaker, old.role, old.said_at, old.session, first, old.parent, source_key(old) or key)
+
+
+def gone(bank: str, seq: int) -> NotFound:
+    """What is said of a line that can't be corrected, for it does not stand."""
+    return NotFound(f"there is no line {seq} that stands in bank {bank!r}, so it can't be corrected")
 
 
 def placed(lines: Sequence[Line]) -> list[Line]:

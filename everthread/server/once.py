@@ -18,6 +18,7 @@ from fastapi import Depends, Header, Request
 
 from everthread.server.beside import Beside
 from everthread.server.problems import Problem
+from everthread.stores.lines import REQUEST
 
 Made = TypeVar("Made")
 
@@ -28,7 +29,6 @@ CREATE INDEX IF NOT EXISTS once_begun ON once (begun_at);
 """
 KEPT = 86_400.0  # seconds that a record is kept
 LONGEST = 600.0  # seconds after which a request of which nothing was heard has ended with its process
-NAMED = "idem:"  # how the keys of lines begin that have none of their own
 
 
 class Records:
@@ -86,7 +86,7 @@ class Attempt:
 
     def key(self, number: int = 0) -> str | None:
         """The key of a line that is kept for this request and has none of its own."""
-        return None if self.name is None else f"{NAMED}{_digest(self.name, str(number))}"
+        return None if self.name is None else f"{REQUEST}{_digest(self.name, str(number))}"
 
     def of(self, content: str) -> Attempt:
         """The same with the digest of its body."""

@@ -177,9 +177,10 @@ class Store(Protocol):
         """Whether there is such a bank; it is not made."""
 
     def append(self, bank: str, entries: Sequence[Entry], model: str, *, instead: Sequence[int] = ()) -> list[Line]:
-        """Number and keep the lines, in one transaction, those retracted as such. An entry whose key is known already
-        returns that line. The lines `instead` of which they stand are retracted in the same transaction, now; those
-        that are not there any more are passed over."""
+        """Number and keep the lines, in one transaction, those retracted as such. The lines `instead` of which they
+        stand are retracted first, in the same transaction; those that are not there any more are passed over. An entry
+        whose key is known already returns that line, unless the line gives way (see `stores.lines`): it then loses its
+        key to the new one. No two lines have the same key."""
 
     def reserve(self, bank: str, last: int) -> None:
         """Give no number up to this one to a line any more: they were given in the store from which the bank comes."""
@@ -199,7 +200,7 @@ class Store(Protocol):
         """These lines by seq; those retracted or forgotten are left out."""
 
     def known(self, bank: str, keys: Sequence[str]) -> dict[str, Line]:
-        """The lines that the bank has of these keys."""
+        """The lines, retracted ones too, that the bank has under these keys."""
 
     def sessions(self, bank: str) -> list[Session]:
         """The sessions, in the order they began."""

@@ -10,9 +10,23 @@ from typing import Any
 from everthread.errors import BadLine
 from everthread.stores.base import Entry, Words
 from everthread.stores.times import moment
-from everthread.types import Line, Session
+from everthread.types import Line, NewLine, Session
 
 SESSION_GAP = timedelta(hours=1)  # a line without a session, said longer than this after the last one, begins a new one
+
+
+REQUEST = "idem:"  # how a key begins that names the request by which a line came, and not the line at its source
+
+
+def source_key(line: Line) -> str | None:
+    """The key, if it names the line at its source. Whatever takes the place of the line takes this key as well."""
+    return None if line.key is None or line.key.startswith(REQUEST) else line.key
+
+
+def gives_way(holder: Line, new: NewLine) -> bool:
+    """Whether a line leaves its key to a new one: a retracted line does, to one that is not. The key of a request stays
+    with what came of the request."""
+    return holder.retracted_at is not None and new.retracted_at is None and source_key(holder) is not None
 
 
 def orphan(parent: int | str) -> BadLine:

@@ -157,15 +157,14 @@ class PostgresStore:
     def append(self, bank: str, entries: Sequence[Entry], model: str, *, instead: Sequence[int] = ()) -> list[Line]:
         number = secrets.randbits(63)
 
+            if instead:
+                records.lock(db, bank, micros(now()))
+                for line in records.by_seq(db, bank, array(np.array(instead, np.int64))):
+                    removing.retract(db, bank, line.seq, micros(now()))
         def write(db: Connection) -> tuple[list[Line], Model | None, Line | None]:
             batch = Batch(db, bank, entries, micros(now()), number)
-            replaced = records.lines(db, bank, "line.seq = ANY(%s)", (list(instead),)) if instead else []
             lines = [batch.add(entry) for entry in entries]
-            grown = batch.send(model)
-            for line in replaced:
-                if line.retracted_at is None:
-                    removing.retract(db, bank, line.seq, micros(now()))
-            return lines, grown, batch.first
+            return lines, batch.send(model), batch.first
 
         def kept(db: Connection, result: tuple[list[Line], Model | None, Line | None]) -> bool:
             records.lock(db, bank, micros(now()))  # wait for the end of the attempt that was not heard

@@ -25,7 +25,7 @@ from everthread.stores.base import LINE, Corpus, Entry, Near, Postings, Rewritin
 from everthread.stores.files import SUFFIX, UNERASED, BankFile, bank_id, explained, file_name, sweep, sync
 from everthread.stores.filters import as_json, choice, clause
 from everthread.stores.fork_guard import GUARD
-from everthread.stores.lines import gist, next_seq, session, standing
+from everthread.stores.lines import gist, gives_way, next_seq, session, standing
 from everthread.stores.lines import line as _line
 from everthread.stores.pictures import Pictures
 from everthread.stores.times import micros, offset
@@ -113,7 +113,8 @@ class SQLiteStore:
 
     def append(self, bank: str, entries: Sequence[Entry], model: str, *, instead: Sequence[int] = ()) -> list[Line]:
         with self._bank(bank).file.writing() as db:
-            replaced = [line.seq for line in self._get(db, instead)] if instead else []
+            if instead and (replaced := [line.seq for line in self._get(db, instead)]):
+                erase.retract(db, dict.fromkeys(replaced, micros(now())))
             keys = [entry.new.key for entry in entries if entry.new.key]
             known: dict[str, Line | int] = {**_by_key(db, keys)} if keys else {}
             last = int(db.execute("SELECT last_seq FROM bank").fetchone()[0])
@@ -122,9 +123,11 @@ class SQLiteStore:
             result: list[Line | int] = []  # a number is looked up once all are written
             for entry in entries:
                 key = entry.new.key
-                if key is not None and key in known:
-                    result.append(known[key])
-                    continue
+                if key is not None and (there := known.get(key)) is not None:
+                    if isinstance(there, int) or not gives_way(there, entry.new):
+                        result.append(there)
+                        continue
+                    db.execute("UPDATE line SET key = NULL WHERE seq = ?", (there.seq,))
                 last = next_seq(entry, last)
                 packed.append(self._insert(db, last, entry))
                 written.append((last, entry))
@@ -135,7 +138,6 @@ class SQLiteStore:
                 blocks.put(db, blocks.LINES, np.array(packed, LINE))
                 self._index(db, written, model)
             gone = {seq: micros(at) for seq, entry in written if (at := entry.new.retracted_at) is not None}
-            gone |= dict.fromkeys(replaced, micros(now()))
             if gone:
                 erase.retract(db, gone)
             lines = {line.seq: line for line in self._get(db, [seq for seq, _ in written], retracted=True)}

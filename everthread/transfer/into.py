@@ -1,8 +1,9 @@
 """Lines on their way into a bank that may be the one they came from.
 
 A line with a key is known by it. One without was exported under a key that holds its number and a digest of what it
-says; here it is looked up, so that a bank's own export adds nothing to it. A key that the bank knows for other words is
-an error: the line would be lost. What was retracted where it comes from is retracted here as well.
+says; here it is looked up, so that a bank's own export adds nothing to it. A key that the bank knows is passed over,
+also where its line was retracted or corrected here; one under which the bank never held these words is an error: the
+line would be lost. What was retracted or corrected where it comes from is retracted or corrected here as well.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from everthread import open as opening
 from everthread.errors import BadFile
 from everthread.memory import BATCH, Memory
 from everthread.observe.clean import clean, keepable
+from everthread.observe.keys import KEY_FROM, versions
 from everthread.transfer.files import EPOCH, bad, shown
 from everthread.transfer.jsonl import export_key, exported_seq
 from everthread.types import Line, NewLine
@@ -76,12 +78,17 @@ def skips(counts: Mapping[str, int]) -> str:
 
 
 def keep(memory: Memory, lines: Sequence[NewLine]) -> None:
-    """Keep the lines that are new to the bank, and retract those of its own that have been retracted since."""
+    """Keep the lines that are new to the bank, and retract or correct those that have been since."""
     new = list(strange(memory, lines))
-    kept = zip(new, memory.observe_many(new), strict=True)
+    held = _held(memory, new)
+    memory.observe_many([line for line in new if _key(line) not in held])
     own = [(line, there) for line in lines if line.retracted_at and (there := _own(memory, line.key))]
-    for line, there in (*kept, *own):
-        if line.retracted_at is not None and there.retracted_at is None:
+    for line, there in (*((line, held[key]) for line in new if (key := _key(line)) in held), *own):
+        if there.retracted_at is not None:
+            continue
+        if _corrected(line, there):
+            memory.replace([there.seq], [line])
+        elif line.retracted_at is not None and _said(line) == (there.speaker, there.text):
             memory.store.retract(memory.bank, there.seq, line.retracted_at)
 
 
@@ -98,16 +105,37 @@ def check(memory: Memory, lines: Iterable[NewLine], path: Path, places: Mapping[
     key stands in the file."""
     rest = iter(lines)
     while batch := list(islice(rest, BATCH)):
-        keys = [keepable(line.key)[0] if isinstance(line.key, str) else "" for line in batch]
-        known = memory.store.known(memory.bank, [key for key in keys if key])
-        for line, key in zip(batch, keys, strict=True):
-            there = known.get(key)
-            if there is not None and (there.speaker, there.text) != _said(line):
+        held = _held(memory, batch)
+        for line in batch:
+            there = held.get(_key(line))
+            if there is not None and not _corrected(line, there) and not _held_once(memory, line, there):
                 what = (
                     f"bank {memory.bank!r} keeps other words under the key {shown(line.key)}, as its line {there.seq}"
                 )
                 where = places.get(line.key or "", str(line.key))
                 raise bad(path, where, what, "give the line another key, or none; nothing was imported")
+
+
+def _key(line: NewLine) -> str:
+    """The line's key as a bank would keep it; nothing, where it has none."""
+    return keepable(line.key)[0] if isinstance(line.key, str) else ""
+
+
+def _held(memory: Memory, lines: Iterable[NewLine]) -> dict[str, Line]:
+    """The lines that the bank has under the keys of these."""
+    return memory.store.known(memory.bank, [key for line in lines if (key := _key(line))])
+
+
+def _held_once(memory: Memory, line: NewLine, there: Line) -> bool:
+    """Whether the bank has or had these words under the key of the line that is there."""
+    said = _said(line)
+    return any((each.speaker, each.text) == said for each in versions(memory.store, memory.bank, there))
+
+
+def _corrected(line: NewLine, there: Line) -> bool:
+    """Whether a line is what another bank has made of the one that stands here, and this bank has not changed it."""
+    changed = KEY_FROM in line.metadata and KEY_FROM not in there.metadata
+    return changed and line.retracted_at is None and _said(line) != (there.speaker, there.text)
 
 
 def _said(line: NewLine) -> tuple[str, str]:

@@ -30,6 +30,7 @@ def move(source: Memory, target: Memory, progress: Callable[[int], None] | None 
     done = _last(target)
     for scope, name in _forgotten(source, target, last, done):
         target.store.forget(target.bank, scope, name, now())
+    _retract(source, target)  # before others come under their keys
     lines = source.lines(after=done, retracted=True)
     while batch := list(islice(lines, BATCH)):
         target.restore(batch)
@@ -83,7 +84,9 @@ def _paired(ours: Iterable[Line], theirs: Iterable[Line]) -> Iterator[tuple[Line
 
 
 def _same(bank: str, line: Line | None, other: Line | None) -> None:
-    """See that two lines are one, down to the offset of its time."""
+    """See that two lines are one, down to the offset of its time. A retracted one may have left its key to another."""
+    if line is not None and other is not None and line.key is None and line.retracted_at is not None:
+        other = replace(other, key=None)
     if repr(line) != repr(other):
         seq = min(each.seq for each in (line, other) if each is not None)
         raise StoreError(_DIFFERS.format(bank, f"line {seq}"))

@@ -147,3 +147,15 @@ def test_many_who_ask_at_once_under_one_key_write_once(told: TestClient) -> None
     assert {answer.status_code for answer in gone} <= {200, 409}
     assert len({answer.text for answer in gone if answer.status_code == 200}) == 1
     assert [line["seq"] for line in told.get(LINES).json()["items"]] == [2, 3, 4, 5]
+
+
+def test_a_correction_of_a_line_with_a_key_is_made_once_where_the_record_is_gone(
+    told: TestClient, engine: Engine, tmp_path: Path
+) -> None:
+    told.post(LINES, json={"text": "Porto.", "key": "k"})
+    first = told.patch(f"{LINES}/5", json={"text": "Lisbon."}, headers=KEY)
+    app = create(engine)
+    app.state.once = Records(Beside(tmp_path / "elsewhere.sqlite", SCHEMA))
+    with TestClient(app, base_url="http://127.0.0.1:7391/api/v1/") as other:
+        assert other.patch(f"{LINES}/5", json={"text": "Lisbon."}, headers=KEY).json() == first.json()
+    app.state.once.close()

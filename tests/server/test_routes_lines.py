@@ -133,3 +133,14 @@ def test_a_line_whose_metadata_no_answer_could_hold_is_refused(told: TestClient)
 def test_a_path_with_one_more_slash_leads_nowhere(told: TestClient) -> None:
     answer = told.get("banks/alice%2Fnemo/", follow_redirects=False)
     assert kind(answer, 404) == "http"
+
+
+def test_a_corrected_line_answers_for_its_key_and_a_retracted_one_does_not(api: TestClient) -> None:
+    said = {"text": "Mia lives in Porto.", "key": "k"}
+    api.post(LINES, json=said)
+    fixed = api.patch(f"{LINES}/1", json={"text": "Mia lives in Lisbon."}).json()
+    assert fixed["key"] == "k"
+    assert api.post(LINES, json=said).json() == fixed
+    api.post(f"{LINES}/2/retract")
+    again = api.post(LINES, json=said).json()
+    assert (again["seq"], again["key"], again["text"]) == (3, "k", "Mia lives in Porto.")

@@ -58,6 +58,7 @@ def lines(draw: st.DrawFn) -> NewLine:
 STEPS = st.one_of(
     st.tuples(st.just("observe"), st.lists(lines(), min_size=1, max_size=6)),
     st.tuples(st.just("retract"), st.integers(1, 12)),
+    st.tuples(st.just("correct"), st.tuples(st.integers(1, 12), st.sampled_from(["the ferry", "a bread-knife"]))),
     st.tuples(st.just("replace"), st.tuples(st.sets(st.integers(1, 12), max_size=5), st.lists(lines(), max_size=2))),
     st.tuples(
         st.just("forget"),
@@ -83,6 +84,8 @@ def done(memory: Memory, what: str, value: Any) -> object:
             return [timeless(line) for line in memory.observe_many(value)]
         if what == "replace":
             return [timeless(line) for line in memory.replace(*value)]
+        if what == "correct":
+            return timeless(memory.correct(*value))
         if what == "retract":
             return timeless(memory.retract(value))
         if what == "reserve":
@@ -498,3 +501,23 @@ def test_a_line_that_is_forgotten_while_it_is_embedded_leaves_no_vector(either: 
     memory.late.catch_up()
     assert memory.stats().vectors == {"hash-64": 1}
     assert memory.stats().pending == 0
+
+
+def test_the_newest_line_has_the_key_in_either(either: Store) -> None:
+    memory = Memory.open("keys", store=either, embedder=HashEmbedder())
+    memory.observe_many([NewLine("One.", key="a"), NewLine("Two.", key="b"), NewLine("Three.", key="c", parent="b")])
+    corrected = memory.correct(1, "One, corrected.")
+    memory.retract(2)
+    offered = [NewLine("Two.", key="b"), NewLine("One.", key="a"), NewLine("Four.", key="d", parent="b")]
+    again = memory.observe_many([*offered, NewLine("Two, twice.", key="b")])
+    assert [(line.seq, line.text) for line in again] == [
+        (5, "Two."),
+        (4, "One, corrected."),
+        (6, "Four."),
+        (5, "Two."),
+    ]
+    assert (again[1], again[2].parent) == (corrected, 5)
+    keys = {line.seq: line.key for line in memory.lines(retracted=True)}
+    assert keys == {1: None, 2: None, 3: "c", 4: "a", 5: "b", 6: "d"}
+    assert either.check("keys") == []
+    memory.forget(everything=True)

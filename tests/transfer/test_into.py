@@ -12,9 +12,10 @@ from everthread.chat import Chat
 from everthread.errors import BadFile
 from everthread.memory import Memory
 from everthread.models.fakes import HashEmbedder, ScriptedLLM
+from everthread.observe.keys import KEY_FROM
 from everthread.stores.sqlite import SQLiteStore
-from everthread.transfer.into import bring, check, keep, source, strange
-from everthread.transfer.jsonl import export_key
+from everthread.transfer.into import bring, check, keep, see, source, strange
+from everthread.transfer.jsonl import export_key, row
 from everthread.types import Line, NewLine
 
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
@@ -125,3 +126,64 @@ def test_words_that_the_bank_had_to_mend_are_not_other_words(memory: Memory) -> 
     line = NewLine("A half: \ud83d", key="k")
     memory.observe_many([line])
     check(memory, [line], Path("a.jsonl"), {"k": "line 1"})
+
+
+def written(folder: Path, lines: list[NewLine]) -> Path:
+    file = folder / "lines.jsonl"
+    said = [{"text": line.text, "speaker": line.speaker, "key": line.key} for line in lines]
+    file.write_text("\n".join(map(json.dumps, said)), encoding="utf-8")
+    return file
+
+
+def test_a_file_adds_nothing_again_after_its_lines_were_corrected_retracted_and_put_anew(
+    memory: Memory, tmp_path: Path
+) -> None:
+    file = written(tmp_path, [NewLine(text, "Ann", key=text[0]) for text in ("A line.", "B line.", "C line.")])
+    bring(memory, source(file))
+    memory.correct(memory.correct(1, "A better line.").seq, "The best line.")
+    memory.retract(2)
+    memory.retract(3)
+    memory.observe("Another line.", speaker="Ann", key="C")
+    before = list(memory.lines(retracted=True))
+    see(memory, source(file))
+    assert bring(memory, source(file))["added"] == 0
+    assert list(memory.lines(retracted=True)) == before
+
+
+def test_a_file_adds_nothing_again_after_a_line_was_edited_in_a_conversation(memory: Memory, tmp_path: Path) -> None:
+    file = written(tmp_path, [NewLine("I have a bicycle.", "Ann", key="k")])
+    bring(memory, source(file))
+    with Chat(memory, llm=ScriptedLLM(["A red one?"]), session=memory.sessions()[0].id) as chat:
+        reply = chat.edit(1, "I have a tricycle.")
+        assert reply is not None
+        "".join(reply)
+        edited = chat.lines[0]
+        see(memory, source(file))
+        assert bring(memory, source(file))["added"] == 0
+        assert memory.observe("I have a bicycle.", key="k") == edited
+        chat.undo()
+        (back, *_) = [chat.branch(edited.seq), *chat.lines]
+        assert back == []
+        assert chat.lines[0].key == "k"
+
+
+def test_a_correction_comes_along_with_the_file_of_another_bank(memory: Memory, tmp_path: Path) -> None:
+    with Memory.open("bob", store=memory.store, embedder=HashEmbedder(512)) as other:
+        bring(other, source(written(tmp_path, [NewLine("Porto.", "Ann", key="k"), NewLine("Yes.", "Bob", key="l")])))
+        file = tmp_path / "export.jsonl"
+        for retracted in (False, True):
+            lines = list(other.lines(retracted=retracted))
+            file.write_text("".join(map(row, lines)), encoding="utf-8")
+            see(memory, source(file))
+            bring(memory, source(file))
+            assert [line.text for line in memory.lines()] == [line.text for line in other.lines()]
+            if not retracted:
+                other.correct(1, "Lisbon.")
+
+
+def test_two_banks_that_correct_a_line_differently_keep_their_own(memory: Memory, tmp_path: Path) -> None:
+    memory.observe("Porto.", speaker="Ann", key="k")
+    memory.correct(1, "Faro.")
+    theirs = NewLine("Lisbon.", "Ann", key="k", metadata={KEY_FROM: 1})
+    with pytest.raises(BadFile, match="keeps other words"):
+        check(memory, [theirs], tmp_path, {})

@@ -384,3 +384,14 @@ def test_a_unit_that_comes_under_the_number_of_a_chunk_costs_none(tmp_path: Path
 
 def cut(memory: Memory) -> set[tuple[str, int, int]]:
     return {(unit.text, unit.first_seq, unit.last_seq) for unit in memory.units("chunk")}
+
+
+def test_a_key_that_went_to_another_line_between_two_moves_goes_there_too(tmp_path: Path, url: str) -> None:
+    with opened(tmp_path, "keys") as old, opened(url, "keys") as there:
+        old.observe_many([NewLine("One.", key="a"), NewLine("Two.", key="b")])
+        move(old, there)
+        old.correct(1, "One, corrected.")
+        old.retract(2)
+        old.observe("Two, again.", key="b")
+        assert move(old, there)[0] == 4
+        assert list(there.lines(retracted=True)) == list(old.lines(retracted=True))

@@ -14,7 +14,7 @@ import numpy as np
 from everthread.stores import postings
 from everthread.stores.base import LINE, Entry
 from everthread.stores.filters import as_json
-from everthread.stores.lines import SESSION_GAP, gist, next_seq, orphan, session_name
+from everthread.stores.lines import SESSION_GAP, gist, gives_way, next_seq, orphan, session_name
 from everthread.stores.lines import line as line_of
 from everthread.stores.pg import records, removing
 from everthread.stores.pg.records import Model
@@ -62,6 +62,8 @@ class Batch:
             self.latest = self.sessions.setdefault(self.latest.name, self.latest)
         self.speakers = {(name, role): int(number) for name, role, number in speakers}
         self.seqs = {int(seq) for (seq,) in parents}
+        self.before = self.last  # the bank's last number until now
+        self.left: list[int] = []  # the lines that lose their keys to new ones
         self.new_speakers: list[tuple[int, str, str]] = []
         self.written: list[tuple[Line, Entry, tuple[int, ...]]] = []
 
@@ -73,8 +75,10 @@ class Batch:
     def add(self, entry: Entry) -> Line:
         """The line that the entry becomes, or the one that is there under its key."""
         new = entry.new
-        if new.key is not None and new.key in self.known:
-            return self.known[new.key]
+        if new.key is not None and (there := self.known.get(new.key)) is not None:
+            if there.seq > self.before or not gives_way(there, new):
+                return there
+            self.left.append(there.seq)
         at, away = micros(entry.said_at), offset(entry.said_at)
         parent = self._parent(new.parent, moved=entry.seq is not None)
         seq = next_seq(entry, self.last)
@@ -147,6 +151,7 @@ class Batch:
         with nullcontext() if self._is_large() else self.db.pipeline():
             self._send_sessions()
             self._insert("speaker", _SPEAKERS, self.new_speakers)
+            self._free_keys()
             self._send_lines()
             records.put_words(self.db, self.bank, terms, last)
             if known is not None:
@@ -179,6 +184,12 @@ class Batch:
                last_at = excluded.last_at, last_seq = excluded.last_seq, lines = session.lines + excluded.lines,
                terms = session.terms + excluded.terms""",
         )
+
+    def _free_keys(self) -> None:
+        if self.left:
+            self.db.execute(
+                "UPDATE everthread.line SET key = NULL WHERE bank_id = %s AND seq = ANY(%s)", (self.bank, self.left)
+            )
 
     def _send_lines(self) -> None:
         packed = np.array([gist for _, _, gist in self.written], LINE)
