@@ -18,6 +18,7 @@ from everthread import config
 from everthread import open as opening
 from everthread.errors import EverthreadError, NotFound
 from everthread.installation import install_package
+from everthread.models import shapes
 from everthread.stores.files import orphans
 from everthread.stores.pg import url
 from everthread.stores.sqlite import SQLiteStore
@@ -55,7 +56,8 @@ def _installed(package: str) -> Finding:
 def _model(name: str | None) -> Finding:
     try:
         model = opening.embedder(name)
-        near, far = model.embed(["I adopted a kitten.", "The invoice is overdue."]) @ model.embed_query("my new cat")
+        said = shapes.passages(model, ["I adopted a kitten.", "The invoice is overdue."])
+        near, far = shapes.nearest(said, shapes.question(model, "my new cat"))
     except EverthreadError as error:
         return Finding("embedder", False, str(error))
     return Finding("embedder", bool(np.isfinite(near + far)), f"{model.name} answers")

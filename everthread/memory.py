@@ -26,6 +26,7 @@ from everthread import open as opening
 from everthread import reindex as reindexing
 from everthread.errors import BadInput, BadLine, BadQuery, EverthreadError, ModelError
 from everthread.late import Late
+from everthread.models import shapes
 from everthread.models.embed import Embedder
 from everthread.models.scale import Scale, measured
 from everthread.observe import byhand, forgetting, keys, offered, summaries
@@ -220,10 +221,9 @@ class Memory:
 
     def _vectors(self, texts: Sequence[str]) -> list[Vectors]:
         parts = [pieces(text) or [BLANK] for text in texts]
-        vectors = self.embedder.embed([piece for part in parts for piece in part])
-        if not np.isfinite(vectors).all():
-            raise ModelError(f"{self.embedder.name} gave vectors with numbers that are none (NaN or infinite)")
-        return np.split(vectors, np.cumsum([len(part) for part in parts])[:-1])
+        made = shapes.passages(self.embedder, [piece for part in parts for piece in part])  # (N, E, D)
+        ends = np.cumsum([len(part) for part in parts])[:-1]
+        return [each.reshape(-1, each.shape[-1]) for each in np.split(made, ends)]
 
     def _rest(self, error: Exception) -> None:
         self._retry_at = time.monotonic() + COOLDOWN
@@ -380,8 +380,8 @@ class Memory:
         if time.monotonic() < self._retry_at or (unspaced(text) and not self.embedder.multilingual):
             return None
         try:
-            vector = self.embedder.embed_query(text)  # first, for it is given up sooner than many texts are
-            self._scale = self._scale or measured(self.embedder)
+            vector = shapes.question(self.embedder, text)  # first, for it is given up sooner than many texts are
+            self._scale = self._scale or measured(self.embedder, vector.shape[-1])
             return vector
         except FAILURES as error:
             self._rest(error)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 
 from everthread.models.embed import Embedder
+from everthread.models.shapes import question
 from everthread.stores.base import Store
 from everthread.stores.text import own
 from everthread.types import Vectors
@@ -21,7 +22,7 @@ def reindex(
 ) -> int:
     """Give every line and unit that has none a vector of the model, and drop those of others; how many lines got one.
     vectors makes those of the pieces of texts. Raises ModelError, with what is done kept."""
-    done, last, dim = 0, 0, len(embedder.embed_query("hello"))
+    done, last, dim = 0, 0, question(embedder, "hello").shape[-1]
     while lines := store.pending(bank, embedder.name, dim, batch, after=last):
         made = vectors([own(line.text, line.metadata) for line in lines])
         store.put_vectors(bank, embedder.name, {line.seq: each for line, each in zip(lines, made, strict=True)}, lines)

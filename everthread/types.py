@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-Vector = npt.NDArray[np.float32]  # (D,) unit length
+Vector = npt.NDArray[np.float32]  # (D,) unit length; (Q, D) where a model gives a question several
 Vectors = npt.NDArray[np.float32]  # (N, D) rows of unit length
 Seqs = npt.NDArray[np.int64]  # (N,) line numbers
 

@@ -53,11 +53,11 @@ class Embedder(Protocol):
         ...
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """A row of unit length for each text, in order: (N, D)."""
+        """A row of unit length for each text, in order: (N, D); or several for each, (N, E, D)."""
         ...
 
     def embed_query(self, text: str) -> Vector:
-        """The vector of a question, which some models want to be told apart: (D,)."""
+        """The vector of a question, which some models want to be told apart: (D,); or several, (Q, D)."""
         ...
 
 

@@ -13,7 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from everthread.errors import ModelError
 from everthread.models.embed import Embedder
+from everthread.models.shapes import passages
 
 SHIPPED = "all-minilm-l6-v2-int8"
 WIDEST = 4.0  # times that cosines are spread at most; beyond, it would be noise that is enlarged
@@ -66,10 +68,18 @@ class Scale:
 OURS = Scale(mean=0.0863, spread=0.0744)  # as `measured` finds the shipped model
 
 
-def measured(embedder: Embedder) -> Scale:
-    """The scale of a model; the shipped one's is known. Raises as the embedder does."""
+def measured(embedder: Embedder, dim: int) -> Scale:
+    """The scale of a model whose questions have so many dimensions; the shipped one's is known. Raises as the embedder
+    does, and ModelError where its texts have another number of them."""
     if embedder.name == SHIPPED:
         return OURS
-    vectors = embedder.embed([*QUESTIONS, *STATEMENTS])  # one call: it may be a request to a server
-    cosines = vectors[: len(QUESTIONS)] @ vectors[len(QUESTIONS) :].T
+    vectors = passages(embedder, [*QUESTIONS, *STATEMENTS])  # one call: it may be a request to a server
+    if vectors.shape[-1] != dim:
+        raise ModelError(
+            f"{embedder.name} gave {vectors.shape[-1]} dimensions for texts and {dim} for a question; expected the "
+            "same number. Correct its `embed` or `embed_query`, or name another embedder"
+        )
+    asked, said = (part.reshape(-1, part.shape[-1]) for part in np.split(vectors, [len(QUESTIONS)]))
+    pairs = (asked @ said.T).reshape(len(QUESTIONS), -1, len(STATEMENTS), vectors.shape[1])
+    cosines = pairs.max(axis=(1, 3))
     return Scale(float(cosines.mean()), float(cosines.std()))

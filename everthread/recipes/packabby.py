@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from everthread.errors import BadInput, ModelError
+from everthread.models import shapes
 from everthread.models.scribe import Scribe
 from everthread.prompt.passages import heading
 from everthread.recall import derived
@@ -127,15 +128,15 @@ class Packabby(Recipe):
     def _least(self, memory: Memory, vector: Vector) -> float:
         """The cosine from which a summary is recalled: the threshold, and that of the nearest general text."""
         least = -1.0 if self.threshold is None else self.threshold
-        general = self._embedded(memory, len(vector))
-        return least if general is None else max(least, float(memory.shipped(general @ vector).max()))
+        general = self._embedded(memory, vector.shape[-1])
+        return least if general is None else max(least, float(memory.shipped(shapes.nearest(general, vector)).max()))
 
     def _embedded(self, memory: Memory, dim: int) -> Vectors | None:
-        """(G, D) the vectors of the general texts, embedded once a model. None where there are none, or none now."""
+        """(G, E, D) the vectors of the general texts, embedded once a model. None where there are none, or none now."""
         key = memory.embedder.name, dim
         if self.general and key not in self._vectors:
             try:
-                self._vectors[key] = memory.embedder.embed(self.general)
+                self._vectors[key] = shapes.passages(memory.embedder, self.general)
             except (ModelError, RuntimeError, OSError) as error:
                 log.warning("a summary is recalled without a look at the general texts: %s", error)
         return self._vectors.get(key)

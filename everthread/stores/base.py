@@ -212,7 +212,8 @@ class Store(Protocol):
         """The seqs that may be recalled, ascending; None where nothing is ruled out."""
 
     def nearest(self, bank: str, model: str, query: Vector, k: int, among: Seqs | None) -> Seqs:
-        """About k lines whose vectors of this model lie nearest to the query, in any order."""
+        """About k lines whose vectors of this model lie nearest to the query, in any order. A query may have several
+        vectors, (Q, D): here and below the nearest of them counts."""
 
     def cosines(self, bank: str, model: str, query: Vector, seqs: Seqs) -> npt.NDArray[np.float32]:
         """(C,) cosine of each line's nearest piece to the query; NaN where it has no vector of this model."""

@@ -19,10 +19,9 @@ from uuid import uuid4
 
 import numpy as np
 import numpy.typing as npt
-from pgvector import HalfVector
 
 from everthread.errors import EverthreadError, NotFound
-from everthread.stores import units, vectors
+from everthread.stores import units
 from everthread.stores.arrays import member
 from everthread.stores.base import LINE, POSTING, Corpus, Entry, Near, Postings, Rewriting, Rows, Scope
 from everthread.stores.erase import ranges
@@ -157,11 +156,11 @@ class PostgresStore:
     def append(self, bank: str, entries: Sequence[Entry], model: str, *, instead: Sequence[int] = ()) -> list[Line]:
         number = secrets.randbits(63)
 
+        def write(db: Connection) -> tuple[list[Line], Model | None, Line | None]:
             if instead:
                 records.lock(db, bank, micros(now()))
                 for line in records.by_seq(db, bank, array(np.array(instead, np.int64))):
                     removing.retract(db, bank, line.seq, micros(now()))
-        def write(db: Connection) -> tuple[list[Line], Model | None, Line | None]:
             batch = Batch(db, bank, entries, micros(now()), number)
             lines = [batch.add(entry) for entry in entries]
             return lines, batch.send(model), batch.first
@@ -450,17 +449,7 @@ class PostgresStore:
         return self._read(bank, lambda db: nearest.nearest(db, bank, model, query, k, among))
 
     def cosines(self, bank: str, model: str, query: Vector, seqs: Seqs) -> npt.NDArray[np.float32]:
-        row = self._read(
-            bank,
-            lambda db: db.execute(
-                f"""SELECT array_agg(seq), array_agg((-(data <#> %s))::float4) FROM everthread.vector
-                    WHERE bank_id = %s AND model = {_MODEL} AND seq = ANY(%s::bigint[])""",
-                (HalfVector(query), bank, bank, model, len(query), array(seqs)),
-                binary=True,
-            ).fetchone(),
-        )
-        ids, values = row if row and row[0] else ((), ())
-        return vectors.best(seqs, np.array(ids, np.int64), np.array(values, np.float32))
+        return self._read(bank, lambda db: nearest.cosines(db, bank, model, query, seqs))
 
     def postings(
         self, bank: str, terms: Sequence[str], rarest: int, most: int, among: Seqs | None = None
@@ -521,7 +510,7 @@ class PostgresStore:
 
     def pending(self, bank: str, model: str, dim: int, limit: int, after: int = 0) -> list[Line]:
         condition = f"""line.retracted_at IS NULL AND line.seq > %s AND NOT EXISTS (SELECT 1 FROM everthread.vector
-            WHERE vector.bank_id = line.bank_id AND vector.model = {_MODEL} AND vector.seq = line.seq)"""
+            WHERE vector.bank_id = line.bank_id AND vector.model = {nearest.MODEL} AND vector.seq = line.seq)"""
         values = (after, bank, model, dim)
         return self._read(bank, lambda db: records.lines(db, bank, condition, values, f"LIMIT {limit:d}"))
 
@@ -564,7 +553,7 @@ class PostgresStore:
 
     def pending_units(self, bank: str, model: str, dim: int) -> list[Unit]:
         condition = f"""retracted_at IS NULL AND NOT EXISTS (SELECT 1 FROM everthread.unit_vector AS has
-            WHERE has.bank_id = unit.bank_id AND has.model = {_MODEL} AND has.kind = unit.kind
+            WHERE has.bank_id = unit.bank_id AND has.model = {nearest.MODEL} AND has.kind = unit.kind
             AND has.unit_id = unit.unit_id)"""
         values = (bank, model, dim)
         return self._read(bank, lambda db: written_of.read(db, bank, condition, values))
@@ -586,7 +575,6 @@ class PostgresStore:
 
 
 _DONE = "DELETE FROM everthread.work WHERE bank_id = %s AND kind = %s AND session_id = %s AND first_seq = %s"
-_MODEL = "(SELECT number FROM everthread.model WHERE bank_id = %s AND name = %s AND dim = %s)"
 
 
 def _posting(records: npt.NDArray[np.void] | None, df: int, among: Seqs | None) -> Postings:

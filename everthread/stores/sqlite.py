@@ -371,11 +371,11 @@ class SQLiteStore:
         return np.array(rows, np.int64).reshape(-1)
 
     def nearest(self, bank: str, model: str, query: Vector, k: int, among: Seqs | None) -> Seqs:
-        with self._bank(bank).seen(lambda pictures, db: pictures.dense(db, model, len(query))) as (_, index):
+        with self._bank(bank).seen(lambda pictures, db: pictures.dense(db, model, query.shape[-1])) as (_, index):
             return index.nearest(query, k, among)
 
     def cosines(self, bank: str, model: str, query: Vector, seqs: Seqs) -> npt.NDArray[np.float32]:
-        dim = len(query)
+        dim = query.shape[-1]
         with self._bank(bank).seen(lambda pictures, db: pictures.dense(db, model, dim, exact=True)) as (db, index):
             number = records.model(db, model, dim)
             if number is None:
@@ -444,7 +444,7 @@ class SQLiteStore:
         return np.array(rows, np.int64).reshape(-1, 3)
 
     def unit_cosines(self, bank: str, model: str, query: Vector, kinds: Sequence[str], k: int | None = None) -> Near:
-        dim = len(query)
+        dim = query.shape[-1]
         with self._bank(bank).seen(lambda pictures, db: pictures.units(db, model, dim)) as (db, held):
             if held is None:
                 held = UnitVectors.read(db, records.model(db, model, dim), dim, kinds)

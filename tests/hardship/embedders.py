@@ -31,3 +31,19 @@ class Moody:
 
     def _refuse(self) -> Vector:
         raise EmbedderUnavailable(f"{self.name} did not answer within 10 s; check that it runs")
+
+
+class Several(HashEmbedder):
+    """Three vectors for each text: of the whole, and of either half. Two for a question: of the whole, and of its
+    last word."""
+
+    def __init__(self, dim: int = 64) -> None:
+        super().__init__(dim)
+        self.name = f"several-{dim}"
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        parts = [(text, text[: len(text) // 2], text[len(text) // 2 :]) for text in texts]
+        return super().embed([part for some in parts for part in some]).reshape(len(texts), 3, self.dim)
+
+    def embed_query(self, text: str) -> Vector:
+        return super().embed([text, (text.split() or [""])[-1]])

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hardship.embedders import Several
 from talking import EVERY, asked, talk, written_up
 
 from everthread import Memory
@@ -69,12 +70,13 @@ def texts(told: dict[str, Any]) -> list[str]:
     ]
 
 
+@pytest.mark.parametrize("embedder", [HashEmbedder(512), Several(512)], ids=["a vector a text", "several vectors"])
 @pytest.mark.parametrize("recipe", EVERY.values(), ids=EVERY)
 def test_both_stores_write_find_and_tell_the_same_and_nothing_of_what_is_gone(
-    recipe: Recipe, tmp_path: Path, database: str
+    recipe: Recipe, embedder: HashEmbedder, tmp_path: Path, database: str
 ) -> None:
-    names = [(str(tmp_path), "mara"), (database, f"mara with {recipe!r}"[:200])]
-    one, other = (Memory.open(name, store=store, embedder=HashEmbedder(512), recipe=recipe) for store, name in names)
+    names = [(str(tmp_path), "mara"), (database, f"mara by {embedder.name} with {recipe!r}"[:200])]
+    one, other = (Memory.open(name, store=store, embedder=embedder, recipe=recipe) for store, name in names)
     with one, other:
         assert talk(one) == talk(other)
         assert any(one.recall(query) and one.context(query) for query in QUESTIONS)

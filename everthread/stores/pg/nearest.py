@@ -11,12 +11,15 @@ Where tables are spread by Citus, no bank gets such a table, and every bank is s
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from hashlib import sha256
 
 import numpy as np
+import numpy.typing as npt
 from pgvector import HalfVector
 from psycopg import errors, sql
 
+from everthread.stores import vectors
 from everthread.stores.arrays import union
 from everthread.stores.pg.filters import array, only
 from everthread.stores.pg.server import Connection, Lost
@@ -25,18 +28,22 @@ from everthread.types import Seqs, Vector
 EXACT = 20_000  # lines with a vector; a larger bank gets an index
 WIDTH = 400  # candidates kept while the index is walked; more find more of the nearest, and take longer
 ROOM = 800  # bytes of memory for a code while the index is built; where they don't fit, it takes five times as long
+MODEL = "(SELECT number FROM everthread.model WHERE bank_id = %s AND name = %s AND dim = %s)"
 MOST = 2_147_483_647  # of what pgvector may look at for a filter
 
 
 def nearest(db: Connection, bank: str, model: str, query: Vector, k: int, among: Seqs | None) -> Seqs:
-    """About k lines whose vectors lie nearest, ascending."""
+    """About k lines whose vectors lie nearest, ascending; k to each vector of a query that has several."""
     found = db.execute(
         "SELECT number, large FROM everthread.model WHERE bank_id = %s AND name = %s AND dim = %s",
-        (bank, model, len(query)),
+        (bank, model, query.shape[-1]),
     ).fetchone()
     if found is None:
         return np.empty(0, np.int64)
-    number, large = found
+    return union(*(_nearest(db, bank, *found, each, k, among) for each in np.atleast_2d(query)))
+
+
+def _nearest(db: Connection, bank: str, number: int, large: bool, query: Vector, k: int, among: Seqs | None) -> Seqs:
     if large and (among is None or len(among) > EXACT):
         walked = _walked(db, bank, number, query, k, among)
         if among is None or len(walked) >= min(k, len(among)):
@@ -49,6 +56,23 @@ def nearest(db: Connection, bank: str, model: str, query: Vector, k: int, among:
         binary=True,
     ).fetchall()
     return union(np.array(rows, np.int64).reshape(-1))
+
+
+def cosines(db: Connection, bank: str, model: str, query: Vector, seqs: Seqs) -> npt.NDArray[np.float32]:
+    """(C,) the cosine of each line's nearest vector to the nearest of the query's; NaN where it has none."""
+    found = [_cosines(db, bank, model, each, seqs) for each in np.atleast_2d(query)]
+    return reduce(np.maximum, found)
+
+
+def _cosines(db: Connection, bank: str, model: str, query: Vector, seqs: Seqs) -> npt.NDArray[np.float32]:
+    row = db.execute(
+        f"""SELECT array_agg(seq), array_agg((-(data <#> %s))::float4) FROM everthread.vector
+            WHERE bank_id = %s AND model = {MODEL} AND seq = ANY(%s::bigint[])""",
+        (HalfVector(query), bank, bank, model, len(query), array(seqs)),
+        binary=True,
+    ).fetchone()
+    ids, values = row if row and row[0] else ((), ())
+    return vectors.best(seqs, np.array(ids, np.int64), np.array(values, np.float32))
 
 
 def _walked(db: Connection, bank: str, model: int, query: Vector, k: int, among: Seqs | None) -> Seqs:

@@ -6,13 +6,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 from pgvector import HalfVector
 
 from everthread.stores import units
 from everthread.stores.base import Key, Near, Rewriting
 from everthread.stores.filters import as_json
 from everthread.stores.pg import records
-from everthread.stores.pg.server import Connection
+from everthread.stores.pg.server import Connection, Cursor
 from everthread.stores.times import micros
 from everthread.stores.units import Link
 from everthread.types import JSONValue, NewUnit, Unit, Vector, Vectors
@@ -203,11 +204,19 @@ def put_vectors(db: Connection, bank: str, name: str, by_unit: Mapping[Key, Vect
 
 def cosines(db: Connection, bank: str, model: str, query: Vector, kinds: Sequence[str], k: int | None) -> Near:
     """The cosine of each unit's nearest piece to the query, or of the k nearest units."""
-    rows = db.execute(
+    best: dict[Key, float] = {}
+    for each in np.atleast_2d(query):
+        for kind, number, cosine in _cosines(db, bank, model, each, kinds, k):
+            best[kind, number] = max(cosine, best.get((kind, number), cosine))
+    nearest = sorted(best.items(), key=lambda unit: (-unit[1], unit[0]))[:k]
+    return sorted((kind, number, cosine) for (kind, number), cosine in nearest)
+
+
+def _cosines(db: Connection, bank: str, model: str, query: Vector, kinds: Sequence[str], k: int | None) -> Cursor:
+    return db.execute(
         """SELECT kind, unit_id, max(-(data <#> %s))::float8 FROM everthread.unit_vector
            WHERE bank_id = %s AND model = (SELECT number FROM everthread.model
                WHERE bank_id = %s AND name = %s AND dim = %s)
            AND (%s OR kind = ANY(%s::text[])) GROUP BY kind, unit_id ORDER BY 3 DESC, kind, unit_id LIMIT %s""",
         (HalfVector(query), bank, bank, model, len(query), not kinds, list(kinds), k),
     )
-    return sorted((kind, number, cosine) for kind, number, cosine in rows)
