@@ -468,9 +468,9 @@ class Memory:
         return line
 
     def correct(self, seq: int, text: str, *, key: str | None = None) -> Line:
-        """Put another text in the place of a line: it is retracted, and one of the same speaker, session and time
-        stands there, all at once. It has the key of the old one, or where that has none, the key that is given. Asked
-        for again, the same correction is not made twice. Raises BadQuery, BadLine, NotFound and StoreUnavailable."""
+        """Put another text in the place of a line: it is retracted, and one of the same speaker, session and time is
+        kept, all at once. The new line has the key of the old one, or else the given key. Asked for again, the same
+        correction is not made twice. Raises BadQuery, BadLine, NotFound and StoreUnavailable."""
         known = None if key is None else self.store.known(self.bank, [key]).get(key)
         if done := known or corrected(self.store, self.bank, checks.seq(seq, self.bank), text):
             return done

@@ -69,7 +69,7 @@ OURS = Scale(mean=0.0863, spread=0.0744)  # as `measured` finds the shipped mode
 
 
 def measured(embedder: Embedder, dim: int) -> Scale:
-    """The scale of a model whose questions have so many dimensions; the shipped one's is known. Raises as the embedder
+    """The scale of a model whose questions have `dim` dimensions; the shipped one's is known. Raises as the embedder
     does, and ModelError where its texts have another number of them."""
     if embedder.name == SHIPPED:
         return OURS

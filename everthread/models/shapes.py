@@ -49,4 +49,4 @@ def nearest(vectors: Vectors, asked: Vector) -> Vector:
 
 def _see(embedder: Embedder, made: Vectors) -> None:
     if not np.isfinite(made).all():
-        raise ModelError(f"{embedder.name} gave vectors with numbers that are none (NaN or infinite)")
+        raise ModelError(f"{embedder.name} gave vectors that are not finite (NaN or infinite)")

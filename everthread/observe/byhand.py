@@ -33,8 +33,10 @@ def correction(store: Store, bank: str, seq: int, text: str, key: str | None = N
 
 
 def gone(bank: str, seq: int) -> NotFound:
-    """What is said of a line that can't be corrected, for it does not stand."""
-    return NotFound(f"there is no line {seq} that stands in bank {bank!r}, so it can't be corrected")
+    """What is said of a line that can't be corrected."""
+    return NotFound(
+        f"there is no line {seq} in bank {bank!r} that could be corrected; it was never said, or it was retracted"
+    )
 
 
 def placed(lines: Sequence[Line]) -> list[Line]:

@@ -30,7 +30,7 @@ def copies(store: Store, bank: str, seq: int) -> list[int]:
 
 
 def corrected(store: Store, bank: str, seq: int, text: str) -> Line | None:
-    """The line that stands in the place of a retracted one, if it says this."""
+    """The current line in the place of a retracted one, if it says this."""
     old = recorded(store, bank, seq)
     if old is None or old.retracted_at is None:
         return None

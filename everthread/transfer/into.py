@@ -133,7 +133,7 @@ def _held_once(memory: Memory, line: NewLine, there: Line) -> bool:
 
 
 def _corrected(line: NewLine, there: Line) -> bool:
-    """Whether a line is what another bank has made of the one that stands here, and this bank has not changed it."""
+    """Whether a line is another bank's correction of the line that is here, which this bank has not changed."""
     changed = KEY_FROM in line.metadata and KEY_FROM not in there.metadata
     return changed and line.retracted_at is None and _said(line) != (there.speaker, there.text)
 

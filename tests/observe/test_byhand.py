@@ -162,7 +162,7 @@ def test_a_correction_with_a_key_is_made_once(bank: Memory) -> None:
 def test_what_does_not_stand_or_says_nothing_is_not_corrected(bank: Memory) -> None:
     said(bank)
     bank.retract(2)
-    with pytest.raises(NotFound, match="no line 2 that stands"):
+    with pytest.raises(NotFound, match="no line 2 in bank"):
         bank.correct(2, "How sad!")
     with pytest.raises(BadLine, match="empty"):
         bank.correct(1, " ")
