@@ -140,7 +140,8 @@ class TextMemory:
         Args:
             emb_model: an embedder or its name, such as `minilm`, `st:NAME` or `openai:NAME`; `none` for none, then
                 texts are found by their words. Without one, the configured embedder.
-            matching_model: a matching model or its name: `em:EMBEDDER` or `st:CROSS_ENCODER`. By default, candidates keep their order.
+            matching_model: a matching model or its name: `em:EMBEDDER` or `st:CROSS_ENCODER`. Without one, candidates
+                keep their order.
             device: where torch runs a sentence-transformers model that is named: `cuda`, `cuda:1`, `mps`, `cpu`.
             chunk_capacity: tokens of a chunk.
             overlap: share of a chunk that the next one holds again.
