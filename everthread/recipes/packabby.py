@@ -132,7 +132,8 @@ class Packabby(Recipe):
         return least if general is None else max(least, float(memory.shipped(shapes.nearest(general, vector)).max()))
 
     def _embedded(self, memory: Memory, dim: int) -> Vectors | None:
-        """(G, E, D) the vectors of the general texts, embedded once a model; None where no text is given, or the embedder is down."""
+        """(G, E, D) the vectors of the general texts, embedded once a model; None without texts, or while the embedder
+        is down."""
         key = memory.embedder.name, dim
         if self.general and key not in self._vectors:
             try:
