@@ -68,13 +68,13 @@ class Scale:
 OURS = Scale(mean=0.0863, spread=0.0744)  # as `measured` finds the shipped model
 
 
-def measured(embedder: Embedder, dim: int) -> Scale:
-    """The scale of a model whose questions have `dim` dimensions; the shipped one's is known. Raises as the embedder
-    does, and ModelError where its texts have another number of them."""
+def measured(embedder: Embedder, dim: int | None = None) -> Scale:
+    """The scale of a model; the shipped one's is known. Raises as the embedder does, and ModelError where its texts
+    don't have the `dim` dimensions of its questions."""
     if embedder.name == SHIPPED:
         return OURS
     vectors = passages(embedder, [*QUESTIONS, *STATEMENTS])  # one call: it may be a request to a server
-    if vectors.shape[-1] != dim:
+    if dim is not None and vectors.shape[-1] != dim:
         raise ModelError(
             f"{embedder.name} gave {vectors.shape[-1]} dimensions for texts and {dim} for a question; expected the "
             "same number. Correct its `embed` or `embed_query`, or name another embedder"

@@ -40,7 +40,8 @@ def nearest(db: Connection, bank: str, model: str, query: Vector, k: int, among:
     ).fetchone()
     if found is None:
         return np.empty(0, np.int64)
-    return union(*(_nearest(db, bank, *found, each, k, among) for each in np.atleast_2d(query)))
+    number, large = found
+    return union(*(_nearest(db, bank, number, large, each, k, among) for each in np.atleast_2d(query)))
 
 
 def _nearest(db: Connection, bank: str, number: int, large: bool, query: Vector, k: int, among: Seqs | None) -> Seqs:
