@@ -185,17 +185,32 @@ def dense_(ctx: click.Context, /, dataset: str, path: Path, only: tuple[str, ...
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option("--dataset", type=click.Choice(sorted(facts.READERS)), required=True)
 @click.option("--limit", type=click.IntRange(min=1), default=2000, show_default=True, help="Records to read.")
+@click.option("--matcher", default="", metavar="NAME", help="A matching model, em:EMBEDDER or st:NAME, to measure too.")
+@click.option(
+    "--k-factor",
+    "factors",
+    type=click.FloatRange(min=1),
+    multiple=True,
+    default=(10.0,),
+    show_default=True,
+    help="Candidates that it rates for each passage. May be given again.",
+)
 @json_option
 @click.pass_context
-def goodai_(ctx: click.Context, /, path: Path, dataset: str, limit: int, as_json: bool) -> None:
+def goodai_(
+    ctx: click.Context, /, path: Path, dataset: str, limit: int, matcher: str, factors: tuple[float, ...], as_json: bool
+) -> None:
     """Goodai-ltm's own evaluation: facts in one memory, asked for in the midst of a talk.
 
-    PATH is StrategyQA's folder or file, qrecc_test.json, or MS MARCO's dev_v2.1.json.
+    PATH is StrategyQA's folder or file, qrecc_test.json, or MS MARCO's dev_v2.1.json. `--embedder none` finds by words.
     """
     items = facts.READERS[dataset](path, limit)
-    with click.progressbar(length=len(items), label=dataset, file=sys.stderr, show_pos=False) as bar:
+    total = len(items) * (1 + len(factors if matcher else ()))
+    with click.progressbar(length=total, label=dataset, file=sys.stderr, show_pos=False) as bar:
         found = goodai.evaluate(
-            dataset, items, ctx.find_root().obj["embedder"], lambda done, total: bar.update(done - bar.pos)
+            *(dataset, items, ctx.find_root().obj["embedder"], lambda done, total: bar.update(done - bar.pos)),
+            matcher=matcher,
+            factors=factors,
         )
     click.echo(json.dumps(found.json(), indent=2) if as_json else found.text())
 

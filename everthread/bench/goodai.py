@@ -10,18 +10,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from itertools import count
 from random import Random
 from typing import Any
 
-from everthread import open as opening
+import numpy as np
+
 from everthread.bench.facts import Item
 from everthread.bench.metrics import share
 from everthread.bench.windows import normal, stands
 from everthread.errors import BadInput
+from everthread.models import names
 from everthread.models.embed import Embedder
-from everthread.recipes.textmemory import TextMemory
+from everthread.recall.rerank_models import EmbedderMatch
+from everthread.recipes import matching
+from everthread.recipes.textmemory import NONE, TextMemory
 from everthread.recipes.tokenizers import piece_names, word_pieces
+from everthread.types import Vector, Vectors
 
 KS = (3, 10)
 THRESHOLD = 70.0  # of a passage's score for the fact
@@ -63,35 +70,51 @@ PUBLISHED = {
 }
 
 
+Accuracy = Mapping[int, float]  # the share of the questions that were answered, by k
+
+
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The share of the questions that were answered, by k, and the seconds that it took."""
+    """How many questions were answered, and the seconds that it took. by_factor is with the matcher, by the number of
+    candidates that it rated for each passage; accuracy is without one."""
 
     dataset: str
     embedder: str
     questions: int
-    accuracy: Mapping[int, float]
+    accuracy: Accuracy
     seconds: float
+    matcher: str = ""
+    by_factor: Mapping[float, Accuracy] = field(default_factory=dict)
 
     def json(self) -> dict[str, Any]:
         return {
             "dataset": self.dataset,
             "embedder": self.embedder,
             "questions": self.questions,
-            "accuracy": {str(k): round(100 * value, 2) for k, value in self.accuracy.items()},
+            "accuracy": _percent(self.accuracy),
             "seconds": round(self.seconds, 1),
             "published": [asdict(each) for each in PUBLISHED[self.dataset]],
+            "matcher": self.matcher,
+            "by_factor": {f"{factor:g}": _percent(accuracy) for factor, accuracy in self.by_factor.items()},
         }
 
     def text(self) -> str:
         rows = [(each.model, each.at3, each.at10) for each in PUBLISHED[self.dataset]]
         rows.append((f"{self.embedder} (measured)", 100 * self.accuracy[3], 100 * self.accuracy[10]))
+        rows += [
+            (f"  {self.matcher}, factor {factor:g}", 100 * accuracy[3], 100 * accuracy[10])
+            for factor, accuracy in self.by_factor.items()
+        ]
         width = max(len(name) for name, *_ in rows)
         head = f"goodai-ltm's evaluation on {self.dataset}: {self.questions} questions, {self.seconds:.0f} s"
         table = [f"{'embedder':<{width}}" + "".join(f"{f'@{k}':>8}" for k in KS)]
         table += [f"{name:<{width}}{at3:>8.2f}{at10:>8.2f}" for name, at3, at10 in rows]
-        note = "Figures above the last row are the source's own, on the files in another order: near, not the same."
+        note = "Figures above those measured are the source's own, on the files in another order: near, not the same."
         return "\n".join([head, "", *table, "", note])
+
+
+def _percent(accuracy: Accuracy) -> dict[str, float]:
+    return {str(k): round(100 * value, 2) for k, value in accuracy.items()}
 
 
 def evaluate(
@@ -99,22 +122,83 @@ def evaluate(
     items: Sequence[Item],
     embedder: Embedder | str | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
+    *,
+    matcher: str = "",
+    factors: Sequence[float] = (),
 ) -> Answered:
-    """Remember the facts of all items, ask for each, and count. progress is told (done, of how many)."""
+    """Remembers the facts of all items, asks for each, and counts.
+
+    Args:
+        dataset: the name of the dataset.
+        items: facts and questions.
+        embedder: an embedder or its name; `none` finds by words.
+        progress: called with how many questions were asked, of how many.
+        matcher: the name of a matching model, which is then measured as well, once a factor.
+        factors: candidates that the matcher rates for each passage.
+
+    Raises:
+        BadInput: where there is nothing to ask. ConfigError: for unknown names.
+    """
     if not items:
         raise BadInput(f"{dataset}: there is no question to ask; check the path and --limit")
     begun = time.perf_counter()
-    model = opening.embedder(embedder)
-    memory = TextMemory.create(model)
+    memory = TextMemory.create(embedder)
     for item in items:
         memory.add_text(item.fact + "\n")
     random = Random(SEED)
-    best: list[int | None] = []
-    for done, item in enumerate(items, 1):
-        best.append(_place(memory, item, query_of(item, random)))
-        progress(done, len(items))
-    accuracy = {k: share(place is not None and place < k for place in best) for k in KS}
-    return Answered(dataset, model.name, len(items), accuracy, time.perf_counter() - begun)
+    queries = [query_of(item, random) for item in items]
+    total = len(items) * (1 + len(factors if matcher else ()))
+    done = count(1)
+    accuracy = _asked(memory, items, queries, lambda: progress(next(done), total))
+    by_factor = {}
+    if matcher:
+        kept, model = _Kept(matcher), NONE if memory.embedder_name == NONE else embedder
+        for factor in factors:
+            other = TextMemory.from_text(memory.to_text(), model, matcher=kept, reranking_k_factor=factor)
+            by_factor[factor] = _asked(other, items, queries, lambda: progress(next(done), total))
+    seconds = time.perf_counter() - begun
+    return Answered(dataset, memory.embedder_name, len(items), accuracy, seconds, matcher, by_factor)
+
+
+class _Kept:
+    """A matching model that is asked for each text, and for each pair, once: every factor asks for much the same."""
+
+    def __init__(self, name: str) -> None:
+        model = matching.matcher(name)
+        if name.startswith(matching.EM):
+            model = EmbedderMatch(_KeptVectors(names.embedder(name.removeprefix(matching.EM))))
+        assert model is not None
+        self._model, self._known = model, dict[tuple[str, str], float]()
+
+    def predict(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        fresh = [pair for pair in dict.fromkeys(pairs) if pair not in self._known]
+        if fresh:
+            self._known.update(zip(fresh, self._model.predict(fresh), strict=True))
+        return [self._known[pair] for pair in pairs]
+
+
+class _KeptVectors:
+    """An embedder that is asked for each text once."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self.name, self.multilingual = embedder.name, embedder.multilingual
+        self._embedder, self._known = embedder, dict[str, Vectors]()
+        self.embed_query: Callable[[str], Vector] = cache(embedder.embed_query)
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        if fresh := [text for text in dict.fromkeys(texts) if text not in self._known]:
+            self._known.update(zip(fresh, self._embedder.embed(fresh), strict=True))
+        return np.stack([self._known[text] for text in texts])
+
+
+def _asked(
+    memory: TextMemory, items: Sequence[Item], queries: Sequence[str], told: Callable[[], None]
+) -> dict[int, float]:
+    best = []
+    for item, query in zip(items, queries, strict=True):
+        best.append(_place(memory, item, query))
+        told()
+    return {k: share(place is not None and place < k for place in best) for k in KS}
 
 
 def _place(memory: TextMemory, item: Item, query: str) -> int | None:

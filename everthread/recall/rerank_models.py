@@ -21,6 +21,7 @@ from everthread.installation import install_extra
 from everthread.models.embed import Embedder, clean
 from everthread.models.scale import Scale, measured
 from everthread.models.scribe import Scribe
+from everthread.models.shapes import question
 from everthread.observe.centrality import BALANCE, DIGITS, Floats, mmr
 from everthread.recall.gate import Curve
 from everthread.recall.rerank import marked, ordered, text_of
@@ -64,7 +65,7 @@ class EmbedderMatch:
         found = by_query(self.score, pairs)
         if not found:
             return []
-        self._scale = self._scale or measured(self._embedder)
+        self._scale = self._scale or measured(self._embedder, question(self._embedder, pairs[0][0]).shape[-1])
         cosines = self._scale.shipped(np.array(found, np.float32)).tolist()
         return [ANSWERS.at({"cosine": cosine}) for cosine in cosines]
 

@@ -237,6 +237,11 @@ class TextMemory:
         """Let no chunk and no passage hold both the last text and the next one."""
         self._queue.separate()
 
+    @property
+    def embedder_name(self) -> str:
+        """The name of the embedder, `none` where there is no embedder."""
+        return NONE if self._embedder is None else self._embedder.name
+
     def is_empty(self) -> bool:
         return len(self._queue) == 0
 
@@ -297,7 +302,7 @@ class TextMemory:
         """All of it as JSON: texts, chunks and vectors. The constructor's options are not in it."""
         ids, vectors = self._nearest.all()
         kept = {
-            "embedder": self._name,
+            "embedder": self.embedder_name,
             "ids": ids.tolist(),
             "waiting": list(self._waiting),
             "shape": list(vectors.shape),
@@ -330,7 +335,7 @@ class TextMemory:
 
     def _read(self, kept: dict[str, Any]) -> None:
         """Take over the vectors of a state: those of this embedder whose chunks are there."""
-        if kept["embedder"] != self._name:
+        if kept["embedder"] != self.embedder_name:
             return
         data = np.frombuffer(base64.b64decode(kept["data"], validate=True), "<f4").astype(np.float32)
         vectors = data.reshape(kept["shape"])  # (N, E, D)
@@ -351,10 +356,6 @@ class TextMemory:
         for id in changes.gone:
             self._waiting.pop(id, None)
         self._waiting.update(dict.fromkeys((*changes.appeared, *changes.changed)))
-
-    @property
-    def _name(self) -> str:
-        return NONE if self._embedder is None else self._embedder.name
 
     def _embed(self, embedder: Embedder) -> None:
         """Embed what is waiting, part by part: what is done stays done where the embedder fails."""

@@ -73,6 +73,24 @@ def test_a_question_about_something_else_counts_as_missed() -> None:
     assert found.accuracy[3] < 0.75
 
 
+def test_a_matcher_that_knows_more_than_the_finder_answers_more() -> None:
+    told: list[tuple[int, int]] = []
+    items = [Item(item.fact, f"{item.question} or an aardvark?", ()) for item in ITEMS]
+    found = evaluate(
+        *("qrecc", items, HashEmbedder(4), lambda done, total: told.append((done, total))),
+        matcher="em:minilm",
+        factors=(1, 4),
+    )
+    assert found.accuracy[3] < found.by_factor[1][3] <= found.by_factor[4][3]
+    assert found.accuracy[10] == found.by_factor[1][10]  # the same ten in another order
+    assert told[-1] == (36, 36)
+
+
+def test_facts_are_found_by_words_where_no_embedder_is_wanted() -> None:
+    found = evaluate("qrecc", ITEMS, "none", matcher="em:hash", factors=(2,))
+    assert (found.embedder, found.accuracy[3]) == ("none", 1.0)
+
+
 def test_without_questions_there_is_nothing_to_measure() -> None:
     with pytest.raises(BadInput, match="msmarco: there is no question to ask"):
         evaluate("msmarco", [])
@@ -101,6 +119,17 @@ def test_the_command_gives_json_and_reads_no_more_than_the_limit(path: Path) -> 
     found = json.loads(result.stdout)
     assert (found["dataset"], found["questions"], set(found["accuracy"])) == ("strategyqa", 5, {"3", "10"})
     assert [each["model"] for each in found["published"]] == [each.model for each in PUBLISHED["strategyqa"]]
+
+
+def test_the_command_measures_a_matching_model_once_a_factor(path: Path) -> None:
+    options = "--matcher", "em:hash", "--k-factor", "1", "--k-factor", "2.5"
+    result = run("--dataset", "strategyqa", path, *options)
+    assert result.exit_code == 0, result.stderr
+    rows = [row.split()[:-2] for row in result.stdout.splitlines() if "factor" in row]
+    assert rows == [["em:hash,", "factor", "1"], ["em:hash,", "factor", "2.5"]]
+    found = json.loads(run("--dataset", "strategyqa", path, *options, "--json").stdout)
+    assert set(found["by_factor"]) == {"1", "2.5"}
+    assert run("--dataset", "strategyqa", path, "--matcher", "minilm").exit_code == 2
 
 
 def test_the_command_tells_of_a_missing_file(tmp_path: Path) -> None:
