@@ -28,7 +28,7 @@ from everthread.errors import BadInput, BadLine, BadQuery, EverthreadError, Mode
 from everthread.late import Late
 from everthread.models import shapes
 from everthread.models.embed import Embedder
-from everthread.models.scale import Scale, measured
+from everthread.models.scale import EmbedderState, measured
 from everthread.observe import byhand, forgetting, keys, offered, summaries
 from everthread.observe.clean import clean, keepable
 from everthread.observe.copies import corrected
@@ -88,9 +88,7 @@ class Memory:
         store.corpus(bank)  # makes the bank, or says now what is wrong with it
         self.bank, self.store, self.embedder, self.recipe = bank, store, embedder, recipe
         self._owns_store = False
-        self._retry_at = 0.0  # by time.monotonic(); see COOLDOWN
-        self._scale: Scale | None = None  # of the embedder's cosines, measured at the first query
-        self._warned = False  # that no line has a vector of this model
+        self.state = EmbedderState()
         self.late = Late(store, bank, embedder.name, self.embed)
 
     @classmethod
@@ -211,7 +209,7 @@ class Memory:
 
     def embed(self, texts: Sequence[str]) -> list[Vectors] | None:
         """The vectors of each text's pieces, or None when the embedder is down: what is kept is kept without."""
-        if time.monotonic() < self._retry_at:
+        if time.monotonic() < self.state.retry_at:
             return None
         try:
             return self._vectors(texts)
@@ -226,7 +224,7 @@ class Memory:
         return [each.reshape(-1, each.shape[-1]) for each in np.split(made, ends)]
 
     def _rest(self, error: Exception) -> None:
-        self._retry_at = time.monotonic() + COOLDOWN
+        self.state.retry_at = time.monotonic() + COOLDOWN
         log.warning("no vectors for now, lines are kept and found by their words; later run reindex: %s", error)
 
     # ------------------------------------------------------------------- recall
@@ -360,15 +358,15 @@ class Memory:
 
     def shipped(self, cosines: fuse.Floats) -> fuse.Floats:
         """Cosines of the embedder as the shipped model would give them, as far as a query was embedded yet."""
-        return cosines if self._scale is None else self._scale.shipped(cosines)
+        return cosines if self.state.scale is None else self.state.scale.shipped(cosines)
 
     def _warn(self, found: search.Found, vector: Vector | None, without: Collection[int]) -> None:
         """Say once that a bank has no vectors of this model: it would answer, only worse, and nobody would know why."""
-        if vector is None or self._warned:
+        if vector is None or self.bank in self.state.warned:
             return
         missing = np.isnan(found.cosine)
         if len(missing) and missing.all() and not np.isin(found.rows.seq, list(without)).all():
-            self._warned = True
+            self.state.warned.add(self.bank)
             log.warning(
                 "a bank has no vectors of %s: lines are found by their words alone; run reindex, or name the embedder "
                 "that it was written with",
@@ -377,11 +375,11 @@ class Memory:
 
     def embed_query(self, text: str) -> Vector | None:
         """The vector of a question; None where no embedder answers, or it knows nothing of the question's script."""
-        if time.monotonic() < self._retry_at or (unspaced(text) and not self.embedder.multilingual):
+        if time.monotonic() < self.state.retry_at or (unspaced(text) and not self.embedder.multilingual):
             return None
         try:
             vector = shapes.question(self.embedder, text)  # first, for it is given up sooner than many texts are
-            self._scale = self._scale or measured(self.embedder, vector.shape[-1])
+            self.state.scale = self.state.scale or measured(self.embedder, vector.shape[-1])
             return vector
         except FAILURES as error:
             self._rest(error)
@@ -582,7 +580,7 @@ class Memory:
 
         May be stopped and started again at any time. Raises ModelError, with what is done kept.
         """
-        self._retry_at = 0.0
+        self.state.retry_at = 0.0
         return reindexing.reindex(self.store, self.bank, self.embedder, self._vectors, BATCH, progress)
 
     def close(self) -> None:

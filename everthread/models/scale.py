@@ -8,7 +8,7 @@ the shipped model would put it. (The cohort of impostors of speaker verification
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -66,6 +66,15 @@ class Scale:
 
 
 OURS = Scale(mean=0.0863, spread=0.0744)  # as `measured` finds the shipped model
+
+
+@dataclass(slots=True)
+class EmbedderState:
+    """What is known of an embedder in use, by all who share it."""
+
+    retry_at: float = 0.0  # by time.monotonic(): it failed, and isn't asked before
+    scale: Scale | None = None  # measured at the first query
+    warned: set[str] = field(default_factory=set)  # the banks of which it was said that no line has a vector of it
 
 
 def measured(embedder: Embedder, dim: int | None = None) -> Scale:

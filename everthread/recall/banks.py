@@ -1,4 +1,4 @@
-"""Recall across several banks of one store, for whoever may read them all: a bot that knows many people.
+"""Recall across several banks of one store, for a caller that may read them all: a bot that knows many people.
 
 Each bank is searched by itself, inside its own index; nothing of one weighs in another. Scores of different banks can't
 be compared, so the one list is ranked by relevance, and among equals by score.
@@ -6,8 +6,7 @@ be compared, so the one list is ranked by relevance, and among equals by score.
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from reprlib import repr as shortly
 from typing import TYPE_CHECKING
@@ -29,20 +28,19 @@ def recall(memory: Memory, banks: Collection[str], asked: Asked, k: int) -> list
     then none was searched."""
     names = there(memory.store, banks)
     checks.text(asked.query)
-    vector = memory.embed_query(asked.query) if asked.query.strip() else None
-    view = copy.copy(memory)  # with what is known of the embedder: how its cosines lie, and whether it is down
-    view.embedder = _Embedded(memory.embedder, {} if vector is None else {asked.query: vector})
+    embedder = _Once(memory.embedder)
     found: list[Hit] = []
     for name in names:
-        view.bank = name
         without = asked.without if name == memory.bank else ()
-        hits = view.recall(asked.query, k, where=asked.where, as_of=asked.as_of, without=without)
+        reader = _reader(memory, name, embedder)
+        hits = reader.recall(asked.query, k, where=asked.where, as_of=asked.as_of, without=without)
         found += [replace(hit, bank=name) for hit in hits]
     return sorted(found, key=lambda hit: (-hit.relevance, -hit.score))[:k]
 
 
 def there(store: Store, banks: Collection[str]) -> list[str]:
-    """The names, each once. BadQuery where they are none; NotFound where there is no such bank, and none is made."""
+    """The names, each once. BadQuery where they are no names; NotFound for a bank that is not there, and none is
+    made."""
     if isinstance(banks, str) or not isinstance(banks, Collection) or not all(isinstance(each, str) for each in banks):
         raise BadQuery(f"banks must be a list of banks' names, got {shortly(banks)}")
     if not banks:
@@ -56,11 +54,22 @@ def there(store: Store, banks: Collection[str]) -> list[str]:
     return list(dict.fromkeys(banks))
 
 
-class _Embedded:
-    """An embedder that embeds a question once, however many banks are asked."""
+def _reader(memory: Memory, bank: str, embedder: Embedder) -> Memory:
+    """A bank by the same recipe, with what is known of the memory's embedder. Lines that wait for their vectors are
+    those of this bank alone."""
+    reader = type(memory)(bank, memory.store, embedder, memory.recipe)
+    reader.state = memory.state
+    if bank == memory.bank:
+        reader.late = memory.late
+    return reader
 
-    def __init__(self, embedder: Embedder, known: Mapping[str, Vector]) -> None:
-        self._embedder, self._known = embedder, dict(known)
+
+class _Once:
+    """An embedder that embeds each question once, however many banks are asked."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self._known: dict[str, Vector] = {}
         self.name, self.multilingual = embedder.name, embedder.multilingual
 
     def embed(self, texts: Sequence[str]) -> Vectors:

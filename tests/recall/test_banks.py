@@ -134,6 +134,29 @@ def test_a_question_is_embedded_once_however_many_banks_are_asked(ann: Memory) -
     assert ann.embedder.asked == 1
 
 
+def test_only_what_other_speakers_names_change_of_a_question_is_embedded_again(ann: Memory) -> None:
+    assert isinstance(ann.embedder, Counted)
+    assert ann.recall("Did Bob miss the ferry to the island?", banks=list(SAID))
+    assert ann.embedder.asked == 2  # with the name, and without it in the bank in which Bob speaks
+
+
+def test_who_asks_other_banks_changes_nothing_in_ones_own(ann: Memory) -> None:
+    seqs = [line.seq for line in ann.replace([], [NewLine("The ferry was late.")], late=True)]
+    assert ann.recall("ferry", banks=["bob"])
+    assert (ann.stats().pending, bool(ann.late)) == (1, True)
+    assert ann.recall("ferry", banks=["bob", "ann"])
+    assert (ann.stats().pending, bool(ann.late)) == (0, False)
+    ann.forget(seq=seqs[0])
+
+
+def test_lines_of_other_banks_that_wait_for_their_vectors_go_on_waiting(ann: Memory) -> None:
+    bob = Memory("bob", ann.store, ann.embedder, ann.recipe)
+    seqs = [line.seq for line in bob.replace([], [NewLine("The ferry was late.")], late=True)]
+    assert {hit.line.seq for hit in ann.recall("late ferry", banks=["bob"])} >= set(seqs)
+    assert bob.stats().pending == 1
+    bob.forget(seq=seqs[0])
+
+
 def test_an_embedder_that_is_down_is_tried_once_and_words_go_on(ann: Memory) -> None:
     assert isinstance(ann.embedder, Counted)
     ann.embedder.down = True
