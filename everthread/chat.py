@@ -424,17 +424,18 @@ class Chat:
         )
         if step in ("remember", "forget"):
             return parting.spoken(self.end(step == "remember"))
-        if step in ("ask", "part"):
-            line = self._conversation.add(replace(self._line(text, person, "user"), key=key), late=True)
-            if step == "part":
-                return parting.spoken(self.end(True), "Goodbye!")
-            self.memory.set_setting(ASKED_AT, line.seq)
-            self._settings = self.memory.settings()
-        return None if step == "go on" else parting.asked(self.session, step == "ask again")
+        if step not in ("ask", "part"):
+            return None if step == "go on" else parting.asked(self.session, None)
+        line = self._conversation.add(replace(self._line(text, person, "user"), key=key), late=True)
+        if step == "part":
+            return parting.spoken(self.end(True), line, "Goodbye!")
+        self.memory.set_setting(ASKED_AT, line.seq)
+        self._settings = self.memory.settings()
+        return parting.asked(self.session, line)
 
     def _answer(self, replaces: Line | None) -> Reply:
         if self.question:
-            return parting.asked(self.session)
+            return parting.asked(self.session, self.lines[-1])
         notes = self._window.notes(replaces)
         standing = [line for line in self.lines if replaces is None or line.seq != replaces.seq]
         newest = standing.pop() if standing else None

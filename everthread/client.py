@@ -162,9 +162,7 @@ class Client:
 
     def end(self, session: str = "current", remember: bool | None = None) -> Ending:
         """End a conversation: it is summarised and remembered, or forgotten. As `Chat.end`, of any session."""
-        told = self._ask("POST", "chat", session, "end", body={"remember": remember})
-        receipt = views.receipt(told["receipt"]) if told["receipt"] else None
-        return Ending(told["session"], told["remembered"], told["question"], receipt)
+        return views.ending(self._ask("POST", "chat", session, "end", body={"remember": remember}))
 
     def character(self) -> Character:
         """The character with which the bank is talked to: its own, or ours."""

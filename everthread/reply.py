@@ -52,7 +52,8 @@ class Reply(Iterator[str]):
         self.line: Line | None = None
         self.cut: CutShort = ""
         self.refused = False
-        self.ending: Ending | None = None  # how the conversation ended with it, or the question whether it is to
+        self.ending: Ending | None = None  # how the conversation ended, or the question whether to remember it
+        self.said: Line | None = None  # the goodbye that was kept with it, if any
         self.usage = Usage()
         self._start, self._speech, self._keep = start, speech, keep
         self._stream: Stream | None = None

@@ -11,7 +11,7 @@ from typing import Any
 from everthread.errors import LLMUnavailable, StoreUnavailable
 from everthread.remote import views
 from everthread.remote.connection import Connection, path, problem, rows
-from everthread.types import Context, Line, Usage
+from everthread.types import Context, Ending, Line, Usage
 
 TRIES = 3  # times that a reply is taken up again whose line broke; the server goes on with it meanwhile
 
@@ -36,6 +36,7 @@ class RemoteReply(Iterator[str]):
         self.line: Line | None = None
         self.context = Context("", 0, (), (), (), 0.0)  # what was recalled for it
         self.offer = self.notes = ""
+        self.ending: Ending | None = None  # how the conversation ended, or the question whether to remember it
         self.partial = self.refused = False
         self.usage = Usage()
         self._lock = threading.RLock()  # held while an event is awaited
@@ -86,6 +87,10 @@ class RemoteReply(Iterator[str]):
             self.said = views.line(told["line"])
         elif kind == "context":
             self.context, self.offer, self.notes = views.context(told), told["offer"], told["notes"]
+        elif kind == "question":
+            self.ending = Ending(self.said.session if self.said else "", None, told["question"])
+        elif kind == "ended":
+            self.ending = views.ending(told)
         elif kind == "piece":
             return self._grown(self.text + told["text"])
         elif kind == "done":

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from everthread.errors import BadInput, BadLine, BadQuery
-from everthread.types import Context, Hit, Line, NewLine, Receipt, Sampling, Session, Stats, Unit, Usage, Where
+from everthread.types import Context, Ending, Hit, Line, NewLine, Receipt, Sampling, Session, Stats, Unit, Usage, Where
 
 Json = Mapping[str, Any]
 
@@ -65,6 +65,12 @@ def receipt(told: Json) -> Receipt:
     """A receipt."""
     spans = tuple((first, last) for first, last in told["seqs"])
     return Receipt(told["bank"], told["scope"], spans, told["lines"], _at(told["forgotten_at"]))
+
+
+def ending(told: Json) -> Ending:
+    """How a conversation ended."""
+    proof = receipt(told["receipt"]) if told["receipt"] else None
+    return Ending(told["session"], told["remembered"], told["question"], proof)
 
 
 def usage(told: Json) -> Usage:

@@ -118,3 +118,22 @@ def install(app: FastAPI) -> None:
 async def unexpected(request: Request, error: Exception) -> JSONResponse:
     """What is told of an error that nobody thought of: nothing."""
     return response(500, "internal", "something went wrong inside the server; its log says more")
+
+
+def not_incognito() -> Problem:
+    """Returns the problem that what is said in incognito would be written down."""
+    return Problem(
+        409,
+        "not-incognito",
+        "this conversation is not in incognito any more, so what is said would be written down; nothing was. The "
+        "server was started anew, or it was switched off elsewhere: switch it on again, or say it openly",
+    )
+
+
+def one_process() -> Problem:
+    """Returns the problem that incognito needs one process."""
+    return Problem(
+        409,
+        "one-process",
+        "in incognito the lines are nowhere but in one process, and several serve this store; run one worker",
+    )

@@ -29,15 +29,25 @@ from everthread.errors import BadInput, EverthreadError
 from everthread.memory import Memory
 from everthread.models.llm import LLM
 from everthread.observe.clean import clean
+from everthread.observe.consent import consent
 from everthread.reply import Reply
 from everthread.server import problems
 from everthread.server.claims import PATIENCE, Claims, still_replying
+from everthread.server.conclusions import Conclusions, conflict
 from everthread.server.engine import Engine
 from everthread.server.order import Order
 from everthread.server.places import Places
 from everthread.server.problems import RETRY, Problem
 from everthread.server.running import Running
-from everthread.server.wire_chat import OptionsBody, StateView, context_event, done_event, line_event, lines, state
+from everthread.server.wire_chat import (
+    OptionsBody,
+    StateView,
+    context_event,
+    done_event,
+    line_event,
+    lines,
+    state,
+)
 from everthread.stores.lines import SESSION_GAP
 from everthread.types import Line, NewLine, Usage, Where, now
 
@@ -90,6 +100,7 @@ class Talks:
         self._pool = ThreadPoolExecutor(streams, thread_name_prefix="everthread reply")
         self._free = threading.BoundedSemaphore(streams)
         self._closed = False
+        self._conclusions = Conclusions()
 
     # ----------------------------------------------------------------- replying
 
@@ -102,18 +113,27 @@ class Talks:
         key: str | None = None,
         *,
         incognito: bool = False,
+        forgets: bool = True,
     ) -> Running:
         """Keep what the person says, and have it answered. Under a line's key that was given before the same reply
-        comes again. incognito: whoever says it takes it that nothing is written. Raises as `Chat.reply`, and
-        Problem."""
+        comes again. incognito: whoever says it takes it that nothing is written. forgets: whether a no to the question
+        whether to remember may have the conversation forgotten. Raises as `Chat.reply`, and Problem."""
+        if (ended := self._conclusions.of(key, text)) is not None:
+            return ended
         with self._using(memory, session, replying=True) as talk:
             if key is not None and (before := self._before(memory, talk, text, key, options)) is not None:
                 return before
             self._still(talk)
             self._one_process(talk)
+
             with self._changing(talk):
                 self._unwritten(talk, incognito)
-                return self._start(talk, options, lambda chat: chat.reply(text, key), told=True, key=key, said=text)
+                if not forgets and consent(text) is False:
+                    self._see_unasked(talk)
+                running = self._start(talk, options, lambda chat: chat.reply(text, key), told=True, key=key, said=text)
+        if running.reply is not None and running.reply.ending is not None and running.reply.ending.receipt is not None:
+            self.forgot(memory.bank)
+        return running
 
     def again(
         self,
@@ -211,7 +231,7 @@ class Talks:
         """Write nothing from now on, or write again. Problem with several processes that can't reach each other: each
         would know other lines."""
         if on and self.apart:
-            raise _alone()
+            raise problems.one_process()
 
         def change(chat: Chat) -> None:
             chat.look()
@@ -311,6 +331,11 @@ class Talks:
                 running.end("done", done_event(talk.chat.lines[-1]))
                 self._free.release()
                 return running
+            if reply.ending is not None:
+                if self._conclusions.emit(running, reply, told):
+                    self._moved(talk.chat.memory.bank, talk)
+                self._free.release()
+                return running
             if told:
                 running.put("line", line_event(talk.chat.lines[-1]))
             running.put("context", context_event(reply))
@@ -391,12 +416,12 @@ class Talks:
     def _before(self, memory: Memory, talk: Talk, text: str, key: str, options: OptionsBody) -> Running | None:
         """What came of the request of that key: the reply that is running, or the one that was kept."""
         if (running := talk.running) is not None and running.key == key:
-            return running if running.said == text else _conflict()
+            return running if running.said == text else conflict()
         line = memory.store.known(memory.bank, [key]).get(key)
         if line is None:
             return None
         if line.text != clean(NewLine(text), line.said_at).text:
-            return _conflict()
+            return conflict()
         after = _after(memory, line)
         if after is not None or line.retracted_at is not None or line.session != talk.chat.session:
             return _told(line, after)
@@ -449,14 +474,20 @@ class Talks:
 
     def _one_process(self, talk: Talk) -> None:
         if self.apart and talk.chat.incognito:
-            raise _alone()
+            raise problems.one_process()
 
     def _unwritten(self, talk: Talk, incognito: bool) -> None:
         """Problem where whoever speaks takes it that nothing is written, and it would be."""
         if incognito:
             talk.chat.look()
             if not talk.chat.incognito:
-                raise _written()
+                raise problems.not_incognito()
+
+    def _see_unasked(self, talk: Talk) -> None:
+        """Raise Problem where a no would have the conversation forgotten."""
+        talk.chat.look()
+        if talk.chat.question:
+            raise Problem(403, "forbidden", "this key may have no other conversation forgotten than the current one")
 
     def _open(self, memory: Memory, session: str) -> Talk:
         name = self._named(memory) if session == CURRENT else checks.name(session, "session")
@@ -553,26 +584,3 @@ def _ended(answer: Line | None, said: Line | None = None) -> Running:
         running.put("line", line_event(said))
     running.end("done", done_event(answer))
     return running
-
-
-def _conflict() -> Running:
-    raise Problem(
-        422, "idempotency-conflict", "another text was sent with this Idempotency-Key; take a new key for a new one"
-    )
-
-
-def _written() -> Problem:
-    return Problem(
-        409,
-        "not-incognito",
-        "this conversation is not in incognito any more, so what is said would be written down; nothing was. The "
-        "server was started anew, or it was switched off elsewhere: switch it on again, or say it openly",
-    )
-
-
-def _alone() -> Problem:
-    return Problem(
-        409,
-        "one-process",
-        "in incognito the lines are nowhere but in one process, and several serve this store; run one worker",
-    )

@@ -98,6 +98,7 @@ class StateView(View):
     incognito: bool
     remember: Remember
     unanswered: bool
+    question: str
     replying: bool
     character: dict[str, Any]
     model: str | None
@@ -134,6 +135,7 @@ def state(chat: Chat, usage: Usage, replying: bool) -> StateView:
             "incognito": chat.incognito,
             "remember": REMEMBER[beforehand(chat.memory.settings())],
             "unanswered": chat.unanswered,
+            "question": chat.question,
             "replying": replying,
             "character": chat.character.to_json(),
             "model": chat.llm.name if chat.llm else None,
@@ -172,8 +174,16 @@ def done_event(line: Line | None, reply: Reply | None = None) -> dict[str, objec
         "refused": reply.refused if reply else bool(told.get("refused")),
         "model": told.get("model") or None,
         "usage": UsageView.model_validate(reply.usage if reply else Usage()).model_dump(),
-        "labelled": reply is not None and reply.prompt is None,
+        "labelled": reply is not None and reply.prompt is None and reply.ending is None,
     }
+
+
+def ending_event(reply: Reply) -> tuple[str, dict[str, Any]]:
+    """Returns the name and the data of `question`, or of `ended` where a conversation has ended with a reply."""
+    ending = EndingView.model_validate(reply.ending)
+    if ending.remembered is None:
+        return "question", {"question": ending.question}
+    return "ended", ending.model_dump(mode="json")
 
 
 def lines(given: Iterable[Line]) -> list[dict[str, Any]]:

@@ -15,11 +15,14 @@ from fastapi.testclient import TestClient
 from hardship import llm
 from hardship.llm import Cut, Reply, Stall, Status
 
+from everthread.chat import QUESTION
 from everthread.models.fakes import HashEmbedder
 from everthread.models.llm import OpenAICompatible
 from everthread.recipes.default import Default
+from everthread.server import beside
 from everthread.server.app import create
 from everthread.server.engine import Engine
+from everthread.server.keys import Keys
 from everthread.server.settings import Settings
 from everthread.showing import LABEL
 from everthread.stores.sqlite import SQLiteStore
@@ -520,3 +523,84 @@ def test_what_is_refused_makes_no_bank(begin: Begin, path: str, body: object) ->
     answer = site.client.post(f"/api/v1/banks/nobody/{path}", json=body)
     assert (answer.status_code, answer.headers["content-type"]) == (422, "application/problem+json")
     assert site.store.banks() == ["alice"]
+
+
+# --------------------------------------------------------------------- goodbyes
+
+MOVED = "My sister Mia moved to Lisbon."
+
+
+def parting(begin: Begin) -> Site:
+    """A conversation under a recipe that asks, with a goodbye said."""
+    site = begin("Aye.")
+    site.say(MOVED, recipe="packabby")
+    told = site.say("ok bye then!", recipe="packabby")
+    assert names(told) == ["line", "question", "done"]
+    assert told[0][1]["line"]["text"] == "ok bye then!"
+    assert told[1][1] == {"question": QUESTION}
+    assert told[2][1]["text"] == f"Goodbye! {QUESTION}"
+    assert not told[2][1]["labelled"]
+    return site
+
+
+def test_a_goodbye_is_answered_with_the_question_and_a_yes_ends_the_conversation(begin: Begin) -> None:
+    site = parting(begin)
+    before = site.state()
+    assert (before["question"], before["unanswered"]) == (QUESTION, False)
+    told = site.say("yes please", recipe="packabby")
+    assert names(told) == ["ended", "done"]
+    assert (told[0][1]["remembered"], told[0][1]["session"]) == (True, before["session"])
+    assert site.kept()[1:] == [MOVED, "Aye.", "ok bye then!"]
+    after = site.state()
+    assert (after["question"], after["lines"]) == ("", [])
+    assert after["session"] != before["session"]
+
+
+def test_a_no_forgets_the_conversation_and_the_same_request_again_forgets_nothing_else(begin: Begin) -> None:
+    site = parting(begin)
+    body = {"text": "no", "options": {"recipe": "packabby"}}
+    told = site.ask("reply", body, **{"Idempotency-Key": "k1"})
+    assert told[0][1]["receipt"]["lines"] == 4
+    assert site.kept(retracted=True) == []
+    assert site.ask("reply", body, **{"Idempotency-Key": "k1"}) == told
+    assert site.kept() == []
+    other = site.client.post(f"{CHAT}/reply", json={**body, "text": "yes"}, headers={"Idempotency-Key": "k1"})
+    assert other.status_code == 422
+
+
+def test_an_unclear_answer_is_asked_again_and_another_subject_is_talk(begin: Begin) -> None:
+    site = parting(begin)
+    assert names(site.say("Not now", recipe="packabby")) == ["question", "done"]
+    assert site.kept()[-1] == "ok bye then!"
+    assert names(site.say("One more thing: she has a dog.", recipe="packabby"))[-1] == "done"
+    assert site.state()["question"] == ""
+    assert site.kept()[-2:] == ["One more thing: she has a dog.", "Aye."]
+
+
+def test_a_goodbye_that_is_sent_again_is_asked_about_again_and_kept_once(begin: Begin) -> None:
+    site = begin("Aye.")
+    site.say(MOVED, recipe="packabby")
+    body = {"text": "bye", "options": {"recipe": "packabby"}}
+    for _ in range(2):
+        told = site.ask("reply", body, **{"Idempotency-Key": "k2"})
+        assert names(told) == ["line", "question", "done"]
+    assert site.kept()[1:] == [MOVED, "Aye.", "bye"]
+
+
+def test_the_end_of_the_page_answers_the_question_as_well(begin: Begin) -> None:
+    site = parting(begin)
+    assert site.post("end", {"remember": True})["remembered"] is True
+    assert site.state()["question"] == ""
+
+
+def test_a_key_that_may_not_forget_has_no_named_conversation_forgotten_by_a_no(begin: Begin) -> None:
+    site = begin("Aye.")
+    keys = Keys(beside.path(site.store))
+    named = {"Authorization": f"Bearer {keys.new('guest', ['alice'], ['chat'])}"}
+    keys.close()
+    at = "/api/v1/banks/alice/chat/one/reply"
+    for text in (MOVED, "bye"):
+        site.client.post(at, json={"text": text, "options": {"recipe": "packabby"}}, headers=named)
+    answer = site.client.post(at, json={"text": "no", "options": {"recipe": "packabby"}}, headers=named)
+    assert answer.status_code == 403
+    assert site.kept()[1:] == [MOVED, "Aye.", "bye"]

@@ -12,7 +12,7 @@ from everthread.chat import Chat
 from everthread.memory import Memory
 from everthread.reply import Reply
 from everthread.server import paths
-from everthread.server.access import Beginning, Chatting, Open, permit
+from everthread.server.access import Beginning, Chatting, Open, permit, permitted
 from everthread.server.bodies import KeyFirst
 from everthread.server.once import Attempt, Once
 from everthread.server.running import Running
@@ -32,7 +32,8 @@ router = APIRouter(prefix="/banks/{bank}/chat/{session}", tags=["chat"], route_c
 
 STREAM: dict[int | str, dict[str, Any]] = {
     200: {
-        "description": "Server-sent events: `line`, `context`, `piece` …, then `done` or `error`.",
+        "description": "Server-sent events: `line`, `context`, `piece` …, then `done` or `error`; or, "
+        "after a goodbye, `line`, `question` or `ended`, then `done`.",
         "content": {"text/event-stream": {"schema": {"type": "string"}}},
     }
 }
@@ -57,12 +58,18 @@ def state(memory: Chatting, session: Session, talks: Open) -> StateView:
 
 
 @router.post("/reply", status_code=200, response_class=Events, responses=STREAM)
-async def reply(new: Beginning, session: Session, talks: Open, body: ReplyBody, once: Once) -> Events:
-    """Say something, and have it answered. What is said is kept before anything comes back."""
+async def reply(request: Request, new: Beginning, session: Session, talks: Open, body: ReplyBody, once: Once) -> Events:
+    """Say something, and have it answered. What is said is kept before anything comes back.
+
+    Where the recipe or the bank asks whether to remember, a goodbye is answered with the event `question`; the yes or
+    no after it ends the conversation, as `end` does, and is answered with `ended`."""
 
     def begin() -> Running:
         memory = new(lambda: talks.see(session, body.text, body.options))
-        return talks.reply(memory, session, body.text, body.options, once.key(), incognito=body.incognito)
+        forgets = session == CURRENT or bool(permitted(request, "forget", [new.bank]))
+        return talks.reply(
+            *(memory, session, body.text, body.options, once.key()), incognito=body.incognito, forgets=forgets
+        )
 
     return Events(await talks.places.begin(new.bank, begin))
 
