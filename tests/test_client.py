@@ -242,6 +242,21 @@ def test_a_conversation_is_ended_as_the_person_wants(client: Client) -> None:
     assert gone.receipt.lines == 2
 
 
+def test_a_goodbye_is_answered_with_the_question_and_a_no_with_a_receipt(client: Client) -> None:
+    "".join(client.reply("I planted ferns.", recipe="packabby"))
+    asked = client.reply("bye", recipe="packabby")
+    assert "".join(asked) == "Goodbye! Shall I remember this conversation?"
+    assert asked.ending is not None
+    assert (asked.ending.remembered, asked.ending.question) == (None, "Shall I remember this conversation?")
+    assert asked.said is not None
+    answered = client.reply("no", recipe="packabby")
+    assert "".join(answered) == "Nothing of it is left."
+    assert answered.ending is not None
+    assert answered.ending.receipt is not None
+    assert answered.ending.session == asked.said.session
+    assert list(client.lines()) == []
+
+
 def test_a_name_that_would_lead_elsewhere_costs_no_more_than_is_named(client: Client) -> None:
     client.observe("Hello.", session="one")
     for session in ("..", "."):

@@ -68,7 +68,7 @@ class RemoteReply(Iterator[str]):
         """Read on until it is known what was recalled; what is to be shown already."""
         for event in self._events:
             shown = self._taken(*event)
-            if event[0] in ("context", "piece", "done"):
+            if event[0] in ("context", "piece", "question", "ended", "done"):
                 return shown
         return self._cut()
 

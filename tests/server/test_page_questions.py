@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 
 from everthread import characters
 from everthread.prompt.character import Character
-from server.shown import remember, tell, visit
+from server.shown import remember, say, tell, visit
 
 
 @pytest.fixture
@@ -137,3 +137,44 @@ def test_a_conversation_that_ends_is_forgotten_only_after_a_second_question(page
     expect(page.get_by_role("dialog", name="It is forgotten")).to_contain_text("2 lines")
     page.get_by_role("button", name="Done").click()
     assert said_in(url, "ending") == []
+
+
+# ---------------------------------------------------------------------------- goodbyes
+
+
+def part(page: Page, url: str, bank: str) -> None:
+    """Say goodbye in a bank that asks whether to remember."""
+    visit(page, url, bank)
+    httpx.patch(f"{url}/api/v1/banks/{bank}/settings", json={"remember": "ask"}).raise_for_status()
+    tell(page, "I planted ferns.")
+    say(page, "ok bye then!")
+    expect(page.get_by_label("A question to you")).to_contain_text("Shall I remember this conversation?")
+    expect(page.locator("#say")).to_have_value("")
+
+
+def test_a_goodbye_is_answered_with_the_question_which_a_button_answers(page: Page, url: str) -> None:
+    part(page, url, "parting")
+    page.reload()
+    page.get_by_role("button", name="Remember it").click()
+    expect(page.locator("#notices")).to_contain_text("It is remembered.")
+    expect(page.get_by_label("A question to you")).to_have_count(0)
+    assert [text for text in said_in(url, "parting") if "Answer" not in text] == ["I planted ferns.", "ok bye then!"]
+
+
+def test_the_question_is_answered_by_typing_and_an_unclear_answer_is_asked_again(page: Page, url: str) -> None:
+    part(page, url, "typing")
+    say(page, "Not now")
+    expect(page.locator("#notices")).to_contain_text("Please answer yes or no")
+    expect(page.get_by_label("A question to you")).to_be_visible()
+    say(page, "no")
+    expect(page.get_by_role("dialog", name="It is forgotten")).to_contain_text("3 lines")
+    page.get_by_role("button", name="Done").click()
+    expect(page.locator(".line")).to_have_count(0)
+    assert said_in(url, "typing") == []
+
+
+def test_another_subject_in_place_of_an_answer_goes_on_with_the_conversation(page: Page, url: str) -> None:
+    part(page, url, "going on")
+    tell(page, "One more thing: I bought a spade.")
+    expect(page.get_by_label("A question to you")).to_have_count(0)
+    assert "ok bye then!" in said_in(url, "going on")

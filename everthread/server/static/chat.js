@@ -44,6 +44,7 @@ export class Talk {
       "swipe",
       "bringBack",
       "end",
+      "parted",
     ]) {
       this[name] = careful(this[name].bind(this));
     }
@@ -247,6 +248,8 @@ export class Talk {
     if (name === "line") await this.kept(data.line);
     else if (name === "context") ((now.context = data), tell("context", { context: data, of: null }));
     else if (name === "piece") (now.text.appendData(data.text), this.following.grown());
+    else if (name === "question") Object.assign(now, { asked: data, unclear: now.mine !== null, mine: null });
+    else if (name === "ended") Object.assign(now, { ending: data, mine: null });
     else if (name === "done") now.done = data;
     else if (name === "error") now.problem = data;
   }
@@ -273,17 +276,19 @@ export class Talk {
 
   /** The reply is there, or as much of it as came. */
   async ended(place) {
-    const { done, context, problem, text } = this.arriving;
+    const { done, context, problem, text, asked, unclear, ending } = this.arriving;
     if (done?.line) unfold(done.line); // all of it was seen as it came
     if (done?.line && context) this.remembered(done.line.seq, context);
-    this.shown = done && !done.line && done.text ? { text: done.text, labelled: done.labelled, context } : null;
+    this.shown = done && !done.line && done.text && !asked && !ending ? { text: done.text, labelled: done.labelled, context } : null;
     speak(done?.text ?? text.data);
     const state = await standing().catch((error) => (failed(error), this.as(done?.line)));
     if (problem?.detail === BROKEN && text.data) this.shown = { text: text.data, label: "This much of it came.", context };
     this.arriving = null;
     tell("replying", false);
     if (place !== this.place) return;
+    if (ending) return void this.parted(ending);
     this.take(state);
+    if (unclear) notice(done.text);
     if (done?.line && context) this.look(done.line.seq, context);
     if (problem) failed(new Problem(problem));
     else if (done?.refused) notice("The model declined to answer. Say it otherwise, or ask for another reply.");
@@ -399,10 +404,11 @@ export class Talk {
     if (this.state && here.view === "talk") this.load();
   }
 
-  /** End the conversation: remembered, or forgotten, as the person says. */
-  async end() {
-    const { choose, receipt, sureToForget } = await windows();
-    let ending = await post(inChat("/end"), { remember: null });
+  /** End the conversation: remembered, or forgotten, as the person says, or has answered already. */
+  async end(answer = null) {
+    const { choose, sureToForget } = await windows();
+    if (answer === false && !(await sureToForget(this.stopping))) return;
+    let ending = await post(inChat("/end"), { remember: answer });
     if (ending.remembered === null && ending.question) {
       const agreed = await choose(ending.question, "It can be forgotten later as well: all of it, or a single line.", [
         ["Remember it", true],
@@ -411,10 +417,15 @@ export class Talk {
       if (agreed === null || (!agreed && !(await sureToForget(this.stopping)))) return;
       ending = await post(inChat("/end"), { remember: agreed });
     }
+    await this.parted(ending);
+  }
+
+  /** The conversation has ended; another one begins. */
+  async parted(ending) {
     this.place = null;
     tell("sessions");
     tell("ended", ending);
-    if (ending.receipt) await receipt(ending.receipt);
+    if (ending.receipt) await (await windows()).receipt(ending.receipt);
   }
 
   // ---------------------------------------------------------------- showing
@@ -465,6 +476,7 @@ export class Talk {
     if (mine) parts.push(mine);
     if (this.arriving?.element) parts.push(this.arriving.element);
     else if (this.shown) parts.push(recalled(this.shown, this));
+    parts.push(this.question());
     keep(this.box, parts.filter(Boolean));
     this.following.grown();
   }
@@ -486,6 +498,15 @@ export class Talk {
     if (choice) element.querySelector(".acts").prepend(choice);
     if (this.arriving && last && line.role === "assistant" && !this.arriving.mine) element.classList.add("replaced");
     return element;
+  }
+
+  /** The question that the person's goodbye leads to, as long as it is not answered. */
+  question() {
+    const { question, session } = this.state;
+    if (!question || this.arriving || this.waiting) return null;
+    const looks = JSON.stringify([session, question]);
+    if (this.drawn.get("question")?.looks !== looks) this.drawn.set("question", { looks, element: asking(question, this) });
+    return this.drawn.get("question").element;
   }
 
   opening() {
@@ -516,6 +537,21 @@ function keep(box, parts) {
 }
 
 const name = (element) => element.getAttribute("aria-label") ?? element.textContent;
+
+/** A question to the person, with its answers; they may be typed as well. */
+const asking = (question, talk) =>
+  h(
+    "article",
+    { class: "line of-character recall-only", "aria-label": "A question to you" },
+    said("div", `Goodbye! ${question}`, { class: "said" }),
+    h("p", { class: "small label" }, "You can also type yes or no. If you say something else, the conversation goes on."),
+    h(
+      "div",
+      { class: "bar" },
+      button("Remember it", () => talk.end(true), { class: "main" }),
+      button("Forget all of it", () => talk.end(false)),
+    ),
+  );
 
 /** What is remembered, where there is no model that would put it into words. */
 function recalled(shown, talk) {
