@@ -126,7 +126,7 @@ def not_incognito() -> Problem:
         409,
         "not-incognito",
         "this conversation is not in incognito any more, so what is said would be written down; nothing was. The "
-        "server was started anew, or it was switched off elsewhere: switch it on again, or say it openly",
+        "server was restarted, or it was switched off elsewhere: switch it on again, or say it openly",
     )
 
 

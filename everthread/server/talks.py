@@ -116,7 +116,7 @@ class Talks:
         forgets: bool = True,
     ) -> Running:
         """Keep what the person says, and have it answered. Under a line's key that was given before the same reply
-        comes again. incognito: whoever says it takes it that nothing is written. forgets: whether a no to the question
+        comes again. incognito: the caller takes it that nothing is written. forgets: whether a no to the question
         whether to remember may have the conversation forgotten. Raises as `Chat.reply`, and Problem."""
         if (ended := self._conclusions.of(key, text)) is not None:
             return ended
