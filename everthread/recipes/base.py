@@ -12,13 +12,12 @@ from datetime import datetime
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from everthread.checks import whole
-from everthread.errors import BadInput
 from everthread.prompt.layout import RULES, leaving, lines_told
 from everthread.prompt.tokens import Counter, estimate
 from everthread.recall import buffer, expand
 from everthread.recall.budget import fit
 from everthread.recall.expand import Span
-from everthread.recipes.options import option
+from everthread.recipes.options import check, option
 from everthread.types import Context, Hit, Line, Seqs, Unit, Where
 
 if TYPE_CHECKING:
@@ -100,14 +99,10 @@ class Recipe:
     asks: ClassVar[bool] = False  # whether it is summarised only if the person agreed to that
 
     def __post_init__(self) -> None:
-        """Raises BadInput for impossible numbers."""
-        whole(self.hits, "hits", 1)
-        whole(self.buffered, "buffered", 0)
+        """Check the options. Raises BadInput."""
+        check(self)
+        whole(self.buffered, "buffered", 0)  # which not every recipe has as an option
         whole(self.overlap, "overlap", 0)
-        if self.window is not None:
-            whole(self.window, "window", 0)
-        if not (isinstance(self.floor, int | float) and 0 <= self.floor <= 1):
-            raise BadInput(f"floor must be a relevance from 0 to 1, got {self.floor!r}")
 
     @property
     def rules(self) -> str:

@@ -78,8 +78,6 @@ class Snapshots(Recipe):
                 f"of a window of full={self.full} lines left={self.left} can't go and overlap={self.overlap} of these "
                 "stay; give overlap from 0, left above it, and full above that"
             )
-        if not 0 <= self.balance <= 1:
-            raise BadInput(f"balance can't be {self.balance}; give a number from 0 (different) to 1 (near)")
 
     def leaving(self, costs: Sequence[int], room: int) -> int:
         """So many that at least one goes that was not noted yet; the newest line stays."""

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from everthread.checks import whole
 from everthread.recall import fuse, gate, overview
 from everthread.recall.gate import Curve
 from everthread.recall.search import Found
@@ -134,10 +133,6 @@ class Default(Recipe):
     width: int = option(1, "Lines on either side by which a hit grows.", low=0)
     buffered: int = option(3, "Hits whose passages stay in view at the following turns.", low=0)
     overlap: int = option(0, "Lines that stay in the window after they were noted.", low=0)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        whole(self.width, "width", 0)
 
     def head(self, found: Found) -> Head:
         """The numbers for a question, chosen by whether a bot is among the speakers, and whether there are vectors."""

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from everthread.checks import whole
-from everthread.errors import BadInput, ModelError, StoreUnavailable
+from everthread.errors import ModelError, StoreUnavailable
 from everthread.observe.refusal import refuses
 from everthread.prompt.passages import sentence
 from everthread.recall.budget import fit
@@ -71,13 +70,6 @@ class Emi(Recipe):
     top: int = option(20, "Keywords taken from each text.", low=1)
     person: bool = option(False, "Search the person's lines as well as the character's.")
     patience: float = option(10.0, "Seconds that a search may take before nothing is recalled.", low=0.01)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        whole(self.candidates, "candidates", 1)
-        whole(self.top, "top", 1)
-        if not self.patience > 0:
-            raise BadInput(f"patience must be more than 0 seconds, got {self.patience!r}; Emi waits for 10")
 
     def recall(self, memory: Memory, asked: Asked, k: int) -> Recalled:
         """A search that fails, or takes longer than there is patience, finds nothing and says so in the log."""

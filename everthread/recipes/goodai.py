@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from everthread.errors import BadInput, EverthreadError
+from everthread.errors import EverthreadError
 from everthread.recall import derived
 from everthread.recall.budget import fit
 from everthread.recipes import chunks, matching, tokenizers
@@ -98,13 +98,8 @@ class GoodAI(Recipe):
     weighing: Weighing | None = None
 
     def __post_init__(self) -> None:
-        """Raises BadInput for impossible numbers."""
+        """Check the options. Raises BadInput."""
         super().__post_init__()
-        chunks.ChunkQueue(self.chunk_capacity, self.chunk_overlap, self.capacity)
-        if not 0 < self.redundancy <= 1:
-            raise BadInput(f"redundancy can't be {self.redundancy}; give a share above 0 and up to 1")
-        if not self.reranking_k_factor >= 1:
-            raise BadInput(f"reranking_k_factor can't be {self.reranking_k_factor}; give at least 1")
         self._tokens, self._matching  # noqa: B018  # names are looked up now, so that an error comes now
 
     @cached_property

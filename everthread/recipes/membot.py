@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from everthread.checks import whole
-from everthread.errors import BadInput
 from everthread.observe.byhand import place
 from everthread.prompt.passages import in_order
 from everthread.recall import buffer, expand
@@ -98,15 +96,6 @@ class Membot(Recipe):
     )
     bare: bool = option(False, "Open the prompt with a one-line instruction, which lends the replies no style.")
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.threshold is not None and not _fraction(self.threshold):
-            raise BadInput(f"threshold must be a cosine from 0 to 1, got {self.threshold!r}")
-        if not _fraction(self.recency):
-            raise BadInput(f"recency must be a cosine from 0 to 1, got {self.recency!r}")
-        whole(self.blocks, "blocks", 1)
-        whole(self.width, "width", 0)
-
     @property
     def rules(self) -> str:
         return BARE if self.bare else super().rules
@@ -180,10 +169,6 @@ def calibrated(lines: int) -> float:
     """
     halvings = max(math.log2(MANY / max(lines, 1)), 0.0)
     return max(THRESHOLD - HALVING * halvings, LEAST)
-
-
-def _fraction(value: object) -> bool:
-    return isinstance(value, int | float) and 0 <= value <= 1
 
 
 def _lines(allowed: Seqs | None, every: int) -> int:

@@ -6,10 +6,33 @@ shows or reads options (configuration, command line, REST, page) is derived from
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TypeVar
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from difflib import get_close_matches
+from reprlib import repr as shortly
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from everthread.errors import BadInput
+from everthread.types import JSONValue
+
+if TYPE_CHECKING:
+    from everthread.recipes.base import Recipe
 
 T = TypeVar("T")
+R = TypeVar("R", bound="Recipe")
+Type = Literal["bool", "int", "float", "str", "texts"]
+Value = bool | int | float | str | tuple[str, ...] | None
+
+TYPES: dict[str, Type] = {  # of a field as it is annotated
+    "bool": "bool",
+    "int": "int",
+    "float": "float",
+    "str": "str",
+    "tuple[str, ...]": "texts",
+    "Sequence[str]": "texts",
+}
+NONE = "none"  # how a text says None
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,3 +63,161 @@ def option(
     """
     declared: T = field(default=default, metadata={"option": Limits(meaning, low, high, choices)})
     return declared
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option of a recipe: its name, its type and its limits."""
+
+    name: str
+    type: Type
+    optional: bool  # whether None is one of its values
+    default: Value
+    limits: Limits
+
+    @property
+    def expected(self) -> str:
+        """The values it takes, in words."""
+        words = f"one of {', '.join(self.limits.choices)}" if self.limits.choices else self._kind()
+        return f"{words}, or {NONE}" if self.optional else words
+
+    def _kind(self) -> str:
+        if self.type in ("int", "float"):
+            low, high = self.limits.low, self.limits.high
+            least = "" if low is None else f" from {low:g}"
+            most = "" if high is None else f"{' up' if low is None else ''} to {high:g}"
+            return ("a whole number" if self.type == "int" else "a number") + least + most
+        return {"bool": "true or false", "str": "a text", "texts": "texts with commas between them"}[self.type]
+
+    def read(self, value: object) -> Value:
+        """Read a value from a text, from JSON or from Python. Raises BadInput, which names option, value and limits."""
+        try:
+            return self._read(value)
+        except (ValueError, OverflowError):
+            given = shortly(value)
+            raise BadInput(f"{self.name} must be {self.expected}, got {given}") from None
+
+    def _read(self, value: object) -> Value:
+        if value is None or (self.optional and isinstance(value, str) and value.strip().lower() == NONE):
+            if not self.optional:
+                raise ValueError
+            return None
+        if self.type == "bool":
+            return _bool(value)
+        if self.type == "texts":
+            return _texts(value)
+        if self.type == "str":
+            if not isinstance(value, str) or (self.limits.choices and value not in self.limits.choices):
+                raise ValueError
+            return value
+        number = _whole(value) if self.type == "int" else _number(value)
+        low, high = self.limits.low, self.limits.high
+        if (low is not None and number < low) or (high is not None and number > high):
+            raise ValueError
+        return number
+
+
+def _bool(value: object) -> bool:
+    if isinstance(value, str):
+        value = {"true": True, "false": False}.get(value.strip().lower())
+    if not isinstance(value, bool):
+        raise ValueError
+    return value
+
+
+def _whole(value: object) -> int:
+    number = int(value) if isinstance(value, str) else value
+    if not isinstance(number, int) or isinstance(number, bool):
+        raise ValueError
+    return number
+
+
+def _number(value: object) -> float:
+    number = float(value) if isinstance(value, str) else value
+    if not isinstance(number, int | float) or isinstance(number, bool) or not math.isfinite(number):
+        raise ValueError
+    return number
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return tuple(text for each in value.split(",") if (text := each.strip()))
+    if not isinstance(value, list | tuple) or not all(isinstance(each, str) for each in value):
+        raise ValueError
+    return tuple(value)
+
+
+# ----------------------------------------------------------------- of a recipe
+
+
+def options(recipe: Recipe | type[Recipe]) -> dict[str, Option]:
+    """List the options of a recipe by name, in the order of its declaration."""
+    found = {}
+    for each in fields(recipe):
+        if (limits := each.metadata.get("option")) is not None:
+            written = each.type if isinstance(each.type, str) else getattr(each.type, "__name__", str(each.type))
+            kind = written.removesuffix(" | None")
+            default: Any = each.default
+            found[each.name] = Option(each.name, TYPES[kind], kind != written, default, limits)
+    return found
+
+
+def values(recipe: Recipe) -> dict[str, Value]:
+    """Read the present values of a recipe's options."""
+    found: dict[str, Any] = {name: getattr(recipe, name) for name in options(recipe)}
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in found.items()}
+
+
+def key(recipe: Recipe) -> tuple[object, ...]:
+    """Identify a recipe with its options among others: equal for two that remember in the same way."""
+    return recipe.name, *values(recipe).items()
+
+
+def changed(recipe: R, given: Mapping[str, object]) -> R:
+    """Set options of a recipe.
+
+    Args:
+        recipe: any recipe, which stays as it is.
+        given: values by the options' names, as they are or as text.
+
+    Returns:
+        A recipe with these values.
+
+    Raises:
+        BadInput: for an unknown option, with the nearest known name, and for a value outside its limits.
+    """
+    known = options(recipe)
+    for name in given:
+        if name not in known:
+            raise BadInput(f"recipe {recipe.name!r} has no option {name!r}; {_nearest(name, known)}")
+    read: dict[str, Any] = {name: known[name].read(value) for name, value in given.items()}
+    return replace(recipe, **read) if read else recipe
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    names = list(known)
+    near = get_close_matches(name, names, 1)
+    return f"the nearest is {near[0]!r}" if near else f"it has {', '.join(names) or 'none'}"
+
+
+def check(recipe: Recipe) -> None:
+    """Check the options of a recipe that was made in Python. Raises BadInput, which names option, value and limits."""
+    for each in options(recipe).values():
+        value = getattr(recipe, each.name)
+        if isinstance(value, str) and each.type != "str":  # only a setting may be written as text
+            raise BadInput(f"{each.name} must be {each.expected}, got {shortly(value)}")
+        each.read(value)
+
+
+def as_json(value: Value) -> JSONValue:
+    """Convert an option's value to what JSON and TOML hold."""
+    return list(value) if isinstance(value, tuple) else value
+
+
+def as_text(value: Value) -> str:
+    """Convert an option's value to a text that `Option.read` reads back."""
+    if value is None:
+        return NONE
+    if isinstance(value, bool):
+        return str(value).lower()
+    return ", ".join(value) if isinstance(value, tuple) else f"{value}"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from everthread.errors import BadInput, ModelError
+from everthread.errors import ModelError
 from everthread.models import shapes
 from everthread.models.scribe import Scribe
 from everthread.prompt.passages import heading
@@ -93,13 +93,6 @@ class Packabby(Recipe):
     general: Sequence[str] = option((), "Texts of nothing in particular, to all of which a summary must be nearer.")
     scribe: Scribe | None = None
     _vectors: dict[tuple[str, int], Vectors] = field(default_factory=dict, init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.threshold is not None and not -1 <= self.threshold <= 1:
-            raise BadInput(f"threshold must be a cosine from -1 to 1, got {self.threshold!r}")
-        if isinstance(self.general, str):
-            raise BadInput(f"general must be several texts, got one: {self.general[:40]!r}; give a tuple of them")
 
     def recall(self, memory: Memory, asked: Asked, k: int) -> Recalled:
         """The k nearest summaries that pass what is set. A filter is of lines: a summary is found if it allows every

@@ -568,9 +568,9 @@ def test_numbers_of_the_recipe_are_one_argument_away() -> None:
 @pytest.mark.parametrize(
     ("numbers", "told"),
     [
-        ({"threshold": 80}, "threshold must be a cosine from -1 to 1, got 80"),
-        ({"threshold": float("nan")}, "threshold must be a cosine from -1 to 1, got nan"),
-        ({"general": "They said hello."}, "general must be several texts, got one: 'They said hello.'"),
+        ({"threshold": 80}, "threshold must be a number from -1 to 1, or none, got 80"),
+        ({"threshold": float("nan")}, "threshold must be a number from -1 to 1, or none, got nan"),
+        ({"general": "They said hello."}, "general must be texts with commas between them, got 'They said hello.'"),
     ],
 )
 def test_numbers_that_can_not_be_are_refused(numbers: dict[str, Any], told: str) -> None:

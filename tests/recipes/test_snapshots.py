@@ -181,8 +181,8 @@ def test_what_goes_out_of_the_window_is_never_only_what_was_noted_already(
     [
         ({"full": 8}, "full=8 lines left=8 can't go"),
         ({"left": 2}, "left=2 can't go and overlap=2"),
-        ({"overlap": -1}, "overlap must be a whole number of at least 0, got -1"),
-        ({"balance": 1.5}, "balance can't be 1.5; give a number from 0"),
+        ({"overlap": -1}, "overlap must be a whole number from 0, got -1"),
+        ({"balance": 1.5}, "balance must be a number from 0 to 1, got 1.5"),
     ],
 )
 def test_numbers_that_can_not_be_are_refused(numbers: dict[str, Any], complaint: str) -> None:

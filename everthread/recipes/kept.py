@@ -1,0 +1,73 @@
+"""The recipe that a bank keeps: its name, and the options that are not as the configuration has them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Self
+
+from everthread.errors import BadInput
+from everthread.recipes.options import R, as_json, changed, options, values
+from everthread.types import JSONValue
+
+if TYPE_CHECKING:
+    from everthread.recipes.base import Recipe
+    from everthread.stores.base import Store
+
+log = logging.getLogger("everthread")
+
+SETTING = "recipe"  # the name of the bank's setting
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A recipe as a bank's setting has it."""
+
+    name: str
+    options: Mapping[str, JSONValue] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, store: Store, bank: str) -> Self | None:
+        """Read the recipe that a bank keeps; None where it keeps none, or is not there."""
+        return cls.read(store.settings(bank).get(SETTING)) if store.has(bank) else None
+
+    @classmethod
+    def read(cls, setting: JSONValue) -> Self | None:
+        """Read the setting; None where there is none. Raises BadInput."""
+        if setting is None:
+            return None
+        name = setting.get("name") if isinstance(setting, Mapping) else None
+        told = setting.get("options", {}) if isinstance(setting, Mapping) else None
+        if not isinstance(name, str) or not isinstance(told, Mapping):
+            raise BadInput(
+                f"invalid setting {SETTING!r}: {setting!r}; expected an object with a name, and options by their names"
+            )
+        return cls(name, told)
+
+    def apply(self, recipe: R) -> R:
+        """Set the kept options of a recipe of that name. One that no longer fits is left out, and logged."""
+        try:
+            return changed(recipe, self.options)
+        except BadInput:
+            for name, value in self.options.items():
+                try:
+                    recipe = changed(recipe, {name: value})
+                except BadInput as error:
+                    log.warning("an option that the bank keeps is left out: %s", error)
+            return recipe
+
+
+def setting(recipe: Recipe, usual: Recipe | None) -> JSONValue:
+    """Describe a recipe as a bank keeps it.
+
+    Args:
+        recipe: what the bank is to be opened with from now on.
+        usual: the recipe of that name as the configuration has it; None for one of the user's own.
+
+    Returns:
+        Its name and the options that differ.
+    """
+    before = {name: each.default for name, each in options(recipe).items()} | (values(usual) if usual else {})
+    own = {name: as_json(value) for name, value in values(recipe).items() if value != before[name]}
+    return {"name": recipe.name, "options": own}
