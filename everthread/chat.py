@@ -11,7 +11,7 @@ it; the bank, every line ever said. Each superseded note stays in the bank as we
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
@@ -21,7 +21,7 @@ from typing import Self
 
 from everthread import open as opening
 from everthread import parting, pins, style
-from everthread.conversation import Conversation, latest
+from everthread.conversation import Conversation, going_on, is_open, latest
 from everthread.desk import ASKED, GREETING, Desk
 from everthread.errors import BadInput, BadQuery, StoreUnavailable
 from everthread.memory import Memory
@@ -84,7 +84,7 @@ class Chat:
     def __init__(
         self,
         memory: Memory,
-        character: Character | None = None,
+        character: Character | str | None = None,
         llm: LLM | None = None,
         *,
         scribe: Scribe | None = None,
@@ -134,18 +134,21 @@ class Chat:
         store: Store | str | Path | None = None,
         embedder: Embedder | str | None = None,
         recipe: Recipe | str | None = None,
+        options: Mapping[str, object] | None = None,
     ) -> Self:
         """Open a conversation in a bank, which is made when it is not there. Names become objects as in `Memory.open`.
 
         character is one of `everthread characters`, or a card's file. llm is a model's name, "http://host/v1#model" or
-        "none"; what isn't given comes from the configuration, or is an Ollama that runs on this machine.
+        "none"; what isn't given comes from the configuration, or is an Ollama that runs on this machine. The bank keeps
+        a recipe that is given, with its options, unless nothing may be written.
         Raises as `Memory.open`, and BadFile for a card that can't be read.
         """
         model = opening.llm(llm)
-        memory = Memory.open(bank, store=store, embedder=embedder, recipe=recipe)
+        memory = Memory.open(bank, store=store, embedder=embedder, recipe=recipe, options=options)
         try:
-            who = opening.character(character, memory.settings())
-            chat = cls(memory, who, model, scribe=scribe, session=session, incognito=incognito, sampling=sampling)
+            chat = cls(memory, character, model, scribe=scribe, session=session, incognito=incognito, sampling=sampling)
+            if (recipe or options) and not chat.incognito:
+                opening.keep(memory)
         except BaseException:
             memory.close()
             raise
@@ -392,12 +395,10 @@ class Chat:
         at, sessions, agreed = self._now(), self.memory.sessions(), beforehand(self.memory.settings())
         private = private or agreed is False
         last = latest(sessions, at)
-        open_ = last is not None and (last.ended_at is None or last.ended_at < last.last_at)
-        if session is None and resume and last and open_ and at - last.last_at <= SESSION_GAP:
-            session = last.id
-        elif session is None:
-            session = session_name(micros(at), lambda name: {each.id for each in sessions})
-        if last and open_ and last.id != session and not private and at - last.last_at > SESSION_GAP:
+        if session is None:
+            session = going_on(last, at) if resume else None
+        session = session or session_name(micros(at), lambda name: {each.id for each in sessions})
+        if last and is_open(last) and last.id != session and not private and at - last.last_at > SESSION_GAP:
             self._desk.end(last.id, at, agreed is True)
         self._conversation = Conversation(self.memory, session)
         self._conversation.private = private

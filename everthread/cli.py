@@ -457,7 +457,9 @@ def move(ctx: click.Context, /, source: str, target: str, bank: tuple[str, ...],
             raise NotFound(f"there is no bank {missing[0]!r} in {url.shown(source)}; nothing was moved")
         with closing(opening.store(target)) as there:
             for name in names:
-                old, new = (Memory.open(name, store=store, embedder=embedder) for store in (here, there))
+                old, new = (
+                    Memory.open(name, store=store, embedder=embedder, recipe="default") for store in (here, there)
+                )
                 counts = old.stats()
                 with click.progressbar(
                     length=counts.lines + counts.retracted, label=f"move {name}", file=sys.stderr

@@ -26,6 +26,7 @@ log = logging.getLogger("everthread")
 
 PREFIX = "EVERTHREAD_"
 TESTS = "EVERTHREAD_TEST_"
+TABLES = "recipes"  # the setting that is tables, [recipes.packabby]; `recipe` is a name
 NEAR = 0.75  # similarity (Ratcliff and Obershelp) from which an unknown name is taken for a misspelling of a known one
 
 
@@ -37,7 +38,8 @@ class Config:
     embedder: str = "minilm"  # minilm | hash | a folder with model.onnx | https://…/v1#model | st:NAME | openai:NAME
     embedder_key: str = field(default="", repr=False)  # the API key of a remote embedder; sent nowhere else
     device: str = ""  # where torch runs sentence-transformers models: cuda, cuda:1, mps, cpu; "" leaves it to torch
-    recipe: str = "default"
+    recipe: str = "default"  # of banks that keep none of their own
+    recipes: Mapping[str, Mapping[str, object]] = field(default_factory=dict)  # options by recipe; in the file alone
     threads: int = 0  # processor threads for embedding many lines; 0 means as many as there are
     llm_url: str = ""  # of an OpenAI-compatible server, such as http://localhost:11434/v1
     llm_model: str = ""  # its name there; none means that no model shall write
@@ -61,19 +63,24 @@ def load(path: Path | None = None, environ: Mapping[str, str] = os.environ) -> C
 
     Raises ConfigError for an unknown setting of the file and for a wrong value; unknown variables are logged.
     """
-    named = path or (Path(environ[f"{PREFIX}CONFIG"]) if environ.get(f"{PREFIX}CONFIG") else None)
-    file = named or Path(platformdirs.user_config_dir("everthread")) / "config.toml"
+    place = path or file(environ)
     config = Config()
-    if (values := _read(file)) is not None:
-        config = _set(config, values, str(file))
-    elif named:
-        raise ConfigError(f"there is no configuration file {named}; make it, or unset {PREFIX}CONFIG")
+    if (values := _read(place)) is not None:
+        config = _set(config, values, str(place))
+    elif path or environ.get(f"{PREFIX}CONFIG"):
+        raise ConfigError(f"there is no configuration file {place}; make it, or unset {PREFIX}CONFIG")
     return _set(config, _said(environ))
+
+
+def file(environ: Mapping[str, str] = os.environ) -> Path:
+    """Name the configuration file, whether it is there or not."""
+    named = environ.get(f"{PREFIX}CONFIG")
+    return Path(named) if named else Path(platformdirs.user_config_dir("everthread")) / "config.toml"
 
 
 def _said(environ: Mapping[str, str]) -> dict[str, object]:
     """The settings that the environment says."""
-    names = {PREFIX + each.name.upper(): each.name for each in fields(Config)}
+    names = {PREFIX + each.name.upper(): each.name for each in fields(Config) if each.name != TABLES}
     ours = [name for name in environ if name.startswith(PREFIX) and not name.startswith(TESTS)]
     said = {name: environ[name] for name in ours if environ[name]}
     said.pop(f"{PREFIX}CONFIG", None)
@@ -110,7 +117,11 @@ def _set(config: Config, values: Mapping[str, object], file: str | None = None) 
         if name not in known:
             raise ConfigError(f"{file} sets {name!r}, which is unknown; known are {', '.join(known)}")
         try:
-            said: Any = _text(value) if known[name] is str else _number(value, *NUMBERS[name])
+            said: Any
+            if name == TABLES:
+                said = _tables(value)
+            else:
+                said = _text(value) if known[name] is str else _number(value, *NUMBERS[name])
             if name == "llm_prices":
                 prices(said)
             config = replace(config, **{name: said})
@@ -129,6 +140,13 @@ NUMBERS = {  # the least that each may be, and what it is called
     "server_rate": (0, "a whole number of requests a minute, or 0 for any number"),
     "server_streams": (1, "a whole number of replies, from 1"),
 }
+
+
+def _tables(value: object) -> dict[str, dict[str, object]]:
+    """Options by recipe. Which ones a recipe has, `everthread.open` knows."""
+    if not isinstance(value, dict) or not all(isinstance(table, dict) for table in value.values()):
+        raise ValueError("tables, one a recipe: [recipes.packabby]")
+    return value
 
 
 def _text(value: object) -> str:

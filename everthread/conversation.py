@@ -153,6 +153,16 @@ class Conversation:
         return roots[bisect_left(roots, line.seq) - 1]
 
 
+def going_on(last: Session | None, at: datetime) -> str | None:
+    """Name the session that goes on, if it is the latest: one that was not ended, with a line of the last hour."""
+    return last.id if last and is_open(last) and at - last.last_at <= SESSION_GAP else None
+
+
+def is_open(session: Session) -> bool:
+    """Tell whether a session was not ended, or went on afterwards."""
+    return session.ended_at is None or session.ended_at < session.last_at
+
+
 def latest(sessions: list[Session], at: datetime) -> Session | None:
     """The session in which something was said last: of those of this hour the one last written to, for a clock may go
     back a little, and rather one that was not ended. One that is to come was said by a clock that was wrong, and counts
@@ -160,5 +170,5 @@ def latest(sessions: list[Session], at: datetime) -> Session | None:
     past = [each for each in sessions if each.last_at - at <= SESSION_GAP]
     recent = [each for each in past if at - each.last_at <= SESSION_GAP]
     if recent:
-        return max(recent, key=lambda each: (each.ended_at is None or each.ended_at < each.last_at, each.last_seq))
+        return max(recent, key=lambda each: (is_open(each), each.last_seq))
     return max(past, key=lambda each: (each.last_at, each.last_seq), default=None)

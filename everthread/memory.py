@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import islice
@@ -37,6 +37,7 @@ from everthread.prompt.tokens import Counter, estimate
 from everthread.recall import banks as several
 from everthread.recall import derived, expand, fuse, overview, rewrite, search
 from everthread.recipes.base import Asked, Ranked, Recalled, Recipe, Room
+from everthread.recipes.kept import Kept
 from everthread.stores.base import Entry, Store
 from everthread.stores.ids import LARGEST_SEQ
 from everthread.stores.text import own, unspaced, words
@@ -87,7 +88,7 @@ class Memory:
         """A bank of an open store, which stays the caller's to close; `open` is the usual way."""
         store.corpus(bank)  # makes the bank, or says now what is wrong with it
         self.bank, self.store, self.embedder, self.recipe = bank, store, embedder, recipe
-        self._owns_store = False
+        self._owns_store = self._settles = False  # the latter: whether the first line has the bank keep the recipe
         self.state = EmbedderState()
         self.late = Late(store, bank, embedder.name, self.embed)
 
@@ -99,15 +100,18 @@ class Memory:
         store: Store | str | Path | None = None,
         embedder: Embedder | str | None = None,
         recipe: Recipe | str | None = None,
+        options: Mapping[str, object] | None = None,
     ) -> Self:
         """Open a bank, made when it is not there. What isn't given comes from the configuration (`everthread.config`).
 
-        store is a folder or a Store; embedder and recipe are objects or their names.
-        Raises BadBankId, ConfigError, BankTooNew, BankDamaged, StoreUnavailable.
+        store is a folder or a Store; embedder and recipe are objects or their names, options those of the recipe. A
+        bank keeps the recipe of its first line, or of a conversation, and is opened with it where none is given.
+        Raises BadBankId, BadInput, ConfigError, BankTooNew, BankDamaged, StoreUnavailable.
         """
         held = opening.store(store)
         try:
-            memory = cls(bank, held, opening.embedder(embedder), opening.recipe(recipe))
+            memory = cls(bank, held, opening.embedder(embedder), opening.recipe(recipe, Kept.of(held, bank), options))
+            memory._settles = bool(recipe or options) and not held.corpus(bank).last_seq
         except BaseException:
             if held is not store:
                 held.close()
@@ -169,6 +173,9 @@ class Memory:
     def _keep(self, lines: Sequence[NewLine], instead: Sequence[int] = (), late: bool = False) -> list[Line]:
         """Write one batch. Lines known by their key are not embedded again; the store itself sees to it that none is
         written twice, whoever else is writing."""
+        if self._settles:
+            self._settles = False
+            opening.keep(self)
         there, fresh = keys.sort_out(self.store, self.bank, lines, instead)
         entries = self._entries(fresh, late) if fresh else []
         put = self.store.append(self.bank, entries, self.embedder.name, instead=instead) if fresh or instead else []
@@ -299,9 +306,8 @@ class Memory:
         if vector is None:
             return []
         model = self.embedder.name
-        allowed = self.allowed(asked)
         wanted = max(k + len(asked.without), search.DENSE)
-        seqs = self.store.nearest(self.bank, model, vector, wanted, allowed)
+        seqs = self.store.nearest(self.bank, model, vector, wanted, self.allowed(asked))
         seqs = seqs[~np.isin(seqs, list(asked.without))]
         cosines = self.shipped(self.store.cosines(self.bank, model, vector, seqs))
         best = np.argsort(-cosines, kind="stable")[:k]

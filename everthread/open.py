@@ -10,10 +10,11 @@ from dataclasses import replace
 from datetime import tzinfo
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from everthread import config
 from everthread.config import Config
-from everthread.errors import ConfigError, NotFound
+from everthread.errors import BadInput, ConfigError, NotFound
 from everthread.installation import install_extra
 from everthread.models import servers
 from everthread.models.extract import ExtractiveScribe
@@ -29,8 +30,11 @@ from everthread.recipes.character import Snapshots
 from everthread.recipes.default import Default
 from everthread.recipes.emi import Emi
 from everthread.recipes.goodai import GoodAI
+from everthread.recipes.kept import SETTING as KEPT
+from everthread.recipes.kept import Kept, setting
 from everthread.recipes.matching import matcher as matcher
 from everthread.recipes.membot import Membot
+from everthread.recipes.options import changed
 from everthread.recipes.packabby import Packabby
 from everthread.stores.base import Store
 from everthread.stores.pg import url
@@ -38,6 +42,9 @@ from everthread.stores.sqlite import SQLiteStore
 from everthread.transfer import foreign, jsonl, locomo, messages, realtalk, transcript, whatsapp
 from everthread.transfer.files import held, like_json, load
 from everthread.types import JSONValue, NewLine
+
+if TYPE_CHECKING:
+    from everthread.memory import Memory
 
 RECIPES: dict[str, Recipe] = {
     recipe.name: recipe for recipe in (Default(), Membot(), Packabby(), Emi(), GoodAI(), Snapshots())
@@ -153,14 +160,57 @@ def scribe(llm: LLM | None) -> Scribe:
     return LLMScribe(llm)
 
 
-def recipe(given: Recipe | str | None = None) -> Recipe:
-    """A recipe as it is or by name; without either, the configured one."""
-    name = config.load().recipe if given is None else given
-    if isinstance(name, Recipe):
-        return name
+def recipe(
+    given: Recipe | str | None = None, kept: Kept | None = None, options: Mapping[str, object] | None = None
+) -> Recipe:
+    """Open a recipe by name, with its options as far as they are set.
+
+    Args:
+        given: a recipe as it is, or a name; without either it is the bank's, else the configured one.
+        kept: what the bank keeps. Its options hold for a recipe of its name.
+        options: values by the options' names, as they are or as text, which go before those of bank and configuration.
+
+    Returns:
+        The recipe.
+
+    Raises:
+        ConfigError: for an unknown recipe, and for options in the configuration file that can't be.
+        BadInput: for options that can't be.
+    """
+    if isinstance(given, Recipe):
+        return changed(given, options or {})
+    if given is None and kept is not None and kept.name not in RECIPES:
+        raise ConfigError(
+            f"the bank keeps the recipe {kept.name!r}, which is none of Everthread's; give the recipe as an object "
+            f"(recipe=…), or name one of {', '.join(RECIPES)}"
+        )
+    name = given or (kept.name if kept else config.load().recipe)
     if name not in RECIPES:
         raise ConfigError(f"recipe {name!r} is unknown; known are {', '.join(RECIPES)}")
-    return RECIPES[name]
+    usual = configured()[name]
+    return changed(kept.apply(usual) if kept and kept.name == name else usual, options or {})
+
+
+def configured() -> dict[str, Recipe]:
+    """Read all recipes with the options that the configuration file sets. ConfigError names file, recipe and option."""
+    found = dict(RECIPES)
+    for name, table in config.load().recipes.items():
+        if name not in RECIPES:
+            raise ConfigError(
+                f"{config.file()} sets [recipes.{name}], which is unknown; known are {', '.join(RECIPES)}"
+            )
+        try:
+            found[name] = changed(RECIPES[name], table)
+        except BadInput as error:
+            raise ConfigError(f"{config.file()} sets [recipes.{name}]: {error}") from None
+    return found
+
+
+def keep(memory: Memory) -> None:
+    """Have a bank keep the recipe that it is open with, for all who open it without naming one."""
+    told = setting(memory.recipe, configured().get(memory.recipe.name))
+    if memory.settings().get(KEPT) != told:
+        memory.set_setting(KEPT, told)
 
 
 def character(given: Character | str | None, settings: Mapping[str, JSONValue]) -> Character:

@@ -13,6 +13,7 @@ from typing import get_args, get_type_hints
 from everthread.errors import BadInput
 from everthread.observe import consent
 from everthread.observe.clean import LONGEST_NAME, LONGEST_TEXT, keepable
+from everthread.recipes import kept
 from everthread.stores.filters import as_json
 from everthread.stores.ids import LARGEST_SEQ, UNKEEPABLE
 from everthread.stores.times import micros
@@ -70,6 +71,8 @@ def setting(key: str, given: JSONValue | None) -> None:
     name(key, "the name of a setting")
     if key == consent.SETTING and given is not None and (not isinstance(given, str) or given not in consent.ANSWERS):
         raise BadInput(f"setting {key!r} must be one of {', '.join(consent.ANSWERS)}, got {shortly(given)}")
+    if key == kept.SETTING:
+        kept.Kept.read(given)
     if len(value(given, f"setting {key!r}")) > LARGEST:
         raise BadInput(f"setting {key!r} is too large: more than {LARGEST:,} characters of JSON")
 

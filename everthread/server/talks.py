@@ -23,7 +23,7 @@ from weakref import WeakValueDictionary
 from everthread import checks
 from everthread import open as opening
 from everthread.chat import Chat
-from everthread.conversation import latest
+from everthread.conversation import going_on, latest
 from everthread.desk import Desk
 from everthread.errors import BadInput, EverthreadError
 from everthread.memory import Memory
@@ -48,7 +48,6 @@ from everthread.server.wire_chat import (
     lines,
     state,
 )
-from everthread.stores.lines import SESSION_GAP
 from everthread.types import Line, NewLine, Usage, Where, now
 
 log = logging.getLogger("everthread.server")
@@ -515,10 +514,8 @@ class Talks:
         if held is not None and held.chat.incognito:
             return held.chat.session
         at = now()
-        last = latest(memory.sessions(), at)
-        open_ = last is not None and (last.ended_at is None or last.ended_at < last.last_at)
-        if last is not None and open_ and at - last.last_at <= SESSION_GAP:
-            return last.id
+        if (last := going_on(latest(memory.sessions(), at), at)) is not None:
+            return last
         return held.chat.session if held is not None and not held.chat.lines else None
 
     def _moved(self, bank: str, talk: Talk) -> None:

@@ -1,0 +1,78 @@
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from everthread.errors import BadInput
+from everthread.open import RECIPES
+from everthread.recipes.base import Recipe
+from everthread.recipes.emi import Emi
+from everthread.recipes.membot import Membot
+from everthread.recipes.options import TYPES, as_text, changed, key, option, options, values
+from everthread.recipes.packabby import Packabby
+
+
+@dataclass(frozen=True, kw_only=True)
+class Own(Recipe):
+    name = "own"
+    about = "a recipe of a user's"
+    mood: str = option("calm", "How it speaks.", choices=("calm", "loud"))
+
+
+@pytest.mark.parametrize("recipe", RECIPES.values(), ids=lambda recipe: recipe.name)
+def test_each_option_has_a_meaning_a_type_and_a_default_within_its_limits(recipe: Recipe) -> None:
+    found = options(recipe)
+    assert found
+    for each in found.values():
+        assert each.type in TYPES.values()
+        assert each.limits.meaning.endswith(".")
+        assert each.read(as_text(each.default)) == each.default
+
+
+@pytest.mark.parametrize("recipe", RECIPES.values(), ids=lambda recipe: recipe.name)
+def test_what_a_recipe_is_set_to_can_be_written_as_text_and_read_back(recipe: Recipe) -> None:
+    written = {name: as_text(value) for name, value in values(recipe).items()}
+    assert values(changed(recipe, written)) == values(recipe)
+
+
+def test_values_are_read_from_text_and_from_json_alike() -> None:
+    read = changed(Packabby(), {"threshold": "0.3", "hits": 2, "general": "They said hello, They left"})
+    assert (read.threshold, read.hits, read.general) == (0.3, 2, ("They said hello", "They left"))
+    assert changed(read, {"threshold": "none", "general": ["a, b"]}).general == ("a, b",)
+    assert changed(read, {"threshold": "none"}).threshold is changed(read, {"threshold": None}).threshold is None
+    assert changed(Emi(), {"person": "true"}).person
+    assert changed(Own(), {"mood": "loud"}).mood == "loud"
+
+
+@pytest.mark.parametrize(
+    ("recipe", "given", "said"),
+    [
+        (Packabby(), {"threshold": "5"}, "threshold must be a number from -1 to 1, or none, got '5'"),
+        (Packabby(), {"threshold": "warm"}, "threshold must be a number from -1 to 1, or none, got 'warm'"),
+        (Packabby(), {"threshold": "nan"}, "threshold must be a number from -1 to 1, or none, got 'nan'"),
+        (Packabby(), {"hits": 1.5}, "hits must be a whole number from 1, got 1.5"),
+        (Packabby(), {"hits": True}, "hits must be a whole number from 1, got True"),
+        (Packabby(), {"hits": None}, "hits must be a whole number from 1, got None"),
+        (Packabby(), {"general": [1]}, "general must be texts with commas between them, got [1]"),
+        (Emi(), {"person": "yes"}, "person must be true or false, got 'yes'"),
+        (Own(), {"mood": "sad"}, "mood must be one of calm, loud, got 'sad'"),
+        (Packabby(), {"treshold": 1}, "recipe 'packabby' has no option 'treshold'; the nearest is 'threshold'"),
+        (Packabby(), {"scribe": 1}, "recipe 'packabby' has no option 'scribe'; it has hits, "),
+    ],
+)
+def test_what_can_not_be_set_is_refused_by_name_with_its_limits(
+    recipe: Recipe, given: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(BadInput, match=re.escape(said)):
+        changed(recipe, given)
+
+
+def test_a_text_in_place_of_a_number_is_refused_in_python() -> None:
+    with pytest.raises(BadInput, match=r"width must be a whole number from 0, got '3'"):
+        Membot(width="3")  # type: ignore[arg-type]
+
+
+def test_recipes_are_the_same_by_their_name_and_options() -> None:
+    assert key(Packabby(hits=2)) == key(changed(Packabby(), {"hits": "2"}))
+    assert len({key(Packabby()), key(Packabby(hits=2)), key(Emi())}) == 3
