@@ -472,7 +472,7 @@ class Chat:
         reply = Reply(
             context,
             prompt,
-            lambda: llm.stream(prompt.messages, self.sampling),
+            lambda: llm.stream(prompt.messages, self._sampling),
             Speech(self._character.name, others - {self._character.name}, LONGEST),
             lambda text, cut, refused: self._keep(text, replaces, cut, refused, seq),
         )
@@ -563,7 +563,11 @@ class Chat:
 
     @property
     def _reply_room(self) -> int:
-        return self.sampling.max_tokens or REPLY
+        return self._sampling.max_tokens or REPLY
+
+    @property
+    def _sampling(self) -> Sampling:
+        return self.sampling.over(self.memory.recipe.sampling)
 
     # --------------------------------------------------------------------- lines
 

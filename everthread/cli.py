@@ -16,6 +16,8 @@ from everthread import __version__, doctor
 from everthread import open as opening
 from everthread.errors import BadFile, BadInput, NotFound
 from everthread.memory import Memory
+from everthread.recipes import options
+from everthread.recipes.kept import Kept
 from everthread.shell import (
     Group,
     bank_option,
@@ -23,6 +25,7 @@ from everthread.shell import (
     json_option,
     moment,
     plain,
+    set_option,
     show_hit,
     show_json,
     show_line,
@@ -50,9 +53,10 @@ SHOWN_BANKS = 20  # that a message lists: enough to find a mistyped name
     help="Where the banks are: a folder, or postgresql://… Default: EVERTHREAD_STORE, or your data folder.",
 )
 @click.option("--embedder", metavar="NAME", help="minilm (default), hash, a model's folder, or https://host/v1#model.")
-@click.option("--recipe", metavar="NAME", help="How it remembers. Default: default.")
+@click.option("--recipe", metavar="NAME", help="How it remembers. Default: as the bank keeps it, else default.")
+@set_option
 @click.pass_context
-def main(ctx: click.Context, /, store: str | None, embedder: str | None, recipe: str | None) -> None:
+def main(ctx: click.Context, /, **values: Any) -> None:
     """Everthread: long-term memory for chatbots. Every conversation, for years, on this machine alone.
 
     \b
@@ -60,7 +64,7 @@ def main(ctx: click.Context, /, store: str | None, embedder: str | None, recipe:
     or:           everthread import talk.txt --bank alice
                   everthread recall "Where does her sister live?" --bank alice
     """
-    ctx.obj = {"store": store, "embedder": embedder, "recipe": recipe}
+    ctx.obj = values
 
 
 # -------------------------------------------------------------------------- banks
@@ -84,10 +88,7 @@ def kept(ctx: click.Context, /, bank: str, make: bool = False) -> Iterator[Store
 @contextmanager
 def opened(ctx: click.Context, /, bank: str, make: bool = False) -> Iterator[Memory]:
     """The memory of a bank, as `kept` has it."""
-    with (
-        kept(ctx, bank, make) as store,
-        Memory.open(bank, store=store, embedder=ctx.obj["embedder"], recipe=ctx.obj["recipe"]) as memory,
-    ):
+    with kept(ctx, bank, make) as store, Memory.open(bank, **{**ctx.obj, "store": store}) as memory:
         yield memory
 
 
@@ -336,11 +337,34 @@ def banks(ctx: click.Context, /, as_json: bool) -> None:
 
 
 @main.command()
+@click.argument("name", required=False)
+@click.option("-b", "--bank", help="With the values that this bank has.")
 @json_option
-def recipes(as_json: bool) -> None:
-    """List the recipes: complete ways of remembering, one of which --recipe names."""
-    found = {name: recipe.about for name, recipe in opening.RECIPES.items()}
-    show_json(found) if as_json else click.echo("\n".join(f"{name:<12} {about}" for name, about in found.items()))
+@click.pass_context
+def recipes(ctx: click.Context, /, name: str | None, bank: str | None, as_json: bool) -> None:
+    """List the recipes: complete ways of remembering, one of which --recipe names; or the options of recipe NAME.
+
+    With --bank and without a NAME, it is the bank's own recipe.
+    """
+    if name is None and bank is None:
+        found = {name: recipe.about for name, recipe in opening.RECIPES.items()}
+        show_json(found) if as_json else click.echo("\n".join(f"{name:<12} {about}" for name, about in found.items()))
+        return
+    own = None
+    if bank is not None:
+        with kept(ctx, bank) as store:
+            own = Kept.of(store, bank)
+    recipe = opening.recipe(name or ctx.obj["recipe"], own, ctx.obj["options"])
+    if as_json:
+        show_json({"name": recipe.name, "about": recipe.about, "options": options.described(recipe)})
+        return
+    present = options.values(recipe)
+    rows = [
+        f"\n{name} = {options.as_text(present[name])}\n    {each.limits.meaning}\n"
+        f"    {each.expected.capitalize()}; default: {options.as_text(each.default) or 'empty'}"
+        for name, each in options.options(recipe).items()
+    ]
+    click.echo("\n".join([f"{recipe.name}: {recipe.about}", *rows]))
 
 
 @main.command()

@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import fields
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -21,7 +22,7 @@ from everthread.observe.consent import ANSWERS, SETTING, beforehand
 from everthread.prompt import card
 from everthread.reply import Reply
 from everthread.scene import Scene
-from everthread.shell import bank_option, decoded, json_of, json_option, plain
+from everthread.shell import bank_option, decoded, json_of, json_option, plain, set_option
 from everthread.talk import SceneTalk, Talk, commands, spoken
 from everthread.types import Sampling
 
@@ -37,7 +38,8 @@ CARDS = (card.JSON, card.PNG)
 @click.option(
     "-m", "--model", metavar="NAME", help="A model's name, http://host/v1#model, or none. Default: see below."
 )
-@click.option("--recipe", metavar="NAME", help="How it remembers: see `everthread recipes`.")
+@click.option("--recipe", metavar="NAME", help="How it remembers: see `everthread recipes`. It stays set.")
+@set_option
 @click.option("--speaker", help="Your name, as it will be remembered. Default: as before, or user.")
 @click.option("--session", help="The conversation to go on with. Default: the last, if it is less than an hour old.")
 @click.option("--incognito", is_flag=True, help="Write nothing at all.")
@@ -46,6 +48,10 @@ CARDS = (card.JSON, card.PNG)
     "one ends, or never (then nothing is written). It stays set."
 )  # fmt: skip
 @click.option("--temperature", type=click.FloatRange(0, 2), help="How freely the model chooses its words.")
+@click.option("--top-p", type=click.FloatRange(0, 1), help="The share of likely words that it chooses from.")
+@click.option("--frequency-penalty", type=click.FloatRange(-2, 2), help="Against saying the same words again.")
+@click.option("--presence-penalty", type=click.FloatRange(-2, 2), help="For speaking of new things.")
+@click.option("--max-tokens", type=click.IntRange(1, 1_000_000), help="Tokens of a reply at most.")
 @json_option
 @click.pass_context
 def chat(
@@ -54,7 +60,7 @@ def chat(
     bank: str,
     character: tuple[str, ...],
     recipe: str | None,
-    temperature: float | None,
+    options: dict[str, str],
     as_json: bool,
     **values: Any,
 ) -> None:
@@ -75,7 +81,9 @@ def chat(
         _check(f"--{name}", values[name], what)
     if values["incognito"] and values["remember"]:
         raise BadInput("--remember is kept with the bank, and --incognito writes nothing; leave out one of them")
-    given = {**ctx.obj, **({"recipe": recipe} if recipe else {}), "sampling": Sampling(temperature=temperature)}
+    sampling = Sampling(**{each.name: values.pop(each.name) for each in fields(Sampling)})
+    given = {**ctx.obj, **({"recipe": recipe} if recipe else {}), "sampling": sampling}
+    given["options"] = {**ctx.obj["options"], **options}
     if len(character) > 1:
         _scene(bank, character, given, values, as_json)
         return

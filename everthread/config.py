@@ -121,7 +121,7 @@ def _set(config: Config, values: Mapping[str, object], file: str | None = None) 
             if name == TABLES:
                 said = _tables(value)
             else:
-                said = _text(value) if known[name] is str else _number(value, *NUMBERS[name])
+                said = _text(value, name) if known[name] is str else _number(value, *NUMBERS[name])
             if name == "llm_prices":
                 prices(said)
             config = replace(config, **{name: said})
@@ -149,9 +149,10 @@ def _tables(value: object) -> dict[str, dict[str, object]]:
     return value
 
 
-def _text(value: object) -> str:
+def _text(value: object, name: str) -> str:
     if not isinstance(value, str):
-        raise ValueError("a text in quotes")
+        tables = "; options of recipes go into [recipes.NAME]" if name == "recipe" else ""
+        raise ValueError(f"a text in quotes{tables}")
     return value
 
 

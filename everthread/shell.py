@@ -147,6 +147,26 @@ def bank_option(command: Command) -> Command:
     )(command)
 
 
+def set_option(command: Command) -> Command:
+    return click.option(
+        "--set",
+        "options",
+        multiple=True,
+        metavar="NAME=VALUE",
+        callback=_named,
+        help="An option of the recipe: see `everthread recipes NAME`. May be given again.",
+    )(command)
+
+
+def _named(ctx: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
+    """The options by their names."""
+    pairs = [each.partition("=") for each in given]
+    for said, (name, equals, _) in zip(given, pairs, strict=True):
+        if not equals or not name.strip():
+            raise click.BadParameter(f"{said!r} is no NAME=VALUE; write it like threshold=0.3")
+    return {name.strip(): value for name, _, value in pairs}
+
+
 def json_option(command: Command) -> Command:
     return click.option(JSON, "as_json", is_flag=True, help="Print JSON.")(command)
 

@@ -6,7 +6,7 @@ Array shapes stand beside each alias: N rows, D dimensions, C candidates.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from typing import Literal
 
@@ -258,6 +258,11 @@ class Sampling:
     frequency_penalty: float | None = None
     presence_penalty: float | None = None
     max_tokens: int | None = None  # of the reply
+
+    def over(self, usual: Sampling) -> Sampling:
+        """Fill in what is None from the values that are usual."""
+        given = {each.name: getattr(self, each.name) for each in fields(self)}
+        return replace(usual, **{name: value for name, value in given.items() if value is not None})
 
 
 @dataclass(frozen=True, slots=True)

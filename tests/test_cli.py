@@ -1038,3 +1038,71 @@ def test_what_comes_through_a_pipe_is_imported(program: Callable[..., subprocess
         done = program("import", "/dev/stdin", "--json", stdin="Ann: Hello\nBob: Hi\n")
         assert (done.returncode, json.loads(done.stdout)["added"]) == (0, added)
     assert "everthread: /dev/stdin, line 1: nobody says" in program("import", "/dev/stdin", stdin="no name").stderr
+
+
+# ------------------------------------------------------------------ recipes and their options
+
+
+def test_the_options_of_a_recipe_are_listed_with_meaning_range_and_default(cli: Cli) -> None:
+    shown = cli("recipes", "packabby").stdout
+    assert "threshold = none\n    Least cosine of a summary" in shown
+    assert "A number from -1 to 1, or none; default: none" in shown
+    told = out(cli("recipes", "emi", "--json"))
+    assert told["name"] == "emi"
+    top = next(each for each in told["options"] if each["name"] == "top")
+    assert (top["type"], top["low"], top["default"], top["value"]) == ("int", 1, 20, 20)
+
+
+def test_options_that_are_set_count_for_one_command_and_first_of_all_for_a_new_bank(cli: Cli) -> None:
+    assert cli("--recipe", "membot", "--set", "width=0", "--set", "hits=1", "observe", "Ferns.").exit_code == 0
+    own = {each["name"]: each["value"] for each in out(cli("recipes", "-b", "default", "--json"))["options"]}
+    assert (own["width"], own["hits"], own["blocks"]) == (0, 1, 10)
+    then = out(cli("--set", "width=2", "recipes", "-b", "default", "--json"))
+    assert {each["name"]: each["value"] for each in then["options"]}["width"] == 2
+    assert out(cli("stats", "--json"))["recipe"] == "membot"
+    assert out(cli("--recipe", "emi", "recall", "ferns", "--json")) is not None
+    assert out(cli("stats", "--json"))["recipe"] == "membot"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--set", "width", "observe", "Hi"], "'width' is no NAME=VALUE; write it like threshold=0.3"),
+        (["--set", "=3", "observe", "Hi"], "'=3' is no NAME=VALUE"),
+        (["--set", "widht=3", "observe", "Hi"], "recipe 'default' has no option 'widht'; the nearest is 'width'"),
+        (["--set", "width=-1", "observe", "Hi"], "width must be a whole number from 0, got '-1'"),
+        (["chat", "--set", "width=x"], "width must be a whole number from 0, got 'x'"),
+        (["recipes", "elephant"], "recipe 'elephant' is unknown; known are default"),
+    ],
+)
+def test_an_option_that_can_not_be_set_is_refused_and_nothing_is_made(
+    cli: Cli, tmp_path: Path, arguments: list[str], said: str
+) -> None:
+    result = cli(*arguments)
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert not list(tmp_path.rglob("*.db"))
+
+
+def test_options_in_the_file_are_refused_by_file_table_and_option(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "config.toml"
+    monkeypatch.setenv("EVERTHREAD_CONFIG", str(file))
+    for text, said in (
+        (
+            "[recipes.packaby]\nhits = 1",
+            "sets [recipes.packaby], which is unknown; known are default",
+        ),
+        (
+            "[recipes.packabby]\nthreshold = 5",
+            "sets [recipes.packabby]: threshold must be a number from -1 to 1",
+        ),
+        ("[recipes.packabby]\ntreshold = 0", "sets [recipes.packabby]: recipe 'packabby' has no option 'treshold'"),
+        ("recipes = 3", "sets recipes to 3; it must be tables, one a recipe: [recipes.packabby]"),
+        ("[recipe.packabby]\nhits = 1", "it must be a text in quotes; options of recipes go into [recipes.NAME]"),
+    ):
+        file.write_text(text, encoding="utf-8")
+        assert said in complaint(cli("recipes", "default"))
+    file.write_text('[recipes.packabby]\ngeneral = ["They met."]\nthreshold = "none"\n', encoding="utf-8")
+    assert "general = They met.\n" in cli("recipes", "packabby").stdout

@@ -388,3 +388,34 @@ def test_whoever_leaves_the_question_changes_nothing(run: Run, tmp_path: Path) -
 )
 def test_a_bank_of_its_own_is_next_to_that_of_the_other(bank: str, own: str) -> None:
     assert own_bank(bank, "Ever", "Captain Vey") == own
+
+
+# ------------------------------------------------------- a bank keeps its recipe
+
+
+def test_a_bank_keeps_the_recipe_and_the_options_that_it_was_talked_with(run: Run, tmp_path: Path) -> None:
+    run("-m", "none", "--recipe", "packabby", "--set", "threshold=0.3", stdin="/quit\n")
+    run("-m", "none", "--set", "hits=2", stdin="/quit\n")
+    run("-m", "none", "--recipe", "emi", "--incognito", stdin="/quit\n")
+    with Memory.open(store=tmp_path / "store", embedder=HashEmbedder()) as memory:
+        assert memory.settings()["recipe"] == {"name": "packabby", "options": {"hits": 2, "threshold": 0.3}}
+
+
+def test_a_recipe_says_how_its_replies_are_sampled_and_the_command_line_goes_before_it(run: Run) -> None:
+    usual = {"temperature": 0.5, "top_p": 0.9, "presence_penalty": 0.0, "max_tokens": 300}
+    with llm_server("Aye.") as server:
+        model = f"{server.url}#m"
+        run("-m", model, "--recipe", "packabby", "--incognito", "--json", stdin="Hello.\n")
+        sampled = [name for name in (*usual, "frequency_penalty") if name in server.bodies[-1]]
+        assert {name: server.bodies[-1][name] for name in sampled} == usual
+        own = {"temperature": 1, "top_p": 0.5, "frequency_penalty": -1, "presence_penalty": 2, "max_tokens": 9}
+        given = [f"--{name.replace('_', '-')}={value}" for name, value in own.items()]
+        run("-m", model, "--recipe", "packabby", "--incognito", "--json", *given, stdin="Hello.\n")
+        assert {name: server.bodies[-1][name] for name in own} == own
+        run("-m", model, "--incognito", "--json", stdin="Hello.\n")
+        assert not usual.keys() & server.bodies[-1].keys()
+
+
+def test_sampling_out_of_its_range_is_refused(run: Run) -> None:
+    assert "9.0 is not in the range 0<=x<=1" in run("--top-p", "9").stderr
+    assert "0 is not in the range" in run("--max-tokens", "0").stderr

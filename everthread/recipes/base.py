@@ -18,7 +18,7 @@ from everthread.recall import buffer, expand
 from everthread.recall.budget import fit
 from everthread.recall.expand import Span
 from everthread.recipes.options import check, option
-from everthread.types import Context, Hit, Line, Seqs, Unit, Where
+from everthread.types import Context, Hit, Line, Sampling, Seqs, Unit, Where
 
 if TYPE_CHECKING:
     from everthread.memory import Memory
@@ -96,6 +96,7 @@ class Recipe:
     offers: ClassVar[bool] = True  # whether a character may bring up something of the past unasked
     notes: ClassVar[bool] = True  # whether what leaves the window is noted
     summaries: ClassVar[bool] = True  # whether a conversation that ends is summarised
+    sampling: ClassVar[Sampling] = Sampling()  # of replies, where the user sets nothing
     asks: ClassVar[bool] = False  # whether it is summarised only if the person agreed to that
 
     def __post_init__(self) -> None:

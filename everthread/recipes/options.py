@@ -168,6 +168,25 @@ def values(recipe: Recipe) -> dict[str, Value]:
     return {name: tuple(value) if isinstance(value, list) else value for name, value in found.items()}
 
 
+def described(recipe: Recipe) -> list[dict[str, JSONValue]]:
+    """Describe a recipe's options for programs and for the page: type, limits, meaning, default and present value."""
+    present = values(recipe)
+    return [
+        {
+            "name": name,
+            "type": each.type,
+            "optional": each.optional,
+            "low": each.limits.low,
+            "high": each.limits.high,
+            "choices": list(each.limits.choices),
+            "meaning": each.limits.meaning,
+            "default": as_json(each.default),
+            "value": as_json(present[name]),
+        }
+        for name, each in options(recipe).items()
+    ]
+
+
 def key(recipe: Recipe) -> tuple[object, ...]:
     """Identify a recipe with its options among others: equal for two that remember in the same way."""
     return recipe.name, *values(recipe).items()

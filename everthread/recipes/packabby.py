@@ -25,7 +25,7 @@ from everthread.recall.rewrite import LONGEST
 from everthread.recipes.base import Asked, Recalled, Recipe
 from everthread.recipes.options import option
 from everthread.stores.text import terms
-from everthread.types import Context, Hit, Unit, Vector, Vectors, Where
+from everthread.types import Context, Hit, Sampling, Unit, Vector, Vectors, Where
 
 if TYPE_CHECKING:
     from everthread.memory import Memory
@@ -87,10 +87,11 @@ class Packabby(Recipe):
     offers = False
     asks = True
     behind = True
+    sampling = Sampling(temperature=0.5, top_p=0.9, presence_penalty=0.0, max_tokens=300)
     hits: int = option(1, "Summaries recalled at most for a message.", low=1)
     floor: float = option(0.0, "Relevance below which a summary is left out; 0: the nearest is taken.", low=0, high=1)
     threshold: float | None = option(None, "Least cosine of a summary that is recalled.", low=-1, high=1)
-    general: Sequence[str] = option((), "Texts of nothing in particular, to all of which a summary must be nearer.")
+    general: tuple[str, ...] = option((), "Texts of nothing in particular, to all of which a summary must be nearer.")
     scribe: Scribe | None = None
     _vectors: dict[tuple[str, int], Vectors] = field(default_factory=dict, init=False, repr=False, compare=False)
 

@@ -13,9 +13,9 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import Any, cast
@@ -64,6 +64,7 @@ class Given:
     settings: Settings
     log_level: str = "info"
     several: bool = False  # whether other processes serve the same store
+    options: Mapping[str, str] = field(default_factory=dict)  # of the recipe
 
     def __call__(self) -> FastAPI:
         """The app of one process."""
@@ -74,7 +75,7 @@ class Given:
 
     def engine(self) -> Engine:
         """An engine of its own. ConfigError for a name that is unknown."""
-        recipe, llm = opening.recipe(self.recipe), opening.llm(self.model)
+        recipe, llm = opening.recipe(self.recipe, options=self.options), opening.llm(self.model)
         store = opening.store(self.store)
         if isinstance(store, SQLiteStore):  # to open a bank again costs a third of a reply
             store.open_banks = self.settings.streams
