@@ -491,7 +491,7 @@ def test_over_the_limit_the_oldest_turns_go_and_what_the_character_is_stays(alon
         assert prompt[0] == model.prompts[1][0]  # with the first reply for a sample
         assert "island number 0 " not in "".join(message.content for message in prompt)
         assert "island number 38 " in "".join(message.content for message in prompt)
-        assert sum(estimate(message.content) for message in prompt) <= 2048 - 512
+        assert sum(estimate(message.content) for message in prompt) <= 2048 - 300  # which a reply may have
     assert (alone.units(), alone.queued()) == ([], [])
 
 
