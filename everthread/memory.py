@@ -88,7 +88,7 @@ class Memory:
         """A bank of an open store, which stays the caller's to close; `open` is the usual way."""
         store.corpus(bank)  # makes the bank, or says now what is wrong with it
         self.bank, self.store, self.embedder, self.recipe = bank, store, embedder, recipe
-        self._owns_store = self._settles = False  # the latter: whether the first line has the bank keep the recipe
+        self._owns_store = self.settles = False  # the latter: whether the first line has the bank keep the recipe
         self.state = EmbedderState()
         self.late = Late(store, bank, embedder.name, self.embed)
 
@@ -111,7 +111,7 @@ class Memory:
         held = opening.store(store)
         try:
             memory = cls(bank, held, opening.embedder(embedder), opening.recipe(recipe, Kept.of(held, bank), options))
-            memory._settles = bool(recipe or options) and not held.corpus(bank).last_seq
+            memory.settles = bool(recipe or options) and not held.corpus(bank).last_seq
         except BaseException:
             if held is not store:
                 held.close()
@@ -173,9 +173,7 @@ class Memory:
     def _keep(self, lines: Sequence[NewLine], instead: Sequence[int] = (), late: bool = False) -> list[Line]:
         """Write one batch. Lines known by their key are not embedded again; the store itself sees to it that none is
         written twice, whoever else is writing."""
-        if self._settles:
-            self._settles = False
-            opening.keep(self)
+        opening.settle(self)
         there, fresh = keys.sort_out(self.store, self.bank, lines, instead)
         entries = self._entries(fresh, late) if fresh else []
         put = self.store.append(self.bank, entries, self.embedder.name, instead=instead) if fresh or instead else []
@@ -302,8 +300,7 @@ class Memory:
     def nearest(self, text: str, k: int, asked: Asked) -> list[tuple[int, float]]:
         """The k lines nearest in meaning to a text, and their cosines as the shipped model would give them; by codes
         first, exactly then. None where no embedder answers, or the lines have no vectors."""
-        vector = self.embed_query(text)
-        if vector is None:
+        if (vector := self.embed_query(text)) is None:
             return []
         model = self.embedder.name
         wanted = max(k + len(asked.without), search.DENSE)
@@ -341,8 +338,7 @@ class Memory:
         """The k units of these kinds that bear most on a question: by their cosines and the words that they share."""
         checks.text(asked.query)
         query, where, as_of = asked.query, asked.where or Where(), asked.as_of
-        names = self.store.corpus(self.bank).names
-        rewritten = rewrite.rewrite(query, names, as_of or now().astimezone())
+        rewritten = rewrite.rewrite(query, self.store.corpus(self.bank).names, as_of or now().astimezone())
         vector = self.embed_query(rewritten.dense) if query.strip() else None
         units = derived.eligible(self.store.units(self.bank, kinds), where, as_of) if query.strip() else []
         cosines = {} if vector is None else self.unit_cosines(vector, kinds)
@@ -459,8 +455,7 @@ class Memory:
     def stats(self) -> Stats:
         """What the bank holds."""
         found = self.store.stats(self.bank, self.embedder.name)
-        pending = found.pending if self.recipe.vectors else 0
-        return replace(found, recipe=self.recipe.name, pending=pending)
+        return replace(found, recipe=self.recipe.name, pending=found.pending if self.recipe.vectors else 0)
 
     def retract(self, seq: int) -> Line:
         """Take a line out of recall for good, because it was edited, regenerated or is not true. Its text stays in the

@@ -206,6 +206,13 @@ def configured() -> dict[str, Recipe]:
     return found
 
 
+def settle(memory: Memory) -> None:
+    """Have a new bank keep the recipe that was named when it was opened, as its first line is written."""
+    if memory.settles:
+        memory.settles = False
+        keep(memory)
+
+
 def keep(memory: Memory) -> None:
     """Have a bank keep the recipe that it is open with, for all who open it without naming one."""
     told = setting(memory.recipe, configured().get(memory.recipe.name))

@@ -72,6 +72,7 @@ class Option:
     name: str
     type: Type
     optional: bool  # whether None is one of its values
+    objects: bool  # whether Python may give an object of another type, which no setting can hold
     default: Value
     limits: Limits
 
@@ -158,14 +159,27 @@ def options(recipe: Recipe | type[Recipe]) -> dict[str, Option]:
             written = each.type if isinstance(each.type, str) else getattr(each.type, "__name__", str(each.type))
             kind = written.removesuffix(" | None")
             default: Any = each.default
-            found[each.name] = Option(each.name, TYPES[kind], kind != written, default, limits)
+            type_ = TYPES.get(kind) or _of(default)
+            found[each.name] = Option(each.name, type_, kind != written, kind not in TYPES, default, limits)
     return found
 
 
+def _of(default: Value) -> Type:
+    """The type of an option whose annotation also allows objects: that of its default."""
+    return "texts" if isinstance(default, tuple) else TYPES[type(default).__name__]
+
+
 def values(recipe: Recipe) -> dict[str, Value]:
-    """Read the present values of a recipe's options."""
-    found: dict[str, Any] = {name: getattr(recipe, name) for name in options(recipe)}
+    """Read the present values of a recipe's options; the default in place of an object that Python gave."""
+    found: dict[str, Any] = {
+        name: getattr(recipe, name) if _plain(getattr(recipe, name)) else each.default
+        for name, each in options(recipe).items()
+    }
     return {name: tuple(value) if isinstance(value, list) else value for name, value in found.items()}
+
+
+def _plain(value: object) -> bool:
+    return value is None or isinstance(value, bool | int | float | str | tuple | list)
 
 
 def described(recipe: Recipe) -> list[dict[str, JSONValue]]:
@@ -225,7 +239,8 @@ def check(recipe: Recipe) -> None:
         value = getattr(recipe, each.name)
         if isinstance(value, str) and each.type != "str":  # only a setting may be written as text
             raise BadInput(f"{each.name} must be {each.expected}, got {shortly(value)}")
-        each.read(value)
+        if _plain(value) or not each.objects:
+            each.read(value)
 
 
 def as_json(value: Value) -> JSONValue:

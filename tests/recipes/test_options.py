@@ -18,6 +18,7 @@ class Own(Recipe):
     name = "own"
     about = "a recipe of a user's"
     mood: str = option("calm", "How it speaks.", choices=("calm", "loud"))
+    voice: Any = option("", "The name of a voice, or in Python a function that speaks.")
 
 
 @pytest.mark.parametrize("recipe", RECIPES.values(), ids=lambda recipe: recipe.name)
@@ -71,6 +72,11 @@ def test_what_can_not_be_set_is_refused_by_name_with_its_limits(
 def test_a_text_in_place_of_a_number_is_refused_in_python() -> None:
     with pytest.raises(BadInput, match=r"width must be a whole number from 0, got '3'"):
         Membot(width="3")  # type: ignore[arg-type]
+
+
+def test_an_object_that_python_gave_is_no_value_of_an_option() -> None:
+    assert values(Own(voice=print))["voice"] == ""
+    assert changed(Own(voice=print), {"voice": "low"}).voice == "low"
 
 
 def test_recipes_are_the_same_by_their_name_and_options() -> None:
