@@ -181,7 +181,7 @@ def recipe(
         return changed(given, options or {})
     if given is None and kept is not None and kept.name not in RECIPES:
         raise ConfigError(
-            f"the bank keeps the recipe {kept.name!r}, which is none of Everthread's; give the recipe as an object "
+            f"the bank keeps the recipe {kept.name!r}, which isn't part of Everthread; give the recipe as an object "
             f"(recipe=…), or name one of {', '.join(RECIPES)}"
         )
     name = given or (kept.name if kept else config.load().recipe)

@@ -34,7 +34,7 @@ class Kept:
 
     @classmethod
     def read(cls, setting: JSONValue) -> Self | None:
-        """Read the setting; None where there is none. Raises BadInput."""
+        """Read the setting, which may be missing. Raises BadInput."""
         if setting is None:
             return None
         name = setting.get("name") if isinstance(setting, Mapping) else None
