@@ -47,6 +47,9 @@ class Config:
     llm_context: int = 8192  # tokens of prompt and reply together
     llm_timeout: int = 60  # seconds that the server may be silent between two pieces of a reply
     llm_prices: str = ""  # of a million tokens read and written: 0.15/0.60; without them nothing is said of cost
+    refusals: str = field(  # a TOML file of refusing words, in addition to those that come with Everthread
+        default_factory=lambda: str(Path(platformdirs.user_config_dir("everthread")) / "refusals.toml")
+    )
     server_hosts: str = ""  # names under which the server is reached besides those of this machine, with commas
     server_threads: int = 64  # requests that the server works on at a time
     server_streams: int = 256  # replies that a server writes at once, each in a thread of its own

@@ -22,6 +22,7 @@ from everthread.bench import (
     load,
     priming,
     recipes,
+    refusals,
     same,
     serve,
     speed,
@@ -361,6 +362,14 @@ def recipes_(
     if plot is not None:
         found.plot(plot)
         click.echo(f"plot: {plot}", err=True)
+
+
+@bench.command("refusals")
+@json_option
+def refusals_(as_json: bool) -> None:
+    """Measure how often refusals and answers are mistaken for each other, on 200 labelled replies."""
+    found = refusals.measure(refusals.labelled())
+    click.echo(json.dumps(refusals.as_json(found), indent=2, ensure_ascii=False) if as_json else refusals.table(found))
 
 
 @bench.command("chat")

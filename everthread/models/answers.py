@@ -119,6 +119,15 @@ class Rewritten(Answer):
     text: str
 
 
+class RefusingWord(Answer):
+    word: str
+    intensity: float
+
+
+class RefusingWords(Answer):
+    words: list[RefusingWord]
+
+
 Wanted = TypeVar("Wanted", bound=Answer)
 
 

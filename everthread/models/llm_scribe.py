@@ -199,20 +199,46 @@ class LLMScribe:
         self, what: str, asked: str, data: str, wanted: type[Wanted], use: Callable[[Wanted], Used], limit: int = 0
     ) -> Used:
         """What use makes of the model's answer; where it raises Unusable, the model is told why, and asked again."""
-        told = data
-        for _ in range(TRIES):
-            messages = [Message("system", f"{asked}\n\n{asking.MATERIAL}"), Message("user", told)]
-            sampling = Sampling(temperature=0.0, max_tokens=self._answer(limit))
-            answer = self.llm.complete(messages, wanted.model_json_schema(), sampling)
-            try:
-                return use(read(answer, wanted))
-            except Unusable as error:
-                problem = str(error)
-                told = f"{data}\n\nYour last answer could not be used: {problem}. Answer with the JSON alone."
-        raise ScribeFailed(
-            f"{self.llm.name} was asked for {what} {TRIES} times and its answer could not be used: {problem}; "
-            "try again, or choose a model that is better at JSON"
-        )
+        return ask(self.llm, what, asked, data, wanted, use, self._answer(limit))
+
+
+def ask(
+    llm: LLM,
+    what: str,
+    asked: str,
+    data: str,
+    wanted: type[Wanted],
+    use: Callable[[Wanted], Used],
+    tokens: int,
+) -> Used:
+    """Ask a model for JSON, and once more with the reason where its answer can't be used.
+
+    Args:
+        llm: the model.
+        what: what is asked for, as an error names it.
+        asked: the instruction.
+        data: the material, between marks.
+        wanted: the form of the answer.
+        use: makes of the answer what is returned, or raises Unusable.
+        tokens: the most that the answer may have.
+
+    Raises:
+        ScribeFailed: where no answer could be used.
+        ModelError: as the model raises it.
+    """
+    sent = data
+    for _ in range(TRIES):
+        messages = [Message("system", f"{asked}\n\n{asking.MATERIAL}"), Message("user", sent)]
+        answer = llm.complete(messages, wanted.model_json_schema(), Sampling(temperature=0.0, max_tokens=tokens))
+        try:
+            return use(read(answer, wanted))
+        except Unusable as error:
+            problem = str(error)
+            sent = f"{data}\n\nYour last answer could not be used: {problem}. Answer with the JSON alone."
+    raise ScribeFailed(
+        f"{llm.name} was asked for {what} {TRIES} times and its answer could not be used: {problem}; "
+        "try again, or choose a model that is better at JSON"
+    )
 
 
 def _words(limit: int) -> int:

@@ -14,6 +14,7 @@ import numpy as np
 
 from everthread.errors import ModelError, StoreUnavailable
 from everthread.observe.refusal import refuses
+from everthread.observe.refusal_words import configured
 from everthread.prompt.passages import sentence
 from everthread.recall.budget import fit
 from everthread.recall.keywords import counted, heaviest
@@ -37,9 +38,11 @@ GIVEN_UP = (StoreUnavailable, ModelError, OSError)  # TimeoutError is one of the
 
 @dataclass(frozen=True, kw_only=True)
 class Emi(Recipe):
-    """Emi's way (a desktop chatbot over ChatGPT's API, in Simplified Chinese first): what the assistant said is
-    searched, but for its refusals. Of the `candidates` nearest by vector the one is recalled that shares most keywords
-    with the question, the `top` of each text by TF-IDF; of equals the nearer. Where nothing is shared, nothing is.
+    """Emi's way (a desktop chatbot over ChatGPT's API, in Simplified Chinese first).
+
+    The assistant's replies are searched, except its refusals (`observe.refusal`). Of the `candidates` nearest by vector
+    the one is recalled that shares most keywords with the question, the `top` of each text by TF-IDF; of equals the
+    nearer. Where nothing is shared, nothing is.
 
     person has the person's lines searched as well: that they are not is the first limitation that Emi names. In a bank
     where no bot ever spoke (people among themselves) all lines are searched. hits is how many go into a prompt.
@@ -69,6 +72,7 @@ class Emi(Recipe):
     candidates: int = option(10, "Nearest lines whose keywords are compared with the question's.", low=1)
     top: int = option(20, "Keywords taken from each text.", low=1)
     person: bool = option(False, "Search the person's lines as well as the character's.")
+    ignored: tuple[str, ...] = option((), "Words that are no keywords, as the bot's name is none.")
     patience: float = option(10.0, "Seconds that a search may take before nothing is recalled.", low=0.01)
 
     def recall(self, memory: Memory, asked: Asked, k: int) -> Recalled:
@@ -110,8 +114,9 @@ class Emi(Recipe):
         return Recalled(best, best[0].relevance if best else 0.0, bool(best))
 
     def _keywords(self, memory: Memory, texts: Sequence[str], corpus: Corpus, past: Seqs | None) -> list[set[str]]:
-        """The keywords of each text; the bot's own name is none."""
-        names = {term for speaker in corpus.speakers if speaker.role == "assistant" for term in terms(speaker.name)}
+        """Return the keywords of each text, without the bot's own name and the words to ignore."""
+        bots = [speaker.name for speaker in corpus.speakers if speaker.role == "assistant"]
+        names = {term for text in (*bots, *self.ignored) for term in terms(text)}
         told = [counted(text) for text in texts]
         every = list(dict.fromkeys(term for each in told for term in each))
         postings = memory.store.postings(memory.bank, every, len(every), 0, past)  # 0: they are only counted
@@ -125,9 +130,10 @@ def _candidates(memory: Memory, asked: Asked, most: int) -> Iterator[Hit]:
     if not near:
         near, signal = _by_words(memory, asked, most), "share"
     lines = {line.seq: line for line in memory.shown(sorted(seq for seq, _ in near), None)}
+    words = configured()
     for seq, value in near:
         line = lines.get(seq)  # it may have been forgotten meanwhile
-        if line is not None and not (line.role == "assistant" and refuses(line.text)):
+        if line is not None and not (line.role == "assistant" and refuses(line.text, words)):
             yield Hit(line, 0.0, 0.0, {signal: value}, (line,))
 
 

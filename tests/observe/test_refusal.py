@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread.observe.refusal import _PHRASES, ENOUGH, HALF, READ, refuses, score, weight
+from everthread.observe.refusal import ENOUGH, HALF, READ, refuses, score, weight
+from everthread.observe.refusal_words import Words, merged, shipped
+from everthread.stores.text import fold
 
 REFUSALS = """
     I'm sorry, but I can't help with that.
@@ -173,13 +177,75 @@ def test_a_reply_without_such_words_has_the_full_score() -> None:
     assert score("The sea is calm tonight.") == score("") == score("今晚的海很平静。") == 100
 
 
-@given(st.data())
-@settings(max_examples=500)
-def test_no_phrase_stands_in_a_text_without_the_words_that_are_looked_for_first(data: st.DataObject) -> None:
-    pattern, _, words = data.draw(st.sampled_from(_PHRASES))
-    found = pattern.search(data.draw(st.from_regex(pattern)))
-    assert found is not None
-    assert any(word in found.group() for word in words)
+def fitted() -> list[tuple[str, str]]:
+    """Label and text of the replies by which the words were chosen; `bench refusals` measures on others."""
+    rows = Path(__file__).with_name("fitted.tsv").read_text(encoding="utf-8").splitlines()
+    return [(label, text) for _, label, text in (row.split("\t") for row in rows)]
+
+
+def test_of_the_replies_by_which_the_words_were_chosen_at_most_three_in_fifty_are_mistaken() -> None:
+    wrong = [text for label, text in fitted() if refuses(text, shipped()) is not (label == "refusal")]
+    assert len(wrong) <= 0.06 * len(fitted()), wrong
+
+
+# The twenty words that a model named when it was asked how it refuses.
+TWENTY = """
+    抱歉 很遗憾 暂时无法 不便 不方便 不可能 无法 无法满足 无法达成 不允许 不能 不能同意 不能满足 无法接受 坚决拒绝
+    断然拒绝 决不同意 绝不可能 绝无可能 毫不考虑
+""".split()
+
+
+@pytest.mark.parametrize("word", TWENTY)
+@pytest.mark.parametrize("rest", ["", "。", "，这个问题我说不了", "这样做。"])
+def test_each_refusing_word_condemns_a_reply_that_begins_with_it(word: str, rest: str) -> None:
+    assert refuses(word + rest, shipped())
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "抱歉，这个问题涉及到个人信息",
+        "对不起，我不能回答你的这个问题",
+        "我坚决拒绝这样的请求",
+        "绝不可能满足你的要求。",
+        "我决不同意这样做。",
+        "Sorry, I can't tell you that.",
+        "*sighs* \"I'm sorry, but I can't help with that.\"",
+    ],
+)
+def test_plain_refusals_are_refused(reply: str) -> None:
+    assert refuses(reply, shipped())
+
+
+@pytest.mark.parametrize(
+    "reply", ["I can't wait to see you!", "Sorry I'm late.", "她拒绝了他。", "抱歉我来晚了。", "我不能没有你。"]
+)
+def test_what_a_character_regrets_or_cannot_do_is_no_refusal(reply: str) -> None:
+    assert not refuses(reply, shipped())
+
+
+def test_an_excuse_gives_back_a_part_and_never_a_whole_refusal() -> None:
+    sorry, late = "抱歉，我没有写完。", "抱歉，我昨晚没有写完。"
+    assert score(sorry, shipped()) < score(late, shipped()) <= 100
+    assert refuses("昨天今天明天忘睡吧，作为人工智能我无法提供这些内容。", shipped())
+
+
+def test_a_word_of_ones_own_condemns_and_an_intensity_of_0_acquits() -> None:
+    assert not refuses("Ask the harbour master.", shipped())
+    assert refuses("Ask the harbour master.", merged(shipped(), {"Ask the harbour master": 1}))
+    lenient = merged(shipped(), {"抱歉": 0, "^{非常}{抱歉}": 0})
+    assert score("抱歉。", lenient) == 100
+
+
+def test_the_words_that_are_looked_for_first_are_in_every_text_that_a_phrase_matches() -> None:
+    texts = [*(text for _, text in fitted()), *replies(REFUSALS + LATER_REFUSALS)]
+    for phrase in (*shipped().phrases, *shipped().excuses):
+        for text in map(fold, texts):
+            assert (phrase.search(text) is None) is (phrase.pattern.search(text) is None)
+
+
+def test_no_words_condemn_nothing() -> None:
+    assert score("I'm sorry, but I can't help with that.", Words()) == 100
 
 
 @given(st.text(max_size=50), st.text(max_size=50))

@@ -144,6 +144,13 @@ def test_the_bots_own_name_is_no_keyword(full: Memory) -> None:
     assert seqs(full, "Jonas, what do they call you?") == [21]
 
 
+def test_further_words_that_are_no_keywords_can_be_named(full: Memory) -> None:
+    assert seqs(full, "What of the greyhound?", 1) == [4]
+    without = opened(full, Emi(ignored=("Greyhounds", "the cat")))
+    assert seqs(without, "What of the greyhound?", 1) == []
+    assert seqs(without, "Which cheese may Biscuit eat?", 1) == [16]
+
+
 def test_the_persons_lines_are_found_where_that_is_asked_for(full: Memory) -> None:
     told = opened(full, Emi(person=True))
     assert seqs(told, "Who is allergic to milk?", 1) == [17]

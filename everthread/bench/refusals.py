@@ -1,0 +1,105 @@
+"""How often refusals and answers are mistaken for each other, on 200 replies that no refusing word was chosen by.
+
+`refusals.tsv` holds them: a language, `refusal` or `answer`, and the reply, with tabs between. Half are refusals, half
+are in Chinese, and most answers are hard: they hold "sorry", "can't" or "refuse".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Literal
+
+from everthread.observe.refusal import refuses
+from everthread.observe.refusal_words import Words, configured
+
+Kind = Literal["refusal", "answer"]
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """A reply, and what it is."""
+
+    language: str
+    kind: Kind
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Errors:
+    """The mistakes in one language."""
+
+    language: str
+    refusals: int
+    missed: tuple[str, ...]  # refusals taken for answers
+    answers: int
+    condemned: tuple[str, ...]  # answers taken for refusals
+
+    @property
+    def rate(self) -> float:
+        """The share of replies that are mistaken, 0..1."""
+        return (len(self.missed) + len(self.condemned)) / max(self.refusals + self.answers, 1)
+
+
+def labelled() -> list[Labelled]:
+    """Return the replies that come with Everthread."""
+    rows = (files("everthread.bench") / "refusals.tsv").read_text(encoding="utf-8").splitlines()
+    return [
+        Labelled(language, "refusal" if kind == "refusal" else "answer", text)
+        for language, kind, text in map(_split, rows)
+    ]
+
+
+def _split(row: str) -> list[str]:
+    return row.split("\t")
+
+
+def measure(replies: Iterable[Labelled], words: Words | None = None) -> list[Errors]:
+    """Judge replies and count the mistakes, language by language.
+
+    Args:
+        replies: labelled replies.
+        words: the dictionary. Default: the configured one.
+    """
+    words = words or configured()
+    by_language: dict[str, list[Labelled]] = {}
+    for reply in replies:
+        by_language.setdefault(reply.language, []).append(reply)
+    return [_errors(language, given, words) for language, given in by_language.items()]
+
+
+def _errors(language: str, replies: list[Labelled], words: Words) -> Errors:
+    refusals = [reply.text for reply in replies if reply.kind == "refusal"]
+    answers = [reply.text for reply in replies if reply.kind == "answer"]
+    return Errors(
+        language,
+        len(refusals),
+        tuple(text for text in refusals if not refuses(text, words)),
+        len(answers),
+        tuple(text for text in answers if refuses(text, words)),
+    )
+
+
+def table(found: list[Errors]) -> str:
+    """Return the counts for the terminal and the docs."""
+    rows = [f"{'':<10}{'refusals missed':>17}{'answers condemned':>19}{'errors':>9}"]
+    for each in found:
+        missed, condemned = f"{len(each.missed)} of {each.refusals}", f"{len(each.condemned)} of {each.answers}"
+        rows.append(f"{each.language:<10}{missed:>17}{condemned:>19}{each.rate:>9.1%}")
+    return "\n".join(rows)
+
+
+def as_json(found: list[Errors]) -> list[dict[str, object]]:
+    """Return the counts and the mistaken replies."""
+    return [
+        {
+            "language": each.language,
+            "refusals": each.refusals,
+            "missed": list(each.missed),
+            "answers": each.answers,
+            "condemned": list(each.condemned),
+            "rate": round(each.rate, 4),
+        }
+        for each in found
+    ]
