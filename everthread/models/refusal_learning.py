@@ -1,4 +1,4 @@
-"""Learning refusing words from a language model: from real replies, or from what it says of itself.
+"""Learning refusing words from a language model: from real replies, or from what it says about its own refusals.
 
 A model's intensities go from 1 to 10 and are scaled to the dictionary's 0 to 2. (The way in which the Emi chatbot made
 its dictionary.)

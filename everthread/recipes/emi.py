@@ -72,7 +72,7 @@ class Emi(Recipe):
     candidates: int = option(10, "Nearest lines whose keywords are compared with the question's.", low=1)
     top: int = option(20, "Keywords taken from each text.", low=1)
     person: bool = option(False, "Search the person's lines as well as the character's.")
-    ignored: tuple[str, ...] = option((), "Words that are no keywords, as the bot's name is none.")
+    ignored: tuple[str, ...] = option((), "Words that don't count as keywords, in addition to the bot's name.")
     patience: float = option(10.0, "Seconds that a search may take before nothing is recalled.", low=0.01)
 
     def recall(self, memory: Memory, asked: Asked, k: int) -> Recalled:
