@@ -14,7 +14,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.middleware.errors import ServerErrorMiddleware
 
 from everthread import __version__
-from everthread.server import beside, described, page, problems, sms
+from everthread.server import beside, described, page, problems, sms, uploads
 from everthread.server.access import Access
 from everthread.server.claims import Claims, place
 from everthread.server.engine import Engine
@@ -46,7 +46,7 @@ def create(engine: Engine, settings: Settings | None = None, *, closes: bool = F
         title="Everthread",
         description="Long-term memory for chatbots.",
         version=__version__,
-        openapi_url=f"{API}/openapi.json",
+        openapi_url=None,  # `described` serves it
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,  # it would tell of a path with our own mark for an escaped /
@@ -101,8 +101,10 @@ async def running(app: FastAPI) -> AsyncIterator[None]:
 
 
 def _ready(app: FastAPI) -> None:
-    """Load what the first reply would wait for. All that is there then stays, if the process serves and does nothing
-    else: the garbage collector needn't go through it again and again, for 0.2 s in which everybody waits."""
+    """Remove what a killed process left, and load what the first reply would wait for. All that is there then stays, if
+    the process serves and does nothing else: the garbage collector needn't go through it again and again, for 0.2 s in
+    which everybody waits."""
+    uploads.sweep()
     app.state.engine.ready()
     if app.state.closes:
         gc.freeze()

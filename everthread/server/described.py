@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from functools import cache
 from typing import Any
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Request, Response
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 
+from everthread.server.page import File
+from everthread.server.paths import API
 from everthread.server.problems import MEDIA_TYPE
 from everthread.server.wire import ProblemView
 
@@ -35,7 +39,7 @@ def name(route: APIRoute) -> str:
 
 
 def install(app: FastAPI) -> None:
-    """Have the app describe itself so."""
+    """Makes the app describe itself so, and serve the description, which is rendered once."""
 
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
@@ -43,6 +47,15 @@ def install(app: FastAPI) -> None:
         return app.openapi_schema
 
     app.openapi = openapi  # type: ignore[method-assign]
+
+    @cache
+    def rendered() -> File:
+        return File.of("application/json", json.dumps(app.openapi()).encode(), packs=True)
+
+    @app.get(f"{API}/openapi.json", include_in_schema=False)
+    def served(request: Request) -> Response:
+        """The description of the API."""
+        return rendered().response(request)
 
 
 def described(app: FastAPI) -> dict[str, Any]:

@@ -147,6 +147,7 @@ class Guard:
             raise Problem(429, "too-many-requests", f"{what}; try again in {wait} s", {"Retry-After": str(wait)})
 
     def _body(self, headers: Headers, scope: Scope) -> int:
+        framing(headers)
         asked = written(scope).partition(b"?")[0].decode("latin-1")
         takes = next((takes for of, takes in FILES.items() if of.fullmatch(asked)), USUAL)
         most = self.settings.body if takes.bytes is None else takes.bytes
@@ -161,6 +162,14 @@ class Guard:
                 wanted = " or ".join(sorted(takes.types))
                 raise Problem(415, "wrong-type", f"the body's Content-Type is {kind[:100]!r}; it must be {wanted}")
         return most
+
+
+def framing(headers: Headers) -> None:
+    """Raises Problem for a body whose length is given in two ways: a proxy and a server could disagree where the next
+    request begins. The connection is closed (RFC 9112, 6.1)."""
+    if "content-length" in headers and "transfer-encoding" in headers:
+        detail = "Content-Length and Transfer-Encoding exclude each other; send one of them"
+        raise Problem(400, "bad-length", detail, {"Connection": "close"})
 
 
 def written(scope: Mapping[str, object]) -> bytes:

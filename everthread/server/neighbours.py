@@ -15,10 +15,11 @@ from urllib.parse import unquote
 
 import anyio
 import httpx
+from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from everthread.server.claims import Claims
-from everthread.server.guard import LARGEST, dressed, limited, written
+from everthread.server.guard import LARGEST, dressed, framing, limited, written
 from everthread.server.paths import API
 from everthread.server.problems import RETRY, Problem
 
@@ -67,6 +68,7 @@ class Neighbours:
         """Whether a request was passed on, and all of it is done. Problem where its worker can't be had."""
         if (bank := named(scope)) is None:
             return False
+        framing(Headers(scope=scope))
         for _ in range(TRIES):
             if (owner := self.claims.owner(bank)) is None:
                 return False

@@ -41,9 +41,13 @@ class File:
     @classmethod
     def read(cls, path: Path) -> File:
         """A file of a known kind."""
-        body = path.read_bytes()
-        packed = gzip.compress(body, mtime=0) if path.suffix in PACKED else None
-        return cls(TYPES[path.suffix], body, f'"{sha256(body).hexdigest()[:32]}"', packed)
+        return cls.of(TYPES[path.suffix], path.read_bytes(), packs=path.suffix in PACKED)
+
+    @classmethod
+    def of(cls, type: str, body: bytes, *, packs: bool) -> File:
+        """A file of this content; packs: whether gzip makes it smaller."""
+        packed = gzip.compress(body, mtime=0) if packs else None
+        return cls(type, body, f'"{sha256(body).hexdigest()[:32]}"', packed)
 
     def response(self, request: Request) -> Response:
         """The file, or that the browser has it already; packed if the browser can unpack it."""

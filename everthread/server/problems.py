@@ -7,17 +7,21 @@ import re
 from collections.abc import Mapping
 from http import HTTPStatus
 
-from fastapi import FastAPI, Request
+from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse
 
 from everthread import errors
+from everthread.server.logs import template
 
 log = logging.getLogger("everthread.server")
 
 MEDIA_TYPE = "application/problem+json"
 NOWHERE = "there is nothing at this address; the API is below /api/v1, and /api/v1/openapi.json describes it"
+LEFT = 499  # the status in logs and metrics of a request whose client hung up while it sent the body
 RETRY = 2  # seconds after which what is only just now unavailable may be tried again
 
 STATUS: dict[type[errors.EverthreadError], int] = {  # the first that fits
@@ -109,10 +113,22 @@ def install(app: FastAPI) -> None:
         where = ".".join(str(part) for part in found[0]["where"]) if found else "the request"
         return response(422, "invalid-request", f"{where}: {found[0]['what'] if found else 'invalid'}", errors=found)
 
+    @app.exception_handler(ClientDisconnect)
+    async def left(request: Request, error: ClientDisconnect) -> Response:
+        return Response(status_code=LEFT)
+
     @app.exception_handler(HTTPException)
     async def http(request: Request, error: HTTPException) -> JSONResponse:
         nowhere = error.status_code == 404 and error.detail == HTTPStatus.NOT_FOUND.phrase
-        return response(error.status_code, "http", NOWHERE if nowhere else str(error.detail), error.headers)
+        headers = await allowed(request, error.headers) if error.status_code == 405 else error.headers
+        return response(error.status_code, "http", NOWHERE if nowhere else str(error.detail), headers)
+
+
+async def allowed(request: Request, headers: Mapping[str, str] | None) -> Mapping[str, str] | None:
+    """The headers of a 405 with all methods of its path; the router names those of one of its routes."""
+    document = await run_in_threadpool(request.app.openapi)
+    methods = document["paths"].get(template(request.scope))
+    return {**(headers or {}), "Allow": ", ".join(sorted(map(str.upper, methods)))} if methods else headers
 
 
 async def unexpected(request: Request, error: Exception) -> JSONResponse:

@@ -1,11 +1,18 @@
-"""What is sent as the bytes of a file: written, as it comes, to a file of its own that goes when it was answered."""
+"""What is sent as the bytes of a file: written, as it comes, to a file of its own that goes when it was answered.
+
+The file is in a temporary folder that is locked meanwhile. A folder that is not locked was left by a process that was
+killed; the next server removes it when it starts.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import os
 import re
+import shutil
+import tempfile
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,6 +22,13 @@ from starlette.concurrency import run_in_threadpool
 
 from everthread.errors import BadFile, BadInput, ConfigError
 
+try:
+    import fcntl
+except ImportError:  # Windows, which removes no files that are open
+    fcntl = None  # type: ignore[assignment]
+
+PREFIX = "everthread-upload-"  # of the folders' names
+LOCK = ".lock"
 LONGEST = 60  # characters of a file's name that are kept: sessions are named after it
 RAW = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
 
@@ -30,13 +44,42 @@ class Upload:
 @asynccontextmanager
 async def received(request: Request, name: str) -> AsyncIterator[Upload]:
     """The body of a request as a file called nearly so. How large it may be, `guard` knows."""
-    with TemporaryDirectory(prefix="everthread-") as folder:
-        path, digest = Path(folder, called(name)), hashlib.sha256()
+    with _locked() as folder:
+        path, digest = folder / called(name), hashlib.sha256()
         with path.open("wb") as file:
             async for part in request.stream():
                 digest.update(part)
                 await run_in_threadpool(file.write, part)
         yield Upload(path, digest.hexdigest())
+
+
+@contextmanager
+def _locked() -> Iterator[Path]:
+    """A folder that is locked while it is used, and removed afterwards."""
+    while True:
+        with TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as folder:
+            lock = os.open(Path(folder, LOCK), os.O_CREAT | os.O_RDWR, 0o600)
+            try:
+                if fcntl is not None:
+                    fcntl.flock(lock, fcntl.LOCK_EX)
+                if Path(folder, LOCK).exists():  # `sweep` may have come between the two
+                    yield Path(folder)
+                    return
+            finally:
+                os.close(lock)
+
+
+def sweep() -> None:
+    """Removes the folders of uploads that killed processes of this user have left."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        with suppress(OSError):  # it is another user's, in use, or gone by now
+            lock = os.open(folder / LOCK, os.O_RDWR)
+            try:
+                if fcntl is not None and folder.lstat().st_uid == os.getuid():
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    shutil.rmtree(folder)
+            finally:
+                os.close(lock)
 
 
 def called(name: str) -> str:

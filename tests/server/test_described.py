@@ -42,6 +42,31 @@ def test_the_document_is_sound(api: TestClient) -> None:
     schemathesis.openapi.from_dict(api.get("openapi.json").json()).validate()
 
 
+def test_the_document_is_rendered_once_and_not_sent_again_to_whoever_has_it(
+    api: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = api.get("openapi.json", headers={"Accept-Encoding": "identity"})
+    monkeypatch.setattr(api.app, "openapi", lambda: pytest.fail("it is rendered again"))
+    packed = api.get("openapi.json", headers={"Accept-Encoding": "gzip"})
+    assert packed.headers["content-type"] == plain.headers["content-type"] == "application/json"
+    assert packed.json() == plain.json()
+    assert int(packed.headers["content-length"]) < int(plain.headers["content-length"]) / 5
+    again = api.get("openapi.json", headers={"If-None-Match": packed.headers["etag"], "Accept-Encoding": "gzip"})
+    assert (again.status_code, again.content) == (304, b"")
+
+
+def test_what_a_path_does_not_allow_is_answered_with_all_methods_that_it_does(api: TestClient) -> None:
+    for path, methods in (
+        ("banks/alice/lines", "GET, POST"),
+        ("banks/alice/lines/1", "DELETE, GET, PATCH"),
+        ("banks/alice", "DELETE, GET, PUT"),
+        ("characters/Ever", "DELETE, GET, PUT"),
+    ):
+        answer = api.request("PURGE", path)
+        assert (answer.status_code, answer.headers["allow"]) == (405, methods), path
+    assert api.delete("http://127.0.0.1:7391/healthz").headers["allow"] == "GET"
+
+
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 FEW = settings(
     max_examples=12,

@@ -1,12 +1,16 @@
 """Files that are sent, and what they are called here."""
 
-from pathlib import PurePosixPath
+import socket
+from pathlib import Path, PurePosixPath
 
+import httpx
 import pytest
+from hardship import PATIENCE
+from hardship.served import Served, served, wait_until
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from everthread.server.uploads import called
+from everthread.server.uploads import PREFIX, called
 
 
 @given(st.text(max_size=300))
@@ -29,3 +33,68 @@ def test_no_name_leaves_its_folder_or_is_too_long(name: str) -> None:
 )
 def test_a_plain_name_stays_nearly_as_it_is(name: str, made: str) -> None:
     assert called(name) == made
+
+
+# ---------------------------------------------------------------------- what is left
+
+IMPORT = "/api/v1/banks/alice/import?name=talk.txt"
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The temporary folder of the servers that this test starts."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    return folder
+
+
+def begun(server: Served, temporary: Path) -> socket.socket:
+    """An upload of which half has arrived."""
+    before = set(temporary.glob(f"{PREFIX}*/*.txt"))
+    raw = socket.create_connection(("127.0.0.1", server.port), PATIENCE)
+    raw.sendall(
+        f"POST {IMPORT} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/octet-stream\r\n"
+        f"Content-Length: 26\r\nConnection: close\r\n\r\nAnn: Hello.\n".encode()
+    )
+    wait_until(lambda: set(temporary.glob(f"{PREFIX}*/*.txt")) > before)
+    return raw
+
+
+def test_what_a_server_that_was_killed_left_of_an_upload_is_removed_by_the_next(
+    tmp_path: Path, temporary: Path
+) -> None:
+    with served(tmp_path / "banks") as killed, begun(killed, temporary):
+        killed.process.kill()
+        killed.process.wait()
+    assert list(temporary.glob(f"{PREFIX}*"))
+    with served(tmp_path / "banks"):
+        wait_until(lambda: not list(temporary.glob(f"{PREFIX}*")))
+
+
+def test_an_upload_that_is_on_its_way_is_left_alone_by_another_server(tmp_path: Path, temporary: Path) -> None:
+    with served(tmp_path / "banks") as running, begun(running, temporary) as raw:
+        with served(tmp_path / "other") as other:
+            assert other.stop() == 0  # which it does once it has begun, and swept
+        raw.sendall(b"Bob: Hi, Ann.\n")
+        answer = b"".join(iter(lambda: raw.recv(65_536), b""))
+        assert answer.startswith(b"HTTP/1.1 200 ")
+        assert b'"added":2' in answer
+    assert not list(temporary.glob(f"{PREFIX}*"))
+
+
+@pytest.mark.parametrize("path", [IMPORT, "/api/v1/banks/alice/lines"])
+def test_a_client_that_hangs_up_while_it_sends_is_no_error_of_the_server(
+    tmp_path: Path, temporary: Path, path: str
+) -> None:
+    with served(tmp_path / "banks") as running:
+        with socket.create_connection(("127.0.0.1", running.port), PATIENCE) as raw:
+            raw.sendall(
+                f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+                'Content-Length: 26\r\n\r\n{"text": '.encode()
+            )
+        wait_until(lambda: 'status="499"' in httpx.get(f"{running.url}/metrics", timeout=PATIENCE).text)
+        assert 'status="500"' not in httpx.get(f"{running.url}/metrics", timeout=PATIENCE).text
+        assert running.stop() == 0
+    assert not [row for row in running.log if row["level"] != "info"]
+    assert not list(temporary.glob(f"{PREFIX}*"))
