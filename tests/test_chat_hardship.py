@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from hardship import killed_talk
+from hardship import PATIENCE, SOON, killed_talk
 from hardship.llm import (
     HTML,
     LATIN,
@@ -47,7 +47,7 @@ CAPTAIN = Character("Captain", person="Nora")
 
 
 @contextmanager
-def talking(memory: Memory, *behaviours: Told, timeout: float = 5.0) -> Iterator[tuple[Chat, Server]]:
+def talking(memory: Memory, *behaviours: Told, timeout: float = PATIENCE) -> Iterator[tuple[Chat, Server]]:
     """A conversation with a server that behaves so."""
     with llm_server(*behaviours) as server:
         model = OpenAICompatible(server.url, "m", "sk-hush", timeout=timeout, retries=2, sleep=lambda _: None)
@@ -130,20 +130,20 @@ def test_of_a_stream_that_breaks_off_what_arrived_is_kept_as_partial(memory: Mem
 
 
 def test_a_stream_that_falls_silent_keeps_what_arrived(memory: Memory) -> None:
-    with talking(memory, Stall("I saw a whale and "), timeout=0.3) as (chat, _), pytest.raises(LLMUnavailable):
+    with talking(memory, Stall("I saw a whale and "), timeout=1.0) as (chat, _), pytest.raises(LLMUnavailable):
         said(chat, "What did you see?")
     assert texts(memory)[-1] == "I saw a whale and"
 
 
 def test_a_reply_can_be_stopped_from_another_thread_while_the_server_is_silent(memory: Memory) -> None:
-    with talking(memory, Stall("I saw "), timeout=60) as (chat, server):
+    with talking(memory, Stall("I saw "), timeout=PATIENCE) as (chat, server):
         reply = chat.reply("What did you see?")
         assert next(reply).strip() == "I"
         threading.Timer(0.1, reply.stop).start()
         begun = time.monotonic()
         list(reply)
-        assert time.monotonic() - begun < 20
-        assert server.hung_up.wait(20)
+        assert time.monotonic() - begun < SOON
+        assert server.hung_up.wait(PATIENCE)
     assert reply.partial
     assert list(memory.lines())[-1].metadata["cut"] == "stopped"
     assert texts(memory)[-1] == "I saw"
@@ -267,7 +267,7 @@ class Kept:
 
     def __call__(self, text: str, *, cut: CutShort, refused: bool) -> Line | None:
         self.begun.set()
-        assert self.go.wait(10)
+        assert self.go.wait(PATIENCE)
         self.texts.append(text)
         return None
 
@@ -278,7 +278,7 @@ class Interrupted(ChatReply):
     told = threading.Event()
 
     def _finish(self, cut: CutShort = "") -> bool:
-        self.told.wait(10)
+        self.told.wait(PATIENCE)
         return super()._finish(cut)
 
 
@@ -291,7 +291,7 @@ def test_a_reply_that_is_stopped_as_its_first_pieces_come_ends_and_no_other_hang
         stopping = threading.Thread(target=one.stop, daemon=True)
         stopping.start()
         one.listen(lambda piece: one.told.set(), lambda: None)
-        stopping.join(10)
+        stopping.join(PATIENCE)
         assert not stopping.is_alive()
         assert llm.complete([]) == "Hello."
     assert kept.texts == [one.text.strip()] != [""]
@@ -305,13 +305,13 @@ def test_whoever_reads_a_reply_that_another_stops_goes_on_when_it_is_kept() -> N
         assert next(one) == "One"
         stopping = threading.Thread(target=one.stop)
         stopping.start()
-        assert kept.begun.wait(10)
+        assert kept.begun.wait(PATIENCE)
         reading = threading.Thread(target=lambda: next(one, None))
         reading.start()
         reading.join(0.2)
         assert reading.is_alive()
         kept.go.set()
-        reading.join(10)
+        reading.join(PATIENCE)
         assert not reading.is_alive()
-        stopping.join(10)
+        stopping.join(PATIENCE)
     assert kept.texts == ["One"]

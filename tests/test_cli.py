@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from hardship import PATIENCE
 
 import everthread
 from everthread.cli import main
@@ -955,7 +956,7 @@ def test_an_interrupted_import_ends_at_once_and_the_same_command_does_the_rest(t
         time.sleep(0.01)
     time.sleep(0.3)  # in the middle of a batch
     process.send_signal(signal.SIGINT)
-    stdout, stderr = process.communicate(timeout=20)
+    stdout, stderr = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     assert json.loads(stdout)["error"].startswith("interrupted; ")
     assert stderr.splitlines()[-1] == (

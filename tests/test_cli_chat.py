@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from hardship import PATIENCE
 from hardship.llm import Cut, Reply, Status, llm_server
 from hardship.terminal import Terminal
 
@@ -264,7 +265,7 @@ def test_whoever_stops_reading_json_ends_it_quietly(tmp_path: Path) -> None:
         process.stdin.write(b"Anyone?\n" * 9)
         process.stdin.close()
         assert b"Traceback" not in process.stderr.read()
-        assert process.wait(30) in (0, 1)
+        assert process.wait(PATIENCE) in (0, 1)
 
 
 def test_a_scene_is_not_for_programs(run: Run) -> None:

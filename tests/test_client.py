@@ -15,7 +15,7 @@ from typing import Any
 
 import httpx
 import pytest
-from hardship import llm
+from hardship import PATIENCE, llm
 from hardship.loopback import Quiet, answering, serving
 
 from everthread import (
@@ -51,6 +51,7 @@ from everthread.server.keys import Keys
 from everthread.server.settings import Settings
 from everthread.stores.sqlite import SQLiteStore
 
+LATE = 2.0  # seconds until an answer that is late
 BANK = "alice/captain nemo"
 DAY = datetime(2024, 5, 17, 12, tzinfo=timezone(timedelta(hours=2)))
 SAID = [
@@ -388,7 +389,7 @@ def test_a_reply_that_is_stopped_is_kept_as_far_as_it_came(store: SQLiteStore) -
 def test_a_reply_that_nobody_reads_is_kept_all_the_same(store: SQLiteStore) -> None:
     with talking(store, llm.Reply("Here I am.", delay=0.02)) as client:
         next(client.reply("Hello"))
-        end = time.monotonic() + 10
+        end = time.monotonic() + PATIENCE
         while list(client.lines())[-1].text != "Here I am.":
             assert time.monotonic() < end
             time.sleep(0.02)
@@ -433,7 +434,7 @@ class Bad:
 @contextmanager
 def bad(behind: str, *faults: str) -> Iterator[Bad]:
     """lose: the request is done, and the answer cut; refuse: 503; half: the answer breaks off in the middle; late: the
-    answer comes after a second."""
+    answer comes after LATE seconds."""
 
     class Handler(Quiet):
         def do_any(self) -> None:
@@ -445,9 +446,9 @@ def bad(behind: str, *faults: str) -> Iterator[Bad]:
                 self.answer(503, json.dumps(problem).encode(), {"Retry-After": "0"})
                 return
             headers = {name: value for name, value in self.headers.items() if name.lower() != "host"}
-            answer = httpx.request(self.command, behind + self.path, content=body, headers=headers, timeout=30)
+            answer = httpx.request(self.command, behind + self.path, content=body, headers=headers, timeout=PATIENCE)
             if fault == "late":
-                time.sleep(1.0)
+                time.sleep(LATE)
             if fault == "lose":
                 self.connection.shutdown(socket.SHUT_RDWR)
             else:
@@ -496,7 +497,7 @@ def test_a_file_whose_answer_was_lost_is_imported_once(url: str, quick: None, fa
 
 
 def test_the_answer_to_a_file_is_waited_for_longer(url: str, quick: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "TIMEOUT", 0.5)
+    monkeypatch.setattr(connection, "TIMEOUT", LATE / 2)
     with bad(url, "late", "late") as between, Client(between.url, BANK) as client:
         assert client.import_file(TALK, name="talk.txt").added == 2
         assert len(between.asked) == 1

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from hardship import PATIENCE, SOON
 
 from everthread import Line, Memory, Where
 from everthread.chat import Chat
@@ -29,7 +30,7 @@ class Waiting(ExtractiveScribe):
 
     def _wait(self) -> None:
         self.writes.set()
-        assert self.go.wait(30)
+        assert self.go.wait(PATIENCE)
 
     def summarize(self, lines: Sequence[Line], person: str, limit: int = SUMMARY) -> str:
         text = super().summarize(lines, person, limit)
@@ -66,7 +67,7 @@ def desk(memory: Memory) -> Iterator[Opened]:
     for each in made:
         if isinstance(each.scribe, Waiting):
             each.scribe.go.set()
-        assert each.settle(30)
+        assert each.settle(PATIENCE)
         each.close(5)
 
 
@@ -84,12 +85,12 @@ def test_a_scribe_that_hangs_does_not_keep_close_waiting_and_writes_nothing_afte
     scribe = Waiting()
     busy = desk(scribe)
     busy.put(work("summary", said(memory, "s", MIA)))
-    assert scribe.writes.wait(30)
+    assert scribe.writes.wait(PATIENCE)
     begun = time.monotonic()
     busy.close(0.2)
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - begun < SOON
     scribe.go.set()
-    assert busy.settle(30)
+    assert busy.settle(PATIENCE)
     assert memory.units() == []
     assert [waiting.tries for waiting in memory.queued()] == [0]
 
@@ -109,10 +110,10 @@ def test_a_scribe_that_raises_what_nobody_knows_stops_neither_the_desk_nor_whoev
     monkeypatch.setattr(threading, "excepthook", lambda args: told.append(args.exc_type))
     odd = desk(Failing(ZeroDivisionError()))
     odd.put(work("summary", said(memory, "s", MIA)))
-    assert odd.settle(30)
+    assert odd.settle(PATIENCE)
     assert told == [ZeroDivisionError]
     odd.put(work("notes", said(memory, "t", TOM)))  # the other waits, so that it isn't told at every line
-    assert odd.settle(30)
+    assert odd.settle(PATIENCE)
     assert [waiting.kind for waiting in memory.queued()] == ["summary"]
     assert len(memory.units("note")) == 1
 
@@ -120,9 +121,9 @@ def test_a_scribe_that_raises_what_nobody_knows_stops_neither_the_desk_nor_whoev
 def test_what_fails_stays_queued_and_is_not_tried_again_at_once(memory: Memory, desk: Opened) -> None:
     failing = desk(Failing(LLMUnavailable("down")))
     failing.put(work("summary", said(memory, "s", MIA)))
-    assert failing.settle(30)
+    assert failing.settle(PATIENCE)
     failing.wake()
-    assert failing.settle(30)
+    assert failing.settle(PATIENCE)
     assert [(waiting.tries, waiting.error) for waiting in memory.queued()] == [(1, "LLMUnavailable")]
 
 
@@ -133,10 +134,10 @@ def test_what_is_forgotten_while_it_is_written_about_is_not_written_about(
     scribe = Waiting()
     busy = desk(scribe)
     busy.put(work("notes", said(memory, "s", MIA)))
-    assert scribe.writes.wait(30)
+    assert scribe.writes.wait(PATIENCE)
     memory.forget(**scope)  # type: ignore[arg-type]
     scribe.go.set()
-    assert busy.settle(30)
+    assert busy.settle(PATIENCE)
     assert memory.units() == []
     assert memory.queued() == []
     assert not any(b"Lisbon" in path.read_bytes() for path in tmp_path.iterdir())
@@ -157,7 +158,7 @@ def test_a_session_that_is_forgotten_while_its_scribe_fails_leaves_the_rest_to_b
         memory.queue(work("summary", lines))
     failing = desk(Forgetting(LLMUnavailable("down")))
     failing.wake()
-    assert failing.settle(30)
+    assert failing.settle(PATIENCE)
     assert [unit.metadata["session"] for unit in memory.units("summary")] == ["t"]
     assert memory.queued() == []
 
@@ -168,10 +169,10 @@ def test_a_memory_that_is_forgotten_while_it_is_in_the_background_is_in_no_notes
     busy = desk(scribe)
     busy.background = told
     busy.put(work("notes", said(memory, "s", MIA)))
-    assert scribe.writes.wait(30)
+    assert scribe.writes.wait(PATIENCE)
     memory.forget(seq=told[0].seq)
     scribe.go.set()
-    assert busy.settle(30)
+    assert busy.settle(PATIENCE)
     (note,) = memory.units("note")
     assert "Lisbon" in note.text
     assert "Oslo" not in note.text
@@ -190,11 +191,11 @@ def test_notes_that_went_with_a_line_are_no_background_any_more_though_their_las
     again = memory.write(NewUnit("note", "The evening went.", 2, 2, told[1].said_at, sources=(2,)))
     assert again.id == gone.id  # the number is given anew
     busy.put(work("notes", said(memory, "s", MIA)))
-    assert busy.settle(30)
+    assert busy.settle(PATIENCE)
     assert "Oslo" not in memory.units("note")[-1].text
     busy.background = [derived.line(again)]
     busy.put(work("notes", said(memory, "t", TOM.replace("Oslo", "Bergen"))))
-    assert busy.settle(30)
+    assert busy.settle(PATIENCE)
     assert "The evening went." in memory.units("note")[-1].text  # what stands is background, as the scribe tells
 
 
@@ -202,11 +203,11 @@ def test_two_at_one_bank_write_a_summary_once(memory: Memory, desk: Opened, tmp_
     scribe = Waiting()
     slow, quick = desk(scribe), desk()
     slow.put(work("summary", said(memory, "s", MIA)))
-    assert scribe.writes.wait(30)
+    assert scribe.writes.wait(PATIENCE)
     quick.wake()
-    assert quick.settle(30)
+    assert quick.settle(PATIENCE)
     scribe.go.set()
-    assert slow.settle(30)
+    assert slow.settle(PATIENCE)
     assert len(memory.units("summary")) == 1
     assert memory.queued() == []
 
@@ -216,10 +217,10 @@ def test_lines_that_come_to_a_work_while_it_is_done_are_done_as_well(memory: Mem
     busy = desk(scribe)
     first = said(memory, "s", MIA)
     busy.put(work("summary", first))
-    assert scribe.writes.wait(30)
+    assert scribe.writes.wait(PATIENCE)
     memory.queue(work("summary", [*first, *said(memory, "s", TOM)]))
     scribe.go.set()
-    assert busy.settle(30)
+    assert busy.settle(PATIENCE)
     (current,) = memory.units("summary", current=True)
     assert "Lisbon" in current.text
     assert "Oslo" in current.text
@@ -230,9 +231,9 @@ def test_a_session_that_went_on_has_one_current_summary(memory: Memory, desk: Op
     writing = desk()
     first = said(memory, "s", MIA)
     writing.put(work("summary", first))
-    assert writing.settle(30)
+    assert writing.settle(PATIENCE)
     writing.put(work("summary", [*first, *said(memory, "s", TOM)]))
-    assert writing.settle(30)
+    assert writing.settle(PATIENCE)
     assert len(memory.units("summary")) == 2
     (current,) = memory.units("summary", current=True)
     assert "Oslo" in current.text
@@ -242,10 +243,10 @@ def test_of_sessions_that_alternate_each_is_noted(memory: Memory, desk: Opened) 
     writing = desk()
     one, other = said(memory, "s", MIA), said(memory, "t", TOM)
     writing.put(work("notes", other))
-    assert writing.settle(30)
+    assert writing.settle(PATIENCE)
     assert (writing.noted(one), writing.noted(other)) == (0, other[-1].seq)
     writing.put(work("notes", one))
-    assert writing.settle(30)
+    assert writing.settle(PATIENCE)
     notes = writing.notes()
     assert notes is not None
     assert "Lisbon" in notes.text
@@ -260,7 +261,7 @@ def test_notes_stand_where_the_lines_that_leave_say_nothing_and_the_lines_leave_
 ) -> None:
     writing = desk()
     writing.put(work("notes", said(memory, "s", MIA)))
-    assert writing.settle(30)
+    assert writing.settle(PATIENCE)
 
     class Empty(ExtractiveScribe):
         def note(self, old: str, recalled: Sequence[Line], leaving: Sequence[Line], limit: int = NOTES) -> str:
@@ -269,7 +270,7 @@ def test_notes_stand_where_the_lines_that_leave_say_nothing_and_the_lines_leave_
     idle = said(memory, "s", "Hm.")
     other = desk(Empty())
     other.put(work("notes", idle))
-    assert other.settle(30)
+    assert other.settle(PATIENCE)
     notes = other.notes()
     assert notes is not None
     assert "Lisbon" in notes.text
@@ -284,7 +285,7 @@ def test_work_that_another_process_left_is_done(tmp_path: Path, desk: Opened) ->
     with Memory.open("bob", store=tmp_path / "more", embedder=HashEmbedder(64)) as second:
         late = desk(on=second)
         late.wake()
-        assert late.settle(30)
+        assert late.settle(PATIENCE)
         assert len(second.units("summary")) == 1
         late.close(1)
 
@@ -297,7 +298,7 @@ def test_a_model_that_can_not_leave_secrets_out_does_not_cost_the_notes(memory: 
     with Chat(memory, Character("Captain", person="Nora"), None, scribe=Careless()) as chat:
         list(chat.reply("My sister Mia moved to Lisbon. My password is hunter2."))
         chat.end(remember=True)
-        assert chat.settle(30)
+        assert chat.settle(PATIENCE)
     text = " ".join(unit.text for unit in memory.units())
     assert "Mia moved to Lisbon" in text
     assert "hunter2" not in text

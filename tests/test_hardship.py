@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hardship import crowd, kill, limits
+from hardship import PATIENCE, crowd, kill, limits
 from hardship.other import Other
 
 from everthread import Memory, NewLine
@@ -30,7 +30,7 @@ def python(module: Any, *arguments: object) -> subprocess.Popen[str]:
 def told(module: Any, *arguments: object) -> dict[str, Any]:
     """What the process printed as JSON."""
     with python(module, *arguments) as process:
-        output, _ = process.communicate(timeout=60)
+        output, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0
     found: dict[str, Any] = json.loads(output)
     return found
@@ -60,7 +60,7 @@ def test_many_processes_and_threads_write_one_bank_while_others_read(tmp_path: P
     total = PROCESSES * THREADS * LINES
     crowding = [python(crowd, "write", tmp_path, who, THREADS, LINES) for who in range(PROCESSES)]
     crowding += [python(crowd, "read", tmp_path, total) for _ in range(2)]
-    assert [process.communicate(timeout=80)[0] for process in crowding] == [""] * len(crowding)
+    assert [process.communicate(timeout=PATIENCE)[0] for process in crowding] == [""] * len(crowding)
     assert [process.returncode for process in crowding] == [0] * len(crowding)
     with opened(tmp_path) as memory:
         lines = list(memory.lines())

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from hardship import PATIENCE
 
 from everthread import Line, Memory, NewLine
 from everthread.chat import Chat
@@ -29,7 +30,7 @@ class Embedder(HashEmbedder):
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         self.begun.set()
-        assert self.go.wait(30)
+        assert self.go.wait(PATIENCE)
         if self.down:
             raise EmbedderUnavailable("down")
         self.texts += texts
@@ -98,7 +99,7 @@ def test_who_recalls_while_lines_are_being_embedded_waits_for_them(tmp_path: Pat
         embedder.go.clear()
         behind = threading.Thread(target=memory.late.catch_up)
         behind.start()
-        assert embedder.begun.wait(30)
+        assert embedder.begun.wait(PATIENCE)
         found: list[bool] = []
         asking = threading.Thread(
             target=lambda: found.append(memory.stats().pending == 1 and bool(memory.recall("Mia")))
@@ -107,8 +108,8 @@ def test_who_recalls_while_lines_are_being_embedded_waits_for_them(tmp_path: Pat
         asking.join(0.1)
         assert found == []
         embedder.go.set()
-        behind.join(30)
-        asking.join(30)
+        behind.join(PATIENCE)
+        asking.join(PATIENCE)
         assert (found, len(embedder.texts), memory.stats().pending) == ([True], 1, 0)
 
 

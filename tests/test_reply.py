@@ -8,6 +8,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 
 import pytest
+from hardship import PATIENCE
 
 from everthread.errors import LLMUnavailable, StoreUnavailable
 from everthread.models.fakes import Cut, ScriptedLLM
@@ -50,7 +51,7 @@ class Silent:
         for piece in self._pieces:
             return piece
         self.waiting.set()
-        assert self.closed.wait(30)
+        assert self.closed.wait(PATIENCE)
         raise StopIteration
 
     def close(self) -> None:
@@ -122,10 +123,10 @@ def test_stopping_while_another_thread_waits_for_the_model_returns_with_the_repl
     shown: list[str] = []
     thread = threading.Thread(target=lambda: shown.extend(one))
     thread.start()
-    assert stream.waiting.wait(30)
+    assert stream.waiting.wait(PATIENCE)
     one.stop()
     assert kept.texts == [("one", True)]
-    thread.join(30)
+    thread.join(PATIENCE)
     assert not thread.is_alive()
     assert shown == ["one"]
 
@@ -135,22 +136,22 @@ def test_a_reply_is_at_its_end_for_all_who_read_it_only_once_it_is_kept() -> Non
 
     def keep(text: str, *, cut: CutShort, refused: bool) -> Line | None:
         keeping.set()
-        assert go.wait(30)
+        assert go.wait(PATIENCE)
         return Line(1, "s", "assistant", "Captain", text, datetime.now(UTC))
 
     one = Reply(NOTHING, None, lambda: ScriptedLLM(["one two"]).stream([]), Speech("Captain", ()), keep)
     next(one)
     stopping = threading.Thread(target=one.stop)
     stopping.start()
-    assert keeping.wait(30)
+    assert keeping.wait(PATIENCE)
     found: list[Line | None] = []
     reading = threading.Thread(target=lambda: found.append(next(one, None) or one.line))  # type: ignore[arg-type]
     reading.start()
     reading.join(0.1)
     assert found == []
     go.set()
-    reading.join(30)
-    stopping.join(30)
+    reading.join(PATIENCE)
+    stopping.join(PATIENCE)
     assert [line.text for line in found if line] == ["one"]
 
 
@@ -160,17 +161,17 @@ def test_stopping_while_the_model_is_asked_does_not_wait_and_nothing_comes_after
 
     def start() -> Silent:
         asked.set()
-        assert answer.wait(30)
+        assert answer.wait(PATIENCE)
         return stream
 
     one = Reply(NOTHING, None, start, Speech("Captain", ()), kept)
     shown: list[str] = []
     thread = threading.Thread(target=lambda: shown.extend(one))
     thread.start()
-    assert asked.wait(30)
+    assert asked.wait(PATIENCE)
     one.stop()
     answer.set()
-    thread.join(30)
+    thread.join(PATIENCE)
     assert not thread.is_alive()
     assert stream.closed.is_set()
     assert (shown, kept.texts) == ([], [])
@@ -198,9 +199,9 @@ def test_an_error_that_comes_of_closing_the_stream_is_no_error_of_the_model() ->
 
     thread = threading.Thread(target=read)
     thread.start()
-    assert stream.waiting.wait(30)
+    assert stream.waiting.wait(PATIENCE)
     one.stop()
-    thread.join(30)
+    thread.join(PATIENCE)
     assert errors == []
     assert kept.texts == [("one", True)]
 

@@ -23,7 +23,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-PATIENCE = 30.0  # seconds after which a stalled answer is given up, so that nothing hangs for good
+PATIENCE = 300.0  # seconds after which a stalled answer is given up, so that nothing hangs for good
 PIECE = re.compile(r"\s*\S+\s*?|\s+")
 
 

@@ -12,6 +12,8 @@ from typing import Any, Self
 from everthread import Memory
 from everthread.models.fakes import HashEmbedder
 
+PATIENCE = 120.0  # seconds; a busy machine is slow
+
 
 class Other:
     """The other process, seen from this one."""
@@ -36,7 +38,7 @@ class Other:
         with self._process:
             assert self._process.stdin is not None
             self._process.stdin.close()
-            code = self._process.wait(60)
+            code = self._process.wait(PATIENCE)
         assert code == 0 or kind is not None
 
 

@@ -7,19 +7,23 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import tempfile
+import time
 import uuid
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import LiteralString, Self
+from typing import Any, LiteralString, Self
 
 import psutil  # type: ignore[import-untyped]
 import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from hardship import PATIENCE
 
 GIVEN = os.environ.get("EVERTHREAD_TEST_POSTGRES", "")
 
@@ -84,7 +88,7 @@ class Own:
 
             self.place = Path(tempfile.mkdtemp(prefix="everthread-postgres-"))
             self.folder = self.place / "data"
-            self.server = get_server(self.folder, postgres_version=18)
+            self.server = patiently(lambda: get_server(self.folder, postgres_version=18))
         self.url = str(self.server.get_uri())
 
     def __enter__(self) -> Self:
@@ -103,8 +107,17 @@ class Own:
         for process in processes:
             with suppress(psutil.NoSuchProcess):
                 process.kill()
-        psutil.wait_procs(processes, 5)
+        psutil.wait_procs(processes, PATIENCE)
 
     def start(self) -> None:
         """Start it again where it was."""
-        self.server.ensure_postgres_running()
+        patiently(self.server.ensure_postgres_running)
+
+
+def patiently(start: Callable[[], Any]) -> Any:
+    """What starting a server gives; tried again, for it is given up after ten seconds."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        with suppress(subprocess.SubprocessError):
+            return start()
+    return start()

@@ -28,6 +28,7 @@ from everthread.server.settings import Settings
 from everthread.stores.sqlite import SQLiteStore
 
 PIECES = 10
+PATIENCE = 120.0  # seconds; a busy machine is slow
 
 
 def made(folder: str, settings: Settings) -> FastAPI:
@@ -94,7 +95,7 @@ class Served:
 
     def ended(self) -> int:
         """Wait until it has stopped; its exit status."""
-        _, log = self.process.communicate(timeout=60)
+        _, log = self.process.communicate(timeout=PATIENCE)
         self.log += [json.loads(row) for row in log.splitlines()]
         return self.process.returncode
 
@@ -112,7 +113,7 @@ def started(*arguments: str) -> Iterator[Served]:
     assert process.stdout is not None
     said = process.stdout.readline()
     if "http://" not in said:
-        _, error = process.communicate(timeout=30)
+        _, error = process.communicate(timeout=PATIENCE)
         raise AssertionError(error)
     served = Served(process, "http://" + said.partition("http://")[2].strip())
     try:
@@ -130,7 +131,7 @@ def served(folder: Path, limits: dict[str, float] | None = None, **settings: Any
         yield running
 
 
-def wait_until(holds: Any, seconds: float = 10.0) -> None:
+def wait_until(holds: Any, seconds: float = PATIENCE) -> None:
     """Wait for something that must come true."""
     end = time.monotonic() + seconds
     while not holds():

@@ -12,7 +12,7 @@ import sys
 import time
 from pathlib import Path
 
-PATIENCE = 120.0  # seconds; a busy machine is slow
+from hardship import PATIENCE
 
 
 class Terminal:

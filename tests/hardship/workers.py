@@ -13,9 +13,8 @@ from pathlib import Path
 
 import httpx
 
+from hardship import PATIENCE
 from hardship.served import Served, started, wait_until
-
-PATIENCE = 60.0  # seconds; a busy machine is slow to begin
 
 
 def alive(at: Path) -> bool:

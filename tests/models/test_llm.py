@@ -10,6 +10,7 @@ from email.utils import format_datetime
 from typing import Any
 
 import pytest
+from hardship import PATIENCE
 from hardship.llm import (
     HTML,
     LATIN,
@@ -155,7 +156,7 @@ def test_what_breaks_off_behind_the_end_cuts_nothing() -> None:
     body = event({"content": "Aye."}) + b'data: {"choices": [{"delta": {}, "finish_reason": "length"}]}\n\ndata: {"us'
     with llm_server(Raw(body), Raw(body, unfinished=True)) as server:
         for _ in range(2):
-            stream = model(server.url, timeout=0.2).stream(ASKED)
+            stream = model(server.url, timeout=2.0).stream(ASKED)
             assert ("".join(stream), stream.finish, stream.usage.estimated) == ("Aye.", "length", True)
 
 
@@ -337,8 +338,8 @@ def test_whoever_waits_for_a_piece_gets_the_end_when_it_is_closed(pieces: list[s
         waiting = pool.submit(list, stream)
         threading.Event().wait(0.1)  # so that it does wait
         stream.close()
-        assert waiting.result(timeout=10) == []
-        assert server.hung_up.wait(10)  # the server has heard of it, too
+        assert waiting.result(PATIENCE) == []
+        assert server.hung_up.wait(PATIENCE)  # the server has heard of it, too
         assert stream.finish is None
 
 
@@ -386,7 +387,7 @@ def test_pieces_are_told_as_they_come_and_no_thread_waits_for_them() -> None:
         before = threading.active_count()
         ears = [Ear(stream) for stream in streams]
         assert threading.active_count() <= before
-        assert all(ear.over.wait(10) for ear in ears)
+        assert all(ear.over.wait(PATIENCE) for ear in ears)
         assert [ear.heard for ear in ears] == [["Un", "der", " the", " sea."]] * 8
         assert len(set.union(*(ear.threads for ear in ears))) == 1
         assert [list(stream) for stream in streams] == [[]] * 8
@@ -398,7 +399,7 @@ def test_who_has_heard_enough_can_read_on() -> None:
     with llm_server(Reply(["Un", "der", " the", " sea."])) as server:
         stream = model(server.url).stream(ASKED)
         ear = Ear(stream, most=2)
-        assert ear.over.wait(10)
+        assert ear.over.wait(PATIENCE)
         assert (ear.heard, list(stream)) == (["Un", "der"], [" the", " sea."])
 
 
@@ -406,7 +407,7 @@ def test_what_went_wrong_while_somebody_listened_is_raised_to_whoever_reads_on_o
     with llm_server(Cut(["Hel"])) as server:
         stream = model(server.url).stream(ASKED)
         ear = Ear(stream)
-        assert ear.over.wait(10)
+        assert ear.over.wait(PATIENCE)
         assert ear.heard == ["Hel"]
         with pytest.raises(LLMUnavailable, match="broke off"):
             next(stream)
@@ -420,8 +421,8 @@ def test_a_stream_that_is_closed_while_somebody_listens_is_over(pieces: list[str
         ear = Ear(stream)
         threading.Event().wait(0.1)
         stream.close()
-        assert ear.over.wait(10)
-        assert server.hung_up.wait(10)
+        assert ear.over.wait(PATIENCE)
+        assert server.hung_up.wait(PATIENCE)
         assert (ear.heard, list(stream)) == (pieces, [])
 
 
@@ -430,12 +431,13 @@ def test_a_stream_that_was_closed_before_is_over_at_once() -> None:
         stream = model(server.url).stream(ASKED)
         stream.close()
         ear = Ear(stream)
-        assert ear.over.wait(10)
+        assert ear.over.wait(PATIENCE)
         assert (ear.heard, list(stream)) == ([], [])
 
 
 LEFT = """
-import sys
+import logging, sys
+logging.getLogger("asyncio").setLevel(logging.ERROR)  # it warns where a step takes long, as on a busy machine
 from everthread.models.llm import OpenAICompatible
 from everthread.types import Message
 llm = OpenAICompatible(sys.argv[1], "m")
@@ -452,7 +454,7 @@ def test_a_process_that_ends_with_replies_on_their_way_does_so_at_once_and_in_si
             [sys.executable, "-X", "dev", "-c", LEFT, server.url],
             capture_output=True,
             text=True,
-            timeout=30,
+            timeout=PATIENCE,
             check=True,
         )
         assert (ended.stdout, ended.stderr) == ("done\n", "")
@@ -500,6 +502,11 @@ DURING: list[tuple[Behaviour, type[ModelError], str]] = [
 ]
 
 
+def patience(behaviour: Behaviour, seconds: float) -> float:
+    """How long to wait for a server: briefly only where it says nothing."""
+    return seconds if isinstance(behaviour, Mute | Stall) else PATIENCE
+
+
 def in_short(error: BaseException) -> None:
     """The error is one line that names server and model, and holds nothing of what was said, with all behind it."""
     text = str(error)
@@ -519,7 +526,7 @@ def test_a_fault_is_told_in_our_words(
 ) -> None:
     with llm_server(behaviour) as server:
         with pytest.raises(kind, match=text) as caught:
-            ask(model(server.url, timeout=0.3 if ask is said else 0.06))
+            ask(model(server.url, timeout=patience(behaviour, 0.5 if ask is said else 0.06)))
         in_short(caught.value)
         assert type(caught.value) is kind
 
@@ -529,7 +536,7 @@ def test_what_goes_wrong_before_the_reply_is_told_when_it_is_asked(
     behaviour: Behaviour, kind: type[ModelError], text: str
 ) -> None:
     with llm_server(behaviour) as server, pytest.raises(kind, match=text):
-        model(server.url, timeout=0.3).stream(ASKED)
+        model(server.url, timeout=patience(behaviour, 0.3)).stream(ASKED)
 
 
 def test_what_came_before_a_cut_is_given() -> None:

@@ -7,6 +7,7 @@ import threading
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 
 import pytest
+from hardship import PATIENCE
 
 from everthread.models.loop import run, start
 
@@ -43,15 +44,16 @@ def test_what_was_begun_can_be_cancelled() -> None:
             raise
 
     waiting = start(wait())
-    assert begun.wait(30)
+    assert begun.wait(PATIENCE)
     waiting.cancel()
-    assert cancelled.wait(30)
+    assert cancelled.wait(PATIENCE)
     with pytest.raises(CancelledError):
         waiting.result()
 
 
 ENDING = """
-import asyncio
+import asyncio, logging
+logging.getLogger("asyncio").setLevel(logging.ERROR)  # it warns where a step takes long, as on a busy machine
 from everthread.models.loop import start
 start(asyncio.sleep(60))
 print("done")
@@ -60,6 +62,6 @@ print("done")
 
 def test_a_process_ends_at_once_and_in_silence_while_something_is_awaited() -> None:
     ended = subprocess.run(
-        [sys.executable, "-X", "dev", "-c", ENDING], capture_output=True, text=True, timeout=30, check=True
+        [sys.executable, "-X", "dev", "-c", ENDING], capture_output=True, text=True, timeout=PATIENCE, check=True
     )
     assert (ended.stdout, ended.stderr) == ("done\n", "")

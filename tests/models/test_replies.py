@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hardship import PATIENCE
 from hardship.llm import Reply, Stall, llm_server
 
 from everthread import Memory
@@ -45,7 +46,7 @@ for _ in range(3):
 def test_a_program_that_has_read_its_replies_ends_without_a_complaint() -> None:
     with llm_server("Four.") as server:
         command = [sys.executable, "-Wdefault", "-c", PLAIN, server.url]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=30)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
     assert (done.returncode, done.stdout, done.stderr) == (0, "Four.\n" * 3, "")
 
 
@@ -71,7 +72,7 @@ def test_a_process_that_was_forked_talks_and_leaves_its_parent_what_is_its_own()
     script = Reply("One two three.", delay=0.3), "Four.", "Five.", "Six.", "Seven."
     with llm_server(*script) as server:
         command = [sys.executable, "-Wignore::DeprecationWarning", "-c", FORK, server.url]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=30)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
     assert done.stdout.splitlines() == ["Four.", "Five. Six.", "Seven. One two three."]
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -81,7 +82,7 @@ import os, sys, threading
 from everthread.models.llm import OpenAICompatible
 
 url, readers = sys.argv[1], int(sys.argv[2])
-stream = OpenAICompatible(url, "m", timeout=20).stream([])
+stream = OpenAICompatible(url, "m", timeout=120).stream([])
 read = [next(stream)]
 reader = threading.Thread(target=lambda: read.extend(stream))
 if readers:
@@ -107,7 +108,7 @@ def test_a_reply_that_is_closed_in_a_process_forked_off_is_closed_there_alone(re
     """Also where the parent awaits a piece just then."""
     with llm_server(Reply("One two three.", delay=0.3)) as server:
         command = [sys.executable, "-Wignore::DeprecationWarning", "-c", CLOSED_IN_A_CHILD, server.url, str(readers)]
-        done = ended(command, 15)
+        done = ended(command)
     assert done == (0, "[]\nOne two three.\n", "")
 
 
@@ -129,16 +130,16 @@ print(next(owner.stream), flush=True)
 
 def test_a_reply_that_is_closed_while_the_interpreter_ends_does_not_keep_it_from_ending() -> None:
     with llm_server(Stall("One two")) as server:
-        done = ended([sys.executable, "-Wdefault", "-c", CLOSED_LAST, server.url], 15)
+        done = ended([sys.executable, "-Wdefault", "-c", CLOSED_LAST, server.url])
     assert done == (0, "One\nclosed True\n", "")
 
 
-def ended(command: list[str], timeout: float) -> tuple[int, str, str]:
+def ended(command: list[str]) -> tuple[int, str, str]:
     """What came of a command, and of all that it forked off; where that takes longer, all of it is killed."""
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, text=True, start_new_session=True, **pipes) as process:
         try:
-            out, complaints = process.communicate(timeout=timeout)
+            out, complaints = process.communicate(timeout=PATIENCE)
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
@@ -148,7 +149,7 @@ def ended(command: list[str], timeout: float) -> tuple[int, str, str]:
 def test_what_came_of_a_reply_is_kept_by_a_chat_that_is_closed_last_of_all(tmp_path: Path) -> None:
     with llm_server(Stall("One two three")) as server:
         command = [sys.executable, "-c", TALK, str(tmp_path), server.url]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
     assert (done.returncode, done.stdout, done.stderr) == (0, "One\n", "")
     with Memory.open("alice", store=tmp_path, embedder=HashEmbedder(64)) as memory:
         last = list(memory.lines())[-1]
@@ -157,14 +158,13 @@ def test_what_came_of_a_reply_is_kept_by_a_chat_that_is_closed_last_of_all(tmp_p
 
 def test_whoever_reads_a_reply_that_is_closed_gets_its_end_however_many_do() -> None:
     with llm_server(Stall("One two")) as server:
-        stream = OpenAICompatible(server.url, "m", timeout=20).stream([])
+        stream = OpenAICompatible(server.url, "m", timeout=120).stream([])
         assert next(stream) == "One"
         readers = [threading.Thread(target=list, args=(stream,), daemon=True) for _ in range(3)]
         for reader in readers:
             reader.start()
         time.sleep(0.3)  # until they wait
-        begun = time.monotonic()
         stream.close()
         for reader in readers:
-            reader.join(10)
-        assert time.monotonic() - begun < 5
+            reader.join(PATIENCE / 2)  # a server that is silent is given up later than that
+        assert not any(reader.is_alive() for reader in readers)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-import time
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hardship import PATIENCE
 from hardship.embedders import Moody
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -296,10 +297,12 @@ def test_nothing_of_an_earlier_turn_is_held(full: Memory) -> None:
 
 
 class Slow(HashEmbedder):
-    """Takes its time over questions."""
+    """Answers no question until it may."""
+
+    go = threading.Event()
 
     def embed_query(self, text: str) -> Any:
-        time.sleep(0.5)
+        assert self.go.wait(PATIENCE)
         return super().embed_query(text)
 
 
@@ -308,11 +311,10 @@ def test_a_search_that_takes_too_long_gives_no_memory_and_a_warning(
 ) -> None:
     with Memory.open("slow", store=tmp_path, embedder=Slow(512), recipe=Emi(patience=0.05)) as memory:
         memory.observe_many(TWENTY)
-        begun = time.monotonic()
         with caplog.at_level(logging.WARNING, "everthread"):
             assert not memory.context(GREYHOUND)
-        assert time.monotonic() - begun < 0.4
         assert "took too long" in caplog.text
+        Slow.go.set()
         assert seqs(opened(memory, Emi(patience=30)), GREYHOUND, 1) == [4]
 
 

@@ -8,7 +8,7 @@ import pytest
 from fastapi.testclient import TestClient
 from hardship import llm
 from hardship.loopback import serving
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from everthread.models.fakes import HashEmbedder
 from everthread.models.llm import OpenAICompatible
@@ -82,6 +82,7 @@ def page(browser: Browser) -> Iterator[Page]:
     """A fresh visitor's tab. Whatever the console has to complain about fails the test."""
     context = browser.new_context(viewport=DESK, color_scheme="light", locale="en-GB")  # type: ignore[arg-type]
     context.set_default_timeout(LATE)
+    expect.set_options(timeout=LATE)
     opened, wrong = context.new_page(), list[str]()
     opened.on("console", lambda told: wrong.append(told.text) if told.type in ("error", "warning") else None)
     opened.on("pageerror", lambda error: wrong.append(str(error)))

@@ -15,7 +15,7 @@ TRANSFERRED = 150_000  # bytes at most of all the page is made of
 PACKED = 60_000  # bytes of its files, packed: what it is meant to stay below
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 DESK, NARROW = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
-LATE = 10_000  # milliseconds that something may take on a busy machine
+LATE = 120_000  # milliseconds that something may take on a busy machine
 HOSTILE = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\"> ![see](http://x.invalid/y.png)"
 CARD = {"spec": "chara_card_v2", "spec_version": "2.0", "data": {"name": "Ines", "description": "A cartographer."}}
 

@@ -4,6 +4,7 @@ import threading
 import time
 
 import pytest
+from hardship import PATIENCE
 
 from everthread.server import order
 from everthread.server.order import Order
@@ -27,7 +28,7 @@ def test_so_many_replies_are_prepared_at_once_and_the_others_wait() -> None:
     for each in threads:
         each.start()
     for each in threads:
-        each.join(30)
+        each.join(PATIENCE)
     assert (most, inside) == (2, 0)
 
 
@@ -38,7 +39,7 @@ def test_what_nobody_waits_for_is_done_once_no_reply_is_being_prepared_or_waits_
     def prepare(name: str) -> None:
         with turns.first():
             prepared.set()
-            assert go.wait(30)
+            assert go.wait(PATIENCE)
             done.append(name)
 
     def embed() -> None:
@@ -48,14 +49,14 @@ def test_what_nobody_waits_for_is_done_once_no_reply_is_being_prepared_or_waits_
     replies = [threading.Thread(target=prepare, args=(name,)) for name in ("one", "two")]
     for each in replies:
         each.start()
-    assert prepared.wait(30)
+    assert prepared.wait(PATIENCE)
     behind = threading.Thread(target=embed)
     behind.start()
     behind.join(0.1)
     assert done == []
     go.set()
     for each in [*replies, behind]:
-        each.join(30)
+        each.join(PATIENCE)
     assert sorted(done[:2]) == ["one", "two"]
     assert done[2] == "embedded"
 
@@ -73,15 +74,15 @@ def test_of_many_none_waits_longer_than_that_however_many_are_before_it(monkeypa
 
     def embed() -> None:
         with turns.after():
-            done.wait(30)  # one after the other, they would never meet here
+            done.wait(PATIENCE)  # one after the other, they would never meet here
 
     with turns.first():
         threads = [threading.Thread(target=embed) for _ in range(8)]
         for each in threads:
             each.start()
-        done.wait(30)
+        done.wait(PATIENCE)
     for each in threads:
-        each.join(30)
+        each.join(PATIENCE)
 
 
 def test_a_reply_that_fails_while_it_is_prepared_gives_its_place_back() -> None:

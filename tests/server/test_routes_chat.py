@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
-from hardship import llm
+from hardship import PATIENCE, llm
 from hardship.llm import Cut, Reply, Stall, Status
 
 from everthread.chat import QUESTION
@@ -73,7 +73,13 @@ class Site:
         return thread
 
 
-def until(true: Callable[[], bool], seconds: float = 10.0) -> None:
+def running_texts(site: Site) -> list[str]:
+    """What has come of the replies that are on their way."""
+    talks = site.client.app.state.talks._talks.values()  # type: ignore[attr-defined]
+    return [talk.running.reply.text for talk in talks if talk.running and talk.running.reply]
+
+
+def until(true: Callable[[], bool], seconds: float = PATIENCE) -> None:
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end, "it never came true"
@@ -111,7 +117,7 @@ def begin(tmp_path: Path) -> Iterator[Begin]:
             store = SQLiteStore(tmp_path)
             stack.callback(store.close)
             server = stack.enter_context(llm.llm_server(*behaviours)) if behaviours else None
-            model = OpenAICompatible(server.url, "m", timeout=5, retries=retries) if server else None
+            model = OpenAICompatible(server.url, "m", timeout=PATIENCE, retries=retries) if server else None
             engine = Engine(store, HashEmbedder(64), model, Default(), several=several)
             client = stack.enter_context(TestClient(create(engine, Settings(streams=streams)), HERE))
             store.corpus("alice")  # makes the bank
@@ -210,8 +216,7 @@ def test_while_it_replies_nothing_else_is_begun_in_the_conversation(begin: Begin
 def test_a_reply_that_is_stopped_is_kept_as_partial_even_where_the_model_is_silent(begin: Begin) -> None:
     site = begin(Stall("Well, I"))
     thread = site.saying("Tell me.")
-    until(lambda: site.model is not None and bool(site.model.asked))
-    time.sleep(0.2)  # its first words are on their way
+    until(lambda: "Well, I" in running_texts(site))
     state = site.post("stop")
     thread.join()
     assert state["replying"] is False
@@ -338,7 +343,7 @@ def test_a_request_repeated_after_the_model_failed_gets_a_reply_and_keeps_nothin
 
 def site_model(site: Site) -> OpenAICompatible:
     assert site.model is not None
-    return OpenAICompatible(site.model.url, "m", timeout=5, retries=0)
+    return OpenAICompatible(site.model.url, "m", timeout=PATIENCE, retries=0)
 
 
 def test_with_no_free_place_nothing_is_kept(begin: Begin) -> None:
@@ -363,7 +368,7 @@ def test_replies_that_wait_for_their_conversation_keep_nobody_else_out(begin: Be
         assert site.client.get("/api/v1/banks/alice").status_code == 200
         assert site.client.post(f"{CHAT.replace('alice', 'bob')}/reply", json=said).status_code == 200
     for each in many:
-        each.join(30)
+        each.join(PATIENCE)
 
 
 def test_the_model_the_recipe_and_the_budget_are_chosen_for_a_reply(begin: Begin) -> None:

@@ -21,6 +21,7 @@ import httpx
 import pytest
 import uvicorn
 from fastapi import FastAPI
+from hardship import PATIENCE
 from hardship.served import PIECES, served, started, wait_until
 from uvicorn.server import ServerState
 
@@ -165,7 +166,7 @@ def test_connections_are_dealt_out_among_workers_and_nobody_else_can_have_the_po
     ready, ended = threading.Barrier(3), threading.Event()
     with serving.listening("127.0.0.1", 0, workers=2) as held, ThreadPoolExecutor(2) as pool:
         found = [pool.submit(worker) for _ in range(2)]
-        ready.wait(30)
+        ready.wait(PATIENCE)
         assert serving.taken_up(held)
         port = held.getsockname()[1]
         for workers in (1, 2):
@@ -177,7 +178,7 @@ def test_connections_are_dealt_out_among_workers_and_nobody_else_can_have_the_po
                 with suppress(TimeoutError):
                     client.recv(1)
         ended.set()
-        shares = [each.result(30) for each in found]
+        shares = [each.result(PATIENCE) for each in found]
     assert sum(shares) == 101
     assert min(shares) >= 20
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hardship import llm
+from hardship import PATIENCE, SOON, llm
 from hardship.llm import Mute, Reply, Stall
 
 from everthread.chat import Chat
@@ -47,7 +47,7 @@ def over(store: SQLiteStore, model: LLM | None) -> tuple[Talks, Memory]:
 
 def said(talks: Talks, memory: Memory, text: str, session: str = CURRENT) -> Running:
     running = talks.reply(memory, session, text, PLAIN)
-    assert running.wait(10)
+    assert running.wait(PATIENCE)
     return running
 
 
@@ -55,7 +55,7 @@ def test_a_reply_that_runs_at_the_end_may_finish(store: SQLiteStore) -> None:
     with llm.llm_server(Reply("One two three.", delay=0.1)) as server:
         talks, memory = over(store, OpenAICompatible(server.url, "m"))
         talks.reply(memory, CURRENT, "Count.", PLAIN)
-        talks.close(timeout=10)
+        talks.close(timeout=PATIENCE)
     assert [line.text for line in memory.lines()][-1] == "One two three."
 
 
@@ -67,7 +67,7 @@ def test_a_reply_that_takes_too_long_at_the_end_is_kept_as_far_as_it_came(store:
             time.sleep(0.01)
         begun = time.monotonic()
         talks.close(timeout=0.5)
-        assert time.monotonic() - begun < 5
+        assert time.monotonic() - begun < SOON
     last = list(memory.lines())[-1]
     assert (last.text, last.metadata["partial"]) == ("One two", True)
     assert running.over
@@ -122,11 +122,11 @@ def test_a_bank_that_is_to_be_forgotten_is_let_go(store: SQLiteStore) -> None:
 def test_what_was_forgotten_is_not_told_again_under_its_key(store: SQLiteStore) -> None:
     talks, memory = over(store, ScriptedLLM(["Yes.", "Anew."]))
     first = talks.reply(memory, "one", "Hello", PLAIN, "key")
-    assert first.wait(10)
+    assert first.wait(PATIENCE)
     memory.forget(session="one")
     talks.forgot("alice")
     again = talks.reply(memory, "one", "Hello", PLAIN, "key")
-    assert again.wait(10)
+    assert again.wait(PATIENCE)
     assert again is not first
     assert [line.text for line in memory.lines(Where(session="one"))][-2:] == ["Hello", "Anew."]
     talks.close()
@@ -192,7 +192,7 @@ def test_a_reply_is_over_at_once_where_its_model_never_says_a_word(store: SQLite
         begun = time.monotonic()
         assert talks.stop(memory, CURRENT).replying is False
         assert running.over
-        assert time.monotonic() - begun < 5
+        assert time.monotonic() - begun < SOON
         server.closing.set()
         talks.close()
 
@@ -240,7 +240,7 @@ def test_a_model_that_raises_what_nobody_knows_ends_its_reply_and_takes_no_place
     talks, memory = Talks(engine, streams=2), engine.memory("alice", make=True)
     for n in range(5):
         running = talks.reply(memory, CURRENT, f"Hello for the {n}th time.", PLAIN)
-        assert running.wait(10)
+        assert running.wait(PATIENCE)
         assert (b"Yes." if listened else b"the reply failed") in asyncio.run(collected(running))
     talks.close()
 
@@ -264,7 +264,7 @@ def test_a_reply_that_is_being_prepared_while_its_bank_goes_does_not_bring_it_ba
     monkeypatch.setattr(talks, "_start", slowly)
     thread = threading.Thread(target=lambda: talks.reply(memory, CURRENT, "A periwinkle.", PLAIN))
     thread.start()
-    assert preparing.wait(5)
+    assert preparing.wait(PATIENCE)
     with talks.forgetting("alice", whole=True):
         memory.forget(everything=True)
     gone.set()
@@ -317,7 +317,7 @@ def test_whoever_begins_to_talk_while_something_is_forgotten_waits(store: SQLite
         assert thread.is_alive()
         assert [each.id for each in memory.sessions()] == ["one"]
         said(talks, talks.engine.memory("bob", make=True), "Hello")
-    thread.join(10)
+    thread.join(PATIENCE)
     assert [each.id for each in memory.sessions()] == ["one", "two"]
     talks.close()
 
@@ -331,7 +331,7 @@ def test_readers_of_many_replies_get_every_event_whoever_writes_at_the_same_time
         running.end("done", {})
 
     async def read(running: Running) -> bytes:
-        return b"".join([part async for part in running.follow(keep_alive=30.0)])
+        return b"".join([part async for part in running.follow(keep_alive=10 * PATIENCE)])
 
     async def all_of_them() -> list[bytes]:
         reading = asyncio.gather(*map(read, told))
@@ -339,7 +339,7 @@ def test_readers_of_many_replies_get_every_event_whoever_writes_at_the_same_time
         writers = [threading.Thread(target=write, args=(running,)) for running in told]
         for each in writers:
             each.start()
-        async with asyncio.timeout(10):  # one that is not woken would wait for a comment
+        async with asyncio.timeout(PATIENCE):  # one that is not woken would wait for a comment
             return await reading
 
     for found in asyncio.run(all_of_them()):
@@ -383,7 +383,7 @@ def test_a_text_message_waits_until_another_worker_is_done_with_its_bank(store: 
     time.sleep(0.3)
     assert list(memory.lines()) == []
     other.give("alice", "reply")
-    answering.join(30)
+    answering.join(PATIENCE)
     assert [line.text for line in memory.lines()][-2:] == ["Hello?", "Aye."]
     chat.close()
     talks.close()
@@ -405,7 +405,7 @@ def test_what_is_asked_again_at_another_worker_is_answered_once(tmp_path: Path) 
         with pytest.raises(Problem) as refused:  # one that came there before the bank was the first's
             other.reply(same, CURRENT, "Count.", PLAIN, "k")
         assert (refused.value.status, refused.value.name) == (409, "replying")
-        assert running.wait(10)
-        assert other.reply(same, CURRENT, "Count.", PLAIN, "k").wait(10)
+        assert running.wait(PATIENCE)
+        assert other.reply(same, CURRENT, "Count.", PLAIN, "k").wait(PATIENCE)
         assert [line.text for line in memory.lines()][-2:] == ["Count.", "One two three four five."]
         assert len(server.requests) == 1

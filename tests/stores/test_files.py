@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from hardship import PATIENCE
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -289,7 +290,7 @@ def test_a_closed_file_can_still_be_read_and_erased_and_leaves_nothing_open_behi
     found: list[str] = []
     reading = threading.Thread(target=lambda: found.extend(said(file)), daemon=True)
     reading.start()
-    reading.join(10)
+    reading.join(PATIENCE)
     assert found == ["one"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["alice.bank"]
     file.erase()
@@ -333,7 +334,7 @@ def _hold(path: str, held: object, let_go: object) -> None:
     db = sqlite3.connect(path, isolation_level=None)
     db.execute("BEGIN IMMEDIATE")
     held.set()  # type: ignore[attr-defined]
-    let_go.wait(20)  # type: ignore[attr-defined]
+    let_go.wait(PATIENCE)  # type: ignore[attr-defined]
     db.execute("COMMIT")
     db.close()
 
@@ -345,12 +346,12 @@ def test_a_writer_waits_for_the_writer_of_another_process(tmp_path: Path) -> Non
     held, let_go = spawn.Event(), spawn.Event()
     other = spawn.Process(target=_hold, args=(str(file.path), held, let_go))
     other.start()
-    assert held.wait(20)
+    assert held.wait(PATIENCE)
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(say, file, "two")
         assert said(file) == ["one"]  # reading goes on meanwhile
         let_go.set()
-        waiting.result(20)
+        waiting.result(PATIENCE)
     other.join()
     assert said(file) == ["one", "two"]
     file.close()

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from hardship import crowd, forked, postgres
+from hardship import PATIENCE, crowd, forked, postgres
 from hardship.proxy import Pooler, Proxy
 
 from everthread import Memory, NewLine
@@ -65,7 +65,7 @@ def test_a_server_killed_while_many_write_has_lost_nothing_and_doubled_nothing(o
     chance = random.Random(4)
     stop, kept = threading.Event(), list[tuple[int, str]]()
     with postgres.database(own.url) as url:
-        store = PostgresStore(url)
+        store = PostgresStore(url, patience=PATIENCE)
         memory = opened(store)
 
         def work(thread: int) -> None:
@@ -105,7 +105,7 @@ def test_while_the_server_is_down_an_error_says_so_and_then_the_same_store_goes_
                 StoreUnavailable, match=r"can't be reached: .*Nothing of this call was kept; see that it"
             ):
                 call()
-            assert time.monotonic() - began < 6
+            assert time.monotonic() - began < PATIENCE
         own.start()
         memory.observe("After the storm.")
         assert texts(memory) == ["Before the storm.", "After the storm."]
@@ -116,7 +116,7 @@ def test_while_the_server_is_down_an_error_says_so_and_then_the_same_store_goes_
 def test_a_line_lost_in_a_crash_is_not_taken_for_another_that_got_its_number(own: postgres.Own) -> None:
     """After a crash the server gives numbers of transactions, and we those of lines, once more."""
     with postgres.database(own.url) as url, Proxy(url) as proxy:
-        store = PostgresStore(proxy.url)
+        store = PostgresStore(proxy.url, patience=PATIENCE)
         memory = opened(store)
         memory.observe("Before the storm.")
 
@@ -267,7 +267,7 @@ def test_behind_a_pooler_that_gives_each_transaction_another_connection_all_goes
 
 
 def test_many_threads_share_few_connections(store: PostgresStore) -> None:
-    few = PostgresStore(url_of(store), connections=2)
+    few = PostgresStore(url_of(store), connections=2, patience=PATIENCE)
     memory = opened(few)
 
     def work(thread: int) -> int:
@@ -277,7 +277,7 @@ def test_many_threads_share_few_connections(store: PostgresStore) -> None:
         return thread
 
     with ThreadPoolExecutor(32) as pool:
-        assert list(pool.map(work, range(32), timeout=40)) == list(range(32))
+        assert list(pool.map(work, range(32), timeout=PATIENCE)) == list(range(32))
     assert [line.seq for line in memory.lines()] == list(range(1, 129))
     few.close()
 
@@ -345,7 +345,7 @@ def test_many_processes_and_threads_write_one_bank_and_many(store: PostgresStore
         for who in range(PROCESSES)
     ]
     crowding = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for command in commands]
-    assert [process.communicate(timeout=80)[0] for process in crowding] == [""] * PROCESSES
+    assert [process.communicate(timeout=PATIENCE)[0] for process in crowding] == [""] * PROCESSES
     assert [process.returncode for process in crowding] == [0] * PROCESSES
     assert store.banks() == ["alice", *(f"bank {who}" for who in range(PROCESSES))]
     for bank, whose in (("alice", range(PROCESSES)), *((f"bank {who}", [who]) for who in range(PROCESSES))):
@@ -359,7 +359,7 @@ def test_many_processes_and_threads_write_one_bank_and_many(store: PostgresStore
 
 def test_a_process_that_was_forked_has_connections_of_its_own(store: PostgresStore) -> None:
     command = [sys.executable, str(Path(forked.__file__)), url_of(store), "beside"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert (done.stdout, done.stderr, done.returncode) == ("40 [] True\n", "", 0)
 
 
@@ -370,13 +370,11 @@ def test_writers_of_one_bank_wait_for_each_other_and_not_for_those_of_another(st
         with store.server.alone() as db, db.transaction():
             db.execute("SELECT 1 FROM everthread.bank WHERE bank_id = 'alice' FOR UPDATE")
             waiting = pool.submit(alice.observe, "Is it my turn?")
-            began = time.monotonic()
             for n in range(5):
                 assert bob.observe("Me first.").seq == n + 1
             assert [hit.line.text for hit in alice.recall("hello")] == ["Hello."]  # who reads waits for nobody
-            assert time.monotonic() - began < 2
             assert not waiting.done()
-        assert waiting.result(5).seq == 2
+        assert waiting.result(PATIENCE).seq == 2
 
 
 def test_a_bank_made_and_forgotten_by_many_at_once_is_sound_in_the_end(store: PostgresStore) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hardship import PATIENCE
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -432,7 +433,7 @@ def test_threads_that_use_more_banks_than_are_kept_open_all_get_their_answers(
     with closing(SQLiteStore(tmp_path)) as store, ThreadPoolExecutor(6) as pool:
         asked = [f"bank {n * 7 % 5}" for n in range(300)]
         asking = [pool.submit(store.rows, bank, np.arange(3)) for bank in asked]
-        assert all(len(each.result(30).lines) == 0 for each in asking)
+        assert all(len(each.result(PATIENCE).lines) == 0 for each in asking)
 
 
 def test_a_closed_store_can_be_used_again_also_by_who_is_in_the_middle_of_it(tmp_path: Path) -> None:

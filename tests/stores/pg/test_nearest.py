@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import psycopg
 import pytest
-from hardship import postgres
+from hardship import PATIENCE, postgres
 
 from everthread import Memory, NewLine, Where
 from everthread.models.fakes import HashEmbedder
@@ -54,7 +54,7 @@ def indexed() -> None:
     """Wait for the index that is being made."""
     for thread in threading.enumerate():
         if thread.name == "everthread index":
-            thread.join(10)
+            thread.join(PATIENCE)
 
 
 def tables(url: str) -> list[str]:

@@ -6,6 +6,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from hardship import PATIENCE
 
 from everthread.stores.pg.once import Once
 
@@ -20,10 +21,10 @@ def test_many_threads_make_it_once_and_all_have_it() -> None:
 
     once = Once(make)
     with ThreadPoolExecutor(8) as pool:
-        assert list(pool.map(lambda _: once.get(2), range(8))) == [1] * 8
+        assert list(pool.map(lambda _: once.get(PATIENCE), range(8))) == [1] * 8
     assert once.take() == 1
     assert once.take() is None
-    assert once.get(2) == 2
+    assert once.get(PATIENCE) == 2
 
 
 def test_who_waits_shares_the_error_and_the_next_tries_anew() -> None:
@@ -40,20 +41,20 @@ def test_who_waits_shares_the_error_and_the_next_tries_anew() -> None:
 
     def error(_: int) -> str:
         with pytest.raises(OSError) as raised:
-            once.get(2)
+            once.get(PATIENCE)
         return str(raised.value)
 
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(error, range(4))) == ["nobody is there"] * 4
     assert once.take() is None
-    assert once.get(2) == 7
+    assert once.get(PATIENCE) == 7
 
 
 def test_nobody_waits_longer_than_his_patience() -> None:
     end = threading.Event()
-    once = Once(lambda: end.wait(5))
+    once = Once(lambda: end.wait(PATIENCE))
     with ThreadPoolExecutor(1) as pool:
-        making = pool.submit(once.get, 5)
+        making = pool.submit(once.get, PATIENCE)
         time.sleep(0.05)
         with pytest.raises(TimeoutError):
             once.get(0.1)
@@ -65,13 +66,13 @@ def test_nobody_waits_longer_than_his_patience() -> None:
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # of threads beside it, which are what is tested
 def test_a_process_that_was_forked_meanwhile_makes_its_own() -> None:
     end = threading.Event()
-    once = Once(lambda: end.wait(5) and os.getpid())
+    once = Once(lambda: end.wait(PATIENCE) and os.getpid())
     with ThreadPoolExecutor(1) as pool:
-        making = pool.submit(once.get, 5)
+        making = pool.submit(once.get, PATIENCE)
         time.sleep(0.05)
         if (child := os.fork()) == 0:
             end.set()
-            os._exit(0 if once.get(1) == os.getpid() else 1)
+            os._exit(0 if once.get(PATIENCE) == os.getpid() else 1)
         end.set()
         assert making.result() == os.getpid()
     assert os.waitpid(child, 0)[1] == 0

@@ -11,7 +11,7 @@ from typing import Literal
 
 import psycopg
 import pytest
-from hardship import postgres
+from hardship import PATIENCE, postgres
 from psycopg import sql
 
 from everthread import Memory
@@ -141,7 +141,7 @@ def test_the_tables_are_not_renewed_while_somebody_writes(url: str, monkeypatch:
             time.sleep(0.3)
             assert not renewing.done()
             db.execute("DELETE FROM everthread.buffer")
-        assert renewing.result(5) == 1
+        assert renewing.result(PATIENCE) == 1
 
 
 def test_a_secured_role_has_the_same_right_to_tables_that_come_later(

@@ -13,7 +13,7 @@ from contextlib import ExitStack
 
 import psycopg
 import pytest
-from hardship import postgres
+from hardship import PATIENCE, SOON, postgres
 
 from everthread.errors import StoreUnavailable
 from everthread.stores.pg.server import Server
@@ -56,7 +56,7 @@ def test_the_first_call_of_a_process_waits_too_while_the_server_is_starting(own:
     own.kill()
     starting = threading.Timer(1, own.start)
     starting.start()
-    store = PostgresStore(own.url)
+    store = PostgresStore(own.url, patience=PATIENCE)
     assert not store.has("nobody")
     starting.join()
     store.close()
@@ -66,8 +66,8 @@ def test_many_threads_at_a_deaf_server_are_refused_together(deaf: str) -> None:
     """Whether its tables have been seen before or not."""
     server, store = Server(deaf, patience=1), PostgresStore(deaf, patience=1)
     for call in (lambda: asked(server), lambda: store.has("alice")):
-        with ThreadPoolExecutor(10) as pool:
-            assert max(pool.map(lambda _, call=call: refused(call), range(10))) < 4
+        with ThreadPoolExecutor(40) as pool:  # one after the other, they would take a minute
+            assert max(pool.map(lambda _, call=call: refused(call), range(40))) < SOON
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # of threads beside it, which are what is tested
@@ -77,8 +77,8 @@ def test_a_process_forked_while_another_thread_connects_does_not_hang(deaf: str)
     connecting.start()
     time.sleep(0.3)
     if (child := os.fork()) == 0:
-        os._exit(int(refused(lambda: asked(server)) > 4))
-    end = time.monotonic() + 8
+        os._exit(int(refused(lambda: asked(server)) > SOON))
+    end = time.monotonic() + PATIENCE
     while (ended := os.waitpid(child, os.WNOHANG))[0] == 0 and time.monotonic() < end:
         time.sleep(0.05)
     if ended[0] == 0:
