@@ -101,9 +101,9 @@ async def running(app: FastAPI) -> AsyncIterator[None]:
 
 
 def _ready(app: FastAPI) -> None:
-    """Removes what a killed process left, and loads what the first reply would wait for. If the process does nothing but
-    serve, the objects that are there by then stay: the garbage collector skips them from now on, which saves pauses of
-    0.2 s."""
+    """Removes what a killed process left, and loads what the first reply would wait for. If the process does nothing
+    but serve, the objects that are there by then stay: the garbage collector skips them from now on, which saves pauses
+    of 0.2 s."""
     uploads.sweep()
     app.state.engine.ready()
     if app.state.closes:
