@@ -230,13 +230,13 @@ class Desk:
         if not people or (old is not None and old.last_seq >= lines[-1].seq):
             return None
         text = self.scribe.summarize(lines, people.most_common(1)[0][0])
-        kept = self._stripped(text)
-        if kept is None:
+        stripped, recipe = self._stripped(text), self.memory.recipe
+        if stripped is None or (kept := recipe.narrowed(self.memory, self.scribe, stripped)) is None:
             return None
         return NewUnit(
             *("summary", kept, lines[0].seq, lines[-1].seq, lines[-1].said_at),
             importance=self.scribe.importance(kept),
-            category=self.scribe.categorize(kept),
+            category=recipe.category(self.scribe, kept),
             metadata={"session": work.session, "scribe": self.scribe.name},
             sources=tuple(line.seq for line in lines),
         )

@@ -45,9 +45,13 @@ class CountingScribe:
         self.asked["note"] += 1
         return self._scribe.note(*given, **named)
 
-    def categorize(self, text: str) -> str:
+    def categorize(self, *given: Any, **named: Any) -> str:
         self.asked["categorize"] += 1
-        return self._scribe.categorize(text)
+        return self._scribe.categorize(*given, **named)
+
+    def narrow(self, *given: Any, **named: Any) -> str | None:
+        self.asked["narrow"] += 1
+        return self._scribe.narrow(*given, **named)
 
     def strip(self, text: str) -> str | None:
         self.asked["strip"] += 1

@@ -7,20 +7,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, TypeVar, get_origin
 
 import json_repair
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, WithJsonSchema
-
-from everthread.models.scribe import CATEGORIES
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, WithJsonSchema, create_model
 
 LONGEST = 100_000  # characters of an answer; repairing takes the square of its length where it is nothing but braces
 
 _THOUGHT = re.compile(r"(?s)^.*</think(?:ing)?>")  # what reasoning models put before their answer
 _BARE_LIST = re.compile(r"(?s)(?:```\w*\s*)?\[(?:.*\][\s`]*|[^\]]*)")
 _NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?")
-_WORD = re.compile(r"[a-z]+")
 # Words for yes and no that pydantic does not take for them.
 _SAID = {"relevant": True, "irrelevant": False, "not relevant": False, "是": True, "否": False, "不": False}
 
@@ -69,14 +66,6 @@ def _rating(value: object) -> object:
     return value
 
 
-def _category(value: object) -> object:
-    """The first of CATEGORIES that is named; "other" where there is none."""
-    if not isinstance(value, str | int | float):
-        return value
-    named = [word for word in _WORD.findall(str(value).lower()) if word in CATEGORIES]
-    return named[0] if named else "other"
-
-
 def _verdict(value: object) -> object:
     return _SAID.get(value.strip(" .!。").lower(), value.strip(" .!")) if isinstance(value, str) else value
 
@@ -102,7 +91,13 @@ class Kept(Answer):
 
 
 class Category(Answer):
-    category: Annotated[str, BeforeValidator(_category), WithJsonSchema({"type": "string", "enum": list(CATEGORIES)})]
+    category: str
+
+
+def one_of(names: Sequence[str]) -> type[Category]:
+    """Returns the answer that is one of these categories, by its schema."""
+    listed = Annotated[str, WithJsonSchema({"type": "string", "enum": list(names)})]
+    return create_model("Category", __base__=Category, category=(listed, ...))
 
 
 class Verdict(Answer):

@@ -21,7 +21,6 @@ Piece = TypeVar("Piece")
 Span = tuple[int, int]  # of a text, the end exclusive
 
 _MARKS = re.compile("<{3,}|>{3,}")
-_BULLET = re.compile(r"^(?:[-*•]\s*)+(?:\d{1,2} \w+ \d{4}: )?")
 _ROW_HEAD = re.compile(r"- [^:\n]{1,40}: ")
 
 MATERIAL = (
@@ -53,6 +52,11 @@ STRIP = (
     "A text is to be remembered, but not its secrets: passwords, PINs, codes, keys, numbers of cards, accounts and "
     "identity papers. Copy every sentence that holds no such secret, word for word, changing nothing; leave out the "
     'others. Form: {"keep": ["...", "..."]}. If every sentence holds a secret: {"keep": []}.'
+)
+NARROW = (
+    "A TEXT is to be remembered only as far as it is about a SUBJECT. Copy every sentence of the text that is about "
+    'the subject, word for word, changing nothing; leave out all others. Form: {"keep": ["...", "..."]}. If no '
+    'sentence is about it: {"keep": []}.'
 )
 RELEVANT = (
     "Say whether the REMEMBERED text helps to answer the QUESTION or to reply to it: true if it tells something about "
@@ -142,11 +146,6 @@ def day_of(told: str, days: Sequence[date]) -> date:
     return days[0]
 
 
-def one_row(text: str) -> str:
-    """A text as one row, without a bullet or a date before it."""
-    return _BULLET.sub("", " ".join(text.split())).strip()
-
-
 def found_in(text: str, rows: Sequence[str]) -> list[Span]:
     """Where the rows stand in the text, whatever blanks are in them; with the bullet and the day of a row of a summary.
     Rows that are not in it have no place."""
@@ -164,6 +163,19 @@ def found_in(text: str, rows: Sequence[str]) -> list[Span]:
 def _from_head(text: str, start: int) -> int:
     row = text.rfind("\n", 0, start) + 1
     return row if _ROW_HEAD.fullmatch(text, row, start) else start
+
+
+def named_in(answer: str, names: Sequence[str]) -> str:
+    """Returns the name that occurs first in an answer, the longest of those that begin there; "other" if none does."""
+    said = answer.casefold()
+    found = [(match.start(), -len(name), name) for name in names if (match := _named(name, said))]
+    return min(found)[2] if found else "other"
+
+
+def _named(name: str, said: str) -> re.Match[str] | None:
+    return re.search(rf"(?<!\w){re.escape(name.casefold())}(?!\w)", said) or (
+        None if name.isascii() else re.search(re.escape(name.casefold()), said)
+    )
 
 
 def joined(text: str, spans: Sequence[Span]) -> str:

@@ -14,7 +14,7 @@ from datetime import date
 import numpy as np
 
 from everthread.errors import BadInput
-from everthread.models.scribe import NOTES, SUMMARY
+from everthread.models.scribe import CATEGORIES, NOTES, SUMMARY, Near
 from everthread.observe import secrets, telling
 from everthread.observe.centrality import Floats, cosines, degree, mmr, repeats
 from everthread.observe.sentences import sentences, shortened
@@ -29,6 +29,7 @@ NEAR = 0.4  # cosine of two sentences from which they are compared for being the
 SHARE = 0.5  # of the notes' room that new rows may take from old ones
 LONGEST_NOTE = 40  # tokens of a sentence in the notes; a longer one is shortened
 RELEVANT = 0.4  # share of the question's telling words that a relevant text holds: two of five, one of two; by hand
+ABOUT = 0.25  # cosine of a row to a target from which it counts as being about it; by hand, for the shipped model
 LEANING_WORDS = 4  # a question with so many telling words stands by itself
 CARRIED_LINES = 2  # whose words complete a question that leans on them
 CARRIED_WORDS = 12  # at most, for more would drown the question
@@ -39,6 +40,7 @@ _LEANS = re.compile(
     r"|^(?:那|然后|还有)|[他她它]|这个|那个|那里|那时|这里",
     re.IGNORECASE,
 )
+_BULLET = re.compile(r"^(?:[-*•]\s*)+(?:\d{1,2} \w+ \d{4}: )?")
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 
 
@@ -76,14 +78,27 @@ class ExtractiveScribe:
         fresh = [_terms(row) for row in new]
         return "\n".join([*_newest([row for row in rows if not _repeated(_terms(row), fresh)], new, limit), *new])
 
-    def categorize(self, text: str) -> str:
-        """The category of which the text holds the most words; "other" where it holds none."""
-        return telling.category(text)
+    def categorize(self, text: str, categories: Sequence[str] = CATEGORIES) -> str:
+        """The category of which the text holds the most words; "other" where it holds none. Categories of your own
+        are known by their names alone, unless they are among CATEGORIES."""
+        return telling.category(text, categories)
 
     def strip(self, text: str) -> str | None:
         """The text with [removed] for numbers of cards and accounts, keys, passwords and PINs; None where a row of
         substance is not left."""
         return secrets.strip(text)
+
+    def narrow(self, text: str, target: str, near: Near | None = None) -> str | None:
+        """The rows that share a telling word with the target, hold a word of a category that it names, or are at
+        least ABOUT near to it; None if none is."""
+        rows = [row for row in text.splitlines() if row.strip()]
+        cosines = near([one_row(row) for row in rows]) if near is not None and rows else [0.0] * len(rows)
+        kept = [
+            row
+            for row, cosine in zip(rows, cosines, strict=True)
+            if telling.about(one_row(row), target) or cosine >= ABOUT
+        ]
+        return "\n".join(kept) or None
 
     def relevant(self, query: str, text: str) -> bool:
         """Whether the text holds at least RELEVANT of the query's telling words, by their stems."""
@@ -122,6 +137,11 @@ def day(at: date) -> str:
 def dated(at: date, text: str) -> str:
     """A row of a summary."""
     return f"- {day(at)}: {text}"
+
+
+def one_row(text: str) -> str:
+    """A text as one row, without a bullet or a date before it."""
+    return _BULLET.sub("", " ".join(text.split())).strip()
 
 
 def checked(limit: int) -> int:

@@ -6,14 +6,13 @@ model on one's own machine will do. What was said stands between marks, as mater
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from typing import TypeVar
 
 from everthread.errors import ScribeFailed
 from everthread.models import asking
 from everthread.models.answers import (
-    Category,
     Importance,
     Kept,
     Notes,
@@ -22,12 +21,13 @@ from everthread.models.answers import (
     Unusable,
     Verdict,
     Wanted,
+    one_of,
     read,
 )
-from everthread.models.asking import Span, day_of, found_in, grouped, in_parts, joined, newest, one_row, quoted
-from everthread.models.extract import checked, dated, day
+from everthread.models.asking import Span, day_of, found_in, grouped, in_parts, joined, named_in, newest, quoted
+from everthread.models.extract import checked, dated, day, one_row
 from everthread.models.llm import LLM
-from everthread.models.scribe import CATEGORIES, NOTES, SUMMARY
+from everthread.models.scribe import CATEGORIES, NOTES, SUMMARY, Near
 from everthread.observe import secrets
 from everthread.observe.centrality import repeats
 from everthread.observe.sentences import pieces, sentences, whole
@@ -87,24 +87,23 @@ class LLMScribe:
             old = self._noted(whole(old, room // 4), background, part, limit)
         return whole(old, limit)
 
-    def categorize(self, text: str) -> str:
-        """One of CATEGORIES, "other" where the model names none of them."""
-        asked = asking.CATEGORIZE.format(categories=", ".join(CATEGORIES))
+    def categorize(self, text: str, categories: Sequence[str] = CATEGORIES) -> str:
+        """One of the categories, "other" where the model names none of them."""
+        names = tuple(dict.fromkeys((*categories, "other")))
+        asked = asking.CATEGORIZE.format(categories=", ".join(names))
         data = quoted(TEXT=self._short(text))
-        return self._ask("a category", asked, data, Category, lambda answer: answer.category)
+        return self._ask("a category", asked, data, one_of(names), lambda answer: named_in(answer.category, names))
 
     def strip(self, text: str) -> str | None:
         """The text without secrets: first by ExtractiveScribe's rules, so that the model sees none that they know; then
         without the sentences that the model leaves out. It can take away and never add: what is not in the text, word
         for word, is dropped."""
-        text = secrets.strip(text) or ""
-        spans: list[Span] = []
-        start = 0
-        for piece in pieces(text, min(self._room(0) // 2, COPIED)):
-            if piece.strip():
-                spans += [(start + first, start + end) for first, end in self._kept(piece)]
-            start += len(piece)
-        return joined(text, spans) or None
+        return self._copied(secrets.strip(text) or "", "what may be kept", asking.STRIP)
+
+    def narrow(self, text: str, target: str, near: Near | None = None) -> str | None:
+        """What of a text is about the target. The model can take away and never add: what is not in the text, word for
+        word, is dropped. The cosines are not needed."""
+        return self._copied(text, "what is about the target", asking.NARROW, SUBJECT=self._short(target))
 
     def relevant(self, query: str, text: str) -> bool:
         """The model's verdict."""
@@ -159,8 +158,18 @@ class LLMScribe:
         data = quoted(OLD_NOTES=old, BACKGROUND=layout(recalled), NEW_LINES=layout(leaving))
         return self._ask("notes", asking.NOTE.format(words=_words(limit)), data, Notes, usable, limit)
 
-    def _kept(self, piece: str) -> list[Span]:
-        """Where in a piece of a text that is to be remembered the sentences stand that the model lets pass."""
+    def _copied(self, text: str, what: str, asked: str, **more: str) -> str | None:
+        """Returns the sentences of a text that the model copies, word for word; None if it copies none."""
+        spans: list[Span] = []
+        start = 0
+        for piece in pieces(text, min(self._room(0) // 2, COPIED)):
+            if piece.strip():
+                spans += [(start + first, start + end) for first, end in self._spans(piece, what, asked, more)]
+            start += len(piece)
+        return joined(text, spans) or None
+
+    def _spans(self, piece: str, what: str, asked: str, more: Mapping[str, str]) -> list[Span]:
+        """Returns where in a piece of a text the sentences are that the model lets pass."""
 
         def usable(answer: Kept) -> list[Span]:
             spans = found_in(piece, answer.keep)
@@ -168,7 +177,7 @@ class LLMScribe:
                 raise Unusable("no row of it stood in the text; copy word for word")
             return spans
 
-        return self._ask("what may be kept", asking.STRIP, quoted(TEXT=piece), Kept, usable, estimate(piece))
+        return self._ask(what, asked, quoted(**more, TEXT=piece), Kept, usable, estimate(piece))
 
     def _rewritten(self, asked: str, name: str, text: str, lines: Sequence[Line]) -> str:
         limit = estimate(text) + LONGER

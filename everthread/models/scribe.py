@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from everthread.types import Line
+
+Near = Callable[[Sequence[str]], Sequence[float]]
 
 SUMMARY = 300  # tokens of a session's summary: packabby's number
 NOTES = 170  # tokens of the notes: the 125 words of the character chat
@@ -40,11 +42,20 @@ class Scribe(Protocol):
         """The scratchpad brought up to date: from the old one, what was recalled (background only, never copied), and
         the lines that go out of the window. Situation, place, feelings, relations, decisions, names."""
 
-    def categorize(self, text: str) -> str:
-        """One of CATEGORIES."""
+    def categorize(self, text: str, categories: Sequence[str] = CATEGORIES) -> str:
+        """One of the categories; "other" where none fits."""
 
     def strip(self, text: str) -> str | None:
         """The text without what must not be remembered (secrets, numbers of cards and accounts); None: none of it."""
+
+    def narrow(self, text: str, target: str, near: Near | None = None) -> str | None:
+        """Returns what of a text is about the target, word for word; None if nothing is.
+
+        Args:
+            text: a summary, a key point a row.
+            target: what is to be kept, such as "food and health".
+            near: the cosines of rows to the target, for a scribe that asks no model.
+        """
 
     def relevant(self, query: str, text: str) -> bool:
         """Whether a recalled text bears on the query."""

@@ -147,12 +147,27 @@ _ENGLISH = {name: frozenset(terms(english)) for name, (english, _) in _CATEGORIE
 _CHINESE = {name: tuple(chinese.split()) for name, (_, chinese) in _CATEGORIES.items()}
 
 
-def category(text: str) -> str:
-    """The category of which a text holds the most words, of equals the first; "other" without any."""
+def category(text: str, names: Sequence[str] = tuple(_CATEGORIES)) -> str:
+    """The category of which a text holds the most words, of equals the first; "other" without any. A category without
+    a list of words here has those of its name."""
     held = frozenset(terms(text))
-    counts = {name: len(held & _ENGLISH[name]) + sum(word in text for word in _CHINESE[name]) for name in _CATEGORIES}
-    best = max(counts, key=lambda name: counts[name])
-    return best if counts[best] else "other"
+    counts = {name: _held(text, held, name) for name in names if name != "other"}
+    best = max(counts, key=lambda name: counts[name], default="other")
+    return best if counts.get(best) else "other"
+
+
+def about(text: str, subject: str) -> bool:
+    """Returns whether a text shares a telling word with a subject, or holds a word of a category that it names."""
+    held, wanted = frozenset(terms(text)), frozenset(terms(" ".join(words(subject))))
+    named = [name for name in _CATEGORIES if not wanted.isdisjoint(terms(name))]
+    return not held.isdisjoint(wanted) or any(_held(text, held, name) for name in named)
+
+
+def _held(text: str, held: frozenset[str], name: str) -> int:
+    """Returns how many words of a category a text holds."""
+    if name in _CATEGORIES:
+        return len(held & _ENGLISH[name]) + sum(word in text for word in _CHINESE[name])
+    return len(held.intersection(terms(name)))
 
 
 # How much something matters, from the most: English words and phrases as a pattern, then Chinese.

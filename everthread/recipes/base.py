@@ -22,6 +22,7 @@ from everthread.types import Context, Hit, Line, Sampling, Seqs, Unit, Where
 
 if TYPE_CHECKING:
     from everthread.memory import Memory
+    from everthread.models.scribe import Scribe
 
 REMEMBERED = 500  # tokens of what is remembered in a prompt: on LoCoMo 84% of what answers a question is in so many
 SHARE = 16  # of a small context, the part that it may take: more, and little of a prompt stays in the server's cache
@@ -135,6 +136,14 @@ class Recipe:
     def told(self, context: Context, name: str, now: datetime) -> str:
         """The part of a character's prompt that holds what is remembered, with its heading."""
         return lines_told(context, name, now)
+
+    def narrowed(self, memory: Memory, scribe: Scribe, summary: str) -> str | None:
+        """Returns what of a summary is kept; None for nothing. Raises ModelError, and then nothing is kept for now."""
+        return summary
+
+    def category(self, scribe: Scribe, summary: str) -> str:
+        """Returns the category of a summary. Raises ModelError."""
+        return scribe.categorize(summary)
 
     def leaving(self, costs: Sequence[int], room: int) -> int:
         """How many of the lines in a conversation's window, of so many tokens each, go out of it, oldest first."""

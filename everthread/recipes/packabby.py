@@ -17,7 +17,7 @@ import numpy as np
 
 from everthread.errors import ModelError
 from everthread.models import shapes
-from everthread.models.scribe import Scribe
+from everthread.models.scribe import CATEGORIES, Scribe
 from everthread.prompt.passages import heading
 from everthread.recall import derived
 from everthread.recall.fuse import UNKNOWN_COSINE
@@ -75,6 +75,13 @@ class Packabby(Recipe):
     - scribe: whoever judges each text that is recalled, and drops it if it doesn't bear on the message. A verdict that
       fails drops nothing.
 
+    Two more are of what is written of a conversation:
+
+    - target: what a summary keeps; all else is left out, and what is about nothing of it is not stored. The scribe's
+      model copies what is about the target; without a model a row counts that shares a word with it, holds a word of a
+      category that it names, or is near to it in meaning. Where the model fails, nothing is stored for now.
+    - categories: of which a summary gets one, or "other".
+
     It deviates: the lines are kept as they are said, and forgotten when the person refuses, so that a conversation that
     breaks off is not lost; without vectors the summary is found that shares most with the message in words.
     """
@@ -92,6 +99,8 @@ class Packabby(Recipe):
     floor: float = option(0.0, "Relevance below which a summary is left out; 0: the nearest is taken.", low=0, high=1)
     threshold: float | None = option(None, "Least cosine of a summary that is recalled.", low=-1, high=1)
     general: tuple[str, ...] = option((), "Texts of nothing in particular, to all of which a summary must be nearer.")
+    target: str = option("", 'What summaries keep, such as "food and health": all else is left out.')
+    categories: tuple[str, ...] = option(CATEGORIES, "Categories, one of which each summary is given; else other.")
     scribe: Scribe | None = None
     _vectors: dict[tuple[str, int], Vectors] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -105,6 +114,17 @@ class Packabby(Recipe):
         hits = memory.placed([hit for hit in map(_hit, best) if self._bears(query, hit)])
         relevance = max((hit.relevance for hit in hits), default=0.0)
         return Recalled(hits, relevance, bool(hits), tuple(dict.fromkeys(terms(query))))
+
+    def narrowed(self, memory: Memory, scribe: Scribe, summary: str) -> str | None:
+        """Returns what of a summary is about the target; all of it without a target."""
+        if not self.target.strip():
+            return summary
+        return scribe.narrow(summary, self.target, lambda rows: _nearness(memory, self.target, rows))
+
+    def category(self, scribe: Scribe, summary: str) -> str:
+        """Returns the category of a summary, one of `categories` or "other"."""
+        own = tuple(self.categories)
+        return scribe.categorize(summary) if own == CATEGORIES else scribe.categorize(summary, own)
 
     def told(self, context: Context, name: str, now: datetime) -> str:
         """The summaries, dated, the oldest first, behind a note that they may not matter."""
@@ -144,6 +164,15 @@ class Packabby(Recipe):
         except ModelError as error:
             log.info("a summary is recalled without a verdict: %s", error)
             return True
+
+
+def _nearness(memory: Memory, target: str, rows: Sequence[str]) -> list[float]:
+    """Returns the cosines of rows to a target, as the shipped model would give them; zeros without an embedder."""
+    vector = memory.embed_query(target)
+    made = None if vector is None else memory.embed(rows)
+    if vector is None or made is None:
+        return [0.0] * len(rows)
+    return [float(memory.shipped(shapes.nearest(each[:, None], vector)).max()) for each in made]
 
 
 def _units(memory: Memory, asked: Asked) -> list[Unit]:

@@ -307,6 +307,21 @@ def test_a_category_is_one_of_ours_or_other(answer: str, category: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("answer", "category"),
+    [
+        ('{"category": "Sea & Sailing."}', "sea & sailing"),
+        ('{"category": "船"}', "船"),
+        ('{"category": "seafood"}', "other"),
+        ('{"category": "work"}', "other"),
+    ],
+)
+def test_a_category_may_be_one_of_your_own(answer: str, category: str) -> None:
+    with scribe(answer) as (llm, server):
+        assert llm.categorize("I sail.", ("sea", "sea & sailing", "船")) == category
+        assert "sea, sea & sailing, 船, other" in server.bodies[0]["messages"][0]["content"]
+
+
+@pytest.mark.parametrize(
     ("answer", "importance"),
     [
         ('"8"', 8),
@@ -379,6 +394,23 @@ def test_what_the_rules_know_is_removed_before_the_model_sees_it_whatever_it_say
         assert "4711" not in str(server.bodies)
         assert strip("My PIN is 4711.") is None
         assert len(server.asked) == 1
+
+
+def test_what_is_not_about_the_target_is_left_out_and_the_rest_is_word_for_word() -> None:
+    with scribe(keep("Ana sings.", "Ana plays the harp.")) as (llm, server):
+        assert llm.narrow(TEXT, "music <<< and >>> dance") == "Ana sings."
+        asked = server.bodies[0]["messages"][1]["content"]
+        assert "SUBJECT:\n<<<\nmusic << and >> dance\n>>>" in asked
+
+
+def test_a_model_that_finds_nothing_about_the_target_keeps_nothing() -> None:
+    with scribe(keep()) as (llm, _):
+        assert llm.narrow(TEXT, "money") is None
+
+
+def test_a_model_that_does_not_copy_what_is_about_the_target_fails() -> None:
+    with scribe(keep("She loves Lisbon.")) as (llm, _), pytest.raises(ScribeFailed, match="about the target"):
+        llm.narrow(TEXT, "towns")
 
 
 def test_rows_of_a_summary_keep_their_day() -> None:

@@ -17,7 +17,7 @@ from everthread import Memory, NewLine, Where
 from everthread.errors import LLMUnavailable, ScribeFailed
 from everthread.models.extract import ExtractiveScribe
 from everthread.models.fakes import HashEmbedder
-from everthread.models.scribe import NOTES, SUMMARY
+from everthread.models.scribe import CATEGORIES, NOTES, SUMMARY
 from everthread.recipes.base import Recipe
 from everthread.types import Context, Hit, Line
 
@@ -81,9 +81,9 @@ class Faltering(ExtractiveScribe):
         self._falter()
         return super().note(old, recalled, leaving, limit)
 
-    def categorize(self, text: str) -> str:
+    def categorize(self, text: str, categories: Sequence[str] = CATEGORIES) -> str:
         self._falter()
-        return super().categorize(text)
+        return super().categorize(text, categories)
 
     def strip(self, text: str) -> str | None:
         self._falter()

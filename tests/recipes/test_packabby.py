@@ -20,7 +20,7 @@ from twenty import BOT, PERSON, SESSIONS, TWENTY
 from everthread.chat import QUESTION, Chat
 from everthread.errors import BadInput, BadQuery, EmbedderUnavailable, ScribeFailed
 from everthread.memory import Memory
-from everthread.models.embed import Embedder
+from everthread.models.embed import Embedder, OnnxEmbedder
 from everthread.models.extract import ExtractiveScribe
 from everthread.models.fakes import HashEmbedder, ScriptedLLM
 from everthread.models.scribe import SUMMARY
@@ -273,6 +273,66 @@ def test_a_scribe_that_fails_at_the_end_costs_nothing_and_is_tried_again(bank: M
         assert later.settle(30)
     assert [unit.text for unit in bank.units()] == [SPRING]
     assert bank.queued() == []
+
+
+# ------------------------------------------------- what of a summary is kept, and its category
+
+
+def summarized(memory: Memory, embedder: Embedder | None = None, **options: Any) -> list[str | None]:
+    """The summary and the category of the summer's session under a recipe with these options."""
+    talk(with_recipe(memory, Packabby(**options), embedder), "summer", remember=True).close()
+    assert memory.queued() == []
+    return [told for unit in memory.units("summary") for told in (unit.text, unit.category)]
+
+
+def test_only_what_is_about_the_target_is_kept(bank: Memory) -> None:
+    vet, cheese = SUMMER.splitlines()[3], SUMMER.splitlines()[2]
+    assert summarized(bank, OnnxEmbedder(), target="food and health") == [f"{cheese}\n{vet}", "food"]
+
+
+def test_a_row_is_about_the_target_if_its_meaning_is_near(tmp_path: Path) -> None:
+    with Memory.open("mara", store=tmp_path) as memory:
+        told = "- 2 March 2026: I adopted a greyhound named Biscuit.\n- 2 March 2026: I love spicy noodles."
+        kept = Packabby(target="pets").narrowed(memory, ExtractiveScribe(), told)
+        assert kept == "- 2 March 2026: I adopted a greyhound named Biscuit."
+
+
+def test_a_target_that_nothing_is_about_keeps_nothing(alone: Memory) -> None:
+    assert summarized(alone, target="astronomy") == []
+
+
+@pytest.mark.parametrize("target", ["", " ", "work", "Lisbon", "food", "狗", "(", "a" * 300])
+def test_with_a_target_no_more_is_kept_than_without(alone: Memory, target: str) -> None:
+    kept = Packabby(target=target).narrowed(alone, ExtractiveScribe(), SUMMER)
+    assert set((kept or "").splitlines()) <= set(SUMMER.splitlines())
+    assert kept == SUMMER if not target.strip() else True
+
+
+class Careless(ExtractiveScribe):
+    """Can't say what is about a target."""
+
+    def narrow(self, text: str, target: str, near: object = None) -> str | None:
+        raise ScribeFailed("it answered with a poem")
+
+
+def test_a_scribe_that_can_not_tell_what_the_target_is_about_keeps_nothing_unfiltered(alone: Memory) -> None:
+    before = summarized(alone, target="food")
+    assert len(before) == 2
+    chat = begun(with_recipe(alone, Packabby(target="food")), ScriptedLLM(["Oh."]), Clock(), scribe=Careless())
+    "".join(chat.reply("I had cake for breakfast, and I was born in Aalst."))
+    chat.end(True)
+    assert chat.settle(30)
+    chat.close()
+    assert [told for unit in alone.units("summary") for told in (unit.text, unit.category)] == before
+    assert [(work.kind, work.tries) for work in alone.queued()] == [("summary", 1)]
+
+
+def test_a_summary_gets_one_of_the_categories_of_the_recipe(bank: Memory) -> None:
+    assert summarized(bank, categories=("libraries", "vets and doctors"))[1] == "libraries"
+
+
+def test_a_summary_that_no_category_fits_is_other(alone: Memory) -> None:
+    assert summarized(alone, categories=("volcanoes",))[1] == "other"
 
 
 # -------------------------------------------------------------------- what is found
@@ -571,6 +631,7 @@ def test_numbers_of_the_recipe_are_one_argument_away() -> None:
         ({"threshold": 80}, "threshold must be a number from -1 to 1, or none, got 80"),
         ({"threshold": float("nan")}, "threshold must be a number from -1 to 1, or none, got nan"),
         ({"general": "They said hello."}, "general must be texts with commas between them, got 'They said hello.'"),
+        ({"categories": "food"}, "categories must be texts with commas between them, got 'food'"),
     ],
 )
 def test_numbers_that_can_not_be_are_refused(numbers: dict[str, Any], told: str) -> None:
