@@ -546,7 +546,7 @@ class Memory:
 
     def restore_unit(self, unit: Unit) -> None:
         """Write a unit of another store as it is there. Raises StoreUnavailable."""
-        vectors = self.embed([unit.text]) if unit.retracted_at is None else None
+        vectors = self.embed([derived.embedded(unit)]) if unit.retracted_at is None else None
         self.store.restore_unit(self.bank, unit, vectors[0] if vectors else None, self.embedder.name)
 
     def units(self, kind: str | None = None, *, current: bool = False) -> list[Unit]:

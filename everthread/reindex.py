@@ -7,6 +7,7 @@ from itertools import islice
 
 from everthread.models.embed import Embedder
 from everthread.models.shapes import question
+from everthread.recall.derived import embedded
 from everthread.stores.base import Store
 from everthread.stores.text import own
 from everthread.types import Vectors
@@ -31,7 +32,7 @@ def reindex(
             progress(done)
     wanting = iter(store.pending_units(bank, embedder.name, dim))
     while units := list(islice(wanting, batch)):
-        made = vectors([unit.text for unit in units])
+        made = vectors([embedded(unit) for unit in units])
         by_unit = {(unit.kind, unit.id): each for unit, each in zip(units, made, strict=True)}
         store.put_unit_vectors(bank, embedder.name, by_unit)
     store.drop_vectors(bank, keep=embedder.name)

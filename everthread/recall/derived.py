@@ -19,13 +19,20 @@ from everthread.recall.fuse import UNKNOWN_COSINE
 from everthread.recall.rewrite import Query
 from everthread.stores.filters import any_of, as_json, checked
 from everthread.stores.text import terms
-from everthread.types import Hit, Line, Unit, Where
+from everthread.types import Hit, Line, NewUnit, Unit, Where
 
 PASSES = (
     0.5  # the best score from which a context holds any unit; by hand: what shares neither words nor meaning has less
 )
 
 Key = tuple[str, int]  # kind and id
+REWRITTEN = "everthread.rewritten"  # in a unit's metadata: its text so that it can be understood alone
+
+
+def embedded(unit: Unit | NewUnit) -> str:
+    """Returns the text that a unit's vector is of: as it was rewritten, else its own."""
+    rewritten = unit.metadata.get(REWRITTEN)
+    return rewritten if isinstance(rewritten, str) and rewritten else unit.text
 
 
 def kinds(where: Where | None, as_of: datetime | None = None) -> tuple[str, ...]:

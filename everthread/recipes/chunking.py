@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from everthread.recall import derived
 from everthread.recipes.streams import CHUNK, SESSION, Place, Stream, place, tokens
 from everthread.recipes.tokenizers import Tokenizer
 from everthread.stores.base import Corpus, Rewriting
@@ -36,23 +37,25 @@ TRIES = 8  # times that what another process has changed meanwhile is looked at 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """How streams are cut."""
+    """How streams are cut, and from how many lines before it each chunk derives as well."""
 
     capacity: int
     step: int
     tokenizer: Tokenizer
+    context: int = 0
 
     @property
     def name(self) -> str:
         """What tells it from others: chunks that were cut otherwise are cut anew."""
         kind = getattr(self.tokenizer, "name", None) or getattr(self.tokenizer, "__qualname__", None)
-        return f"{self.capacity}/{self.step}/{kind or type(self.tokenizer).__name__}"
+        name = f"{self.capacity}/{self.step}/{kind or type(self.tokenizer).__name__}"
+        return f"{name}/{self.context} before" if self.context else name
 
     def stream(self, lines: Iterable[Line], at: int = 0) -> Stream:
         return Stream.of(((line, tokens(line, self.tokenizer)) for line in lines), at)
 
     def chunks(self, stream: Stream, begin: int = 0) -> list[NewUnit]:
-        return stream.cut(begin, self.capacity, self.step)
+        return stream.cut(begin, self.capacity, self.step, self.context)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +101,13 @@ class _Change:
 
 
 class Chunking:
-    """The chunks of one bank, at most so many of them."""
+    """The chunks of one bank, at most `most` of them; finish, if given, has the last word on new ones."""
 
-    def __init__(self, memory: Memory, cut: Cut, most: int) -> None:
+    def __init__(
+        self, memory: Memory, cut: Cut, most: int, finish: Callable[[list[NewUnit]], list[NewUnit]] = list
+    ) -> None:
         self.memory, self.store, self.bank = memory, memory.store, memory.bank
-        self.cut, self.most = cut, most
+        self.cut, self.most, self.finish = cut, most, finish
 
     def update(self, shown: Collection[int] | None = None) -> None:
         """Bring the chunks up to date. Those of the last session that aren't full yet wait, unless `shown` is given:
@@ -299,7 +304,8 @@ class Chunking:
     def _put(self, kept: JSONValue | None, state: State, change: _Change) -> bool | None:
         """Write a change, and the state that it leads to; None where no embedder answers."""
         state = self._evict(state, change)
-        vectors = self.memory.embed([unit.text for unit in change.new]) if change.new else []
+        units = self.finish(change.new)
+        vectors = self.memory.embed([derived.embedded(unit) for unit in units]) if units else []
         if vectors is None:
             return None
         numbers = {id(unit): number for number, unit in enumerate(change.new)}
@@ -310,7 +316,7 @@ class Chunking:
             above = first + len(change.new) - 1
             return replace(_gone_on(state, change, written), above=above).json()
 
-        rewriting = Rewriting(CHUNK, change.gone, change.new, vectors, state.above, SETTING, kept, after)
+        rewriting = Rewriting(CHUNK, change.gone, units, vectors, state.above, SETTING, kept, after)
         return self.store.rewrite_units(self.bank, rewriting, self.memory.embedder.name, now())
 
     def _evict(self, state: State, change: _Change) -> State:

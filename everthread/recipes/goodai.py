@@ -7,13 +7,14 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from everthread.errors import EverthreadError
+from everthread.models.scribe import Scribe
 from everthread.recall import derived
 from everthread.recall.budget import fit
 from everthread.recipes import chunks, matching, tokenizers
@@ -23,6 +24,7 @@ from everthread.recipes.chunking import Chunking, Cut
 from everthread.recipes.expansion import REDUNDANCY, SENTENCE, Expansion, Passage, expanded, novel, pooled
 from everthread.recipes.matching import Matcher, confidences
 from everthread.recipes.options import option
+from everthread.recipes.rewriting import CONTEXT, Rewriter
 from everthread.recipes.streams import CHUNK, LINES, SPEAKER, Stream
 from everthread.recipes.textmemory import RERANKING_K_FACTOR
 from everthread.recipes.tokenizers import Tokenizer, word_pieces
@@ -69,7 +71,8 @@ class GoodAI(Recipe):
     the standing lines had been said and nothing else, so a line taken back costs no neighbour its chunk. Those of the
     last session's end that aren't full are written when they are first asked for. Beyond `capacity` a hundredth of the
     chunks is evicted at once, and never a line. While no embedder answers, or where it can't read the question, lines
-    are found by the words that they share with it.
+    are found by the words that they share with it. Where the source keeps a rewritten text in the place of the one that
+    was added, `rewrite` makes only a chunk's vector of it: what is found is always what was said.
     """
 
     name = "goodai"
@@ -96,6 +99,12 @@ class GoodAI(Recipe):
         RERANKING_K_FACTOR, "Candidates for each passage asked for, where they are rated again.", low=1
     )
     weighing: Weighing | None = None
+    rewrite: bool = option(
+        False,
+        "Whether the language model rewrites questions, and chunks for their vectors, so that they can be understood "
+        "alone; each then waits for it.",
+    )
+    scribe: Scribe | None = None  # rewrites; None: the configured language model, else the extractive scribe
 
     def __post_init__(self) -> None:
         """Check the options. Raises BadInput."""
@@ -108,16 +117,30 @@ class GoodAI(Recipe):
 
     @cached_property
     def _matching(self) -> Matcher | None:
-        return matching.matcher(self.matcher)
+        return _matcher(self.matcher) if isinstance(self.matcher, str) else matching.matcher(self.matcher)
+
+    @cached_property
+    def _rewriter(self) -> Rewriter:
+        return Rewriter(self._scribe)
+
+    def _scribe(self) -> Scribe:
+        from everthread import open as opening  # it imports the recipes
+
+        return self.scribe or opening.scribe(opening.llm())
 
     def written(self, memory: Memory) -> None:
         self._chunking(memory).update()
 
     def _chunking(self, memory: Memory) -> Chunking:
         step = self.chunk_capacity - int(self.chunk_capacity * self.chunk_overlap)
-        return Chunking(memory, Cut(self.chunk_capacity, step, self._tokens), self.capacity)
+        if not self.rewrite:
+            return Chunking(memory, Cut(self.chunk_capacity, step, self._tokens), self.capacity)
+        cut = Cut(self.chunk_capacity, step, self._tokens, CONTEXT)
+        return Chunking(memory, cut, self.capacity, lambda units: self._rewriter.chunks(memory, units))
 
     def recall(self, memory: Memory, asked: Asked, k: int) -> Recalled:
+        if self.rewrite:
+            asked = replace(asked, query=self._rewriter.question(memory, asked))
         allowed = memory.allowed(asked)
         if (vector := memory.embed_query(asked.query)) is None:
             return _by_words(memory, asked, k)
@@ -166,6 +189,12 @@ class GoodAI(Recipe):
             return pool
         found = [(passage, replace(each, confidence=value)) for (passage, each), value in zip(pool, rated, strict=True)]
         return sorted(found, key=lambda each: -each[1].relevance)
+
+
+@lru_cache(maxsize=8)
+def _matcher(name: str) -> Matcher | None:
+    """One model for every recipe that names it: a server has one a bank, and a model takes its memory once."""
+    return matching.matcher(name)
 
 
 def _by_words(memory: Memory, asked: Asked, k: int) -> Recalled:

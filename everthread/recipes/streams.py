@@ -86,20 +86,22 @@ class Stream:
         """The lines of which some tokens stand between two places."""
         return self.lines[bisect_right(self.begins, start) - 1 : bisect_left(self.begins, end)]
 
-    def cut(self, begin: int, capacity: int, step: int) -> list[NewUnit]:
+    def cut(self, begin: int, capacity: int, step: int, context: int = 0) -> list[NewUnit]:
         """The chunks from a place on: one each `step` tokens, of `capacity` of them; the last ones are of what is
-        left."""
-        return [self._chunk(start, min(start + capacity, self.end)) for start in range(begin, self.end, step)]
+        left. Each derives from so many lines of context before it as well, as far as the stream has them."""
+        starts = range(begin, self.end, step)
+        return [self._chunk(start, min(start + capacity, self.end), context) for start in starts]
 
-    def _chunk(self, start: int, end: int) -> NewUnit:
-        lines = self.between(start, end)
-        before = start - self.begins[bisect_right(self.begins, start) - 1]
+    def _chunk(self, start: int, end: int, context: int) -> NewUnit:
+        first = max(bisect_right(self.begins, start) - 1 - context, 0)
+        lines = self.lines[first : bisect_left(self.begins, end)]
+        before = start - self.begins[first]
         after = bisect_left(self.begins, end)
         behind = (self.begins[after] if after < len(self.begins) else self.end) - end
         metadata: dict[str, JSONValue] = {SESSION: lines[0].session, PLACE: [start, end - start, before, behind]}
         return NewUnit(
             *(CHUNK, "".join(self.pieces(0, start, end)), lines[0].seq, lines[-1].seq, lines[-1].said_at),
-            importance=_importance(lines),
+            importance=_importance(self.between(start, end)),
             metadata=metadata,
             sources=tuple(line.seq for line in lines),
         )

@@ -361,6 +361,7 @@ def test_a_matching_model_may_be_named(memory: Memory) -> None:
     best = memory.recall(QUESTION, 1)[0]
     assert best.line.text == plain.line.text
     assert 0.5 < best.relevance == best.signals["confidence"] < 1
+    assert goodai(matcher="em:minilm")._matching is goodai(matcher="em:minilm")._matching  # a model is loaded once
     with pytest.raises(ConfigError, match="invalid matching model 'minilm'"):
         goodai(matcher="minilm")
 
