@@ -88,7 +88,7 @@ class Stream:
 
     def cut(self, begin: int, capacity: int, step: int, context: int = 0) -> list[NewUnit]:
         """The chunks from a place on: one each `step` tokens, of `capacity` of them; the last ones are of what is
-        left. Each derives from so many lines of context before it as well, as far as the stream has them."""
+        left. Each also derives from the `context` lines before it, as far as the stream has them."""
         starts = range(begin, self.end, step)
         return [self._chunk(start, min(start + capacity, self.end), context) for start in starts]
 
