@@ -175,7 +175,7 @@ class PostgresStore:
 
     def put_vectors(self, bank: str, model: str, vectors: Mapping[int, Vectors], of: Sequence[Line]) -> None:
         def write(db: Connection) -> Model | None:
-            if records.analyser(db, bank, "FOR UPDATE") is None:
+            if records.hold(db, bank) is None:
                 return None
             *_, models = records.lock(db, bank, micros(now()))
             condition = "line.seq = ANY(%s) AND line.retracted_at IS NULL"
@@ -256,7 +256,7 @@ class PostgresStore:
             return receipt, tables
 
         def kept(db: Connection, result: tuple[Receipt, Collection[str]]) -> bool:
-            removing.lock(db, bank)  # wait for the end of the attempt that was not heard
+            records.hold(db, bank)  # wait for the end of the attempt that was not heard
             return removing.has_receipt(db, bank, result[0], number)
 
         receipt, tables = self._write(bank, write, kept)

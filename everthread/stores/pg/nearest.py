@@ -128,7 +128,8 @@ def gather(db: Connection, bank: str, model: int, dim: int) -> str:
     added = put(db, bank, model, dim)
     if added * ROOM > 64 * 2**20:  # Postgres's own choice; not in parallel, for containers share little memory
         room = min(added * ROOM // 2**20, 1024)
-        db.execute(f"SET LOCAL maintenance_work_mem = '{room:d}MB'; SET LOCAL max_parallel_maintenance_workers = 0")
+        db.execute(f"SET LOCAL maintenance_work_mem = '{room:d}MB'")
+        db.execute("SET LOCAL max_parallel_maintenance_workers = 0")
     db.execute(sql.SQL("ALTER TABLE {} ALTER COLUMN code SET STATISTICS 0").format(table))  # as of all that is said
     db.execute(sql.SQL("CREATE INDEX ON {} USING hnsw (code bit_hamming_ops)").format(table))
     db.execute("UPDATE everthread.model SET large = true WHERE bank_id = %s AND number = %s", (bank, model))

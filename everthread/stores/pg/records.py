@@ -45,11 +45,22 @@ Terms = Mapping[str, Sequence[tuple[int, int, int]]]  # term -> (seq, tf, head),
 Blocks = Mapping[str, tuple[int, int, int]]  # term -> first, before and count of its last block
 
 
+# By a write, for Citus moves a shard away from under a transaction that has only read of it, even if FOR UPDATE.
+_HOLD = "UPDATE everthread.bank SET last_seq = last_seq WHERE bank_id = %s RETURNING"
+
+
+def hold(db: Connection, bank: str) -> int | None:
+    """The version of the analyser by which the bank's words were found; no one else writes to the bank until the
+    transaction ends. None where there is no bank, and none is made."""
+    row = db.execute(f"{_HOLD} analyser", (bank,)).fetchone()
+    return None if row is None else int(row[0])
+
+
 def lock(db: Connection, bank: str, at: int) -> tuple[int, int, int, int]:
     """The bank's last seq, and how many sessions, speakers and models it has numbered; no one else writes to the bank
     until the transaction ends. The bank is made when it is not there; its words are found anew where another analyser
     found them (see settle)."""
-    query = "SELECT last_seq, sessions, speakers, models, analyser FROM everthread.bank WHERE bank_id = %s FOR UPDATE"
+    query = f"{_HOLD} last_seq, sessions, speakers, models, analyser"
     while (row := db.execute(query, (bank,)).fetchone()) is None:  # it may be forgotten as soon as it is made
         make(db, bank, at)
     if row[4] != ANALYSER:
@@ -409,16 +420,16 @@ def _texts(db: Connection, bank: str) -> Iterator[tuple[int, str, str, bool]]:
 # ---------------------------------------------------------------------- the analyser
 
 
-def analyser(db: Connection, bank: str, lock: str = "") -> int | None:
+def analyser(db: Connection, bank: str) -> int | None:
     """The version of the analyser by which the bank's words were found; None where there is no bank."""
-    row = db.execute(f"SELECT analyser FROM everthread.bank WHERE bank_id = %s {lock}", (bank,)).fetchone()
+    row = db.execute("SELECT analyser FROM everthread.bank WHERE bank_id = %s", (bank,)).fetchone()
     return None if row is None else int(row[0])
 
 
 def settle(db: Connection, bank: str) -> None:
     """See that the bank's words are those of this analyser, and nobody writes others until the transaction ends: find
     them anew where an older one found them. BankTooNew where it was a later one."""
-    have = analyser(db, bank, "FOR UPDATE")
+    have = hold(db, bank)
     if have is not None and have > ANALYSER:
         raise too_new(bank, f"text analyser {have}", ANALYSER)
     if have is not None and have < ANALYSER:

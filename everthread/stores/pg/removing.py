@@ -38,7 +38,7 @@ def retract(db: Connection, bank: str, seq: int, at: int) -> None:
 def forget(db: Connection, bank: str, scope: Scope, name: str | int | None) -> tuple[list[int], Collection[str]]:
     """Remove the lines in scope and all that was made of them; their seqs, and the tables in which rows of theirs were.
     NotFound if there are none."""
-    lock(db, bank)
+    records.hold(db, bank)
     rows = db.execute(
         f"SELECT seq, session, speaker FROM everthread.line WHERE bank_id = %s AND {_OF[scope]} ORDER BY seq",
         (bank, name),
@@ -92,11 +92,6 @@ def _shrink(db: Connection, bank: str, sessions: Sequence[int]) -> None:
            WHERE bank_id = %s AND number = here.session""",
         (bank, sessions, bank),
     )
-
-
-def lock(db: Connection, bank: str) -> None:
-    """Let no one else write to the bank, if it is there, until the transaction ends."""
-    db.execute("SELECT 1 FROM everthread.bank WHERE bank_id = %s FOR UPDATE", (bank,))
 
 
 def put_receipt(db: Connection, receipt: Receipt, number: UUID) -> None:

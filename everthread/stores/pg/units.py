@@ -163,7 +163,7 @@ def forget(db: Connection, bank: str, seqs: Sequence[int]) -> list[str]:
 
 def forget_one(db: Connection, bank: str, kind: str, number: int) -> list[int]:
     """Remove a unit and those whose place it took; their ids."""
-    db.execute("SELECT 1 FROM everthread.bank WHERE bank_id = %s FOR UPDATE", (bank,))
+    records.hold(db, bank)
     every = [link for link in links(db, bank) if link.kind == kind]
     gone = units.history(every, kind, number)
     _unlink(db, bank, every, gone)
@@ -174,7 +174,7 @@ def forget_one(db: Connection, bank: str, kind: str, number: int) -> list[int]:
 
 def gone(db: Connection, bank: str, kind: str, ids: Sequence[int]) -> bool:
     """Whether none of these units is there, once whoever writes to the bank has done."""
-    db.execute("SELECT 1 FROM everthread.bank WHERE bank_id = %s FOR UPDATE", (bank,))
+    records.hold(db, bank)
     return db.execute(f"SELECT 1 FROM everthread.unit WHERE {_THESE}", (bank, kind, list(ids))).fetchone() is None
 
 

@@ -1,0 +1,79 @@
+"""Something in place of Citus, of which there is no build for tests. It spreads nothing: it records what it is asked
+for, and refuses what Citus refuses."""
+
+from __future__ import annotations
+
+import re
+import socket
+import threading
+
+from hardship.proxy import Proxy, close, exactly, received, split
+
+# The functions of Citus that we call. asked holds what was to be done on every server.
+FUNCTIONS = """
+SET allow_system_table_mods = on;
+INSERT INTO pg_extension SELECT 1, 'citus', extowner, extnamespace, false, '13.0', NULL, NULL
+    FROM pg_extension WHERE extname = 'vector';
+CREATE TABLE public.pg_dist_partition (logicalrelid regclass PRIMARY KEY);
+CREATE TABLE public.truncated (number serial, what regclass);
+CREATE TABLE public.asked (number serial, command text);
+CREATE FUNCTION public.create_distributed_table(what regclass, by text, colocate_with text DEFAULT 'default')
+    RETURNS void LANGUAGE sql AS 'INSERT INTO public.pg_dist_partition VALUES (what)';
+CREATE FUNCTION public.truncate_local_data_after_distributing_table(what regclass)
+    RETURNS void LANGUAGE sql AS 'INSERT INTO public.truncated (what) VALUES (what)';
+CREATE FUNCTION public.run_command_on_all_nodes(command text)
+    RETURNS TABLE (nodeid int, success bool, result text) LANGUAGE sql AS
+    'INSERT INTO public.asked (command) VALUES (command);
+     SELECT * FROM (VALUES (1, true, ''''), (2, command <> ''CHECKPOINT'', ''must be superuser'')) AS told';
+"""
+
+_QUIET = re.compile(r"--[^\n]*|'(?:[^']|'')*'|\$\$.*?\$\$", re.DOTALL)  # comments and texts
+_CONSTRAINT = re.compile(r"\bADD\s+(?:CONSTRAINT|FOREIGN|PRIMARY|UNIQUE|CHECK)\b", re.IGNORECASE)
+_LOCKING = re.compile(r"\A\s*(?:SELECT|WITH)\b.*\bFOR\s+(?:NO\s+KEY\s+)?(?:UPDATE|SHARE)\b", re.IGNORECASE | re.DOTALL)
+_WRITING = re.compile(r"\A\s*(?:INSERT|UPDATE|DELETE|WITH)\b", re.IGNORECASE)
+
+
+def refused(statement: str, wrote: bool) -> str | None:
+    """Why Citus would not do a statement, or would do it without the lock that is wanted; wrote: the transaction has
+    written before."""
+    said = _QUIET.sub("''", statement).strip().rstrip(";")
+    if ";" in said:
+        return "cannot insert multiple commands into a prepared statement"
+    outside = re.sub(r"\([^()]*\)", "", said)
+    if _CONSTRAINT.search(outside) and "," in outside and outside.upper().startswith("ALTER TABLE"):
+        return "cannot execute ADD CONSTRAINT command with other subcommands"
+    if _LOCKING.search(said) and not wrote:
+        return "FOR UPDATE before a write locks no shard"
+    return None
+
+
+class Citus(Proxy):
+    """Passes on to a server what Citus would do, and an error in place of the rest."""
+
+    def _serve(self, client: socket.socket) -> None:
+        server = self._connect()
+        threading.Thread(target=self._back, args=(server, client, threading.Event()), daemon=True).start()
+        length = exactly(client, 4)
+        server.sendall(length + exactly(client, int.from_bytes(length) - 4))
+        half, wrote, prepared = b"", False, dict[bytes, str]()
+        while True:
+            whole, half = split(half + received(client))
+            for message in whole:
+                kind, body = message[:1], message[5:]
+                if kind == b"B":
+                    wrote = wrote or bool(_WRITING.search(prepared.get(body.split(b"\0")[1], "")))
+                elif kind in (b"Q", b"P"):
+                    name, text = (b"", body[:-1]) if kind == b"Q" else body.split(b"\0")[:2]
+                    statement = prepared[name] = text.decode()
+                    wrote = wrote and not statement.startswith(("BEGIN", "COMMIT", "ROLLBACK"))
+                    if (why := refused(statement, wrote)) is not None:
+                        message = self._instead(kind, body, text, f'SELECT "{why}"'.encode())
+                    wrote = wrote or (kind == b"Q" and bool(_WRITING.search(statement)))
+                server.sendall(message)
+                if kind == b"X":
+                    close(server)
+
+    def _instead(self, kind: bytes, body: bytes, text: bytes, other: bytes) -> bytes:
+        """The message with another statement in it."""
+        changed = body.replace(text, other, 1)
+        return kind + (len(changed) + 4).to_bytes(4) + changed

@@ -1,0 +1,42 @@
+"""The stand-in for Citus refuses what Citus refuses, and nothing else."""
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from hardship import postgres
+from hardship.citus import Citus
+
+
+@pytest.fixture
+def url(postgres_server: str) -> Iterator[str]:
+    with postgres.database(postgres_server) as made, Citus(made) as citus:
+        with psycopg.connect(made, autocommit=True) as db:
+            db.execute("CREATE TABLE a (id int PRIMARY KEY, b int)")
+            db.execute("INSERT INTO a VALUES (1, 1)")
+        yield citus.url
+
+
+@pytest.mark.parametrize(
+    ("statement", "why"),
+    [
+        ("CREATE TABLE c (id int); CREATE TABLE d (id int)", "multiple commands"),
+        ("ALTER TABLE a ADD FOREIGN KEY (b) REFERENCES a, ADD COLUMN c int", "with other subcommands"),
+        ("SELECT 1 FROM a WHERE id = 1 FOR UPDATE", "locks no shard"),
+    ],
+)
+def test_what_citus_refuses_is_refused(url: str, statement: str, why: str) -> None:
+    for binary in (None, True):  # as one message, and in parts
+        with psycopg.connect(url) as db, pytest.raises(psycopg.Error, match=why):
+            db.execute(statement.encode(), binary=binary)
+
+
+def test_what_citus_does_is_done(url: str) -> None:
+    with psycopg.connect(url) as db:
+        db.execute("-- one; two\nALTER TABLE a ADD FOREIGN KEY (b) REFERENCES a;")
+        db.execute("ALTER TABLE a ADD COLUMN c int, ADD COLUMN d text DEFAULT 'a; b'")
+        for _ in range(8):  # the last of them prepared
+            db.execute("UPDATE a SET c = %s WHERE id = 1", (2,))
+            assert db.execute("SELECT c, d FROM a WHERE id = %s FOR UPDATE", (1,)).fetchone() == (2, "a; b")
+            db.commit()
