@@ -128,10 +128,11 @@ ALTER TABLE everthread.work ALTER COLUMN kind SET STATISTICS 0, ALTER COLUMN ses
     ALTER COLUMN error SET STATISTICS 0;
 """
 
-# For themselves: Citus allows no key from a table that is not yet spread to one that is.
+# Apart from the tables, and one constraint a statement: Citus allows no key from a table that is not yet spread to one
+# that is, and no other subcommand beside a new constraint.
 _SECOND_KEYS = """
+ALTER TABLE everthread.unit_vector ADD FOREIGN KEY (bank_id, model) REFERENCES everthread.model ON DELETE CASCADE;
 ALTER TABLE everthread.unit_vector
-    ADD FOREIGN KEY (bank_id, model) REFERENCES everthread.model ON DELETE CASCADE,
     ADD FOREIGN KEY (bank_id, kind, unit_id) REFERENCES everthread.unit ON DELETE CASCADE;
 ALTER TABLE everthread.setting ADD FOREIGN KEY (bank_id) REFERENCES everthread.bank ON DELETE CASCADE;
 ALTER TABLE everthread.work ADD FOREIGN KEY (bank_id) REFERENCES everthread.bank ON DELETE CASCADE;
@@ -232,8 +233,10 @@ def init(server: Server) -> int:
             db.execute("LOCK TABLE everthread.migration")
         for number, steps in enumerate(MIGRATIONS[have:], have + 1):
             for statements in steps:
-                db.execute(statements)
-                if _distributed(db):
+                for statement in statements.split(";\n"):  # Citus hands on the whole of a text for each statement in it
+                    if statement.strip():
+                        db.execute(statement)
+                if distributed(db):
                     _spread(db)
             db.execute("INSERT INTO everthread.migration VALUES (%s, now())", (number,))
         if have < VERSION:
@@ -268,7 +271,7 @@ def secure(server: Server, role: str) -> None:
     """
     with server.alone() as db, db.transaction():
         _bound(server, db, role)
-        if _distributed(db):
+        if distributed(db):
             raise ConfigError(APART.format(server.shown))
         _admit(db, role)
 
@@ -355,12 +358,26 @@ def distribute(server: Server) -> list[str]:
             raise StoreUnavailable(f"{server.shown} has no Citus; make it there with: CREATE EXTENSION citus")
         if _one(db, "SELECT relrowsecurity FROM pg_class WHERE oid = 'everthread.bank'::regclass"):
             raise ConfigError(APART.format(server.shown))
-        return _spread(db)
+        return [*_spread(db), *_truncate(db)]
+
+
+def _truncate(db: Connection) -> list[str]:
+    """Remove the rows that spread tables left in files of this server, where nobody can read or forget them; the
+    statements that did it."""
+    spread = distributed(db)
+    left = [
+        f"SELECT truncate_local_data_after_distributing_table('everthread.{table}')"
+        for table in reversed(TABLES)
+        if table in spread and _one(db, f"SELECT pg_relation_size('everthread.{table}')")
+    ]
+    for statement in left:
+        db.execute(statement)
+    return left
 
 
 def _spread(db: Connection) -> list[str]:
     """Spread those of the tables that are there and not spread yet; the statements that did it."""
-    spread = _distributed(db)
+    spread = distributed(db)
     made = {name for (name,) in db.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'everthread'")}
     tables = zip(TABLES, DISTRIBUTED, strict=True)
     due = [statement for table, statement in tables if table in made and table not in spread]
@@ -369,7 +386,7 @@ def _spread(db: Connection) -> list[str]:
     return due
 
 
-def _distributed(db: Connection) -> set[str]:
+def distributed(db: Connection) -> set[str]:
     """Those of the tables that Citus has spread."""
     if not _one(db, "SELECT to_regclass('pg_dist_partition') IS NOT NULL"):
         return set()
