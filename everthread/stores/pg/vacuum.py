@@ -17,7 +17,7 @@ from psycopg.errors import Diagnostic
 
 from everthread.errors import EverthreadError
 from everthread.forks import Lock
-from everthread.stores.pg.schema import TABLES
+from everthread.stores.pg.schema import TABLES, distributed
 from everthread.stores.pg.server import Connection, Server
 
 log = logging.getLogger("everthread")
@@ -71,18 +71,28 @@ def _free(db: Connection, due: dict[str, bool]) -> list[str]:
     for table, bank in due.items():
         analyse = ", ANALYZE) everthread.{} (bank_id)" if bank else ") everthread.{}"
         db.execute(f"VACUUM (INDEX_CLEANUP ON, SKIP_LOCKED, VERBOSE{analyse.format(table)}")
-    _clear(db, [table for table, bank in due.items() if bank])
-    return left
+    return left + _clear(db, [table for table, bank in due.items() if bank])
 
 
-def _clear(db: Connection, tables: Sequence[str]) -> None:
-    """Clear the statistics of those tables that are empty."""
-    if db.info.server_version >= 180_000:
-        db.execute(
-            """SELECT pg_clear_attribute_stats('everthread', relname::text, 'bank_id', false) FROM pg_class
-               WHERE relnamespace = 'everthread'::regnamespace AND relname = ANY(%s) AND reltuples = 0""",
-            (list(tables),),
-        )
+def _clear(db: Connection, tables: Sequence[str]) -> list[str]:
+    """Clear the statistics of those tables that are empty, and of their empty shards; what went wrong."""
+    if not tables or db.info.server_version < 180_000:
+        return []
+    return _everywhere(
+        db,
+        f"""SELECT pg_clear_attribute_stats('everthread', relname::text, 'bank_id', false) FROM pg_class
+            WHERE relnamespace = 'everthread'::regnamespace AND relkind = 'r' AND reltuples = 0
+            AND relname ~ '^({"|".join(tables)})(_[0-9]+)?$'""",
+    )
+
+
+def _everywhere(db: Connection, statement: str) -> list[str]:
+    """Do a statement on this server, and where Citus has spread the tables on every server; what went wrong."""
+    if not distributed(db):
+        db.execute(statement.encode())
+        return []
+    rows = db.execute("SELECT nodeid, result FROM run_command_on_all_nodes(%s) WHERE NOT success", (statement,))
+    return [f"server {node} of the cluster: {said}" for node, said in rows]
 
 
 def scrub(server: Server) -> list[str]:
@@ -94,11 +104,11 @@ def scrub(server: Server) -> list[str]:
         for (table,) in db.execute(ours).fetchall():
             name = sql.Identifier("everthread", table)
             db.execute(sql.SQL("VACUUM (FULL, ANALYZE, VERBOSE) {}").format(name))
-        _clear(db, TABLES)
+        left += _clear(db, TABLES)
         for catalog in CATALOGS:
-            db.execute(f"VACUUM (FULL, VERBOSE) {catalog}")
+            left += _everywhere(db, f"VACUUM (FULL, VERBOSE) {catalog}")
         try:
-            db.execute("CHECKPOINT")
+            left += _everywhere(db, "CHECKPOINT")
         except errors.InsufficientPrivilege:
             left.append("CHECKPOINT wants a member of pg_checkpoint; the server's own next one will do")
     return left

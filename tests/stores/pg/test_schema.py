@@ -7,24 +7,27 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from typing import Literal
 
 import psycopg
 import pytest
 from hardship import PATIENCE, postgres
+from hardship.citus import FUNCTIONS, Citus
 from psycopg import sql
 
-from everthread import Memory
+from everthread import Memory, NewLine
 from everthread.errors import BankTooNew, ConfigError, StoreUnavailable
 from everthread.installation import upgrade
 from everthread.models.fakes import HashEmbedder
-from everthread.stores.pg import schema
+from everthread.stores.pg import schema, vacuum
 from everthread.stores.pg.server import Server
 from everthread.stores.postgres import PostgresStore
 from everthread.stores.text import ANALYSER
 from everthread.types import NewUnit, Work
 
 SECRET = "zqxsecret"
+NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
 
 
 def opened(url: str, bank: str = "alice") -> Memory:
@@ -281,21 +284,12 @@ def test_a_bank_of_a_later_analyser_is_refused_but_can_be_forgotten(url: str) ->
 
 # ---------------------------------------------------------------------------------- Citus
 
-CITUS = """
-SET allow_system_table_mods = on;
-INSERT INTO pg_extension SELECT 1, 'citus', extowner, extnamespace, false, '13.0', NULL, NULL
-    FROM pg_extension WHERE extname = 'vector';
-CREATE TABLE public.pg_dist_partition (logicalrelid regclass PRIMARY KEY);
-CREATE FUNCTION public.create_distributed_table(what regclass, by text, colocate_with text DEFAULT 'default')
-    RETURNS void LANGUAGE sql AS 'INSERT INTO public.pg_dist_partition VALUES (what)';
-"""
-
 
 @pytest.fixture
 def spread(url: str) -> str:
     """A database with something in place of Citus that keeps a record of what it is asked for, and spreads nothing."""
     schema.init(Server(url))
-    run(url, CITUS)
+    run(url, FUNCTIONS)
     return url
 
 
@@ -315,7 +309,7 @@ def test_tables_that_come_later_are_spread_before_keys_lead_from_them(
     with monkeypatch.context() as changed:
         first(changed)
         schema.init(Server(url))
-        run(url, CITUS, "ALTER TABLE pg_dist_partition ADD keys int")
+        run(url, FUNCTIONS, "ALTER TABLE pg_dist_partition ADD keys int")
         run(
             url,
             """CREATE OR REPLACE FUNCTION public.create_distributed_table(what regclass, by text,
@@ -336,7 +330,7 @@ def test_tables_that_come_later_are_spread_before_keys_lead_from_them(
 def test_a_role_of_one_bank_and_spread_tables_exclude_each_other(postgres_server: str, first: str) -> None:
     with postgres.role(postgres_server) as role, postgres.database(postgres_server) as url:
         schema.init(Server(url))
-        run(url, CITUS)
+        run(url, FUNCTIONS)
         calls: list[Callable[[], object]] = [
             lambda: schema.secure(Server(url), role),
             lambda: schema.distribute(Server(url)),
@@ -346,3 +340,78 @@ def test_a_role_of_one_bank_and_spread_tables_exclude_each_other(postgres_server
         calls[0]()
         with pytest.raises(ConfigError, match="Leave out one of --role and --distribute"):
             calls[1]()
+
+
+@pytest.fixture
+def citus(spread: str) -> Iterator[str]:
+    """The spread database, behind what refuses the same as Citus."""
+    schema.distribute(Server(spread))
+    with Citus(spread) as made:
+        yield made.url
+
+
+def test_tables_are_made_and_brought_up_to_date_by_statements_that_citus_takes(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Citus(url) as citus:
+        with monkeypatch.context() as changed:
+            first(changed)
+            assert schema.init(Server(citus.url)) == 1
+            run(url, FUNCTIONS)
+            assert len(schema.distribute(Server(citus.url))) == 10
+        assert schema.init(Server(citus.url)) == 1
+        with psycopg.connect(url) as db:
+            assert schema.distributed(db) == set(schema.TABLES)
+
+
+def test_every_write_locks_its_bank_in_a_way_that_citus_holds(citus: str) -> None:
+    with opened(citus) as memory:
+        memory.observe_many([NewLine(f"Line {n} of the ferry.", key=f"k{n}", session="s") for n in range(8)])
+        memory.correct(1, "The ferry is late.")
+        memory.replace([2], [NewLine("Two.", key="k1")], late=True)
+        memory.late.catch_up()
+        memory.retract(3)
+        memory.context("Is the ferry late?", session="s", gated=False)
+        memory.end("s")
+        memory.set_setting("remember", "always")
+        unit = memory.write(NewUnit("fact", "There is a ferry.", 4, 4, NOON, sources=(4,)))
+        memory.edit_unit("fact", unit.id, "There is a small ferry.")
+        memory.forget_unit("fact", 2)
+        memory.queue(Work("notes", "s", 4, 5, NOON))
+        memory.dequeue(memory.queued()[0])
+        memory.store.reserve("alice", 20)
+        memory.reindex()
+        memory.forget(seq=4)
+        assert memory.recall("ferry")
+        assert memory.store.check("alice") == []
+        memory.forget(everything=True)
+
+
+def test_rows_that_lay_here_before_the_tables_were_spread_are_truncated_last_table_first(spread: str) -> None:
+    with opened(spread) as memory:
+        memory.observe("The ferry is late.")
+    made = schema.distribute(Server(spread))
+    assert made[: len(schema.TABLES)] == list(schema.DISTRIBUTED)
+    with psycopg.connect(spread) as db:
+        rows = db.execute("SELECT what::text FROM truncated ORDER BY number").fetchall()
+    tables = [name.partition(".")[2] for (name,) in rows]
+    assert tables == ["posting", "vector", "model", "line", "speaker", "session", "bank"]
+    assert len(made) == len(schema.TABLES) + len(tables)
+
+
+def test_what_is_forgotten_is_cleared_on_every_server(spread: str, caplog: pytest.LogCaptureFixture) -> None:
+    with opened(spread) as memory:
+        memory.observe("The ferry is late.")
+        schema.distribute(Server(spread))
+        memory.forget(everything=True)
+        left = vacuum.scrub(Server(spread))
+    assert left == ["server 2 of the cluster: must be superuser"]
+    with psycopg.connect(spread) as db:
+        asked = [command for (command,) in db.execute("SELECT command FROM asked ORDER BY number")]
+        clearing = asked[0]
+        db.execute("CREATE TABLE everthread.line_102008 (bank_id text)")  # as an empty shard is called
+        cleared = db.execute(clearing.replace("reltuples = 0", "true").encode()).rowcount
+    assert cleared == len(schema.TABLES) + 1
+    catalogs = [f"VACUUM (FULL, VERBOSE) {catalog}" for catalog in vacuum.CATALOGS]
+    assert asked == [clearing, clearing, *catalogs, "CHECKPOINT"]
+    assert caplog.records == []
