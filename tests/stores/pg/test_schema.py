@@ -395,7 +395,8 @@ def test_rows_that_lay_here_before_the_tables_were_spread_are_truncated_last_tab
     with psycopg.connect(spread) as db:
         rows = db.execute("SELECT what::text FROM truncated ORDER BY number").fetchall()
     tables = [name.partition(".")[2] for (name,) in rows]
-    assert tables == ["posting", "vector", "model", "line", "speaker", "session", "bank"]
+    assert {"bank", "line", "posting", "vector"} <= set(tables)
+    assert tables == [table for table in reversed(schema.TABLES) if table in tables]
     assert len(made) == len(schema.TABLES) + len(tables)
 
 
