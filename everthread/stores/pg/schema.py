@@ -362,7 +362,7 @@ def distribute(server: Server) -> list[str]:
 
 
 def _truncate(db: Connection) -> list[str]:
-    """Remove the rows that spread tables left in files of this server, where nobody can read or forget them; the
+    """Remove the rows that spread tables left in files of this server, where no query can read or forget them; the
     statements that did it."""
     spread = distributed(db)
     left = [
