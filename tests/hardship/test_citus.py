@@ -27,7 +27,7 @@ def url(postgres_server: str) -> Iterator[str]:
     ],
 )
 def test_what_citus_refuses_is_refused(url: str, statement: str, why: str) -> None:
-    for binary in (None, True):  # as one message, and in parts
+    for binary in (False, True):  # as one message, and in parts
         with psycopg.connect(url) as db, pytest.raises(psycopg.Error, match=why):
             db.execute(statement.encode(), binary=binary)
 
