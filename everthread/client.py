@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from itertools import islice
 from pathlib import PurePath
@@ -280,6 +280,36 @@ class Client:
         if name != SETTING or (value is not None and value not in ANSWERS):
             raise BadQuery(f"{name!r} can't be set to {value!r} here; remember can, to {', '.join(ANSWERS)}")
         self._ask("PATCH", "settings", body={SETTING: value or "ask"})
+
+    # ------------------------------------------------------------------ its recipe
+
+    def recipes(self) -> list[dict[str, Any]]:
+        """List the server's recipes with their options: type, limits, meaning and value of each."""
+        return list(self._connection.ask("GET", "recipes")["items"])
+
+    def recipe(self) -> dict[str, Any]:
+        """Show the bank's recipe with the values of its options."""
+        return dict(self._ask("GET", "recipe"))
+
+    def set_recipe(self, name: str | None = None, options: Mapping[str, JSONValue] | None = None) -> dict[str, Any]:
+        """Have the bank keep a recipe with these options.
+
+        Args:
+            name: one of `recipes`; None leaves the recipe to the server.
+            options: values by the options' names. What isn't given is as the server has it.
+
+        Returns:
+            The bank's recipe, as `recipe`.
+
+        Raises:
+            ConfigError: for an unknown recipe.
+            BadInput: for an unknown option or a value outside its limits.
+        """
+        return dict(self._ask("PUT", "recipe", body={"name": name, "options": dict(options or {})}))
+
+    def set_options(self, options: Mapping[str, JSONValue]) -> dict[str, Any]:
+        """Change some options of the bank's recipe, which keeps the others. Raises BadInput."""
+        return dict(self._ask("PATCH", "recipe", body={"options": dict(options)}))
 
     # -------------------------------------------------------------- the connection
 

@@ -102,7 +102,8 @@ def local(tmp_path: Path) -> Iterator[Memory]:
 
 # ------------------------------------------------------------------ the same as Memory
 
-OWN = {"reply", "end", "banks", "export", "import_file", "character", "set_character"}  # what a server has besides
+OWN = {"reply", "end", "banks", "export", "import_file", "character", "set_character"}  # what only a server has
+OWN |= {"recipes", "recipe", "set_recipe", "set_options"}
 
 
 def test_its_methods_are_those_of_memory_and_take_the_same() -> None:
@@ -629,3 +630,17 @@ def test_what_was_said_holds_what_unicode_takes_for_the_end_of_a_line(store: SQL
         reply = client.reply(said)
         assert "".join(reply) == told
         assert [json.loads(row)["text"] for row in client.export()][-2:] == [said, told]
+
+
+def test_the_recipe_of_a_bank_and_its_options_are_read_and_set(client: Client) -> None:
+    client.observe("My sister Mia moved to Lisbon.")
+    assert "packabby" in [each["name"] for each in client.recipes()]
+    told = client.set_recipe("packabby", {"threshold": 0.3, "hits": 2})
+    assert (told["name"], client.recipe(), client.stats().recipe) == ("packabby", told, "packabby")
+    changed = {each["name"]: each["value"] for each in client.set_options({"threshold": None})["options"]}
+    assert (changed["threshold"], changed["hits"]) == (None, 2)
+    with pytest.raises(BadInput, match="hits must be a whole number from 1, got 0"):
+        client.set_options({"hits": 0})
+    with pytest.raises(ConfigError, match="recipe 'elephant' is unknown"):
+        client.set_recipe("elephant")
+    assert not client.set_recipe()["kept"]

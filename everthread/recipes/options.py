@@ -201,7 +201,7 @@ def described(recipe: Recipe) -> list[dict[str, JSONValue]]:
     ]
 
 
-def key(recipe: Recipe) -> tuple[object, ...]:
+def identity(recipe: Recipe) -> tuple[object, ...]:
     """Identify a recipe with its options among others: equal for two that remember in the same way."""
     return recipe.name, *values(recipe).items()
 

@@ -104,6 +104,14 @@ class Needs(Need):
         return engine(request).memory(bank)
 
 
+class NeedsBank(Need):
+    """What is shared, for a route of a bank that is not opened."""
+
+    def __call__(self, request: Request, bank: Bank, _: Annotated[object, Depends(BEARER)]) -> Engine:
+        self.check(request)
+        return engine(request)
+
+
 class New:
     """The memory of a bank that may not be there yet. Called, it is; what is to be kept in it is seen to be good
     before, so that nothing is made for what is refused."""

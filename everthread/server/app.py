@@ -25,7 +25,19 @@ from everthread.server.metrics import Metrics
 from everthread.server.neighbours import Neighbours
 from everthread.server.once import SCHEMA, Records
 from everthread.server.paths import API, Segments
-from everthread.server.routes import about, banks, characters, chat, lines, pins, recall, sessions, transfer, units
+from everthread.server.routes import (
+    about,
+    banks,
+    characters,
+    chat,
+    lines,
+    pins,
+    recall,
+    recipes,
+    sessions,
+    transfer,
+    units,
+)
 from everthread.server.settings import Settings
 from everthread.server.talks import Talks
 
@@ -60,7 +72,8 @@ def create(engine: Engine, settings: Settings | None = None, *, closes: bool = F
     app.state.once = Records(beside.Beside(beside.path(engine.store), SCHEMA))
     app.state.access = Access(Keys(beside.path(engine.store)), settings.key_required)
     api = APIRouter(prefix=API)
-    for routes in (chat, lines, recall, sessions, banks, units, pins, characters, transfer, about):  # the busiest first
+    busiest_first = (chat, lines, recall, sessions, banks, units, pins, characters, recipes, transfer, about)
+    for routes in busiest_first:
         api.include_router(routes.router)
     app.include_router(api)
     app.include_router(about.health)

@@ -7,11 +7,13 @@ from collections import OrderedDict
 from contextlib import suppress
 
 from everthread import open as opening
-from everthread.errors import NotFound
+from everthread.errors import ConfigError, NotFound
 from everthread.memory import FAILURES, Memory
 from everthread.models.embed import Embedder
 from everthread.models.llm import LLM
 from everthread.recipes.base import Recipe
+from everthread.recipes.kept import SETTING, Kept, setting
+from everthread.recipes.options import identity
 from everthread.server.embedding import Bounded
 from everthread.server.models import Models
 from everthread.stores.base import Store
@@ -28,7 +30,8 @@ class Engine:
         self.store, self.embedder, self.llm, self.recipe = store, Bounded(embedder), llm, recipe
         self.several = several
         self.models = Models(llm)
-        self._memories: OrderedDict[tuple[str, str], Memory] = OrderedDict()
+        self._usual = {**opening.configured(), recipe.name: recipe}
+        self._memories: OrderedDict[tuple[object, ...], Memory] = OrderedDict()
         self._lock = threading.Lock()
 
     def ready(self) -> None:
@@ -37,24 +40,50 @@ class Engine:
         with suppress(*FAILURES):  # whoever then talks hears of it
             self.embedder.embed_query("hello")
 
-    def _held(self, bank: str, way: Recipe) -> Memory | None:
+    def recipes(self) -> list[Recipe]:
+        """List the recipes that a bank may have, as the server has them."""
+        return list(self._usual.values())
+
+    def usual(self, name: str) -> Recipe:
+        """Find a recipe by name, as the server has it. Raises ConfigError."""
+        if name not in self._usual:
+            raise ConfigError(f"recipe {name[:100]!r} is unknown; known are {', '.join(self._usual)}")
+        return self._usual[name]
+
+    def way(self, bank: str, name: str | None = None) -> Recipe:
+        """Find the recipe of a bank, which may not be there yet: its own, or the one named, with the options that the
+        bank keeps. Raises ConfigError."""
+        kept = Kept.of(self.store, bank)
+        if name is None:
+            name = kept.name if kept else self.recipe.name
+        usual = self.usual(name)
+        return kept.apply(usual) if kept and kept.name == name else usual
+
+    def keep(self, bank: str, way: Recipe | None) -> None:
+        """Have a bank keep a recipe; None: the server's, whatever that is. Raises as `Store.set_setting`."""
+        told = None if way is None else setting(way, self.usual(way.name))
+        if self.store.settings(bank).get(SETTING) != told:
+            self.store.set_setting(bank, SETTING, told)
+
+    def _held(self, at: tuple[object, ...]) -> Memory | None:
         with self._lock:
-            held = self._memories.get((bank, way.name))
+            held = self._memories.get(at)
             if held is not None:
-                self._memories.move_to_end((bank, way.name))
+                self._memories.move_to_end(at)
             return held
 
     def memory(self, bank: str, *, make: bool = False, recipe: str | None = None) -> Memory:
         """The memory of a bank. One that isn't there is made, or is NotFound. Raises as `Memory`, and ConfigError for
         an unknown recipe."""
-        way = self.recipe if recipe is None else opening.recipe(recipe)
-        held = self._held(bank, way)
         if not make and not self.store.has(bank):
             raise NotFound(f"there is no bank {bank!r}; what is observed in it first makes it")
+        way = self.way(bank, recipe)
+        at = bank, identity(way)
+        held = self._held(at)
         if held is None:
             held = Memory(bank, self.store, self.embedder, way)
             with self._lock:
-                held = self._memories.setdefault((bank, way.name), held)
+                held = self._memories.setdefault(at, held)
                 while len(self._memories) > OPEN:
                     self._memories.popitem(last=False)
         return held

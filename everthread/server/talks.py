@@ -30,6 +30,7 @@ from everthread.memory import Memory
 from everthread.models.llm import LLM
 from everthread.observe.clean import clean
 from everthread.observe.consent import consent
+from everthread.recipes.options import identity
 from everthread.reply import Reply
 from everthread.server import problems
 from everthread.server.claims import PATIENCE, Claims, still_replying
@@ -88,7 +89,7 @@ class Talks:
         self._scribe = opening.scribe(engine.llm)
         self._talks: OrderedDict[tuple[str, str], Talk] = OrderedDict()
         self._current: dict[str, str] = {}  # the session of a bank that may have no line in it yet
-        self._desks: WeakValueDictionary[tuple[str, str], Desk] = WeakValueDictionary()
+        self._desks: WeakValueDictionary[tuple[object, ...], Desk] = WeakValueDictionary()
         self._order = Order(PREPARED)
         self.places = Places()
         self._writing = threading.BoundedSemaphore(WRITING)
@@ -168,7 +169,8 @@ class Talks:
             clean(NewLine(text), now())
         if options is not None:
             self._chosen(options)
-            opening.recipe(options.recipe)
+            if options.recipe is not None:
+                self.engine.usual(options.recipe)
 
     def running(self, memory: Memory, session: str) -> Running:
         """The reply that is running. Problem where none is."""
@@ -398,9 +400,15 @@ class Talks:
         """Have the next reply made so."""
         llm = self._chosen(options)
         memory = self.engine.memory(chat.memory.bank, recipe=options.recipe)
-        if memory.recipe.name != chat.memory.recipe.name:
-            chat.remember_with(memory, self.desk(memory))
+        if options.recipe is not None and not chat.incognito:
+            self.engine.keep(memory.bank, memory.recipe)
+        self._follow(chat, memory)
         chat.llm, chat.sampling, chat.budget = llm, options.sampling(), options.budget
+
+    def _follow(self, chat: Chat, memory: Memory) -> None:
+        """Have a conversation remember by the recipe of this memory, if it is another."""
+        if identity(memory.recipe) != identity(chat.memory.recipe):
+            chat.remember_with(memory, self.desk(memory))
 
     def _chosen(self, options: OptionsBody) -> LLM | None:
         """The model that is to reply. ConfigError and BadInput."""
@@ -445,6 +453,8 @@ class Talks:
             with talk.lock:
                 if talk.closed or memory.bank in self._forgetting:  # between
                     continue
+                if not talk.replying and not talk.chat.incognito:
+                    self._follow(talk.chat, memory)
                 if replying:
                     yield talk
                     return
@@ -533,9 +543,10 @@ class Talks:
     def desk(self, memory: Memory) -> Desk:
         """The desk of a memory: one, however many conversations are open in it."""
         with self._lock:
-            desk = self._desks.get((memory.bank, memory.recipe.name))
+            at = memory.bank, identity(memory.recipe)
+            desk = self._desks.get(at)
             if desk is None:
-                desk = self._desks[memory.bank, memory.recipe.name] = Desk(
+                desk = self._desks[at] = Desk(
                     memory,
                     self._scribe,
                     lambda: self.claims.during(memory.bank, self._writing),

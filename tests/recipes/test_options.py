@@ -9,7 +9,7 @@ from everthread.open import RECIPES
 from everthread.recipes.base import Recipe
 from everthread.recipes.emi import Emi
 from everthread.recipes.membot import Membot
-from everthread.recipes.options import TYPES, as_text, changed, key, option, options, values
+from everthread.recipes.options import TYPES, as_text, changed, identity, option, options, values
 from everthread.recipes.packabby import Packabby
 
 
@@ -80,5 +80,5 @@ def test_an_object_that_python_gave_is_no_value_of_an_option() -> None:
 
 
 def test_recipes_are_the_same_by_their_name_and_options() -> None:
-    assert key(Packabby(hits=2)) == key(changed(Packabby(), {"hits": "2"}))
-    assert len({key(Packabby()), key(Packabby(hits=2)), key(Emi())}) == 3
+    assert identity(Packabby(hits=2)) == identity(changed(Packabby(), {"hits": "2"}))
+    assert len({identity(Packabby()), identity(Packabby(hits=2)), identity(Emi())}) == 3

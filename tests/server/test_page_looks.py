@@ -15,12 +15,12 @@ def test_how_replies_are_made_is_sent_with_each(page: Page, url: str) -> None:
     page.click("#open-settings")
     page.get_by_label("Temperature:").fill("0.4")
     page.get_by_label("Memory budget:").fill("300")
-    page.get_by_label("Recipe").select_option("membot")
+    page.get_by_label("Reply length:").fill("200")
     page.keyboard.press("Escape")
     with page.expect_request("**/reply") as found:
         say(page, "Hello.")
     options = (found.value.post_data_json or {})["options"]
-    assert options == {"temperature": 0.4, "budget": 300, "recipe": "membot"}
+    assert options == {"temperature": 0.4, "max_tokens": 200, "budget": 300}
     expect(page.locator("#cost")).to_contain_text("tokens")
 
 

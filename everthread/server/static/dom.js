@@ -65,6 +65,14 @@ export function icon(name) {
   return svg("svg", { viewBox: "0 0 24 24", class: "drawn", "aria-hidden": "true" }, path);
 }
 
+/** A choice, with its label in one row. */
+export function select(label, choices, value, change) {
+  const options = choices.map(([each, shown]) => h("option", { value: each }, shown));
+  const box = h("select", { on: { change: () => change(box.value) } }, options);
+  box.value = value;
+  return h("label", { class: "row" }, h("span", {}, label), box);
+}
+
 /** Put these in place of what an element holds. */
 export function fill(element, ...children) {
   element.replaceChildren(...shown(children));

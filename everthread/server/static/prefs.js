@@ -1,7 +1,7 @@
 // What this browser remembers: how the person likes the page (for good), and what is being typed (for this tab).
 
 const NAME = "everthread";
-const SAMPLING = ["model", "recipe", "temperature", "top_p", "frequency_penalty", "presence_penalty", "budget"];
+const SAMPLING = ["model", "temperature", "top_p", "frequency_penalty", "presence_penalty", "max_tokens", "budget"];
 
 function read() {
   try {

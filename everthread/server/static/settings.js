@@ -4,10 +4,11 @@ import { ask, get, hasKey, inBank, patch, post, remove, setKey } from "./api.js"
 import { tell } from "./bus.js";
 import { counted } from "./dates.js";
 import { open, receipt } from "./dialogs.js";
-import { button, download, fill, h, said } from "./dom.js";
+import { button, download, fill, h, said, select } from "./dom.js";
 import { go, here } from "./here.js";
 import { careful, clear, notice } from "./notices.js";
 import { pref, prefer } from "./prefs.js";
+import { recipe } from "./recipe.js";
 import { connect } from "./welcome.js";
 
 const SLIDERS = [
@@ -15,6 +16,7 @@ const SLIDERS = [
   ["top_p", "Top-p", 0.05, 1, 0.05, 1, "How many words it is chosen from"],
   ["frequency_penalty", "Frequency penalty", -2, 2, 0.1, 0, "Against saying the same words"],
   ["presence_penalty", "Presence penalty", -2, 2, 0.1, 0, "For speaking of new things"],
+  ["max_tokens", "Reply length", 50, 4000, 50, 500, "Tokens of a reply at most"],
   ["budget", "Memory budget", 100, 4000, 100, 1000, "Tokens of the prompt for what is remembered"],
 ];
 const REMEMBER = [
@@ -32,20 +34,13 @@ export function settings(about, talk) {
   return open(
     "Settings",
     (close) => [
-      h("section", {}, h("h3", {}, "Replies"), models(about), recipes(about), SLIDERS.map(slider)),
-      h("section", {}, h("h3", {}, "Memory"), remembering(talk), transfer(close)),
+      h("section", {}, h("h3", {}, "Replies"), models(about), SLIDERS.map(slider)),
+      h("section", {}, h("h3", {}, "Memory"), recipe(about), remembering(talk), transfer(close)),
       h("section", {}, h("h3", {}, "The page"), select("Look", THEMES, pref("theme") ?? "", look), hasKey() && key()),
       h("p", { class: "small" }, `Everthread ${about.version} · found by ${about.embedder}`),
     ],
     { wide: true },
   );
-}
-
-function select(label, choices, value, change) {
-  const options = choices.map(([each, shown]) => h("option", { value: each }, shown));
-  const box = h("select", { on: { change: () => change(box.value) } }, options);
-  box.value = value;
-  return h("label", { class: "row" }, h("span", {}, label), box);
 }
 
 function models(about) {
@@ -67,21 +62,6 @@ function models(about) {
     () => null,
   ); // that server may be away; the default stays
   return box;
-}
-
-function recipes(about) {
-  const choices = [
-    ["", `As the server has it (${about.recipe})`],
-    ...about.recipes.map((each) => [each.name, each.name]),
-  ];
-  const text = h("p", { class: "small" });
-  const tellOf = (name) =>
-    (text.textContent = about.recipes.find((each) => each.name === (name || about.recipe))?.about ?? "");
-  tellOf(pref("recipe"));
-  return [
-    select("Recipe", choices, pref("recipe") ?? "", (value) => (prefer("recipe", value || null), tellOf(value))),
-    text,
-  ];
 }
 
 function slider([name, label, min, max, step, usual, hint]) {

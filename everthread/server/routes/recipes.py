@@ -1,0 +1,111 @@
+"""Recipes: which there are, what can be set of each, and which one a bank keeps."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Depends
+from pydantic import BaseModel, Field
+
+from everthread.errors import NotFound
+from everthread.recipes.base import Recipe
+from everthread.recipes.kept import Kept
+from everthread.recipes.options import changed, described
+from everthread.server.access import Bank, NeedsBank, Shared
+from everthread.server.bodies import KeyFirst
+from everthread.server.engine import Engine
+from everthread.server.once import Attempt, Once
+from everthread.server.wire import All, Body
+
+router = APIRouter(tags=["recipes"], route_class=KeyFirst)
+
+MOST = 100  # options in a request
+
+Reading = Annotated[Engine, Depends(NeedsBank("read"))]
+Changing = Annotated[Engine, Depends(NeedsBank("write"))]
+Value = bool | int | float | str | list[str] | None
+
+
+class OptionView(BaseModel):
+    """One option of a recipe. optional: null is one of its values; low and high are the limits of a number, choices the
+    values of a text; usual is the value without a setting of the bank."""
+
+    name: str
+    type: Literal["bool", "int", "float", "str", "texts"]
+    optional: bool
+    low: float | None
+    high: float | None
+    choices: list[str]
+    meaning: str
+    default: Value
+    usual: Value
+    value: Value
+
+
+class RecipeView(BaseModel):
+    """A complete way of remembering, with its options. kept: whether it is the bank's own, and not the server's."""
+
+    name: str
+    about: str
+    kept: bool
+    options: list[OptionView]
+
+
+class RecipeBody(Body):
+    """The recipe that a bank is to keep, and its options. Without a name: the server's for `PUT`, the bank's present
+    one for `PATCH`."""
+
+    name: str | None = None
+    options: dict[str, Any] = Field(default_factory=dict, max_length=MOST)
+
+
+@router.get("/recipes", response_model=All[RecipeView])
+def recipes(engine: Shared) -> dict[str, Any]:
+    """List the recipes with their options, as the server has them. Needs no key."""
+    return {"items": [_view(each, each, False) for each in engine.recipes()]}
+
+
+@router.get("/banks/{bank}/recipe", response_model=RecipeView)
+def bank_recipe(engine: Reading, bank: Bank) -> dict[str, Any]:
+    """Show the recipe that a bank is opened with, and the values of its options."""
+    _see(engine, bank)
+    return _shown(engine, bank)
+
+
+@router.put("/banks/{bank}/recipe", response_model=RecipeView)
+def set_recipe(engine: Changing, bank: Bank, once: Once, body: RecipeBody) -> dict[str, Any]:
+    """Have a bank keep a recipe with these options, the others as the server has them; without a name and options, the
+    server's recipe."""
+    _see(engine, bank)
+    usual = engine.usual(body.name or engine.recipe.name)
+    way = None if body.name is None and not body.options else changed(usual, body.options)
+    return _kept(engine, bank, once, way)
+
+
+@router.patch("/banks/{bank}/recipe", response_model=RecipeView)
+def change_recipe(engine: Changing, bank: Bank, once: Once, body: RecipeBody) -> dict[str, Any]:
+    """Change some options of the bank's recipe, or have the bank keep another."""
+    _see(engine, bank)
+    return _kept(engine, bank, once, changed(engine.way(bank, body.name), body.options))
+
+
+def _see(engine: Engine, bank: str) -> None:
+    """Raise NotFound where there is no such bank, so that none is made. The bank need not open."""
+    if not engine.store.has(bank):
+        raise NotFound(f"there is no bank {bank!r}; what is observed in it first makes it")
+
+
+def _kept(engine: Engine, bank: str, once: Attempt, way: Recipe | None) -> dict[str, Any]:
+    once.once(lambda: engine.keep(bank, way), lambda _: True, lambda _: None)
+    return _shown(engine, bank)
+
+
+def _shown(engine: Engine, bank: str) -> dict[str, Any]:
+    way = engine.way(bank)
+    return _view(way, engine.usual(way.name), Kept.of(engine.store, bank) is not None)
+
+
+def _view(recipe: Recipe, usual: Recipe, kept: bool) -> dict[str, Any]:
+    before = {each["name"]: each["value"] for each in described(usual)}
+    options = [{**each, "usual": before[each["name"]]} for each in described(recipe)]
+    return {"name": recipe.name, "about": recipe.about, "kept": kept, "options": options}

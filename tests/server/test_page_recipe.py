@@ -1,0 +1,87 @@
+"""The recipe of a bank and its options in the page's settings, in a real Chromium."""
+
+from typing import Any
+
+import httpx
+from playwright.sync_api import Browser, Page, expect
+
+from server.shown import axe, say, visit
+
+
+def kept(url: str, bank: str) -> dict[str, Any]:
+    told = httpx.get(f"{url}/api/v1/banks/{bank}/recipe").json()
+    changed = {each["name"]: each["value"] for each in told["options"] if each["value"] != each["usual"]}
+    return {"name": told["name"], "kept": told["kept"], "changed": changed}
+
+
+def test_the_bank_keeps_the_recipe_that_is_chosen_and_replies_by_it(page: Page, url: str) -> None:
+    visit(page, url, "chosen")
+    page.click("#open-settings")
+    page.get_by_label("Recipe").select_option("membot")
+    expect(page.get_by_text("Options of membot")).to_be_visible()
+    assert kept(url, "chosen") == {"name": "membot", "kept": True, "changed": {}}
+    page.keyboard.press("Escape")
+    say(page, "Hello.")
+    expect(page.locator(".of-character .recalled")).to_have_count(1)
+    assert httpx.get(f"{url}/api/v1/banks/chosen/chat/current").json()["recipe"] == "membot"
+    page.reload()
+    page.click("#open-settings")
+    expect(page.get_by_label("Recipe")).to_have_value("membot")
+    page.get_by_label("Recipe").select_option("")
+    expect(page.get_by_text("Options of default")).to_be_visible()
+    assert kept(url, "chosen") == {"name": "default", "kept": False, "changed": {}}
+
+
+def test_an_option_is_saved_at_once_reset_and_refused_next_to_its_field(page: Page, url: str) -> None:
+    visit(page, url, "options")
+    page.click("#open-settings")
+    page.get_by_label("Recipe").select_option("packabby")
+    page.get_by_text("Options of packabby").click()
+    threshold = page.get_by_label("threshold", exact=True)
+    field = page.locator(".option", has=threshold)
+    expect(field).to_contain_text("Least cosine of a summary that is recalled. From -1 to 1.")
+    threshold.fill("0.3")
+    threshold.press("Tab")
+    expect(page.get_by_label("Reset threshold")).to_be_visible()
+    assert kept(url, "options")["changed"] == {"threshold": 0.3}
+    page.get_by_label("general", exact=True).fill("They met.\nThey left.")
+    page.get_by_label("general", exact=True).press("Tab")
+    expect(page.get_by_label("Reset general")).to_be_visible()
+    assert kept(url, "options")["changed"] == {"threshold": 0.3, "general": ["They met.", "They left."]}
+    threshold.fill("5")
+    threshold.press("Tab")
+    expect(field.get_by_role("alert")).to_contain_text("less than or equal to 1. From -1 to 1.")
+    assert kept(url, "options")["changed"]["threshold"] == 0.3
+    axe(page)
+    page.get_by_label("Reset threshold").click()
+    expect(threshold).to_have_value("")
+    expect(field.get_by_role("alert")).to_be_empty()
+    assert kept(url, "options")["changed"] == {"general": ["They met.", "They left."]}
+
+
+def test_a_box_is_ticked_and_a_number_that_is_missing_is_refused(page: Page, url: str) -> None:
+    visit(page, url, "boxes")
+    page.click("#open-settings")
+    page.get_by_label("Recipe").select_option("emi")
+    page.get_by_text("Options of emi").click()
+    page.get_by_label("person", exact=True).check()
+    expect(page.get_by_label("Reset person")).to_be_visible()
+    top = page.get_by_label("top", exact=True)
+    top.fill("")
+    top.press("Tab")
+    expect(page.locator(".option", has=top).get_by_role("alert")).to_contain_text("fill out this field. From 1.")
+    assert kept(url, "boxes")["changed"] == {"person": True}
+
+
+def test_what_the_server_refuses_is_shown_next_to_the_field(browser: Browser, url: str) -> None:
+    page = browser.new_page()  # whose console tells of the refusal
+    visit(page, url, "refused")
+    httpx.put(f"{url}/api/v1/banks/refused/recipe", json={"name": "character"}).raise_for_status()
+    detail = "of a window of full=2 lines left=8 can't go"
+    page.click("#open-settings")
+    page.get_by_text("Options of character").click()
+    full = page.get_by_label("full", exact=True)
+    full.fill("2")
+    full.press("Tab")
+    expect(page.locator(".option", has=full).get_by_role("alert")).to_contain_text(detail)
+    page.close()
