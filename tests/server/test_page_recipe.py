@@ -25,6 +25,7 @@ def test_the_bank_keeps_the_recipe_that_is_chosen_and_replies_by_it(page: Page, 
     expect(page.locator(".of-character .recalled")).to_have_count(1)
     assert httpx.get(f"{url}/api/v1/banks/chosen/chat/current").json()["recipe"] == "membot"
     page.reload()
+    page.wait_for_selector("html[data-ready]")
     page.click("#open-settings")
     expect(page.get_by_label("Recipe")).to_have_value("membot")
     page.get_by_label("Recipe").select_option("")
