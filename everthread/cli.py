@@ -21,6 +21,7 @@ from everthread.recipes.kept import Kept
 from everthread.shell import (
     Group,
     bank_option,
+    category_option,
     decoded,
     json_option,
     moment,
@@ -181,6 +182,7 @@ def imported(ctx: click.Context, file: Path, bank: str, form: str | None, **opti
 @click.option("--in", "banks", metavar="BANK", multiple=True, help="In this bank, not --bank. May be given again.")
 @click.option("-k", default=5, show_default=True, help="How many hits.")
 @where_options
+@category_option
 @click.option("--as-of", metavar="TIME", help="What was known then.")
 @click.option("--why", is_flag=True, help="Show the signals behind each score.")
 @json_option
@@ -210,22 +212,30 @@ def recall(
             return
         asked = (Memory(each, memory.store, memory.embedder, memory.recipe) for each in banks or [bank])
         relevant = any(each.context(query, where=chosen, as_of=at) for each in asked)
-        rows = [show_hit(hit, why) for hit in hits] or [none_found(memory, query, chosen != Where() or at is not None)]
+        rows = [show_hit(hit, why) for hit in hits] or [none_found(memory, query, chosen, at is not None)]
     click.echo("\n\n".join([*rows, LEGEND] if why and hits else rows))
     if hits and not relevant:
         click.echo("(nothing here seems relevant, so a context would be empty; these lines come nearest)", err=True)
 
 
-def none_found(memory: Memory, query: str, filtered: bool) -> str:
+def none_found(memory: Memory, query: str, chosen: Where, dated: bool) -> str:
     """Why there are no hits."""
     if not query.strip():
         return "nothing was asked"
-    if filtered:
+    if chosen.category is not None:
+        return f"no summary that fits has this category; {in_categories(memory)}"
+    if dated or chosen != Where():
         return "no line fits these filters"
     if not (lines := memory.stats().lines):
         return "nothing is remembered here yet"
     kinds = " and ".join(memory.recipe.kinds)
     return f"no {kinds} was found by the recipe {memory.recipe.name}; lines the bank holds: {lines}"
+
+
+def in_categories(memory: Memory) -> str:
+    """Says which categories the units of a bank have."""
+    known = sorted({unit.category for unit in memory.units() if unit.category})
+    return f"the bank has {', '.join(known)}" if known else "the bank has none"
 
 
 @main.command()
@@ -234,6 +244,7 @@ def none_found(memory: Memory, query: str, filtered: bool) -> str:
 @click.option("--budget", default=1000, show_default=True, help="Tokens at most.")
 @click.option("--all", "everything", is_flag=True, help="Also when nothing seems relevant.")
 @where_options
+@category_option
 @click.option("--as-of", metavar="TIME", help="What was known then.")
 @json_option
 @click.pass_context
@@ -305,19 +316,24 @@ def sessions(ctx: click.Context, /, bank: str, as_json: bool) -> None:
 @click.argument("kind", required=False)
 @bank_option
 @click.option("--current", is_flag=True, help="Without those that a later one has superseded.")
+@click.option("--category", help="Only of this category.")
 @json_option
 @click.pass_context
-def units(ctx: click.Context, /, kind: str | None, bank: str, current: bool, as_json: bool) -> None:
+def units(
+    ctx: click.Context, /, kind: str | None, bank: str, current: bool, category: str | None, as_json: bool
+) -> None:
     """Show what a scribe has written of the lines: of KIND (note, summary), or all."""
     with opened(ctx, bank) as memory:
-        found = memory.units(kind, current=current)
+        found = memory.units(kind, current=current, category=category)
+        known = in_categories(memory)
     if as_json:
         show_json(found)
         return
     if not found:
-        click.echo("nothing has been written of these lines yet")
+        click.echo("nothing has been written of these lines yet" if category is None else f"nothing; {known}")
     for unit in found:
-        click.echo(f"{unit.kind} {unit.id}, of lines {unit.first_seq} to {unit.last_seq}")
+        of = f", {unit.category}" if unit.category else ""
+        click.echo(harmless(f"{unit.kind} {unit.id}{of}, of lines {unit.first_seq} to {unit.last_seq}"))
         click.echo(harmless(indent(unit.text, "  ")))
 
 

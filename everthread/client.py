@@ -249,9 +249,10 @@ class Client:
 
     # -------------------------------------------------------- what is written of it
 
-    def units(self, kind: str | None = None, *, current: bool = False) -> list[Unit]:
+    def units(self, kind: str | None = None, *, current: bool = False, category: str | None = None) -> list[Unit]:
         """The units that are not retracted, by kind and id. As `Memory.units`."""
-        found = [views.unit(told) for told in self._pages("units", kind=kind, current=current)]
+        told = self._pages("units", kind=kind, current=current, category=category)
+        found = [views.unit(each) for each in told]
         return sorted(found, key=lambda unit: (unit.kind, unit.id))
 
     def edit_unit(self, kind: str, number: int, text: str) -> Unit:

@@ -331,6 +331,7 @@ class Memory:
 
     def _way(self, where: Where | None) -> Recipe:
         """The recipe; the default, where lines are asked for by name and the recipe finds none."""
+        derived.see_category(where, self.recipe.name, self.recipe.categorised)
         lines = where is not None and where.kind is not None and not derived.kinds(where)
         return opening.RECIPES["default"] if lines and "line" not in self.recipe.kinds else self.recipe
 
@@ -549,10 +550,11 @@ class Memory:
         vectors = self.embed([derived.embedded(unit)]) if unit.retracted_at is None else None
         self.store.restore_unit(self.bank, unit, vectors[0] if vectors else None, self.embedder.name)
 
-    def units(self, kind: str | None = None, *, current: bool = False) -> list[Unit]:
-        """The units that are not retracted, of one kind or of all, by kind and id; only those that no other has
-        superseded, if current. Raises BadInput."""
-        return self.store.units(self.bank, () if kind is None else (offered.name(kind, "kind"),), current=current)
+    def units(self, kind: str | None = None, *, current: bool = False, category: str | None = None) -> list[Unit]:
+        """The units that are not retracted, of one kind or category or of all, by kind and id; only those that no other
+        has superseded, if current. Raises BadInput."""
+        found = self.store.units(self.bank, () if kind is None else (offered.name(kind, "kind"),), current=current)
+        return [unit for unit in found if category in (None, unit.category)]
 
     def queue(self, work: Work) -> None:
         """Keep work that a scribe is to do, or how often it was tried and what went wrong. Raises BadInput, and

@@ -184,6 +184,12 @@ def where_options(command: Command) -> Command:
     return command
 
 
+def category_option(command: Command) -> Command:
+    return click.option("--category", multiple=True, help="Only summaries of this category. May be given again.")(
+        command
+    )
+
+
 def moment(text: str | None) -> datetime | None:
     """A time as it is typed. A time without a zone is UTC."""
     if text is None:
@@ -200,7 +206,11 @@ def where(values: dict[str, Any]) -> Where:
     session, speaker, role, since, until = (
         values.pop(name) for name in ("session", "speaker", "role", "since", "until")
     )
-    return Where(session or None, speaker or None, role or None, None, moment(since), moment(until))
+    category = values.pop("category", ())
+    kind = "summary" if category else None
+    return Where(
+        *(session or None, speaker or None, role or None, kind, moment(since), moment(until)), category=category or None
+    )
 
 
 # ---------------------------------------------------------------------- printing

@@ -132,6 +132,7 @@ class Where:
     """Which lines may be recalled. Every field given must hold; a tuple means any of these.
 
     since is inclusive and until exclusive, both on the time a line was said. metadata compares equal, key by key.
+    category is of units, and no line has one: with it, ask for a kind of unit, or by a recipe that finds summaries.
     """
 
     session: str | tuple[str, ...] | None = None
@@ -141,6 +142,7 @@ class Where:
     since: datetime | None = None
     until: datetime | None = None
     metadata: Metadata = field(default_factory=dict)
+    category: str | tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -406,6 +406,18 @@ def test_sessions_and_what_was_written_of_them_are_listed(alice: Cli, tmp_path: 
     assert [unit["kind"] for unit in out(alice("units", "-b", "alice", "--json"))][-1] == "summary"
 
 
+def test_what_was_written_is_listed_and_recalled_by_its_category(alice: Cli) -> None:
+    alice("chat", "-b", "alice", stdin="My brother Zeb sailed to Rome.\n/end yes\n/quit\n")
+    assert "summary 2, family, of lines 4 to 4" in alice("units", "-b", "alice").stdout
+    assert "Zeb" in alice("units", "-b", "alice", "--category", "family").stdout
+    assert alice("units", "-b", "alice", "--category", "food").stdout == "nothing; the bank has family, home\n"
+    assert "Zeb" in alice("recall", "Who sailed?", "-b", "alice", "--category", "family").stdout
+    none = alice("recall", "Who sailed?", "-b", "alice", "--category", "food").stdout
+    assert none == "no summary that fits has this category; the bank has family, home\n"
+    assert "Zeb" in alice("context", "Who sailed?", "-b", "alice", "--category", "family", "--all").stdout
+    assert alice("context", "Who sailed?", "-b", "alice", "--category", "food", "--all").stdout == ""
+
+
 def test_a_line_is_retracted(alice: Cli) -> None:
     line = out(alice("retract", "1", "-b", "alice", "--json"))
     assert (line["seq"], line["text"]) == (1, "My sister Mia moved to Lisbon.")

@@ -56,6 +56,15 @@ def kinds(where: Where | None, as_of: datetime | None = None) -> tuple[str, ...]
     return ()
 
 
+def see_category(where: Where | None, name: str, categorised: bool) -> None:
+    """Raises BadQuery if a filter by category is put to a recipe whose hits have none."""
+    if where is not None and where.category is not None and not categorised and not kinds(where):
+        raise BadQuery(
+            f"invalid where.category {where.category!r}: what the recipe {name!r} finds has no category; "
+            "filter by kind as well, as in Where(kind='summary', category='food')"
+        )
+
+
 def eligible(units: Sequence[Unit], where: Where, as_of: datetime | None) -> list[Unit]:
     """Those that the filter allows, and that held then. What is superseded holds no more, but for notes: they tell of
     their time, and the later one has left out what no longer mattered then."""
@@ -68,6 +77,8 @@ def _fits(unit: Unit, where: Where) -> bool:
     if where.since is not None and unit.said_at < where.since:
         return False
     if where.until is not None and unit.said_at >= where.until:
+        return False
+    if where.category is not None and unit.category not in any_of(where.category, "category"):
         return False
     return all(
         key in unit.metadata and as_json(unit.metadata[key]) == as_json(wanted)

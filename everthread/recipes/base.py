@@ -98,6 +98,7 @@ class Recipe:
     notes: ClassVar[bool] = True  # whether what leaves the window is noted
     summaries: ClassVar[bool] = True  # whether a conversation that ends is summarised
     sampling: ClassVar[Sampling] = Sampling()  # of replies, where the user sets nothing
+    categorised: ClassVar[bool] = False  # whether what it finds has a category
     asks: ClassVar[bool] = False  # whether it is summarised only if the person agreed to that
 
     def __post_init__(self) -> None:

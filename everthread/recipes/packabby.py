@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
@@ -92,6 +92,7 @@ class Packabby(Recipe):
     vectors = False
     notes = False
     offers = False
+    categorised = True
     asks = True
     behind = True
     sampling = Sampling(temperature=0.5, top_p=0.9, presence_penalty=0.0, max_tokens=300)
@@ -176,7 +177,8 @@ def _nearness(memory: Memory, target: str, rows: Sequence[str]) -> list[float]:
 
 
 def _units(memory: Memory, asked: Asked) -> list[Unit]:
-    return derived.eligible(memory.units(KIND), Where(), asked.as_of)
+    category = None if asked.where is None else asked.where.category
+    return derived.eligible(memory.units(KIND), Where(category=category), asked.as_of)
 
 
 def _by_words(memory: Memory, asked: Asked) -> list[_Found]:
@@ -188,7 +190,7 @@ def _by_words(memory: Memory, asked: Asked) -> list[_Found]:
 
 def _shown(memory: Memory, asked: Asked, found: Sequence[_Found]) -> Iterator[_Found]:
     """Those that the filter allows, of lines none of which is in the prompt already."""
-    allowed = memory.allowed(asked)
+    allowed = memory.allowed(replace(asked, where=asked.where and replace(asked.where, category=None)))
     for each in found:
         first, last = each.unit.first_seq, each.unit.last_seq
         if allowed is None and not any(first <= seq <= last for seq in asked.without):

@@ -106,7 +106,7 @@ def where(given: Where | None) -> dict[str, Any] | None:
     if given is None:
         return None
     told: dict[str, Any] = {}
-    for name in ("session", "speaker", "role", "kind"):
+    for name in ("session", "speaker", "role", "kind", "category"):
         if (value := getattr(given, name)) is not None:
             told[name] = list(value) if isinstance(value, tuple) else value
     times = {"since": iso(given.since), "until": iso(given.until)}
@@ -115,8 +115,10 @@ def where(given: Where | None) -> dict[str, Any] | None:
 
 def listing(given: Where | None) -> dict[str, Any]:
     """A filter of a list of lines. BadQuery for what such lists can't be filtered by."""
-    if given is not None and (given.kind is not None or given.metadata):
-        raise BadQuery("lines can be listed by session, speaker, role and time; kind and metadata are for recall")
+    if given is not None and (given.kind is not None or given.category is not None or given.metadata):
+        raise BadQuery(
+            "lines can be listed by session, speaker, role and time; kind, category and metadata are for recall"
+        )
     told = where(given) or {}
     told.pop("metadata", None)
     return told

@@ -344,12 +344,13 @@ class WhereBody(Body):
     since: datetime | None = None
     until: datetime | None = None
     metadata: dict[str, Any] = Field(default_factory=dict)
+    category: str | Names | None = None
 
     def where(self) -> Where:
         """The same as the library takes it. Raises BadQuery for metadata of too many values."""
         if not holds_at_most(MOST_VALUES, self.metadata):
             raise BadQuery(f"invalid metadata: it holds more than {MOST_VALUES:,} values; expected a few")
-        given = {name: getattr(self, name) for name in ("session", "speaker", "role", "kind")}
+        given = {name: getattr(self, name) for name in ("session", "speaker", "role", "kind", "category")}
         several = {name: tuple(each) if isinstance(each, list) else each for name, each in given.items()}
         return Where(**several, since=self.since, until=self.until, metadata=self.metadata)
 

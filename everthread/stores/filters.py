@@ -26,7 +26,7 @@ def checked(where: Where | None, as_of: datetime | None = None) -> Where:
     if not isinstance(where, Where | None):
         raise BadQuery(f"where must be a Where, got {where!r}; write for example Where(speaker='Mia')")
     where = where or Where()
-    for name in ("session", "speaker", "role", "kind"):
+    for name in ("session", "speaker", "role", "kind", "category"):
         if (wanted := getattr(where, name)) is not None:
             any_of(wanted, name)
     for role in () if where.role is None else any_of(where.role, "role"):
@@ -44,6 +44,11 @@ def checked(where: Where | None, as_of: datetime | None = None) -> Where:
         written = _value(value).replace(r"\\", "")  # of the escapes of JSON, so that NUL's is known
         holdable(written.replace(r"\u0000", "\0"), "where.metadata")
     return where
+
+
+def of_units(where: Where) -> bool:
+    """Returns whether a sound filter allows units and no line."""
+    return where.category is not None or (where.kind is not None and "line" not in any_of(where.kind, "kind"))
 
 
 def holdable(text: str, name: str) -> str:
@@ -72,7 +77,7 @@ def clause(where: Where | None, as_of: datetime | None = None) -> Clause:
     ):
         if wanted is not None:
             add(f"{column} IN (SELECT value FROM json_each(?))", _value(any_of(wanted, column)))
-    if where.kind is not None and "line" not in any_of(where.kind, "kind"):
+    if of_units(where):
         add("0")
     if where.since is not None:
         add("line.said_at >= ?", micros(where.since))
@@ -94,7 +99,7 @@ def choice(db: sqlite3.Connection, where: Where, as_of: datetime | None) -> Choi
     sessions = speakers = None
     if where.session is not None:
         sessions = _numbers(db, "session WHERE session_id IN (SELECT value FROM json_each(?))", where.session)
-    if where.kind is not None and "line" not in any_of(where.kind, "kind"):
+    if of_units(where):
         sessions = []
     if where.speaker is not None:
         speakers = _numbers(db, "speaker WHERE name IN (SELECT value FROM json_each(?))", where.speaker)

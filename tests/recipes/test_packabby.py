@@ -353,6 +353,27 @@ def test_more_of_them_come_where_the_recipe_has_more(alone: Memory) -> None:
     assert [line.text for line in memory.context(CHEESE).lines] == [SPRING, SUMMER]
 
 
+def test_a_filter_by_category_finds_the_summaries_of_that_category(bank: Memory) -> None:
+    remembered(bank)  # work in spring, food in summer
+    for where in (Where(category="food"), Where(kind="summary", category=("food", "money"))):
+        assert found(bank, AQUARIUM, where=where) == [SUMMER]
+    assert found(bank, CHEESE, where=Where(category="astronomy")) == []
+    assert [line.text for line in bank.context(CHEESE, where=Where(category="work")).lines] == [SPRING]
+    assert found(bank, CHEESE, where=Where(category="food", speaker=PERSON)) == [SUMMER]
+    assert found(bank, CHEESE, where=Where(category="food", speaker=BOT)) == []
+    assert [unit.text for unit in bank.units(category="work")] == [SPRING]
+    assert list(bank.lines(Where(category="food"))) == []
+
+
+def test_a_filter_by_category_is_refused_where_what_is_found_has_none(alone: Memory) -> None:
+    memory = with_recipe(remembered(alone), Default())
+    with pytest.raises(BadQuery, match=re.escape("Where(kind='summary', category='food')")):
+        memory.recall(CHEESE, where=Where(category="food"))
+    with pytest.raises(BadQuery, match="where.category must be a str"):
+        memory.recall(CHEESE, where=Where(category=7))  # type: ignore[arg-type]
+    assert found(memory, CHEESE, where=Where(kind="summary", category="food")) == [SUMMER]
+
+
 def test_the_score_is_the_cosine_of_the_message_as_it_stands(alone: Memory) -> None:
     hits = remembered(alone).recall(CHEESE)
     for hit in hits:

@@ -29,12 +29,13 @@ def units(
     memory: Reading,
     kind: Annotated[str | None, Query(description="Only of this kind: note, summary, fact, …")] = None,
     current: Annotated[bool, Query(description="Without those that a later one has superseded.")] = False,
+    category: Annotated[str | None, Query(description="Only of this category: food, work, …")] = None,
     after: After = None,
     limit: Limit = USUAL,
 ) -> dict[str, Any]:
     """List what was written of the lines, by kind and number."""
     behind = place(after, (str, int))
-    found = sorted(memory.units(kind, current=current), key=_place)
+    found = sorted(memory.units(kind, current=current, category=category), key=_place)
     return page((unit for unit in found if behind is None or _place(unit) > behind), limit, _place)
 
 

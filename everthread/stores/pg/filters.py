@@ -7,7 +7,7 @@ from datetime import datetime
 
 import numpy as np
 
-from everthread.stores.filters import any_of, as_json, checked
+from everthread.stores.filters import any_of, as_json, checked, of_units
 from everthread.stores.times import micros
 from everthread.types import Seqs, Where
 
@@ -27,7 +27,7 @@ def clause(where: Where | None, as_of: datetime | None = None, retracted: bool =
         if wanted is not None:
             parts.append(f"{column} = ANY(%s)")
             values.append(any_of(wanted, name))
-    if where.kind is not None and "line" not in any_of(where.kind, "kind"):
+    if of_units(where):
         parts.append("false")
     for comparison, at in ((">=", where.since), ("<", where.until), ("<=", as_of)):
         if at is not None:
