@@ -401,7 +401,7 @@ def test_sessions_and_what_was_written_of_them_are_listed(alice: Cli, tmp_path: 
     assert last.endswith("  1 line  ended")
     assert out(alice("sessions", "-b", "alice", "--json"))[-1]["lines"] == 1
     shown = alice("units", "summary", "-b", "alice").stdout
-    assert shown.startswith("summary 1, of lines ")
+    assert shown.startswith("summary 1, home, of lines ")
     assert "My brother Zeb sailed to Rome." in shown
     assert [unit["kind"] for unit in out(alice("units", "-b", "alice", "--json"))][-1] == "summary"
 

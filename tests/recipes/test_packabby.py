@@ -369,7 +369,7 @@ def test_a_filter_by_category_is_refused_where_what_is_found_has_none(alone: Mem
     memory = with_recipe(remembered(alone), Default())
     with pytest.raises(BadQuery, match=re.escape("Where(kind='summary', category='food')")):
         memory.recall(CHEESE, where=Where(category="food"))
-    with pytest.raises(BadQuery, match="where.category must be a str"):
+    with pytest.raises(BadQuery, match=r"where\.category must be a str"):
         memory.recall(CHEESE, where=Where(category=7))  # type: ignore[arg-type]
     assert found(memory, CHEESE, where=Where(kind="summary", category="food")) == [SUMMER]
 
