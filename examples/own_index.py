@@ -1,0 +1,135 @@
+"""A store of your own: banks in SQLite files, and their vectors also in an index of your choice, which searches them.
+
+`Remote` below has the three calls that hosted indexes have (Pinecone: upsert, delete, query by namespace) and keeps
+everything in memory; put a client, or FAISS, in its place. Lines, words, filters and exact cosines stay with SQLite, so
+what is found is the same as with the store that ships, as long as the index finds the same neighbours.
+
+Such an index knows no transactions. Lines are written to the file first; what the index then misses is in its file
+all the same, and `memory.reindex()` brings it.
+
+    python examples/own_index.py
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+
+import numpy as np
+
+from everthread import Line, Memory, Receipt
+from everthread.stores.base import Entry, Scope
+from everthread.stores.sqlite import SQLiteStore
+from everthread.types import Seqs, Vector, Vectors
+
+
+class Remote:
+    """An index as a service has it: vectors by id, in namespaces; a query gives the ids of the nearest."""
+
+    def __init__(self) -> None:
+        self.spaces: dict[str, dict[str, Vector]] = {}
+
+    def upsert(self, namespace: str, vectors: Mapping[str, Vector]) -> None:
+        self.spaces.setdefault(namespace, {}).update(vectors)
+
+    def delete(self, namespace: str, ids: Sequence[str] | None = None) -> None:
+        """None means the whole namespace."""
+        if ids is None:
+            self.spaces.pop(namespace, None)
+        for id in ids or ():
+            self.spaces.get(namespace, {}).pop(id, None)
+
+    def query(self, namespace: str, vector: Vector, top_k: int) -> list[str]:
+        held = self.spaces.get(namespace, {})
+        if not held:
+            return []
+        cosines = np.stack(list(held.values())) @ vector
+        return [list(held)[place] for place in np.argsort(-cosines, kind="stable")[:top_k]]
+
+
+class IndexedStore(SQLiteStore):
+    """SQLite files whose vectors are searched elsewhere. A namespace is a bank; an id is "model/line/piece"."""
+
+    def __init__(self, place: str | Path, index: Remote) -> None:
+        super().__init__(place)
+        self.index = index
+
+    # ------------------------------------------------------------- what is written
+
+    def append(self, bank: str, entries: Sequence[Entry], model: str, *, instead: Sequence[int] = ()) -> list[Line]:
+        lines = super().append(bank, entries, model, instead=instead)
+        self._drop(bank, instead)
+        for line, entry in zip(lines, entries, strict=True):
+            if entry.vectors is not None and line.retracted_at is None:
+                self._put(bank, model, line.seq, entry.vectors)
+        return lines
+
+    def put_vectors(self, bank: str, model: str, vectors: Mapping[int, Vectors], of: Sequence[Line]) -> None:
+        super().put_vectors(bank, model, vectors, of)
+        for line in self.get(bank, sorted(vectors)):  # one may be forgotten since
+            self._put(bank, model, line.seq, vectors[line.seq])
+
+    def retract(self, bank: str, seq: int, at: datetime) -> Line:
+        line = super().retract(bank, seq, at)
+        self._drop(bank, [seq])
+        return line
+
+    def forget(self, bank: str, scope: Scope, name: str | int | None, at: datetime) -> Receipt:
+        receipt = super().forget(bank, scope, name, at)
+        if scope == "bank":
+            self.index.delete(bank)
+        else:
+            self._drop(bank, [seq for first, last in receipt.seqs for seq in range(first, last + 1)])
+        return receipt
+
+    def drop_vectors(self, bank: str, keep: str) -> int:
+        other = [id for id in self._ids(bank) if not id.startswith(f"{keep}/")]
+        self.index.delete(bank, other)
+        return super().drop_vectors(bank, keep)
+
+    # ---------------------------------------------------------------- what is asked
+
+    def nearest(self, bank: str, model: str, query: Vector, k: int, among: Seqs | None) -> Seqs:
+        """The one question that the index answers; which of the lines found are best is said by `cosines`, exactly."""
+        wanted, found = k, set[int]()
+        allowed = None if among is None else set(among.tolist())
+        while len(found) < k:  # of what a filter leaves out, the index knows nothing: more are asked for
+            ids = [id for row in np.atleast_2d(query) for id in self.index.query(bank, row, wanted)]
+            found = {int(id.split("/")[-2]) for id in ids if id.startswith(f"{model}/")}
+            found = found if allowed is None else found & allowed
+            if wanted >= len(self._ids(bank)):
+                break
+            wanted *= 2
+        return np.array(sorted(found), np.int64)
+
+    # --------------------------------------------------------------------- the index
+
+    def _put(self, bank: str, model: str, seq: int, vectors: Vectors) -> None:
+        rows = vectors.reshape(-1, vectors.shape[-1])
+        self.index.upsert(bank, {f"{model}/{seq}/{piece}": row for piece, row in enumerate(rows)})
+
+    def _drop(self, bank: str, seqs: Sequence[int]) -> None:
+        gone = set(seqs)
+        self.index.delete(bank, [id for id in self._ids(bank) if int(id.split("/")[-2]) in gone])
+
+    def _ids(self, bank: str) -> list[str]:
+        return list(self.index.spaces.get(bank, ()))
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        store = IndexedStore(folder, Remote())
+        with Memory.open("alice", store=store) as memory:
+            memory.observe("My sister Mia moved to Lisbon in May.", speaker="Alice")
+            memory.observe("The invoice is overdue, I fear.", speaker="Alice")
+            memory.observe("Mia found a flat with a view of the river.", speaker="Alice")
+            memory.retract(2)
+            print(memory.context("Where does Mia live?").text)
+            print(f"\n{len(store.index.spaces['alice'])} vectors in the index")
+        store.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,35 @@
+"""Rewrites a text before it is kept and a query before it is searched, so that both can be understood alone.
+
+A language model does it, if one is configured (docs/models.md); without one, Everthread's own scribe does what it can:
+it adds who said a text and when, and gives a query the telling words of what was said before.
+
+    EVERTHREAD_LLM_MODEL=llama3.2 python examples/rewriting.py
+"""
+
+from __future__ import annotations
+
+from everthread import open as opening
+from everthread.recipes.textmemory import TextMemory
+
+BEFORE = "Jo Marsh: Hey Ash, what do you think about teaming up with me and Lena Fox to trick Bruno?"
+SAID = "That would be great."
+DIALOGUE = "John: Not everyone is fond of ice cream. Mary: Do you like it?"
+
+
+def main() -> None:
+    scribe = opening.scribe(opening.llm())
+    memory = TextMemory.create("minilm", scribe=scribe)
+    print(f"Rewritten by {scribe.name}.\n")
+
+    key = memory.add_text(SAID, context=f"{BEFORE}\nAsh: {SAID}", separate=True)
+    print(f"Said:  Ash: {SAID}\nKept:  {memory.get_text(key)}\n")
+
+    memory.add_text("John eats a bowl of vanilla ice cream every evening.", separate=True)
+    memory.add_text("Do you like the new hedge? The gardener likes it.", separate=True)
+    for rewrite in (False, True):
+        (found,) = memory.retrieve(DIALOGUE if rewrite else "Do you like it?", k=1, rewrite=rewrite)
+        print(f"Found {'with' if rewrite else 'without'} rewriting the query:  {found.passage}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,154 @@
+"""The examples run, offline, and print what they promise; the store of one's own finds what the shipped one finds."""
+
+from __future__ import annotations
+
+import json
+import os
+import runpy
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from hardship.llm import Reply, llm_server
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from everthread import Hit, Memory, NewLine, Where
+from everthread.errors import NotFound
+from everthread.models.fakes import HashEmbedder
+from everthread.stores.sqlite import SQLiteStore
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+NOON = datetime(2026, 4, 1, 12, tzinfo=UTC)
+WORDS = "fern kite pier lamp storm walnut ferry".split()
+
+
+def run(name: str, **environment: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", EXAMPLES / name],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def test_the_dump_shows_the_chunks_before_and_after_a_text_is_deleted() -> None:
+    before, after = run("dump_memory.py").split("After the note was replaced")
+    assert before.count('{"kind": "talk"}') == 5
+    assert "Bruno guards the mill from nine to noon." in before
+    assert "teaming up with me and Lena Fox?\nWe could come up with a plan" in before
+    assert '{"kind": "talk"}' not in after
+    assert "Bruno guards the mill all day now." in after
+
+
+def test_each_question_of_the_articles_is_answered_in_all_three_ways() -> None:
+    told = run("wiki_retrieval.py")
+    answers = "more than thirty kilometres", "keep mould away for days", "the Earth crosses it, shooting stars"
+    assert [told.count(answer) for answer in answers] == [3, 3, 3]
+    assert told.count("% sure)") == 3
+
+
+def test_rewriting_works_without_a_model_and_finds_more_with_the_query_rewritten() -> None:
+    told = run("rewriting.py")
+    assert "Rewritten by extractive." in told
+    assert "Ash said: That would be great." in told
+    without, rewritten = [row for row in told.splitlines() if row.startswith("Found with")]
+    assert "ice cream" not in without
+    assert "ice cream" in rewritten
+
+
+def test_rewriting_asks_the_model_that_is_configured() -> None:
+    texts = "Ash thinks it would be great to team up with Jo Marsh.", "Does John like ice cream?"
+    with llm_server(*(Reply(json.dumps({"text": text})) for text in texts)) as server:
+        told = run("rewriting.py", EVERTHREAD_LLM_URL=server.url, EVERTHREAD_LLM_MODEL="scripted")
+    assert f"Kept:  {texts[0]}" in told
+    assert "Found with rewriting the query:  John eats" in told
+
+
+# ------------------------------------------------------------------------------------------------ own_index.py
+
+
+@pytest.fixture(scope="module")
+def own() -> Any:
+    return SimpleNamespace(**runpy.run_path(str(EXAMPLES / "own_index.py")))
+
+
+def test_the_example_of_an_index_runs_and_is_short() -> None:
+    told = run("own_index.py")
+    assert "My sister Mia moved to Lisbon in May." in told
+    assert "2 vectors in the index" in told  # the third line was retracted
+    assert len((EXAMPLES / "own_index.py").read_text().splitlines()) <= 150
+
+
+LINE = st.builds(
+    lambda words, session: NewLine(" ".join(words), "Ann", said_at=NOON, session=session),
+    st.lists(st.sampled_from(WORDS), min_size=1, max_size=4),
+    st.sampled_from("ab"),
+)
+STEPS = st.one_of(
+    st.tuples(st.just("observe"), st.lists(LINE, min_size=1, max_size=6)),
+    st.tuples(st.just("retract"), st.integers(1, 10)),
+    st.tuples(st.just("replace"), st.tuples(st.sets(st.integers(1, 10), max_size=3), st.lists(LINE, max_size=2))),
+    st.tuples(st.just("forget"), st.sampled_from([{"seq": 2}, {"session": "a"}, {"everything": True}])),
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    steps=st.lists(STEPS, min_size=1, max_size=6),
+    query=st.sampled_from(WORDS),
+    where=st.sampled_from([None, Where(session="a"), Where(until=NOON - timedelta(days=1))]),
+)
+def test_whatever_is_done_the_store_with_an_index_of_its_own_finds_the_same(
+    tmp_path_factory: pytest.TempPathFactory, own: Any, steps: list[tuple[str, Any]], query: str, where: Where | None
+) -> None:
+    index = own.Remote()
+    stores = SQLiteStore(tmp_path_factory.mktemp("plain")), own.IndexedStore(tmp_path_factory.mktemp("own"), index)
+    plain, indexed = (Memory.open("bank", store=store, embedder=HashEmbedder(64)) for store in stores)
+    for name, value in steps:
+        for memory in (plain, indexed):
+            done(memory, name, value)
+    assert shown(indexed.recall(query, 20, where=where)) == shown(plain.recall(query, 20, where=where))
+    lines = {line.seq for line in indexed.lines()}
+    assert {int(id.split("/")[-2]) for id in index.spaces.get("bank", ())} == lines
+    for store in stores:
+        store.close()
+
+
+def done(memory: Memory, name: str, value: Any) -> None:
+    steps: dict[str, Callable[[], object]] = {
+        "observe": lambda: memory.observe_many(value),
+        "retract": lambda: memory.retract(value),
+        "replace": lambda: memory.replace(*value),
+        "forget": lambda: memory.forget(**value),
+    }
+    try:
+        steps[name]()
+    except NotFound:
+        return
+
+
+def shown(hits: list[Hit]) -> list[tuple[int, str, object]]:
+    return [(hit.line.seq, hit.line.text, pytest.approx(hit.score, abs=1e-4)) for hit in hits]
+
+
+def test_with_another_model_the_index_is_filled_again_by_reindex(tmp_path: Path, own: Any) -> None:
+    index = own.Remote()
+    store = own.IndexedStore(tmp_path, index)
+    with Memory.open("bank", store=store, embedder=HashEmbedder(64)) as memory:
+        memory.observe("The kite is red.")
+    with Memory.open("bank", store=store, embedder=HashEmbedder(32)) as memory:
+        memory.reindex()
+        assert [id.split("/")[0] for id in index.spaces["bank"]] == ["hash-32"]
+        assert memory.recall("kite")[0].line.seq == 1
+        assert store.nearest("bank", "hash-32", np.ones(32, np.float32), 3, None).tolist() == [1]
+    store.close()
