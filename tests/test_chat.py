@@ -58,7 +58,7 @@ def talk(memory: Memory, clock: Clock) -> Iterator[Talk]:
 
     yield begin
     for chat in open_:
-        chat.settle(30)
+        chat.settle(120)
         chat.close()
 
 
@@ -369,7 +369,7 @@ def test_after_an_hour_another_begins_and_the_old_one_is_summarised(talk: Talk, 
     chat.close()
     clock.pass_by(hours=5)
     later = talk("Aye.")
-    later.settle(30)
+    later.settle(120)
     assert later.session != chat.session
     assert later.lines == []
     (summary,) = memory.units("summary")
@@ -406,7 +406,7 @@ def test_a_conversation_that_is_to_be_remembered_is_summarised(talk: Talk, memor
     said(chat, "I work at the harbour.")
     session = chat.session
     ending = chat.end(remember=True)
-    chat.settle(30)
+    chat.settle(120)
     assert ending.remembered
     assert memory.sessions()[0].ended_at is not None
     assert [unit.metadata["session"] for unit in memory.units("summary")] == [session]
@@ -490,7 +490,7 @@ def test_ending_in_private_leaves_what_was_said_in_public(talk: Talk, memory: Me
 def long_talk(chat: Chat, turns: int, first: int = 0) -> None:
     for turn in range(first, first + turns):
         said(chat, f"On day {turn} my sister Mia sailed to island number {turn} with her yellow boat and two dogs.")
-        chat.settle(30)
+        chat.settle(120)
 
 
 def test_what_leaves_the_window_is_in_the_notes_and_each_older_note_stays_a_unit(talk: Talk, memory: Memory) -> None:
@@ -515,7 +515,7 @@ def test_the_window_is_cut_in_blocks_so_that_the_prefix_holds(talk: Talk) -> Non
     for turn in range(60):
         before = chat.last.prompt if chat.last else None
         said(chat, f"On day {turn} we sailed to island number {turn} with her yellow boat and two dogs.")
-        chat.settle(30)
+        chat.settle(120)
         assert chat.last is not None
         if before is not None and chat.last.prompt is not None:
             shares.append(shared(before, chat.last.prompt))
@@ -566,12 +566,12 @@ def test_a_scribe_that_fails_loses_nothing_and_its_work_is_seen(memory: Memory, 
     with Chat(memory, CAPTAIN, ScriptedLLM(["Aye."] * 9), scribe=broken, clock=clock) as chat:
         said(chat, "I work at the harbour.")
         chat.end(remember=True)
-        assert chat.settle(30)
+        assert chat.settle(120)
     assert memory.stats().queued == 2
     assert {work.error for work in memory.queued()} == {"LLMUnavailable"}
     assert "Nora: I work at the harbour." in recorded(memory)
     with Chat(memory, CAPTAIN, ScriptedLLM(["Aye."] * 9), scribe=ExtractiveScribe(), clock=clock) as again:
-        assert again.settle(30)
+        assert again.settle(120)
     assert memory.stats().queued == 0
     assert "I work at the harbour." in memory.units("summary")[0].text
 
@@ -661,7 +661,7 @@ def test_without_a_model_it_recalls_says_so_and_keeps_only_what_was_said(memory:
         assert "Nora: My sister Mia moved to Lisbon." in first
         assert said(chat, "zzz qqq xxx").startswith(f"{LABEL} I remember nothing that bears on this")
         session = chat.end(remember=True).session
-        chat.settle(30)
+        chat.settle(120)
     assert [line.speaker for line in memory.lines()] == ["Nora"] * 3
     assert memory.units("summary")[-1].metadata["session"] == session
 
@@ -713,7 +713,7 @@ def test_notes_hold_what_was_recalled_from_the_very_lines_they_are_about(memory:
         for text in ("My sister Mia moved to Lisbon.", "My sister Mia has two dogs.", "Where did my sister Mia move?"):
             said(chat, text)
         chat.end(remember=True)
-        chat.settle(30)
+        chat.settle(120)
     assert "Mia moved to Lisbon" in memory.units("note", current=True)[0].text
 
 
@@ -722,11 +722,11 @@ def test_a_summary_that_went_with_a_line_is_written_anew_of_the_others(talk: Tal
     said(chat, "My sister Mia moved to Lisbon.")
     said(chat, "My brother Zebulon keeps two purple elephants.")
     chat.end(remember=True)
-    chat.settle(30)
+    chat.settle(120)
     memory.forget(seq=next(line.seq for line in memory.lines() if "Zebulon" in line.text))
     assert memory.units("summary") == []
     again = talk()
-    again.settle(30)
+    again.settle(120)
     (summary,) = memory.units("summary")
     assert "Mia" in summary.text
     assert "Zebulon" not in summary.text
@@ -926,7 +926,7 @@ def test_of_sessions_that_alternate_each_has_its_own_lines_in_the_prompt(talk: T
     other = talk("Aye.", session="other")
     said(other, "My sister Mia moved to Lisbon.")
     other.end(remember=True)
-    assert other.settle(30)
+    assert other.settle(120)
     assert "Lisbon" in other.notes
     again = talk("Aye.", session="one")
     said(again, "Well?")
@@ -937,10 +937,10 @@ def test_a_session_that_went_on_after_its_end_is_summarised_anew(talk: Talk, clo
     chat = talk(session="voyage")
     said(chat, "My sister Mia moved to Lisbon.")
     chat.end(remember=True)
-    assert chat.settle(30)
+    assert chat.settle(120)
     said(talk(session="voyage"), "My brother Tom works in Oslo.")
     clock.pass_by(hours=3)
-    assert talk().settle(30)
+    assert talk().settle(120)
     (current,) = memory.units("summary", current=True)
     assert "Mia" in current.text
     assert "Tom" in current.text
@@ -1067,7 +1067,7 @@ def test_a_turn_costs_about_the_same_however_long_the_conversation_is(talk: Talk
     memory.observe_many(lines)
     chat = talk("Aye.", "Aye.", session="long", context=2600)
     said(chat, "Well?")
-    assert chat.settle(30)
+    assert chat.settle(120)
     assert len(prompts(chat)[-1]) < 200
     assert "line 2990" in asked(chat)
     assert "line 12" not in asked(chat).split()
@@ -1095,7 +1095,7 @@ def test_a_bank_that_always_remembers_asks_nobody(talk: Talk, memory: Memory) ->
     chat = talk()
     said(chat, "I moved to Lisbon with my sister.")
     assert chat.end().remembered
-    assert chat.settle(30)
+    assert chat.settle(120)
     assert [unit.kind for unit in memory.units("summary")] == ["summary"]
 
 
@@ -1170,7 +1170,7 @@ def test_what_was_recalled_in_private_is_no_background_of_the_notes(talk: Talk, 
     assert "gold lies in the cave" in chat.last.context.text if chat.last else False
     chat.incognito = False
     chat.end(remember=True)
-    assert chat.settle(30)
+    assert chat.settle(120)
     assert memory.units("note")
     assert told == []
 

@@ -200,7 +200,7 @@ def test_a_scribe_with_a_broken_model_leaves_its_work_queued_and_the_talk_alone(
         with Chat(memory, CAPTAIN, model) as chat:
             said(chat, "I sold the blue boat.")
             assert chat.end(remember=True).remembered
-            assert chat.settle(30)
+            assert chat.settle(120)
             assert memory.stats().queued == 2
             assert memory.units() == []
     assert all(work.tries == 1 and work.error for work in memory.queued())

@@ -56,7 +56,7 @@ def test_a_yes_is_no_line_and_has_the_conversation_summarised(asking: Memory) ->
         assert "".join(reply) == "I will remember it."
         assert reply.ending is not None
         assert reply.ending.remembered
-        assert chat.settle(30)
+        assert chat.settle(120)
         assert (chat.lines, chat.question) == ([], "")
     assert texts(asking) == [MOVED, "Aye.", "bye"]
     assert [MOVED in unit.text for unit in asking.units("summary")] == [True]
@@ -106,7 +106,7 @@ def test_a_conversation_that_was_remembered_is_gone_on_with_unasked(asking: Memo
     with begun(asking, session="one") as chat:
         said(chat, "bye")
         said(chat, "yes")
-        chat.settle(30)
+        chat.settle(120)
     with Chat(asking, NORA, ScriptedLLM(["Aye."]), session="one") as again:
         assert again.question == ""
         assert said(again, "yes") == "Aye."
@@ -133,7 +133,7 @@ def test_a_goodbye_ends_a_conversation_unasked_where_all_are_remembered(asking: 
         assert "".join(reply) == "Goodbye!"
         assert reply.ending is not None
         assert reply.ending.remembered
-        assert chat.settle(30)
+        assert chat.settle(120)
     assert len(asking.units("summary")) == 1
 
 
@@ -167,7 +167,7 @@ def screen(memory: Memory, *typed: str) -> list[str]:
 
     with Chat(memory, NORA, ScriptedLLM(["Aye."] * 20), scribe=ExtractiveScribe()) as chat:
         Talk(chat, read, write).run()
-        chat.settle(30)
+        chat.settle(120)
     return [each.strip() for each in shown[1:]]
 
 

@@ -54,7 +54,7 @@ def converse(
 
     with Chat(memory, ALICE, llm, scribe=ExtractiveScribe(), incognito=incognito) as chat:
         Talk(chat, read, write).run()
-        chat.settle(30)
+        chat.settle(120)
     return screen
 
 

@@ -23,7 +23,8 @@ from everthread import Memory, NewLine
 from everthread.models.fakes import HashEmbedder
 
 MODES = ("single", "many", "forget")
-LONGEST_LIFE = 0.12  # seconds
+LONGEST_LIFE = 0.12  # seconds after the child has said as much as it may say before
+MOST_SAID = 6  # lines
 ROUNDS_A_BANK = 25  # then a new bank is begun, because checking takes longer as a bank grows
 
 
@@ -98,17 +99,18 @@ def start(mode: str, folder: Path, number: int) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
-def kill(process: subprocess.Popen[str], life: float) -> str:
-    """Let the child go and kill it so many seconds later; what it said."""
+def kill(process: subprocess.Popen[str], lines: int, life: float) -> str:
+    """Let the child go, and kill it once it has said some lines and lived for some seconds more; what it said."""
     assert process.stdin is not None
     assert process.stdout is not None
     with process:
         assert process.stdout.readline() == "ready\n"
         process.stdin.write("go\n")
         process.stdin.flush()
+        said = "".join(process.stdout.readline() for _ in range(lines))
         time.sleep(life)
         process.kill()
-        return process.stdout.read()
+        return said + process.stdout.read()
 
 
 def compare(folder: Path, told: Told, number: int) -> None:
@@ -141,7 +143,7 @@ def run(rounds: int, folder: Path, seed: int = 0) -> Outcome:
         if number and banks[number] != banks[number - 1]:
             told = Told()
         before = len(told.kept)
-        kept = told.hear(kill(process, chance.uniform(0, LONGEST_LIFE)))
+        kept = told.hear(kill(process, chance.randrange(MOST_SAID), chance.uniform(0, LONGEST_LIFE)))
         compare(banks[number], told, number)
         assert len(told.kept) == before + kept
         outcome.rounds += 1
@@ -152,7 +154,7 @@ def run(rounds: int, folder: Path, seed: int = 0) -> Outcome:
         outcome.unacknowledged += len(unsaid)
         told.kept.update(unsaid)
         outcome.forgotten += len([text for text in told.forgot.values() if text.startswith(f"zq{number}x")])
-    kill(waiting, 0)
+    kill(waiting, 0, 0)
     return outcome
 
 

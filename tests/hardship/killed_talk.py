@@ -19,7 +19,8 @@ from everthread.models.extract import ExtractiveScribe
 from everthread.models.fakes import HashEmbedder, ScriptedLLM
 from everthread.prompt.character import Character
 
-LONGEST_LIFE = 0.25  # seconds
+MOST_STEPS = 5
+LONGEST_LIFE = 0.25  # seconds after the child has told of as many steps as it may before
 CAPTAIN = Character("Captain", person="Nora")
 States = list[list[str]]
 
@@ -70,8 +71,9 @@ def child(folder: Path, number: int) -> None:
 # --------------------------------------------------------------------------- the parent
 
 
-def kill(folder: Path, number: int, life: float) -> list[States]:
-    """Let a child go and kill it so many seconds later; what it said of each step."""
+def kill(folder: Path, number: int, steps: int, life: float) -> list[States]:
+    """Let a child go, and kill it once it has told of some steps and lived for some seconds more; what it said of each
+    step."""
     command = [sys.executable, __file__, str(folder), str(number)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin is not None
@@ -79,9 +81,10 @@ def kill(folder: Path, number: int, life: float) -> list[States]:
         assert process.stdout.readline() == "ready\n"
         process.stdin.write("go\n")
         process.stdin.flush()
+        told = "".join(process.stdout.readline() for _ in range(steps))
         time.sleep(life)
         process.kill()
-        told = process.stdout.read()
+        told += process.stdout.read()
     return [json.loads(line) for line in told.splitlines(keepends=True) if line.endswith("\n")]
 
 
@@ -116,7 +119,7 @@ def run(rounds: int, folder: Path, seed: int = 0) -> int:
     """So many kills in one conversation; how many steps were begun."""
     chance, steps = random.Random(seed), 0
     for number in range(rounds):
-        told = kill(folder, number, chance.uniform(0.02, LONGEST_LIFE))
+        told = kill(folder, number, chance.randrange(MOST_STEPS), chance.uniform(0.02, LONGEST_LIFE))
         if told:
             compare(folder, told[-1], number)
         steps += len(told)

@@ -3,9 +3,8 @@
 import json
 from pathlib import Path
 
-import httpx
 from axe_core_python.sync_playwright import Axe
-from hardship import llm
+from hardship import llm, web
 from playwright.sync_api import Page, Route, expect
 
 from everthread import server
@@ -43,8 +42,8 @@ class Model:
 def visit(page: Page, url: str, bank: str) -> None:
     """Go to a bank whose character doesn't speak first."""
     of = f"{url}/api/v1/banks/{bank}"
-    httpx.put(of).raise_for_status()
-    httpx.patch(f"{of}/character", json={"greeting": ""}).raise_for_status()
+    web.put(of).raise_for_status()
+    web.patch(f"{of}/character", json={"greeting": ""}).raise_for_status()
     page.goto(f"{url}/#/{bank}")
     page.wait_for_selector("html[data-ready]")
 
@@ -67,7 +66,7 @@ def remember(url: str, bank: str, *texts: str, session: str = "before") -> None:
         {"text": text, "speaker": "Alex", "said_at": f"2024-03-{day:02}T18:20:00+00:00", "session": session}
         for day, text in enumerate(texts, 1)
     ]
-    httpx.post(f"{url}/api/v1/banks/{bank}/lines/batch", json={"lines": lines}).raise_for_status()
+    web.post(f"{url}/api/v1/banks/{bank}/lines/batch", json={"lines": lines}).raise_for_status()
 
 
 def broken(route: Route) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from hardship import PATIENCE
+from hardship import PATIENCE, web
 from hardship.served import Served, served, wait_until
 
 LINE = "/api/v1/banks/alice/lines"
@@ -123,10 +123,10 @@ def test_no_path_from_outside_reaches_the_file_system(running: Served, tmp_path:
 
 def test_ten_megabytes_are_refused_and_not_kept(running: Served) -> None:
     body = b'{"text": "' + b"x" * 10_000_000 + b'"}'
-    answer = httpx.post(f"{running.url}{LINE}", content=body, headers={"Content-Type": "application/json"})
+    answer = web.post(f"{running.url}{LINE}", content=body, headers={"Content-Type": "application/json"})
     assert (answer.status_code, answer.json()["type"]) == (413, "urn:everthread:too-large")
     chunks = (b"x" * 100_000 for _ in range(100))
-    answer = httpx.post(f"{running.url}{LINE}", content=chunks, headers={"Content-Type": "application/json"})
+    answer = web.post(f"{running.url}{LINE}", content=chunks, headers={"Content-Type": "application/json"})
     assert answer.status_code == 413
     good(running)
 
@@ -238,7 +238,7 @@ def test_when_there_are_too_many_those_go_that_ask_nothing(tmp_path: Path) -> No
             stack.enter_context(socket.create_connection(("127.0.0.1", running.port), timeout=PATIENCE))
             for _ in range(200)
         ]
-        with httpx.stream("GET", f"{running.url}/slow") as answer:
+        with web.stream("GET", f"{running.url}/slow") as answer:
             more = [stack.enter_context(socket.create_connection(("127.0.0.1", running.port))) for _ in range(100)]
             assert len([piece for piece in answer.iter_lines() if piece]) == 10, "who asks something stays"
         good(running)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 
 import httpx
 import pytest
-from hardship import llm
+from hardship import PATIENCE, llm, web
 from hardship.llm import Reply, Stall
 from hardship.served import wait_until
 from hardship.workers import Reading, Workers, alive, two_workers
@@ -183,7 +184,7 @@ def test_who_reads_by_way_of_the_other_worker_and_leaves_is_gone_for_both(tmp_pa
         two.saying()
 
         def streams() -> float:
-            numbers = httpx.get(f"{two.workers.served.url}/metrics").text
+            numbers = web.get(f"{two.workers.served.url}/metrics").text
             return sum(float(each) for each in re.findall(r"^everthread_streams\S* (\S+)$", numbers, re.MULTILINE))
 
         assert streams() == 1
@@ -203,9 +204,9 @@ def test_for_whom_a_neighbour_asks_is_believed_of_nobody_else(tmp_path: Path) ->
         two.saying()
         outside = f"{two.workers.served.url}/api/v1"
         for _ in range(12):  # each a connection of its own, which the owner of the bank may take up or the other
-            assert httpx.get(f"{outside}{CHAT}", headers=spoofed, timeout=60).status_code == 421
-            assert httpx.get(f"{outside}/about", headers=spoofed, timeout=60).status_code == 421
-            assert httpx.get(f"{outside}{CHAT}", timeout=60).json()["replying"] is True
+            assert httpx.get(f"{outside}{CHAT}", headers=spoofed, timeout=PATIENCE).status_code == 421
+            assert httpx.get(f"{outside}/about", headers=spoofed, timeout=PATIENCE).status_code == 421
+            assert httpx.get(f"{outside}{CHAT}", timeout=PATIENCE).json()["replying"] is True
 
 
 def test_who_comes_through_a_proxy_needs_a_key_whichever_worker_answers(tmp_path: Path) -> None:
@@ -230,6 +231,20 @@ def test_a_body_that_comes_slowly_or_large_is_passed_on_as_it_comes(tmp_path: Pa
             f"{BANK}/lines", content=iter([b"x" * 100_000] * 50), headers={"Content-Type": "application/json"}
         )
         assert (large.status_code, large.json()["type"]) == (413, "urn:everthread:too-large")
+
+
+def test_a_body_whose_length_is_given_in_two_ways_is_passed_on_to_nobody(tmp_path: Path) -> None:
+    with pair(tmp_path, Stall("Well, I")) as two:
+        two.saying()
+        with socket.socket(socket.AF_UNIX) as raw:
+            raw.settimeout(PATIENCE)
+            raw.connect(str(two.workers.sockets()[1]))
+            raw.sendall(
+                f"POST /api/v1{BANK}/lines HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+                "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n".encode()
+            )
+            heard = b"".join(iter(lambda: raw.recv(65_536), b""))  # to its end: the connection is closed
+        assert heard.startswith(b"HTTP/1.1 400 ")
 
 
 def test_of_a_worker_that_dies_the_log_tells_and_without_the_process_over_them_they_end(tmp_path: Path) -> None:

@@ -4,8 +4,8 @@ import json
 import re
 from pathlib import Path
 
-import httpx
 import pytest
+from hardship import web
 from playwright.sync_api import Browser, Page, expect
 
 from server.shown import CARD, DESK, HOSTILE, broken, remember, say, tell, visit
@@ -85,7 +85,7 @@ def test_why_a_reply_is_not_whole_is_told_also_after_a_reload(page: Page, url: s
 def test_a_reply_of_which_it_is_not_known_why_it_is_not_whole_is_cut_short(page: Page, url: str) -> None:
     visit(page, url, "cut-long-ago")
     line = {"text": "I was", "role": "assistant", "speaker": "Thread", "metadata": {"partial": True}}
-    httpx.post(f"{url}/api/v1/banks/cut-long-ago/lines", json=line).raise_for_status()
+    web.post(f"{url}/api/v1/banks/cut-long-ago/lines", json=line).raise_for_status()
     page.reload()
     expect(page.locator(".of-character .by")).to_contain_text("cut short")
 
@@ -262,7 +262,7 @@ def test_a_corrected_memory_is_remembered_as_corrected(page: Page, url: str) -> 
 def test_a_corrected_memory_is_shown_in_its_old_place(page: Page, url: str) -> None:
     remember(url, "place", "Guess what I bought.", "A blue bicycle it is.", "It stands in the hall.", "Mia oils it.")
     remember(url, "place", "What else is new?", session="after")
-    httpx.patch(f"{url}/api/v1/banks/place/lines/2", json={"text": "A red bicycle it is."}).raise_for_status()
+    web.patch(f"{url}/api/v1/banks/place/lines/2", json={"text": "A red bicycle it is."}).raise_for_status()
     visit(page, url, "place")
     tell(page, "Which bicycle, red or blue, stands in the hall?")
     hit = page.locator(".hit", has_text="red bicycle")
@@ -289,7 +289,7 @@ def test_the_line_that_is_chosen_is_the_one_that_is_pinned_and_forgotten(page: P
     expect(asked.locator("figcaption")).to_contain_text("March 2024")
     asked.get_by_role("button", name="Forget it").click()
     page.get_by_role("button", name="Done").click()
-    left = [line["text"] for line in httpx.get(f"{url}/api/v1/banks/chosen/lines").json()["items"]]
+    left = [line["text"] for line in web.get(f"{url}/api/v1/banks/chosen/lines").json()["items"]]
     assert text not in left
     assert len([line for line in left if line.startswith("The blue")]) == 1
 
@@ -363,8 +363,8 @@ def test_a_reply_is_formatted_lightly_and_nothing_moves_by_it(page: Page, url: s
     visit(page, url, "marked")
     text = "**Well.** *He nods.* Call `open()`, 2 * 3 * 4\n\n- one\n- two [a](b)\n\nThe *end*"
     line = {"text": text, "role": "assistant", "speaker": "Thread", "session": "now"}
-    httpx.post(f"{url}/api/v1/banks/marked/lines", json={"text": "?", "session": "now"}).raise_for_status()
-    httpx.post(f"{url}/api/v1/banks/marked/lines", json=line).raise_for_status()
+    web.post(f"{url}/api/v1/banks/marked/lines", json={"text": "?", "session": "now"}).raise_for_status()
+    web.post(f"{url}/api/v1/banks/marked/lines", json=line).raise_for_status()
     page.reload()
     said = page.locator(".of-character .said")
     for name, text in {
@@ -388,7 +388,7 @@ def test_of_a_very_long_line_the_beginning_is_shown_until_all_of_it_is_asked_for
         {"text": "Well. " + "*So* many. " * 1_000, "role": "assistant", "speaker": "Thread", "session": "now"},
         {"text": "x" * 8_000, "session": "now"},
     ]
-    httpx.post(f"{url}/api/v1/banks/long/lines/batch", json={"lines": said}).raise_for_status()
+    web.post(f"{url}/api/v1/banks/long/lines/batch", json={"lines": said}).raise_for_status()
     page.reload()
     expect(page.locator(".line")).to_have_count(3)
     for number in range(2):
@@ -418,7 +418,7 @@ def test_a_very_long_line_stands_the_right_way_and_is_laid_out_as_one_text(page:
         {"text": "أختي *انتقلت* إلى لشبونة. " * 1_000, "role": "assistant", "speaker": "Thread", "session": "now"},
         {"text": "أختي انتقلت إلى لشبونة.", "session": "now"},
     ]
-    httpx.post(f"{url}/api/v1/banks/longest/lines/batch", json={"lines": said}).raise_for_status()
+    web.post(f"{url}/api/v1/banks/longest/lines/batch", json={"lines": said}).raise_for_status()
     page.reload()
     looks = "boxes => boxes.map(each => getComputedStyle(each)).map(each => `${each.direction} ${each.unicodeBidi}`)"
     texts = page.locator(".of-person .said, .of-character .said p[dir=auto]")
@@ -437,8 +437,8 @@ def test_of_two_who_talked_the_person_is_the_one_on_the_right(page: Page, url: s
         for day, name in enumerate(["Alex", "Bo", "Alex"], 1)
     ]
     visit(page, url, "imported")
-    httpx.post(f"{of}/lines/batch", json={"lines": said}).raise_for_status()
-    httpx.patch(f"{of}/character", json={"person": "Bo"}).raise_for_status()
+    web.post(f"{of}/lines/batch", json={"lines": said}).raise_for_status()
+    web.patch(f"{of}/character", json={"person": "Bo"}).raise_for_status()
     page.goto(f"{url}/#/imported/read/two")
     page.reload()
     expect(page.locator(".of-person .speaker")).to_have_text("Bo")
@@ -464,7 +464,7 @@ def test_an_unanswered_line_is_answered_and_a_problem_is_told_calmly(page: Page,
     expect(page.locator("#say")).to_have_value("A thought I typed.")
     page.unroute("**/reply")
     post = {"text": "Are you there?", "role": "user", "session": "now"}
-    httpx.post(f"{url}/api/v1/banks/unanswered/lines", json=post).raise_for_status()
+    web.post(f"{url}/api/v1/banks/unanswered/lines", json=post).raise_for_status()
     visit(page, url, "unanswered")
     page.get_by_role("button", name="Answer this").click()
     expect(page.locator(".of-character .said")).to_contain_text("Are you there?")
@@ -491,7 +491,7 @@ def test_a_server_that_comes_back_is_found_again(browser: Browser, url: str) -> 
 def test_a_bank_that_was_forgotten_elsewhere_is_talked_in_again(browser: Browser, url: str) -> None:
     page = browser.new_page()  # whose console tells that it is gone
     visit(page, url, "elsewhere")
-    httpx.delete(f"{url}/api/v1/banks/elsewhere").raise_for_status()
+    web.delete(f"{url}/api/v1/banks/elsewhere").raise_for_status()
     page.reload()
     page.wait_for_selector("html[data-ready]")
     expect(page.locator("#notices")).to_be_empty()
@@ -505,12 +505,12 @@ def test_incognito_that_was_lost_is_told_before_anything_is_written(browser: Bro
     page.get_by_label("Incognito").click()
     expect(page.locator("#private")).to_be_visible()
     of = f"{url}/api/v1/banks/unmasked"
-    httpx.post(f"{of}/chat/current/incognito", json={"on": False}).raise_for_status()  # as a restart would
+    web.post(f"{of}/chat/current/incognito", json={"on": False}).raise_for_status()  # as a restart would
     say(page, "My word is periwinkle.")
     expect(page.locator("#notices")).to_contain_text("not in incognito any more")
     expect(page.locator("#private")).to_contain_text("Incognito is over")
     expect(page.locator("#say")).to_have_value("My word is periwinkle.")
-    assert httpx.get(f"{of}/lines").json()["items"] == []
+    assert web.get(f"{of}/lines").json()["items"] == []
     page.close()
 
 
@@ -519,7 +519,7 @@ def test_incognito_writes_nothing_down(page: Page, url: str) -> None:
     page.get_by_label("Incognito").click()
     expect(page.locator("#private")).to_be_visible()
     tell(page, "A secret about the surprise.")
-    assert httpx.get(f"{url}/api/v1/banks/private").json()["lines"] == 0
+    assert web.get(f"{url}/api/v1/banks/private").json()["lines"] == 0
     expect(page.locator(".unwritten")).to_have_count(2)
     page.get_by_label("Incognito").click()
     expect(page.locator(".line")).to_have_count(0)
@@ -570,7 +570,7 @@ def test_everything_is_exported_imported_and_deleted_with_a_receipt(page: Page, 
 
 def test_another_bank_is_made_and_knows_nothing_of_the_first(page: Page, url: str) -> None:
     remember(url, "one", "The blue bicycle stands in the cellar.")
-    httpx.put(f"{url}/api/v1/banks/one/pins/1").raise_for_status()
+    web.put(f"{url}/api/v1/banks/one/pins/1").raise_for_status()
     visit(page, url, "one")
     page.get_by_role("tab", name="In view").click()
     expect(page.locator(".hit", has_text="cellar")).to_have_count(1)

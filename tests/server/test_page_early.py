@@ -2,8 +2,8 @@
 
 import re
 
-import httpx
 import pytest
+from hardship import web
 from playwright.sync_api import Browser, Page, Route, expect
 
 from server.shown import DESK, FOLDER, say, visit
@@ -34,7 +34,7 @@ class Held:
 
 def said(url: str, bank: str) -> list[str]:
     """What the person said in a bank, as it is kept."""
-    lines = httpx.get(f"{url}/api/v1/banks/{bank}/lines").raise_for_status().json()["items"]
+    lines = web.get(f"{url}/api/v1/banks/{bank}/lines").raise_for_status().json()["items"]
     return [line["text"] for line in lines if line["role"] == "user"]
 
 

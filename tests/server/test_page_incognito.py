@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 
-import httpx
 import pytest
-from hardship import llm
+from hardship import llm, web
 from hardship.loopback import serving
 from playwright.sync_api import Browser, Page, Route, expect
 
@@ -22,13 +21,13 @@ FOCUS = "window.dispatchEvent(new Event('focus'))"
 
 def lines(url: str, bank: str) -> list[str]:
     """What is written in a bank."""
-    return [line["text"] for line in httpx.get(f"{url}/api/v1/banks/{bank}/lines").raise_for_status().json()["items"]]
+    return [line["text"] for line in web.get(f"{url}/api/v1/banks/{bank}/lines").raise_for_status().json()["items"]]
 
 
 def end_elsewhere(url: str, bank: str) -> None:
     """As a restart does, or another tab."""
     of = f"{url}/api/v1/banks/{bank}/chat/current/incognito"
-    httpx.post(of, json={"on": False}).raise_for_status()
+    web.post(of, json={"on": False}).raise_for_status()
 
 
 def hidden(page: Page, url: str, bank: str) -> None:
@@ -122,8 +121,8 @@ def test_whoever_switches_incognito_off_is_asked_nothing(page: Page, url: str) -
 def test_another_conversation_is_an_open_one_and_the_hidden_one_is_hidden_still(page: Page, url: str) -> None:
     visit(page, url, "both")
     tell(page, "Said openly.")
-    session = httpx.get(f"{url}/api/v1/banks/both/sessions").json()["items"][0]["id"]
-    httpx.post(f"{url}/api/v1/banks/both/chat/{session}/end", json={"remember": True}).raise_for_status()
+    session = web.get(f"{url}/api/v1/banks/both/sessions").json()["items"][0]["id"]
+    web.post(f"{url}/api/v1/banks/both/chat/{session}/end", json={"remember": True}).raise_for_status()
     page.reload()
     page.wait_for_selector("html[data-ready]")
     page.get_by_label("Incognito").click()

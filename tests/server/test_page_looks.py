@@ -5,6 +5,7 @@ from typing import Any
 
 import httpx
 import pytest
+from hardship import web
 from playwright.sync_api import Browser, Page, Route, expect
 
 from server.shown import FOLDER, NARROW, PACKED, TRANSFERRED, axe, remember, say, tell, visit
@@ -131,7 +132,7 @@ def test_a_key_is_asked_for_where_the_server_wants_one(browser: Browser, url: st
 
 
 def test_a_key_for_another_bank_leads_to_that_bank(browser: Browser, url: str) -> None:
-    httpx.put(f"{url}/api/v1/banks/theirs").raise_for_status()
+    web.put(f"{url}/api/v1/banks/theirs").raise_for_status()
     page = browser.new_context().new_page()
 
     def guarded(route: Route) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import httpx
 import pytest
+from hardship import web
 from playwright.sync_api import Page, expect
 
 from everthread import characters
@@ -25,14 +25,12 @@ def choose_vey(page: Page) -> None:
 def name_in(url: str, bank: str) -> str:
     """The character of a bank."""
     segment = bank.replace("/", "%2F")
-    return str(httpx.get(f"{url}/api/v1/banks/{segment}/character").raise_for_status().json()["name"])
+    return str(web.get(f"{url}/api/v1/banks/{segment}/character").raise_for_status().json()["name"])
 
 
 def said_in(url: str, bank: str) -> list[str]:
     segment = bank.replace("/", "%2F")
-    return [
-        line["text"] for line in httpx.get(f"{url}/api/v1/banks/{segment}/lines").raise_for_status().json()["items"]
-    ]
+    return [line["text"] for line in web.get(f"{url}/api/v1/banks/{segment}/lines").raise_for_status().json()["items"]]
 
 
 # ---------------------------------------------------------------------- whose bank
@@ -60,7 +58,7 @@ def test_a_character_chosen_in_a_bank_of_another_gets_a_bank_of_its_own(page: Pa
 @pytest.mark.usefixtures("vey")
 def test_a_character_that_has_a_bank_of_its_own_is_met_there_again(page: Page, url: str) -> None:
     remember(url, "ruth%2Fcaptain-vey", "We sailed to Ghent.", session="current")
-    httpx.put(f"{url}/api/v1/banks/ruth%2Fcaptain-vey/character", json={"name": "Captain Vey", "location": "a deck"})
+    web.put(f"{url}/api/v1/banks/ruth%2Fcaptain-vey/character", json={"name": "Captain Vey", "location": "a deck"})
     remember(url, "ruth%2Fever", "I hid the gold in the barn.")
     visit(page, url, "ruth%2Fever")
     choose_vey(page)
@@ -110,7 +108,7 @@ def test_the_characters_name_is_changed_in_the_scene(page: Page, url: str) -> No
 
 def test_a_nickname_is_changed_where_it_is_what_the_character_is_called(page: Page, url: str) -> None:
     visit(page, url, "nicknames")
-    httpx.patch(f"{url}/api/v1/banks/nicknames/character", json={"nickname": "Evie"}).raise_for_status()
+    web.patch(f"{url}/api/v1/banks/nicknames/character", json={"nickname": "Evie"}).raise_for_status()
     page.reload()
     expect(page.locator("#who")).to_have_text("Evie")
     page.get_by_label("The scene").click()
@@ -145,7 +143,7 @@ def test_a_conversation_that_ends_is_forgotten_only_after_a_second_question(page
 def part(page: Page, url: str, bank: str) -> None:
     """Say goodbye in a bank that asks whether to remember."""
     visit(page, url, bank)
-    httpx.patch(f"{url}/api/v1/banks/{bank}/settings", json={"remember": "ask"}).raise_for_status()
+    web.patch(f"{url}/api/v1/banks/{bank}/settings", json={"remember": "ask"}).raise_for_status()
     tell(page, "I planted ferns.")
     say(page, "ok bye then!")
     expect(page.get_by_label("A question to you")).to_contain_text("Shall I remember this conversation?")

@@ -14,7 +14,6 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 
 import httpx
@@ -23,6 +22,7 @@ import uvicorn
 from fastapi import FastAPI
 from hardship import PATIENCE
 from hardship.served import PIECES, served, started, wait_until
+from hardship.web import get, post
 from uvicorn.server import ServerState
 
 from everthread.errors import ConfigError
@@ -30,13 +30,12 @@ from everthread.server import serving
 from everthread.server.connections import Limits, Patient
 from everthread.server.keys import Keys
 
-get, post = partial(httpx.get, timeout=60), partial(httpx.post, timeout=60)  # a busy machine is slow to begin
 COMMAND = ("-m", "everthread", "--embedder", "hash", "--store")
 
 
 def refused(*arguments: str) -> str:
     """What a command says that does not begin."""
-    done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 2, (done.stdout, done.stderr)
     assert done.stderr.count("\n") == 1
     return done.stderr
@@ -60,7 +59,7 @@ def test_it_serves_with_no_key_and_no_model_and_stops_when_told(tmp_path: Path) 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_who_is_being_answered_when_it_stops_is_answered_to_the_end(tmp_path: Path, number: signal.Signals) -> None:
     with served(tmp_path) as running:
-        with httpx.stream("GET", f"{running.url}/slow", timeout=30) as answer:
+        with httpx.stream("GET", f"{running.url}/slow", timeout=PATIENCE) as answer:
             pieces = answer.iter_lines()
             assert next(pieces) == "data: 0"
             running.process.send_signal(number)
@@ -81,7 +80,10 @@ def reachable(port: int) -> bool:
 
 
 def test_it_waits_for_them_only_so_long(tmp_path: Path) -> None:
-    with served(tmp_path, {"stop": 0}) as running, httpx.stream("GET", f"{running.url}/slow", timeout=60) as answer:
+    with (
+        served(tmp_path, {"stop": 0}) as running,
+        httpx.stream("GET", f"{running.url}/slow", timeout=PATIENCE) as answer,
+    ):
         pieces = answer.iter_lines()
         next(pieces)
         running.process.send_signal(signal.SIGTERM)
@@ -135,9 +137,9 @@ def test_several_workers_answer_and_see_what_the_others_keep(tmp_path: Path) -> 
     with started(*COMMAND, str(tmp_path), "serve", "--port", "0", "--workers", "2") as running:
         line = f"{running.url}/api/v1/banks/alice/lines"
         for number in range(1, 21):
-            with httpx.Client(timeout=60) as client:  # a connection of its own, which either may take up
+            with httpx.Client(timeout=PATIENCE) as client:  # a connection of its own, which either may take up
                 assert client.post(line, json={"text": f"line {number}"}).json()["seq"] == number
-            with httpx.Client(timeout=60) as client:
+            with httpx.Client(timeout=PATIENCE) as client:
                 assert client.get(f"{line}/{number}").json()["text"] == f"line {number}"
         counted = get(f"{running.url}/metrics").text
         assert 'everthread_requests_total{method="POST",route="/api/v1/banks/{bank}/lines",status="201"} 20' in counted
@@ -151,8 +153,8 @@ def test_connections_are_dealt_out_among_workers_and_nobody_else_can_have_the_po
     async def taken_up(held: socket.socket, ready: threading.Barrier, ended: threading.Event) -> int:
         connections: list[asyncio.StreamWriter] = []
         server = await asyncio.start_server(lambda _, writer: connections.append(writer), sock=held)
-        await asyncio.to_thread(ready.wait, 30)
-        await asyncio.to_thread(ended.wait, 30)
+        await asyncio.to_thread(ready.wait, PATIENCE)
+        await asyncio.to_thread(ended.wait, PATIENCE)
         for each in connections:
             each.close()
         server.close()
@@ -173,7 +175,7 @@ def test_connections_are_dealt_out_among_workers_and_nobody_else_can_have_the_po
             with pytest.raises(ConfigError, match="another program has it"):
                 serving.listening("127.0.0.1", port, workers)
         for _ in range(100):
-            with socket.create_connection(("127.0.0.1", port), timeout=30) as client:
+            with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as client:
                 client.settimeout(0.01)
                 with suppress(TimeoutError):
                     client.recv(1)

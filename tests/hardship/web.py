@@ -1,0 +1,11 @@
+"""Requests of a patient client: how busy the machine is decides nothing."""
+
+from functools import partial
+
+import httpx
+
+from hardship import PATIENCE
+
+get, put = partial(httpx.get, timeout=PATIENCE), partial(httpx.put, timeout=PATIENCE)
+post, patch = partial(httpx.post, timeout=PATIENCE), partial(httpx.patch, timeout=PATIENCE)
+delete, stream = partial(httpx.delete, timeout=PATIENCE), partial(httpx.stream, timeout=PATIENCE)
