@@ -53,7 +53,12 @@ SHOWN_BANKS = 20  # that a message lists: enough to find a mistyped name
     metavar="PLACE",
     help="Where the banks are: a folder, or postgresql://… Default: EVERTHREAD_STORE, or your data folder.",
 )
-@click.option("--embedder", metavar="NAME", help="minilm (default), hash, a model's folder, or https://host/v1#model.")
+@click.option(
+    "--embedder",
+    metavar="NAME",
+    help="minilm (default), hash, a model's folder, st:NAME (sentence-transformers), openai:NAME, or "
+    "https://host/v1#model.",
+)
 @click.option("--recipe", metavar="NAME", help="How it remembers. Default: as the bank keeps it, else default.")
 @set_option
 @click.pass_context

@@ -152,6 +152,20 @@ def test_with_and_without_rewriting_a_bank_is_cut_as_each_wants_it(tmp_path: Pat
             assert all((REWRITTEN in unit.metadata) == recipe.rewrite for unit in found)
 
 
+def test_both_stores_hold_the_same_rewritten_chunks(tmp_path: Path, database: str) -> None:
+    told = []
+    for store in (str(tmp_path), database):
+        with Memory.open("bank", store=store, embedder=HashEmbedder(64), recipe=rewriting(Upper())) as memory:
+            memory.observe_many([NewLine(f"number {n} is here", "Ann", session="a") for n in range(1, 7)])
+            memory.recall("number")
+            memory.retract(2)
+            memory.forget(seq=4)
+            memory.recall("number")
+            told.append([(unit.text, unit.first_seq, unit.last_seq, embedded(unit)) for unit in chunks(memory)])
+    assert told[0] == told[1]
+    assert not any("4" in text for _, _, _, text in told[0])
+
+
 def widened(memory: Memory, recipe: GoodAI) -> list[tuple[str, int, int, str]]:
     """What cutting the standing lines gives, each chunk with the lines before it that its rewriting is shown."""
     sessions: dict[str, list[int]] = {}
