@@ -12,7 +12,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from everthread import pins
 from everthread.errors import BadQuery, NotFound
 from everthread.memory import Memory
 from everthread.observe.byhand import placed
@@ -35,15 +34,27 @@ class Conversation:
 
     # ------------------------------------------------------------------ keeping
 
-    def add(self, new: NewLine, *, refused: bool = False, instead: Sequence[Line] = (), late: bool = False) -> Line:
-        """Keep a line behind the others, or instead of some of them, which are discarded: all at once or not at all.
-        A refused one is kept as retracted; it does not stand, and nothing is discarded for it. late as for
-        `Memory.replace`. Raises as observe."""
+    def add(
+        self,
+        new: NewLine,
+        *,
+        refused: bool = False,
+        instead: Sequence[Line] = (),
+        late: bool = False,
+        corrects: Line | None = None,
+    ) -> Line:
+        """Keep a line after the others, or instead of some of them, which are discarded: all at once or not at all.
+        A refused one is kept as retracted: it is not shown, and nothing is discarded for it. late and corrects as for
+        `Memory.replace`, as which it raises."""
         gone = {line.seq for line in instead}
         before = next((line.seq for line in reversed(self.lines) if line.seq > 0 and line.seq not in gone), None)
         new = replace(new, session=self.session, parent=before, retracted_at=new.said_at if refused else None)
         discarded = () if refused else gone
-        line = self._unwritten(new) if self.private else self.memory.replace(discarded, [new], late=late)[0]
+        if self.private:
+            line = self._unwritten(new)
+        else:
+            seq = None if corrects is None else corrects.seq
+            line = self.memory.replace(discarded, [new], late=late, corrects=seq)[0]
         self._drop(discarded)
         if not refused and line not in self.lines:  # one with a key may stand already
             self.lines.append(line)
@@ -60,10 +71,7 @@ class Conversation:
         now stands there. Raises BadLine, with nothing changed."""
         old = self.lines[place]
         new = NewLine(text, old.speaker, old.role, said_at, metadata=metadata, key=source_key(old))
-        line = self.add(new, instead=self.lines[place:])
-        if not self.private:
-            pins.moved(self.memory.store, self.memory.bank, old.seq, line.seq)
-        return line
+        return self.add(new, instead=self.lines[place:], corrects=old)
 
     # --------------------------------------------------------------- discarding
 

@@ -21,7 +21,7 @@ from typing import Self
 
 import numpy as np
 
-from everthread import checks, pins
+from everthread import checks
 from everthread import open as opening
 from everthread import reindex as reindexing
 from everthread.errors import BadInput, BadLine, BadQuery, EverthreadError, ModelError
@@ -29,7 +29,7 @@ from everthread.late import Late
 from everthread.models import shapes
 from everthread.models.embed import Embedder
 from everthread.models.scale import EmbedderState, measured
-from everthread.observe import byhand, forgetting, keys, offered, summaries
+from everthread.observe import byhand, forgetting, keys, offered
 from everthread.observe.clean import clean, keepable
 from everthread.observe.copies import corrected
 from everthread.observe.units import marks, pieces
@@ -40,6 +40,7 @@ from everthread.recipes.base import Asked, Ranked, Recalled, Recipe, Room
 from everthread.recipes.kept import Kept
 from everthread.stores.base import Entry, Store
 from everthread.stores.ids import LARGEST_SEQ
+from everthread.stores.lines import missing
 from everthread.stores.text import own, unspaced, words
 from everthread.types import (
     Context,
@@ -163,20 +164,28 @@ class Memory:
                 progress(len(kept))
         return kept
 
-    def replace(self, seqs: Collection[int], lines: Iterable[NewLine] = (), *, late: bool = False) -> list[Line]:
+    def replace(
+        self, seqs: Collection[int], lines: Iterable[NewLine] = (), *, late: bool = False, corrects: int | None = None
+    ) -> list[Line]:
         """Retract lines, and keep others in their place, if any are given: all at once or not at all. Lines that are
         retracted or forgotten already are passed over. late: they are embedded by the next recall here that may find
-        them, or by `late.catch_up`, whichever comes first. Raises BadQuery, BadLine and StoreUnavailable."""
-        present = now().astimezone()
-        return self._keep([clean(line, present) for line in lines], sorted(checks.seqs(seqs, "seqs")), late)
+        them, or by `late.catch_up`, if that comes first. corrects: which of these lines the first new one corrects; it
+        is pinned if that was. Raises BadQuery, BadLine, StoreUnavailable, and NotFound if the corrected line is gone.
+        """
+        cleaned = [clean(line, now().astimezone()) for line in lines]
+        return self._keep(cleaned, sorted(checks.seqs(seqs, "seqs")), late, corrects)
 
-    def _keep(self, lines: Sequence[NewLine], instead: Sequence[int] = (), late: bool = False) -> list[Line]:
+    def _keep(
+        self, lines: Sequence[NewLine], instead: Sequence[int] = (), late: bool = False, corrects: int | None = None
+    ) -> list[Line]:
         """Write one batch. Lines known by their key are not embedded again; the store itself sees to it that none is
         written twice, whoever else is writing."""
         opening.settle(self)
         there, fresh = keys.sort_out(self.store, self.bank, lines, instead)
         entries = self._entries(fresh, late) if fresh else []
-        put = self.store.append(self.bank, entries, self.embedder.name, instead=instead) if fresh or instead else []
+        put: list[Line] = []
+        if fresh or instead:
+            put = self.store.append(self.bank, entries, self.embedder.name, instead=instead, corrects=corrects)
         if late and self.recipe.vectors:
             self.late.add(put)
         self._derive()
@@ -461,9 +470,7 @@ class Memory:
     def retract(self, seq: int) -> Line:
         """Take a line out of recall for good, because it was edited, regenerated or is not true. Its text stays in the
         record; `forget` removes it. Raises BadQuery and NotFound."""
-        before = summaries.of(self.store, self.bank)
         line = self.store.retract(self.bank, checks.seq(seq, self.bank), now())
-        summaries.again(self.store, self.bank, before)
         self._derive()
         return line
 
@@ -474,13 +481,10 @@ class Memory:
         known = None if key is None else self.store.known(self.bank, [key]).get(key)
         if done := known or corrected(self.store, self.bank, checks.seq(seq, self.bank), text):
             return done
-        before = summaries.of(self.store, self.bank)
         new = byhand.correction(self.store, self.bank, seq, text, key)
-        line = self.replace([seq], [new])[0]
+        line = self.replace([seq], [new], corrects=seq)[0]
         if line.text != keepable(text)[0]:  # the key was taken by another correction, just now
-            raise byhand.gone(self.bank, seq)
-        pins.moved(self.store, self.bank, seq, line.seq)
-        summaries.again(self.store, self.bank, before)
+            raise missing(self.bank, seq)
         return line
 
     def forget(
@@ -502,11 +506,8 @@ class Memory:
         Raises BadQuery and NotFound; and StoreUnavailable where the lines are gone but bytes of them may be left.
         """
         scope, name = forgetting.asked(self.bank, seq, session, speaker, everything)
-        before = [] if scope == "bank" else summaries.of(self.store, self.bank)
         receipt = forgetting.forget(self.store, self.bank, scope, name)
-        summaries.again(self.store, self.bank, before)
         if scope != "bank":  # of one that is gone nothing is written, or it would be there again
-            pins.tidy(self.store, self.bank)
             self._derive()
         return receipt
 

@@ -13,6 +13,7 @@ from everthread.memory import Memory
 from everthread.models.extract import ExtractiveScribe
 from everthread.models.fakes import ScriptedLLM
 from everthread.prompt.tokens import estimate
+from everthread.stores import pinned
 
 MAY = datetime(2026, 5, 3, 12, tzinfo=UTC)
 
@@ -47,9 +48,9 @@ def test_a_pinned_line_that_is_retracted_or_forgotten_is_pinned_no_more(memory: 
     memory.retract(one)
     assert [line.seq for line in pins.listed(memory)] == [two, three]
     memory.forget(seq=two)
-    assert memory.settings()[pins.SETTING] == [three]
+    assert memory.settings()[pinned.SETTING] == [three]
     memory.forget(session="spring")
-    assert pins.SETTING not in memory.settings()
+    assert pinned.SETTING not in memory.settings()
 
 
 def test_only_lines_that_stand_can_be_pinned_and_only_so_many(memory: Memory) -> None:

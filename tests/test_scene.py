@@ -265,10 +265,18 @@ class Full(SQLiteStore):
 
     full = True
 
-    def append(self, bank: str, entries: Sequence[Entry], model: str, *, instead: Sequence[int] = ()) -> list[Line]:
+    def append(
+        self,
+        bank: str,
+        entries: Sequence[Entry],
+        model: str,
+        *,
+        instead: Sequence[int] = (),
+        corrects: int | None = None,
+    ) -> list[Line]:
         if self.full:
             raise StoreUnavailable("the disk is full; make room")
-        return super().append(bank, entries, model, instead=instead)
+        return super().append(bank, entries, model, instead=instead, corrects=corrects)
 
 
 def test_where_one_bank_can_not_be_written_the_others_have_heard_all_the_same(make: Make, tmp_path: Path) -> None:

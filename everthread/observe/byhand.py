@@ -11,7 +11,7 @@ from datetime import datetime
 
 from everthread.errors import BadInput, NotFound
 from everthread.stores.base import Store
-from everthread.stores.lines import source_key
+from everthread.stores.lines import missing, source_key
 from everthread.types import Line, NewLine, NewUnit, Unit, Where
 
 CORRECTS = "everthread.corrects"  # in a line's metadata: the number of the line that stood in its place at first
@@ -25,18 +25,11 @@ def correction(store: Store, bank: str, seq: int, text: str, key: str | None = N
     that is given. NotFound."""
     found = store.get(bank, [seq])
     if not found:
-        raise gone(bank, seq)
+        raise missing(bank, seq)
     old = found[0]
     kept = {name: value for name, value in old.metadata.items() if not name.startswith("everthread.")}
     first = {**kept, CORRECTS: old.metadata.get(CORRECTS, seq)}
     return NewLine(text, old.speaker, old.role, old.said_at, old.session, first, old.parent, source_key(old) or key)
-
-
-def gone(bank: str, seq: int) -> NotFound:
-    """What is said of a line that can't be corrected."""
-    return NotFound(
-        f"there is no line {seq} in bank {bank!r} that could be corrected; it was never said, or it was retracted"
-    )
 
 
 def placed(lines: Sequence[Line]) -> list[Line]:

@@ -176,11 +176,21 @@ class Store(Protocol):
     def has(self, bank: str) -> bool:
         """Whether there is such a bank; it is not made."""
 
-    def append(self, bank: str, entries: Sequence[Entry], model: str, *, instead: Sequence[int] = ()) -> list[Line]:
+    def append(
+        self,
+        bank: str,
+        entries: Sequence[Entry],
+        model: str,
+        *,
+        instead: Sequence[int] = (),
+        corrects: int | None = None,
+    ) -> list[Line]:
         """Number and keep the lines, in one transaction, those retracted as such. The lines `instead` of which they
-        stand are retracted first, in the same transaction; those that are not there any more are passed over. An entry
-        whose key is known already returns that line, unless the line gives way (see `stores.lines`): it then loses its
-        key to the new one. No two lines have the same key."""
+        are kept are retracted first, as by `retract`, in the same transaction; those that are not there any more are
+        passed over. An entry whose key is known already returns that line, unless the line gives way (see
+        `stores.lines`): it then loses its key to the new one. No two lines have the same key. `corrects` is the one of
+        the replaced lines that the first entry corrects: the new line is pinned if that one was. NotFound, with nothing
+        kept, where it is gone."""
 
     def reserve(self, bank: str, last: int) -> None:
         """Give no number up to this one to a line any more: they were given in the store from which the bank comes."""
@@ -233,10 +243,13 @@ class Store(Protocol):
         """The bank's statistics. With `among`, those of these lines alone, but for `last_seq`, which is the bank's."""
 
     def retract(self, bank: str, seq: int, at: datetime) -> Line:
-        """Take a line out of recall for good. Its text stays in the record. NotFound if there is none."""
+        """Take a line out of recall for good. Its text stays in the record. What was derived from it is retracted, a
+        summary of what is left of its session is queued if the session had one, and it is pinned no more: all in one
+        transaction. NotFound if there is none."""
 
     def forget(self, bank: str, scope: Scope, name: str | int | None, at: datetime) -> Receipt:
-        """Remove a line, a session, a speaker or the bank. NotFound if there is nothing of the name.
+        """Remove a line, a session, a speaker or the bank. NotFound if there is nothing of the name. What was derived
+        from lines, summaries and pins are treated as by `retract`, in the same transaction.
 
         In files no byte of it is left. A database gives it to no one any more, and overwrites its bytes when it uses
         their pages again. A bank can be forgotten however damaged it is; the receipt then counts no lines. If the lines
@@ -266,6 +279,12 @@ class Store(Protocol):
     def set_setting(self, bank: str, name: str, value: JSONValue | None) -> None:
         """Keep one setting; None removes it."""
 
+    def update_setting(
+        self, bank: str, name: str, change: Callable[[JSONValue | None], JSONValue | None]
+    ) -> JSONValue | None:
+        """Replace a setting by what `change` makes of it, and return that, in one transaction. The value is None where
+        it is not set, and where it is to be removed. `change` may be called again with what it made before."""
+
     def put_unit(
         self,
         bank: str,
@@ -279,7 +298,8 @@ class Store(Protocol):
     ) -> Unit:
         """Keep a unit and its vectors, end the one of its kind that it supersedes, and take `done` out of the queue, in
         one transaction. Units are numbered 1, 2, 3 … by kind. NotFound, with nothing kept, where a line of its sources
-        is gone or retracted, its span ends behind the bank's last line, or what it supersedes is not current."""
+        is gone or retracted, its span ends behind the bank's last line, what it supersedes is not current, or it
+        supersedes none and is a note or a session's summary while there is a current one."""
 
     def restore_unit(self, bank: str, unit: Unit, vectors: Vectors | None, model: str) -> None:
         """Keep a unit of another store as it is there, in place of the one of its kind and id."""

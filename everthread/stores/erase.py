@@ -9,14 +9,16 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 
 from everthread.errors import NotFound
-from everthread.stores import blocks, postings, records, units
+from everthread.stores import blocks, pinned, postings, records, units
 from everthread.stores.base import LINE, Scope
 from everthread.stores.text import own_of, words
+from everthread.types import now
 
 Ranges = tuple[tuple[int, int], ...]
 
@@ -29,6 +31,11 @@ _OF = {
 
 def retract(db: sqlite3.Connection, times: Mapping[int, int]) -> None:
     """Take these lines out of the index for good, each at its time; their text stays."""
+    with _followed(db, sorted(times)):
+        _retract(db, times)
+
+
+def _retract(db: sqlite3.Connection, times: Mapping[int, int]) -> None:
     unindex(db, sorted(times))
     db.execute("UPDATE bank SET retracted = retracted + ?", (len(times),))
     for seq, at in times.items():
@@ -41,6 +48,24 @@ def forget(db: sqlite3.Connection, bank: str, scope: Scope, name: str | int | No
     seqs = [int(seq) for (seq,) in db.execute(f"SELECT seq FROM line WHERE {_OF[scope]} ORDER BY seq", (name,))]
     if not seqs:
         raise NotFound(f"bank {bank!r} has no {scope} {name!r}; nothing was forgotten")
+    with _followed(db, seqs):
+        _forget(db, seqs)
+    return seqs
+
+
+@contextmanager
+def _followed(db: sqlite3.Connection, seqs: Sequence[int]) -> Iterator[None]:
+    """A block that takes lines out, and what follows from it: summaries of which it takes the lines are queued to be
+    written again, of what is left, and the lines are pinned no more."""
+    before = units.summarised(db, seqs)
+    yield
+    units.summarise(db, before - units.summarised(db, seqs), now())
+    kept = units.setting(db, pinned.SETTING)
+    if kept is not None:
+        units.put_setting(db, pinned.SETTING, pinned.without(kept, set(seqs)))
+
+
+def _forget(db: sqlite3.Connection, seqs: Sequence[int]) -> None:
     chosen = json.dumps(seqs)
     sessions = _touched(db, "session", chosen)
     speakers = _touched(db, "speaker", chosen)
@@ -66,7 +91,6 @@ def forget(db: sqlite3.Connection, bank: str, scope: Scope, name: str | int | No
     db.execute(
         f"DELETE FROM speaker WHERE {_TOUCHED} AND NOT EXISTS (SELECT 1 FROM line WHERE speaker = number)", (speakers,)
     )
-    return seqs
 
 
 _CHOSEN = "seq IN (SELECT value FROM json_each(?))"

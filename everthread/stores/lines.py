@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from datetime import timedelta
 from typing import Any
 
-from everthread.errors import BadLine
+from everthread.errors import BadLine, NotFound
 from everthread.stores.base import Entry, Words
 from everthread.stores.times import moment
 from everthread.types import Line, NewLine, Session
@@ -47,6 +47,23 @@ def next_seq(entry: Entry, last: int) -> int:
     if entry.seq <= last:
         raise BadLine(f"line {entry.seq} can't be written behind line {last}; lines come in the order of their numbers")
     return entry.seq
+
+
+def heirs(bank: str, corrects: int | None, replaced: Collection[int], first: Line | None) -> dict[int, int]:
+    """The number of the first new line by that of the one it corrects, if it corrects any. NotFound where that is
+    gone."""
+    if corrects is None or first is None:  # one that is known by its key was written before
+        return {}
+    if corrects not in replaced:
+        raise missing(bank, corrects)
+    return {corrects: first.seq}
+
+
+def missing(bank: str, seq: int) -> NotFound:
+    """What is said of a line that can't be corrected."""
+    return NotFound(
+        f"there is no line {seq} in bank {bank!r} that could be corrected; it was never said, or it was retracted"
+    )
 
 
 def session_name(at: int, like: Callable[[str], set[str]]) -> str:

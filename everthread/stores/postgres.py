@@ -21,13 +21,13 @@ import numpy as np
 import numpy.typing as npt
 
 from everthread.errors import EverthreadError, NotFound
-from everthread.stores import units
+from everthread.stores import pinned, units
 from everthread.stores.arrays import member
 from everthread.stores.base import LINE, POSTING, Corpus, Entry, Near, Postings, Rewriting, Rows, Scope
 from everthread.stores.erase import ranges
 from everthread.stores.ids import UNKEEPABLE, checked
+from everthread.stores.lines import heirs, standing
 from everthread.stores.lines import session as session_of
-from everthread.stores.lines import standing
 from everthread.stores.pg import nearest, records, removing, schema
 from everthread.stores.pg import units as written_of
 from everthread.stores.pg.filters import array, clause, only
@@ -153,17 +153,25 @@ class PostgresStore:
 
     # ------------------------------------------------------------------ writing
 
-    def append(self, bank: str, entries: Sequence[Entry], model: str, *, instead: Sequence[int] = ()) -> list[Line]:
+    def append(
+        self,
+        bank: str,
+        entries: Sequence[Entry],
+        model: str,
+        *,
+        instead: Sequence[int] = (),
+        corrects: int | None = None,
+    ) -> list[Line]:
         number = secrets.randbits(63)
 
         def write(db: Connection) -> tuple[list[Line], Model | None, Line | None]:
-            if instead:
-                records.lock(db, bank, micros(now()))
-                for line in records.by_seq(db, bank, array(np.array(instead, np.int64))):
-                    removing.retract(db, bank, line.seq, micros(now()))
+            gone, pins = removing.replaced(db, bank, instead, micros(now())) if instead else ([], None)
             batch = Batch(db, bank, entries, micros(now()), number)
             lines = [batch.add(entry) for entry in entries]
-            return lines, batch.send(model), batch.first
+            grown = batch.send(model)
+            if passed := heirs(bank, corrects, gone, batch.first):
+                written_of.put_setting(db, bank, pinned.SETTING, pinned.without(pins, gone, passed))
+            return lines, grown, batch.first
 
         def kept(db: Connection, result: tuple[list[Line], Model | None, Line | None]) -> bool:
             records.lock(db, bank, micros(now()))  # wait for the end of the attempt that was not heard
@@ -239,7 +247,7 @@ class PostgresStore:
             if not found:
                 raise NotFound(f"bank {bank!r} has no line {seq}")
             if found[0].retracted_at is None:
-                removing.retract(db, bank, seq, micros(at))
+                removing.retract_all(db, bank, [seq], micros(at))
             return records.lines(db, bank, "line.seq = %s", (seq,))[0]
 
         return self._write(bank, write)
@@ -301,6 +309,17 @@ class PostgresStore:
             written_of.put_setting(db, bank, name, value)
 
         self._write(bank, write)
+
+    def update_setting(
+        self, bank: str, name: str, change: Callable[[JSONValue | None], JSONValue | None]
+    ) -> JSONValue | None:
+        def write(db: Connection) -> JSONValue | None:
+            records.lock(db, bank, micros(now()))
+            value = change(written_of.setting(db, bank, name))
+            written_of.put_setting(db, bank, name, value)
+            return value
+
+        return self._write(bank, write)
 
     def put_unit(
         self,
@@ -369,12 +388,7 @@ class PostgresStore:
             query = "SELECT 1 FROM everthread.session WHERE bank_id = %s AND session_id = %s"
             if not db.execute(query, (bank, work.session)).fetchone():
                 raise NotFound(f"bank {bank!r} has no session {work.session!r} of which {work.kind} could be written")
-            db.execute(
-                f"""INSERT INTO everthread.work (bank_id, {units.WORK}) VALUES (%s, %s, %s, %s, %s, %s, %s, %s)
-                    ON CONFLICT (bank_id, kind, session_id, first_seq) DO UPDATE SET
-                    last_seq = excluded.last_seq, tries = excluded.tries, error = excluded.error""",
-                (bank, *units.work_row(work)),
-            )
+            written_of.queue(db, bank, work)
 
         self._write(bank, write)
 

@@ -19,13 +19,13 @@ import numpy as np
 import numpy.typing as npt
 
 from everthread.errors import NotFound, StoreUnavailable
-from everthread.stores import blocks, erase, postings, records, schema, units, unitvectors, vectors
+from everthread.stores import blocks, erase, pinned, postings, records, schema, units, unitvectors, vectors
 from everthread.stores.arrays import member, places
 from everthread.stores.base import LINE, Corpus, Entry, Near, Postings, Rewriting, Rows, Scope
 from everthread.stores.files import SUFFIX, UNERASED, BankFile, bank_id, explained, file_name, sweep, sync
 from everthread.stores.filters import as_json, choice, clause
 from everthread.stores.fork_guard import GUARD
-from everthread.stores.lines import gist, gives_way, next_seq, session, standing
+from everthread.stores.lines import gist, gives_way, heirs, next_seq, session, standing
 from everthread.stores.lines import line as _line
 from everthread.stores.pictures import Pictures
 from everthread.stores.times import micros, offset
@@ -111,9 +111,19 @@ class SQLiteStore:
 
     # ------------------------------------------------------------------ writing
 
-    def append(self, bank: str, entries: Sequence[Entry], model: str, *, instead: Sequence[int] = ()) -> list[Line]:
+    def append(
+        self,
+        bank: str,
+        entries: Sequence[Entry],
+        model: str,
+        *,
+        instead: Sequence[int] = (),
+        corrects: int | None = None,
+    ) -> list[Line]:
         with self._bank(bank).file.writing() as db:
-            if instead and (replaced := [line.seq for line in self._get(db, instead)]):
+            replaced = [line.seq for line in self._get(db, instead)] if instead else []
+            pins = units.setting(db, pinned.SETTING) if replaced else None
+            if replaced:
                 erase.retract(db, dict.fromkeys(replaced, micros(now())))
             keys = [entry.new.key for entry in entries if entry.new.key]
             known: dict[str, Line | int] = {**_by_key(db, keys)} if keys else {}
@@ -141,6 +151,8 @@ class SQLiteStore:
             if gone:
                 erase.retract(db, gone)
             lines = {line.seq: line for line in self._get(db, [seq for seq, _ in written], retracted=True)}
+            if passed := heirs(bank, corrects, replaced, next(iter(lines.values()), None)):
+                units.put_setting(db, pinned.SETTING, pinned.without(pins, replaced, passed))
         return [lines[found] if isinstance(found, int) else found for found in result]
 
     def _insert(self, db: sqlite3.Connection, seq: int, entry: Entry) -> tuple[int, ...]:
@@ -252,6 +264,14 @@ class SQLiteStore:
         with self._bank(bank).file.writing() as db:
             units.put_setting(db, name, value)
 
+    def update_setting(
+        self, bank: str, name: str, change: Callable[[JSONValue | None], JSONValue | None]
+    ) -> JSONValue | None:
+        with self._bank(bank).file.writing() as db:
+            value = change(units.setting(db, name))
+            units.put_setting(db, name, value)
+            return value
+
     def put_unit(
         self,
         bank: str,
@@ -296,11 +316,7 @@ class SQLiteStore:
         with self._bank(bank).file.writing() as db:
             if not db.execute("SELECT 1 FROM session WHERE session_id = ?", (work.session,)).fetchone():
                 raise NotFound(f"bank {bank!r} has no session {work.session!r} of which {work.kind} could be written")
-            db.execute(
-                """INSERT INTO work VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
-                   last_seq = excluded.last_seq, tries = excluded.tries, error = excluded.error""",
-                units.work_row(work),
-            )
+            units.queue(db, work)
 
     def dequeue(self, bank: str, work: Work) -> None:
         with self._bank(bank).file.writing() as db:

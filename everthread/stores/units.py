@@ -11,6 +11,7 @@ import sqlite3
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from everthread.types import JSONValue, NewUnit, Unit, Vectors, Work
 
 COLUMNS = """unit_id, kind, text, first_seq, last_seq, said_at, said_offset, valid_from, valid_to, importance, category,
     metadata, retracted_at, supersedes"""
+SINGLE = ("note", "summary")  # kinds of which one is current at a time: in a bank, and in a session
 WORK = "kind, session_id, first_seq, last_seq, queued_at, tries, error"
 LINK = "kind, unit_id, first_seq, last_seq, supersedes, retracted_at IS NULL"
 SPANS = "SELECT unit_id, first_seq, last_seq FROM unit WHERE (retracted_at IS NOT NULL) ="
@@ -57,8 +59,12 @@ def numbered(new: NewUnit, number: int, at: int, supersedes: int | None) -> Unit
     )
 
 
-def see(bank: str, new: NewUnit, last: int, there: Collection[int], supersedes: int | None, current: bool) -> None:
-    """See that a unit may be written: that none of its lines, and not the unit before it, is gone. NotFound else."""
+def see(
+    bank: str, new: NewUnit, last: int, there: Collection[int], supersedes: int | None, current: Mapping[int, str]
+) -> None:
+    """See that a unit may be written: that none of its lines, and not the unit before it, is gone, and that no other
+    was written meanwhile. `current` are the metadata of the current units that it supersedes, or else of those of its
+    kind if that is SINGLE, by id. NotFound else."""
     if new.last_seq > last:
         raise NotFound(f"bank {bank!r} has no line {new.last_seq}, of which a {new.kind} was to be written")
     if gone := sorted(set(new.sources).difference(there)):
@@ -66,11 +72,30 @@ def see(bank: str, new: NewUnit, last: int, there: Collection[int], supersedes: 
             f"bank {bank!r} has no line {gone[0]} any more, of which a {new.kind} was written; nothing was kept, as it "
             "may tell what is gone. Write it again from the lines that are there"
         )
-    if supersedes is not None and not current:
+    if supersedes is not None and supersedes not in current:
         raise NotFound(
             f"bank {bank!r} has no current {new.kind} {supersedes} that could be superseded; it was retracted, "
             "forgotten or superseded meanwhile. Read the current one and write again"
         )
+    if supersedes is None and (rival := _rival(new, current)) is not None:
+        raise NotFound(
+            f"bank {bank!r} has a current {new.kind} {rival} already, which was to be the first; it was written "
+            "meanwhile. Read it and write again in its place"
+        )
+
+
+def _rival(new: NewUnit, current: Mapping[int, str]) -> int | None:
+    """The current unit beside which a new one can't be: there is one note a bank, and one summary a session."""
+    if new.kind == "note":
+        return max(current, default=None)
+    session = new.metadata.get("session")
+    return next((number for number, text in current.items() if session_of(text) == session is not None), None)
+
+
+def session_of(metadata: str) -> str | None:
+    """The session that a summary is of, as its metadata say."""
+    session = json.loads(metadata).get("session")
+    return session if isinstance(session, str) else None
 
 
 def rows_of(change: Rewriting, first: int, at: int) -> list[tuple[Any, ...]]:
@@ -160,15 +185,19 @@ def put(db: sqlite3.Connection, bank: str, new: NewUnit, at: int, supersedes: in
         "SELECT seq FROM line WHERE retracted_at IS NULL AND seq IN (SELECT value FROM json_each(?))",
         (json.dumps(new.sources),),
     )
-    replaced = db.execute(
-        """UPDATE unit SET valid_to = ? WHERE kind = ? AND unit_id = ? AND valid_to IS NULL AND retracted_at IS NULL""",
-        (at, new.kind, supersedes),
-    ).rowcount
-    see(bank, new, last, {seq for (seq,) in there}, supersedes, bool(replaced))
+    see(bank, new, last, {seq for (seq,) in there}, supersedes, _current(db, new.kind, supersedes))
+    db.execute("UPDATE unit SET valid_to = ? WHERE kind = ? AND unit_id = ?", (at, new.kind, supersedes))
     number = db.execute("SELECT coalesce(max(unit_id), 0) + 1 FROM unit WHERE kind = ?", (new.kind,)).fetchone()[0]
     made = numbered(new, number, at, supersedes)
     restore(db, made)
     return read(db, "kind = ? AND unit_id = ?", (new.kind, number))[0]
+
+
+def _current(db: sqlite3.Connection, kind: str, supersedes: int | None) -> dict[int, str]:
+    if supersedes is None and kind not in SINGLE:
+        return {}
+    query = "SELECT unit_id, metadata FROM unit WHERE kind = ? AND valid_to IS NULL AND retracted_at IS NULL"
+    return dict(db.execute(f"{query} AND unit_id = coalesce(?, unit_id)", (kind, supersedes)).fetchall())
 
 
 def restore(db: sqlite3.Connection, made: Unit) -> None:
@@ -180,13 +209,12 @@ def restore(db: sqlite3.Connection, made: Unit) -> None:
 
 def rewrite(db: sqlite3.Connection, change: Rewriting, model: str, at: int) -> bool:
     """Units in the place of others, and the setting, if all is still as it was when this was thought out."""
-    kept = db.execute("SELECT value FROM setting WHERE name = ?", (change.setting,)).fetchone()
     lines = sources(change)
     there = db.execute(
         "SELECT count(*) FROM line WHERE retracted_at IS NULL AND seq IN (SELECT value FROM json_each(?))",
         (json.dumps(lines),),
     ).fetchone()[0]
-    if (kept and json.loads(kept[0])) != change.before or there < len(lines):
+    if setting(db, change.setting) != change.before or there < len(lines):
         return False
     highest = db.execute("SELECT coalesce(max(unit_id), 0) FROM unit WHERE kind = ?", (change.kind,)).fetchone()[0]
     first = max(highest, change.above) + 1
@@ -199,6 +227,13 @@ def rewrite(db: sqlite3.Connection, change: Rewriting, model: str, at: int) -> b
     unitvectors.put(db, model, embedded(change, first))
     put_setting(db, change.setting, change.after(first))
     return True
+
+
+def setting(db: sqlite3.Connection, name: str) -> JSONValue | None:
+    """A setting of the bank; None where it is not set."""
+    row = db.execute("SELECT value FROM setting WHERE name = ?", (name,)).fetchone()
+    value: JSONValue | None = None if row is None else json.loads(row[0])
+    return value
 
 
 def put_setting(db: sqlite3.Connection, name: str, value: JSONValue | None) -> None:
@@ -265,6 +300,37 @@ def _unlink(db: sqlite3.Connection, every: Sequence[Link], gone: Sequence[Link])
 
 
 # --------------------------------------------------------------------- a scribe's work
+
+
+def queue(db: sqlite3.Connection, work: Work) -> None:
+    """Keep work that a scribe is to do, or what has changed of it."""
+    db.execute(
+        f"""INSERT INTO work ({WORK}) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
+            last_seq = excluded.last_seq, tries = excluded.tries, error = excluded.error""",
+        work_row(work),
+    )
+
+
+def summarised(db: sqlite3.Connection, seqs: Sequence[int]) -> set[str]:
+    """The sessions with a current summary that may derive from these lines (ascending)."""
+    rows = db.execute(
+        """SELECT metadata FROM unit WHERE kind = 'summary' AND valid_to IS NULL AND retracted_at IS NULL
+           AND first_seq <= ? AND last_seq >= ?""",
+        (seqs[-1], seqs[0]),
+    )
+    return {session for (metadata,) in rows if (session := session_of(metadata)) is not None}
+
+
+def summarise(db: sqlite3.Connection, sessions: Collection[str], at: datetime) -> None:
+    """Queue a summary of what is left of each of these sessions."""
+    for session in sorted(sessions):
+        first, last = db.execute(
+            """SELECT min(seq), max(seq) FROM line WHERE retracted_at IS NULL
+               AND session = (SELECT number FROM session WHERE session_id = ?)""",
+            (session,),
+        ).fetchone()
+        if first is not None:
+            queue(db, Work("summary", session, first, last, at))
 
 
 def work(row: tuple[Any, ...]) -> Work:

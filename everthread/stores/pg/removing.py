@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
 from uuid import UUID
 
+import numpy as np
+
 from everthread.errors import NotFound
+from everthread.stores import pinned
 from everthread.stores.base import Scope
 from everthread.stores.pg import nearest, records, units
+from everthread.stores.pg.filters import array
 from everthread.stores.pg.schema import TABLES
 from everthread.stores.pg.server import Connection, Cursor
 from everthread.stores.text import own_of, words
 from everthread.stores.times import micros
-from everthread.types import Receipt
+from everthread.types import JSONValue, Receipt, now
 
 _OF = {
     "line": "seq = %s",
@@ -22,6 +28,36 @@ _OF = {
     "speaker": "speaker = ANY(SELECT number FROM everthread.speaker WHERE bank_id = line.bank_id AND name = %s)",
     "bank": "%s::text IS NULL",
 }
+
+
+@contextmanager
+def followed(db: Connection, bank: str, seqs: Sequence[int]) -> Iterator[None]:
+    """A block that takes lines (ascending) out, and what follows from it: summaries of which it takes the lines are
+    queued to be written again, of what is left, and the lines are pinned no more."""
+    before = units.summarised(db, bank, seqs)
+    yield
+    if gone := before - units.summarised(db, bank, seqs):
+        units.summarise(db, bank, gone, now())
+    kept = units.setting(db, bank, pinned.SETTING)
+    if kept is not None:
+        units.put_setting(db, bank, pinned.SETTING, pinned.without(kept, set(seqs)))
+
+
+def retract_all(db: Connection, bank: str, seqs: Sequence[int], at: int) -> None:
+    """Retract lines (ascending), with what follows from it."""
+    if seqs:
+        with followed(db, bank, seqs):
+            for seq in seqs:
+                retract(db, bank, seq, at)
+
+
+def replaced(db: Connection, bank: str, seqs: Sequence[int], at: int) -> tuple[list[int], JSONValue | None]:
+    """Retract those of the lines that are there, before others are written: their numbers, and the pins until now."""
+    records.lock(db, bank, at)
+    there = [line.seq for line in records.by_seq(db, bank, array(np.array(seqs, np.int64)))]
+    pins = units.setting(db, bank, pinned.SETTING)
+    retract_all(db, bank, there, at)
+    return there, pins
 
 
 def retract(db: Connection, bank: str, seq: int, at: int) -> None:
@@ -51,6 +87,11 @@ def forget(db: Connection, bank: str, scope: Scope, name: str | int | None) -> t
         return seqs, TABLES
     if not seqs:
         raise NotFound(f"bank {bank!r} has no {scope} {name!r}; nothing was forgotten")
+    with followed(db, bank, seqs):
+        return seqs, _forget(db, bank, seqs, rows)
+
+
+def _forget(db: Connection, bank: str, seqs: Sequence[int], rows: Sequence[tuple[Any, ...]]) -> Collection[str]:
     unindex(db, bank, seqs)
     derived = units.forget(db, bank, seqs)
     with db.pipeline():
@@ -70,7 +111,7 @@ def forget(db: Connection, bank: str, scope: Scope, name: str | int | None) -> t
     _shrink(db, bank, sorted({session for _, session, _ in rows}))
     more = {"session": sessions, "speaker": speakers, "buffer": buffers, "work": queued}
     derived += [table for table, gone in more.items() if gone.rowcount]
-    return seqs, ["line", "posting", "vector", *nearest.names(db, bank), *derived]
+    return ["line", "posting", "vector", *nearest.names(db, bank), *derived]
 
 
 def _emptied(db: Connection, bank: str, table: str, name: str, numbers: set[int]) -> Cursor:

@@ -4,7 +4,8 @@ of them is in `stores.units`."""
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
 
 import numpy as np
 from pgvector import HalfVector
@@ -16,9 +17,10 @@ from everthread.stores.pg import records
 from everthread.stores.pg.server import Connection, Cursor
 from everthread.stores.times import micros
 from everthread.stores.units import Link
-from everthread.types import JSONValue, NewUnit, Unit, Vector, Vectors
+from everthread.types import JSONValue, NewUnit, Unit, Vector, Vectors, Work
 
 _OF = "bank_id = %s AND kind = %s AND unit_id = %s"
+_CURRENT = "valid_to IS NULL AND retracted_at IS NULL"
 _THESE = "bank_id = %s AND kind = %s AND unit_id = ANY(%s::bigint[])"
 
 
@@ -29,11 +31,8 @@ def put(db: Connection, bank: str, new: NewUnit, at: int, supersedes: int | None
         "SELECT seq FROM everthread.line WHERE bank_id = %s AND seq = ANY(%s::bigint[]) AND retracted_at IS NULL",
         (bank, list(new.sources)),
     ).fetchall()
-    replaced = db.execute(
-        f"UPDATE everthread.unit SET valid_to = %s WHERE {_OF} AND valid_to IS NULL AND retracted_at IS NULL",
-        (at, bank, new.kind, supersedes),
-    ).rowcount
-    units.see(bank, new, last, {seq for (seq,) in there}, supersedes, bool(replaced))
+    units.see(bank, new, last, {seq for (seq,) in there}, supersedes, _current(db, bank, new.kind, supersedes))
+    db.execute(f"UPDATE everthread.unit SET valid_to = %s WHERE {_OF}", (at, bank, new.kind, supersedes))
     row = db.execute(
         "SELECT coalesce(max(unit_id), 0) + 1 FROM everthread.unit WHERE bank_id = %s AND kind = %s", (bank, new.kind)
     ).fetchone()
@@ -41,6 +40,14 @@ def put(db: Connection, bank: str, new: NewUnit, at: int, supersedes: int | None
     made = units.numbered(new, row[0], at, supersedes)
     restore(db, bank, made)
     return read(db, bank, "kind = %s AND unit_id = %s", (made.kind, made.id))[0]
+
+
+def _current(db: Connection, bank: str, kind: str, supersedes: int | None) -> dict[int, str]:
+    if supersedes is None and kind not in units.SINGLE:
+        return {}
+    query = f"""SELECT unit_id, metadata FROM everthread.unit WHERE bank_id = %s AND kind = %s AND {_CURRENT}
+        AND unit_id = coalesce(%s::bigint, unit_id)"""
+    return dict(db.execute(query, (bank, kind, supersedes)))
 
 
 def restore(db: Connection, bank: str, made: Unit) -> None:
@@ -104,6 +111,39 @@ def put_setting(db: Connection, bank: str, name: str, value: JSONValue | None) -
                ON CONFLICT (bank_id, name) DO UPDATE SET value = excluded.value""",
             (bank, name, as_json(value)),
         )
+
+
+def queue(db: Connection, bank: str, work: Work) -> None:
+    """Keep work that a scribe is to do, or what has changed of it."""
+    db.execute(
+        f"""INSERT INTO everthread.work (bank_id, {units.WORK}) VALUES (%s, %s, %s, %s, %s, %s, %s, %s)
+            ON CONFLICT (bank_id, kind, session_id, first_seq) DO UPDATE SET
+            last_seq = excluded.last_seq, tries = excluded.tries, error = excluded.error""",
+        (bank, *units.work_row(work)),
+    )
+
+
+def summarised(db: Connection, bank: str, seqs: Sequence[int]) -> set[str]:
+    """The sessions with a current summary that may derive from these lines (ascending)."""
+    rows = db.execute(
+        f"""SELECT metadata FROM everthread.unit WHERE bank_id = %s AND kind = 'summary' AND {_CURRENT}
+            AND first_seq <= %s AND last_seq >= %s""",
+        (bank, seqs[-1], seqs[0]),
+    )
+    return {session for (metadata,) in rows if (session := units.session_of(metadata)) is not None}
+
+
+def summarise(db: Connection, bank: str, sessions: Collection[str], at: datetime) -> None:
+    """Queue a summary of what is left of each of these sessions."""
+    rows = db.execute(
+        """SELECT session_id, min(line.seq), max(line.seq) FROM everthread.line JOIN everthread.session
+           ON session.bank_id = line.bank_id AND session.number = line.session
+           WHERE line.bank_id = %s AND line.retracted_at IS NULL AND session_id = ANY(%s)
+           GROUP BY session_id ORDER BY session_id""",
+        (bank, sorted(sessions)),
+    )
+    for session, first, last in rows.fetchall():
+        queue(db, bank, Work("summary", session, first, last, at))
 
 
 def has(db: Connection, bank: str, made: Unit) -> bool:
