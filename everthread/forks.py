@@ -17,26 +17,26 @@ class Renewed(Protocol):
     """An object that a forked child can't use as it was inherited."""
 
     def renew(self) -> None:
-        """Begin afresh in the child: with locks that nobody holds, and without what belongs to the parent."""
+        """Start over in the child: with free locks, and without what belongs to the parent."""
 
 
 _renewed: WeakSet[Renewed] = WeakSet()
 
 
 def renewed(each: Renewed) -> None:
-    """Have an object begin afresh in every child that is forked while it lives. To be called once it is whole."""
+    """Have an object start over in every child that is forked while it lives. To be called once it is whole."""
     _renewed.add(each)
 
 
 class Lock:
-    """A lock that nobody holds in a forked child."""
+    """A lock that is free in a forked child."""
 
     def __init__(self) -> None:
         self.renew()
         renewed(self)
 
     def renew(self) -> None:
-        """Be free, whoever held it in the parent."""
+        """Be free, whether or not a thread of the parent holds it."""
         self._lock = threading.Lock()
 
     def acquire(self, timeout: float = -1) -> bool:
@@ -61,5 +61,5 @@ def _forked() -> None:
         each.renew()
 
 
-if hasattr(os, "register_at_fork"):  # not on Windows, where nobody forks
+if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
     os.register_at_fork(after_in_child=_forked)

@@ -15,6 +15,7 @@ from everthread.errors import LLMUnavailable, ScribeFailed
 from everthread.models.extract import ExtractiveScribe
 from everthread.models.fakes import HashEmbedder
 from everthread.models.scribe import NOTES, SUMMARY
+from everthread.observe import byhand
 from everthread.prompt.character import Character
 from everthread.recall import derived
 from everthread.types import NewUnit, Work
@@ -209,6 +210,23 @@ def test_two_at_one_bank_write_a_summary_once(memory: Memory, desk: Opened, tmp_
     scribe.go.set()
     assert slow.settle(PATIENCE)
     assert len(memory.units("summary")) == 1
+    assert memory.queued() == []
+
+
+def test_first_notes_that_are_written_while_others_are_leave_one_note_current_with_what_both_say(
+    memory: Memory, desk: Opened
+) -> None:
+    scribe = Waiting()
+    slow = desk(scribe)
+    slow.put(work("notes", said(memory, "s", MIA)))
+    assert scribe.writes.wait(30)
+    new, before = byhand.note(memory.store, memory.bank, "Tom works in Oslo.")
+    memory.write(new, supersedes=before)
+    scribe.go.set()
+    assert slow.settle(30)
+    (current,) = memory.units("note", current=True)
+    assert "Tom works in Oslo." in current.text
+    assert "Lisbon" in current.text
     assert memory.queued() == []
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime
+from functools import partial
 
 import pytest
+from hardship import forked
 
 from everthread import pins
 from everthread.chat import Chat
@@ -51,6 +54,22 @@ def test_a_pinned_line_that_is_retracted_or_forgotten_is_pinned_no_more(memory: 
     assert memory.settings()[pinned.SETTING] == [three]
     memory.forget(session="spring")
     assert pinned.SETTING not in memory.settings()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_what_several_processes_pin_at_once_is_all_pinned(memory: Memory) -> None:
+    seqs = keep(memory, *(f"Line {number}." for number in range(pins.MOST)))
+
+    def pin(these: list[int]) -> None:
+        for seq in these:
+            pins.add(memory, seq)
+            pins.remove(memory, seq)
+            pins.add(memory, seq)
+
+    children = [forked.forked(partial(pin, seqs[first::2])) for first in range(2)]
+    assert [forked.sound(child) for child in children] == [True, True]
+    assert [line.seq for line in pins.listed(memory)] == seqs
 
 
 def test_only_lines_that_stand_can_be_pinned_and_only_so_many(memory: Memory) -> None:

@@ -245,7 +245,7 @@ class Store(Protocol):
     def retract(self, bank: str, seq: int, at: datetime) -> Line:
         """Take a line out of recall for good. Its text stays in the record. What was derived from it is retracted, a
         summary of what is left of its session is queued if the session had one, and it is pinned no more: all in one
-        transaction. NotFound if there is none."""
+        transaction. NotFound if the bank has no such line."""
 
     def forget(self, bank: str, scope: Scope, name: str | int | None, at: datetime) -> Receipt:
         """Remove a line, a session, a speaker or the bank. NotFound if there is nothing of the name. What was derived

@@ -30,12 +30,13 @@ _OF = {
 
 
 def retract(db: sqlite3.Connection, times: Mapping[int, int]) -> None:
-    """Take these lines out of the index for good, each at its time; their text stays."""
-    with _followed(db, sorted(times)):
-        _retract(db, times)
+    """Take these lines out of the index for good, each at its time, with what follows from it; their text stays."""
+    with followed(db, sorted(times)):
+        withdraw(db, times)
 
 
-def _retract(db: sqlite3.Connection, times: Mapping[int, int]) -> None:
+def withdraw(db: sqlite3.Connection, times: Mapping[int, int]) -> None:
+    """The same without what follows from it."""
     unindex(db, sorted(times))
     db.execute("UPDATE bank SET retracted = retracted + ?", (len(times),))
     for seq, at in times.items():
@@ -48,21 +49,23 @@ def forget(db: sqlite3.Connection, bank: str, scope: Scope, name: str | int | No
     seqs = [int(seq) for (seq,) in db.execute(f"SELECT seq FROM line WHERE {_OF[scope]} ORDER BY seq", (name,))]
     if not seqs:
         raise NotFound(f"bank {bank!r} has no {scope} {name!r}; nothing was forgotten")
-    with _followed(db, seqs):
+    with followed(db, seqs):
         _forget(db, seqs)
     return seqs
 
 
 @contextmanager
-def _followed(db: sqlite3.Connection, seqs: Sequence[int]) -> Iterator[None]:
-    """A block that takes lines out, and what follows from it: summaries of which it takes the lines are queued to be
-    written again, of what is left, and the lines are pinned no more."""
-    before = units.summarised(db, seqs)
-    yield
-    units.summarise(db, before - units.summarised(db, seqs), now())
-    kept = units.setting(db, pinned.SETTING)
-    if kept is not None:
-        units.put_setting(db, pinned.SETTING, pinned.without(kept, set(seqs)))
+def followed(db: sqlite3.Connection, seqs: Sequence[int]) -> Iterator[dict[int, int]]:
+    """A block that takes lines (ascending) out, and what follows from it: summaries that go with them are queued to be
+    written again, of what is left of their sessions, and the lines are pinned no more. The block may put into the
+    mapping which new lines correct which of them: those are pinned instead."""
+    heirs: dict[int, int] = {}
+    before = units.summarised(db, seqs) if seqs else set()
+    yield heirs
+    if before:
+        units.summarise(db, before - units.summarised(db, seqs), now())
+    if seqs and (kept := units.setting(db, pinned.SETTING)) is not None:
+        units.put_setting(db, pinned.SETTING, pinned.without(kept, seqs, heirs))
 
 
 def _forget(db: sqlite3.Connection, seqs: Sequence[int]) -> None:

@@ -1,9 +1,9 @@
 """Keeps SQLite and fork apart: while the process is forked no call is inside SQLite, and no file is open.
 
 SQLite notes in the memory of a process which locks it holds. A child inherits the notes and not the locks, so what it
-opens afresh is locked in name only: whoever closes the bank last elsewhere takes its log away, and what the child
-writes is lost (https://sqlite.org/howtocorrupt.html, section 2.6). Parent and child open their files again at the next
-use.
+opens itself is locked in name only: another process that believes it is the last to close the bank takes the log away,
+and what the child writes is lost (https://sqlite.org/howtocorrupt.html, section 2.6). Parent and child open their files
+again at the next use.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class ForkGuard:
 
 GUARD = ForkGuard()
 
-if hasattr(os, "register_at_fork"):  # not on Windows, where nobody forks
+if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
     os.register_at_fork(
         before=GUARD.before_fork,
         after_in_parent=GUARD.after_fork_in_parent,

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from everthread.errors import EverthreadError, NotFound
-from everthread.stores import pinned, units
+from everthread.stores import units
 from everthread.stores.arrays import member
 from everthread.stores.base import LINE, POSTING, Corpus, Entry, Near, Postings, Rewriting, Rows, Scope
 from everthread.stores.erase import ranges
@@ -165,12 +165,11 @@ class PostgresStore:
         number = secrets.randbits(63)
 
         def write(db: Connection) -> tuple[list[Line], Model | None, Line | None]:
-            gone, pins = removing.replaced(db, bank, instead, micros(now())) if instead else ([], None)
-            batch = Batch(db, bank, entries, micros(now()), number)
-            lines = [batch.add(entry) for entry in entries]
-            grown = batch.send(model)
-            if passed := heirs(bank, corrects, gone, batch.first):
-                written_of.put_setting(db, bank, pinned.SETTING, pinned.without(pins, gone, passed))
+            with removing.replaced(db, bank, instead, micros(now())) as (gone, passed_on):
+                batch = Batch(db, bank, entries, micros(now()), number)
+                lines = [batch.add(entry) for entry in entries]
+                grown = batch.send(model)
+                passed_on.update(heirs(bank, corrects, gone, batch.first))
             return lines, grown, batch.first
 
         def kept(db: Connection, result: tuple[list[Line], Model | None, Line | None]) -> bool:
@@ -247,7 +246,8 @@ class PostgresStore:
             if not found:
                 raise NotFound(f"bank {bank!r} has no line {seq}")
             if found[0].retracted_at is None:
-                removing.retract_all(db, bank, [seq], micros(at))
+                with removing.followed(db, bank, [seq]):
+                    removing.retract(db, bank, seq, micros(at))
             return records.lines(db, bank, "line.seq = %s", (seq,))[0]
 
         return self._write(bank, write)

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from everthread.errors import NotFound, StoreUnavailable
-from everthread.stores import blocks, erase, pinned, postings, records, schema, units, unitvectors, vectors
+from everthread.stores import blocks, erase, postings, records, schema, units, unitvectors, vectors
 from everthread.stores.arrays import member, places
 from everthread.stores.base import LINE, Corpus, Entry, Near, Postings, Rewriting, Rows, Scope
 from everthread.stores.files import SUFFIX, UNERASED, BankFile, bank_id, explained, file_name, sweep, sync
@@ -122,38 +122,42 @@ class SQLiteStore:
     ) -> list[Line]:
         with self._bank(bank).file.writing() as db:
             replaced = [line.seq for line in self._get(db, instead)] if instead else []
-            pins = units.setting(db, pinned.SETTING) if replaced else None
-            if replaced:
-                erase.retract(db, dict.fromkeys(replaced, micros(now())))
-            keys = [entry.new.key for entry in entries if entry.new.key]
-            known: dict[str, Line | int] = {**_by_key(db, keys)} if keys else {}
-            last = int(db.execute("SELECT last_seq FROM bank").fetchone()[0])
-            written: list[tuple[int, Entry]] = []
-            packed: list[tuple[int, ...]] = []
-            result: list[Line | int] = []  # a number is looked up once all are written
-            for entry in entries:
-                key = entry.new.key
-                if key is not None and (there := known.get(key)) is not None:
-                    if isinstance(there, int) or not gives_way(there, entry.new):
-                        result.append(there)
-                        continue
-                    db.execute("UPDATE line SET key = NULL WHERE seq = ?", (there.seq,))
-                last = next_seq(entry, last)
-                packed.append(self._insert(db, last, entry))
-                written.append((last, entry))
-                result.append(last)
-                if key is not None:
-                    known[key] = last
-            if written:
-                blocks.put(db, blocks.LINES, np.array(packed, LINE))
-                self._index(db, written, model)
-            gone = {seq: micros(at) for seq, entry in written if (at := entry.new.retracted_at) is not None}
-            if gone:
-                erase.retract(db, gone)
-            lines = {line.seq: line for line in self._get(db, [seq for seq, _ in written], retracted=True)}
-            if passed := heirs(bank, corrects, replaced, next(iter(lines.values()), None)):
-                units.put_setting(db, pinned.SETTING, pinned.without(pins, replaced, passed))
-        return [lines[found] if isinstance(found, int) else found for found in result]
+            with erase.followed(db, replaced) as passed_on:
+                if replaced:
+                    erase.withdraw(db, dict.fromkeys(replaced, micros(now())))
+                lines, first = self._put(db, entries, model)
+                passed_on.update(heirs(bank, corrects, replaced, first))
+        return lines
+
+    def _put(self, db: sqlite3.Connection, entries: Sequence[Entry], model: str) -> tuple[list[Line], Line | None]:
+        """Write the lines that are new; the line of each entry, and the first new one."""
+        keys = [entry.new.key for entry in entries if entry.new.key]
+        known: dict[str, Line | int] = {**_by_key(db, keys)} if keys else {}
+        last = int(db.execute("SELECT last_seq FROM bank").fetchone()[0])
+        written: list[tuple[int, Entry]] = []
+        packed: list[tuple[int, ...]] = []
+        result: list[Line | int] = []  # a number is looked up once all are written
+        for entry in entries:
+            key = entry.new.key
+            if key is not None and (there := known.get(key)) is not None:
+                if isinstance(there, int) or not gives_way(there, entry.new):
+                    result.append(there)
+                    continue
+                db.execute("UPDATE line SET key = NULL WHERE seq = ?", (there.seq,))
+            last = next_seq(entry, last)
+            packed.append(self._insert(db, last, entry))
+            written.append((last, entry))
+            result.append(last)
+            if key is not None:
+                known[key] = last
+        if written:
+            blocks.put(db, blocks.LINES, np.array(packed, LINE))
+            self._index(db, written, model)
+        gone = {seq: micros(at) for seq, entry in written if (at := entry.new.retracted_at) is not None}
+        if gone:
+            erase.withdraw(db, gone)
+        lines = {line.seq: line for line in self._get(db, [seq for seq, _ in written], retracted=True)}
+        return [lines[found] if isinstance(found, int) else found for found in result], next(iter(lines.values()), None)
 
     def _insert(self, db: sqlite3.Connection, seq: int, entry: Entry) -> tuple[int, ...]:
         """Write the rows of one line; what is packed of it."""

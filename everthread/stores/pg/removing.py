@@ -20,7 +20,7 @@ from everthread.stores.pg.schema import TABLES
 from everthread.stores.pg.server import Connection, Cursor
 from everthread.stores.text import own_of, words
 from everthread.stores.times import micros
-from everthread.types import JSONValue, Receipt, now
+from everthread.types import Receipt, now
 
 _OF = {
     "line": "seq = %s",
@@ -31,33 +31,31 @@ _OF = {
 
 
 @contextmanager
-def followed(db: Connection, bank: str, seqs: Sequence[int]) -> Iterator[None]:
-    """A block that takes lines (ascending) out, and what follows from it: summaries of which it takes the lines are
-    queued to be written again, of what is left, and the lines are pinned no more."""
-    before = units.summarised(db, bank, seqs)
-    yield
-    if gone := before - units.summarised(db, bank, seqs):
+def followed(db: Connection, bank: str, seqs: Sequence[int]) -> Iterator[dict[int, int]]:
+    """A block that takes lines (ascending) out, and what follows from it: summaries that go with them are queued to be
+    written again, of what is left of their sessions, and the lines are pinned no more. The block may put into the
+    mapping which new lines correct which of them: those are pinned instead."""
+    heirs: dict[int, int] = {}
+    before = units.summarised(db, bank, seqs) if seqs else set()
+    yield heirs
+    if gone := before and before - units.summarised(db, bank, seqs):
         units.summarise(db, bank, gone, now())
-    kept = units.setting(db, bank, pinned.SETTING)
-    if kept is not None:
-        units.put_setting(db, bank, pinned.SETTING, pinned.without(kept, set(seqs)))
+    if seqs and (kept := units.setting(db, bank, pinned.SETTING)) is not None:
+        units.put_setting(db, bank, pinned.SETTING, pinned.without(kept, seqs, heirs))
 
 
-def retract_all(db: Connection, bank: str, seqs: Sequence[int], at: int) -> None:
-    """Retract lines (ascending), with what follows from it."""
+@contextmanager
+def replaced(db: Connection, bank: str, seqs: Sequence[int], at: int) -> Iterator[tuple[list[int], dict[int, int]]]:
+    """A block that writes lines in the place of others, of which those that are there are retracted before: their
+    numbers, and the mapping of `followed`."""
+    there: list[int] = []
     if seqs:
-        with followed(db, bank, seqs):
-            for seq in seqs:
-                retract(db, bank, seq, at)
-
-
-def replaced(db: Connection, bank: str, seqs: Sequence[int], at: int) -> tuple[list[int], JSONValue | None]:
-    """Retract those of the lines that are there, before others are written: their numbers, and the pins until now."""
-    records.lock(db, bank, at)
-    there = [line.seq for line in records.by_seq(db, bank, array(np.array(seqs, np.int64)))]
-    pins = units.setting(db, bank, pinned.SETTING)
-    retract_all(db, bank, there, at)
-    return there, pins
+        records.lock(db, bank, at)
+        there = [line.seq for line in records.by_seq(db, bank, array(np.array(seqs, np.int64)))]
+    with followed(db, bank, there) as heirs:
+        for seq in there:
+            retract(db, bank, seq, at)
+        yield there, heirs
 
 
 def retract(db: Connection, bank: str, seq: int, at: int) -> None:
