@@ -50,8 +50,8 @@ def put(db: sqlite3.Connection, of: int, records: Records) -> None:
         else:
             data = old.tobytes() + new.tobytes()
         db.execute(
-            """INSERT INTO block (of, number, stamp, mended, data) VALUES (?1, ?2, ?3, ?4, ?5)
-               ON CONFLICT (of, number) DO UPDATE SET stamp = ?3, mended = ?4, data = ?5""",
+            """INSERT INTO block (of, number, stamp, mended, data) VALUES (?, ?, ?, ?, ?) ON CONFLICT (of, number)
+               DO UPDATE SET stamp = excluded.stamp, mended = excluded.mended, data = excluded.data""",
             (of, number, at, mended, data),
         )
 
@@ -69,8 +69,8 @@ def remove(db: sqlite3.Connection, of: int, kind: np.dtype[np.void], seqs: Seqs)
         if going.any():
             gone.append(np.unique(old["seq"][going]).astype(np.int64))
             db.execute(
-                "UPDATE block SET stamp = ?1, mended = ?1, data = ?2 WHERE of = ?3 AND number = ?4",
-                (at, old[~going].tobytes(), of, number),
+                "UPDATE block SET stamp = ?, mended = ?, data = ? WHERE of = ? AND number = ?",
+                (at, at, old[~going].tobytes(), of, number),
             )
     return np.concatenate(gone)
 

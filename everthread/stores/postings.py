@@ -69,9 +69,9 @@ def remove(db: sqlite3.Connection, terms: Mapping[str, Sequence[int]]) -> None:
     for term, seqs in terms.items():
         gone = np.array(seqs, np.uint32)
         blocks = db.execute(
-            """SELECT rowid, data FROM posting WHERE term = ?1 AND first <= ?3 AND first >= coalesce(
-               (SELECT max(first) FROM posting WHERE term = ?1 AND first <= ?2), 0)""",
-            (term, int(gone[0]), int(gone[-1])),
+            """SELECT rowid, data FROM posting WHERE term = ? AND first <= ? AND first >= coalesce(
+               (SELECT max(first) FROM posting WHERE term = ? AND first <= ?), 0)""",
+            (term, int(gone[-1]), term, int(gone[0])),
         ).fetchall()
         for rowid, data in blocks:
             records = np.frombuffer(data, POSTING)

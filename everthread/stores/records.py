@@ -184,13 +184,14 @@ def remove_vectors(db: sqlite3.Connection, seqs: Sequence[int], model: str | Non
     for number, dim in numbers:
         gone = blocks.remove(db, number, blocks.code(dim), np.array(seqs, np.int64))
         starts = first_id(number, gone).tolist()
-        db.executemany("DELETE FROM vector WHERE id BETWEEN ?1 AND ?1 + 4095", [(start,) for start in starts])
+        db.executemany("DELETE FROM vector WHERE id BETWEEN ? AND ?", [(start, start + 4095) for start in starts])
         db.execute("UPDATE model SET lines = lines - ? WHERE number = ?", (len(gone), number))
 
 
 def drop_model(db: sqlite3.Connection, number: int) -> int:
     """Remove a model and all its vectors; how many those were."""
-    gone = db.execute("DELETE FROM vector WHERE id BETWEEN ?1 << 44 AND (?1 << 44) + (1 << 44) - 1", (number,)).rowcount
+    ends = number << 44, (number + 1 << 44) - 1
+    gone = db.execute("DELETE FROM vector WHERE id BETWEEN ? AND ?", ends).rowcount
     db.execute("DELETE FROM block WHERE of = ?", (number,))
     db.execute("DELETE FROM model WHERE number = ?", (number,))
     return int(gone)

@@ -168,10 +168,10 @@ class SQLiteStore:
         words = entry.words
         number = db.execute(
             """INSERT INTO session (session_id, started_at, last_at, first_seq, last_seq, lines, terms)
-               VALUES (?1, ?2, ?2, ?3, ?3, 1, ?4) ON CONFLICT (session_id) DO UPDATE SET
-               started_at = min(started_at, ?2), last_at = max(last_at, ?2), last_seq = ?3,
-               lines = lines + 1, terms = terms + ?4 RETURNING number""",
-            (name, at, seq, words.length),
+               VALUES (?, ?, ?, ?, ?, 1, ?) ON CONFLICT (session_id) DO UPDATE SET
+               started_at = min(started_at, excluded.started_at), last_at = max(last_at, excluded.last_at),
+               last_seq = excluded.last_seq, lines = lines + 1, terms = terms + excluded.terms RETURNING number""",
+            (name, at, at, seq, seq, words.length),
         ).fetchone()[0]
         speaker = records.speaker(db, new.speaker, new.role)
         away = offset(entry.said_at)

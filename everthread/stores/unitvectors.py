@@ -44,8 +44,8 @@ class UnitVectors:
     @classmethod
     def read(cls, db: sqlite3.Connection, model: int | None, dim: int, kinds: Sequence[str] = ()) -> UnitVectors:
         """Those of units of these kinds (all, where none is named) as the file has them."""
-        chosen = "model = ?1 AND (?2 = '[]' OR kind IN (SELECT value FROM json_each(?2)))"
-        return cls.empty(dim)._with(db, chosen, (model, json.dumps(list(kinds))))
+        chosen = "model = ? AND (? OR kind IN (SELECT value FROM json_each(?)))"
+        return cls.empty(dim)._with(db, chosen, (model, not kinds, json.dumps(list(kinds))))
 
     def newer(self, db: sqlite3.Connection, model: int, there: Mapping[int, int]) -> UnitVectors:
         """The picture of what the file has now, which is so many rows of each stamp. Only the newest may be made
@@ -57,7 +57,7 @@ class UnitVectors:
             return self
         if not held:
             return UnitVectors.read(db, model, self.data.shape[1])
-        chosen = "model = ?1 AND stamp IN (SELECT value FROM json_each(?2))"
+        chosen = "model = ? AND stamp IN (SELECT value FROM json_each(?))"
         return self._without(changed)._with(db, chosen, (model, json.dumps(changed)), "INDEXED BY unit_vector_stamp")
 
     def _without(self, stamps: Collection[int]) -> UnitVectors:

@@ -1,6 +1,7 @@
 """The embedded store against a model of plain Python: whatever is done, what is there is what a list would hold."""
 
 import json
+import re
 import sqlite3
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +18,7 @@ from hardship import PATIENCE
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import everthread
 from everthread import Line, Memory, NewLine, NewUnit, Receipt, Where
 from everthread.errors import NotFound, StoreUnavailable
 from everthread.models.fakes import HashEmbedder
@@ -495,3 +497,10 @@ def test_a_bank_of_thousands_finds_a_line_by_its_words_and_by_its_vector(tmp_pat
         assert memory.recall("giraffe acacia", 1)[0].line.seq == 3001
         assert len(memory.recall("weather report", 25)) == 25
         assert memory.store.check("alice") == []
+
+
+def test_no_statement_numbers_its_placeholders_as_python_3_12_deprecates_that_for_sequences() -> None:
+    """3.12.0 to 3.12.3 warn of ?1 with a sequence, and a warning may be an error."""
+    package = Path(everthread.__file__).parent
+    files = [*(package / "stores").glob("*.py"), *(package / "server").glob("*.py")]
+    assert [file.name for file in files if re.search(r"\?\d", file.read_text(encoding="utf-8"))] == []

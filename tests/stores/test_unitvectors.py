@@ -25,7 +25,7 @@ from everthread.stores.sqlite import SQLiteStore
 from everthread.stores.unitvectors import UnitVectors
 from everthread.types import NewUnit, Vectors
 
-DIM, MODELS, KINDS, LINES = 8, ("m", "other"), ("note", "fact"), 6
+DIM, MODELS, KINDS, LINES = 8, ("m", "other"), ("part", "fact"), 6
 NOON = datetime(2026, 5, 6, 12, tzinfo=UTC)
 QUERY = np.random.default_rng(0).normal(size=DIM).astype(np.float32)
 
@@ -38,14 +38,14 @@ def unit(kind: str, seq: int) -> NewUnit:
     return NewUnit(kind, f"A {kind}.", seq, seq, NOON)
 
 
-def put(store: SQLiteStore, kind: str = "note", seq: int = 1, seed: int = 1, model: str = "m") -> None:
+def put(store: SQLiteStore, kind: str = "part", seq: int = 1, seed: int = 1, model: str = "m") -> None:
     store.put_unit("b", unit(kind, seq), some(seed, 1 + seed % 3), model, NOON)
 
 
 def rewrite(store: SQLiteStore, gone: list[int], new: int, model: str = "m") -> None:
     """Notes in the place of others."""
-    made = [unit("note", 1) for _ in range(new)]
-    change = Rewriting("note", gone, made, [some(each + new) for each in range(new)], 0, "s", None, lambda _: None)
+    made = [unit("part", 1) for _ in range(new)]
+    change = Rewriting("part", gone, made, [some(each + new) for each in range(new)], 0, "s", None, lambda _: None)
     assert store.rewrite_units("b", change, model, NOON)
 
 
@@ -84,7 +84,7 @@ def alike(found: Near, wanted: Near) -> None:
 def same(store: SQLiteStore, folder: Path) -> None:
     """That the store says what the file does."""
     for model in MODELS:
-        for kinds in ((), ("note",), KINDS, ("unheard",)):
+        for kinds in ((), ("part",), KINDS, ("unheard",)):
             found = store.unit_cosines("b", model, QUERY, kinds)
             alike(found, there(folder, kinds, model))
             for k in (1, 3):
@@ -234,7 +234,7 @@ def test_what_is_looked_at_stays_as_it_is_while_the_next_picture_is_made(store: 
     pictures, looked = Pictures(), list[tuple[UnitVectors, Near]]()
     for n in range(30):
         looked.append((look(), there(tmp_path)))
-        rewrite(store, [each.id for each in store.units("b", ("note",))[-(n % 3) :]], 3 - n % 2)
+        rewrite(store, [each.id for each in store.units("b", ("part",))[-(n % 3) :]], 3 - n % 2)
     for picture, wanted in looked:
         alike(picture.nearest(QUERY, (), None), wanted)
 
@@ -245,9 +245,9 @@ def test_vectors_of_another_dimension_are_another_models(store: SQLiteStore) -> 
 
 def test_of_units_as_near_the_first_are_told(store: SQLiteStore) -> None:
     store.put_unit_vectors(
-        "b", "m", {("note", number): QUERY[None] * 9 for number in (2, 3, 4)} | {("fact", 1): some(1)}
+        "b", "m", {("part", number): QUERY[None] * 9 for number in (2, 3, 4)} | {("fact", 1): some(1)}
     )
-    assert [each[:2] for each in store.unit_cosines("b", "m", QUERY, (), 2)] == [("note", 2), ("note", 3)]
+    assert [each[:2] for each in store.unit_cosines("b", "m", QUERY, (), 2)] == [("part", 2), ("part", 3)]
 
 
 def test_who_asks_while_others_write_hears_of_units_put_together_all_or_none(store: SQLiteStore) -> None:
@@ -256,7 +256,7 @@ def test_who_asks_while_others_write_hears_of_units_put_together_all_or_none(sto
 
     def ask() -> None:
         while not end.is_set():
-            found = store.unit_cosines("b", "m", QUERY, ("note",))
+            found = store.unit_cosines("b", "m", QUERY, ("part",))
             if len(found) not in (4, 7):
                 faults.append(found)
 
@@ -264,7 +264,7 @@ def test_who_asks_while_others_write_hears_of_units_put_together_all_or_none(sto
     for each in asking:
         each.start()
     for _ in range(20):
-        known = [each.id for each in store.units("b", ("note",))]
+        known = [each.id for each in store.units("b", ("part",))]
         rewrite(store, known[4:], 0 if known[4:] else 3)
     end.set()
     for each in asking:
