@@ -49,7 +49,7 @@ class Records:
                 raise conflict()
             if row is not None and row[2] is not None:
                 return (json.loads(row[2]),)
-            if row is not None and not safe and at - row[1] < LONGEST:
+            if row is not None and not safe and abs(at - row[1]) < LONGEST:  # the clock may have been set back
                 raise Problem(409, "in-progress", "the first request of this Idempotency-Key is still being done; wait")
             db.execute("INSERT OR REPLACE INTO once VALUES (?, ?, ?, NULL)", (name, request, at))
         return None

@@ -433,7 +433,7 @@ class Talks:
         if after is not None or line.retracted_at is not None or line.session != talk.chat.session:
             return _told(line, after)
         self._still(talk)
-        if self.apart and (now() - line.said_at).total_seconds() < RUNS_ELSEWHERE:
+        if self.apart and abs((now() - line.said_at).total_seconds()) < RUNS_ELSEWHERE:
             raise still_replying()
         with self._changing(talk):
             if _after(memory, line) is None:  # or another worker has answered it, just now

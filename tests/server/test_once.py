@@ -130,6 +130,18 @@ def test_a_request_that_is_running_is_not_done_beside_itself(tmp_path: Path) -> 
     records.close()
 
 
+def test_a_request_cut_short_by_a_crash_can_be_done_again_after_the_clock_was_set_back(tmp_path: Path) -> None:
+    at = [100_000.0]
+    records = Records(Beside(tmp_path / "server.sqlite", SCHEMA), lambda: at[0])
+    assert records.begin("a", "r", safe=False) is None
+    at[0] -= 1.0  # as clocks are while they are set right: the request may still be running
+    with pytest.raises(Problem, match="still being done"):
+        records.begin("a", "r", safe=False)
+    at[0] -= LONGEST
+    assert records.begin("a", "r", safe=False) is None
+    records.close()
+
+
 def test_another_process_knows_what_was_done(tmp_path: Path) -> None:
     one, two = (Records(Beside(tmp_path / "server.sqlite", SCHEMA)) for _ in range(2))
     assert one.begin("a", "r", safe=False) is None
