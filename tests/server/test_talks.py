@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from everthread.server.running import COMMENT, Running
 from everthread.server.talks import CURRENT, Talks
 from everthread.server.wire_chat import OptionsBody
 from everthread.stores.sqlite import SQLiteStore
-from everthread.types import Message, Sampling, Usage, Where
+from everthread.types import Message, Sampling, Usage, Where, now
 
 PLAIN = OptionsBody()
 
@@ -387,6 +388,15 @@ def test_a_text_message_waits_until_another_worker_is_done_with_its_bank(store: 
     assert [line.text for line in memory.lines()][-2:] == ["Hello?", "Aye."]
     chat.close()
     talks.close()
+
+
+def test_a_line_that_got_no_reply_is_answered_when_asked_again_after_the_clock_was_set_back(store: SQLiteStore) -> None:
+    talks = Talks(Engine(store, HashEmbedder(64), ScriptedLLM(["One two."]), Default(), several=True))
+    memory = talks.engine.memory("alice", make=True)
+    memory.observe("Count.", said_at=now() + timedelta(minutes=10), session="s", key="k")
+    assert talks.reply(memory, "s", "Count.", PLAIN, "k").wait(PATIENCE)
+    talks.close()
+    assert [line.text for line in memory.lines()] == ["Count.", "One two."]
 
 
 def test_what_is_asked_again_at_another_worker_is_answered_once(tmp_path: Path) -> None:
