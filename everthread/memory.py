@@ -170,8 +170,7 @@ class Memory:
         """Retract lines, and keep others in their place, if any are given: all at once or not at all. Lines that are
         retracted or forgotten already are passed over. late: they are embedded by the next recall here that may find
         them, or by `late.catch_up`, if that comes first. corrects: which of these lines the first new one corrects; it
-        is pinned if that was. Raises BadQuery, BadLine, StoreUnavailable, and NotFound if the corrected line is gone.
-        """
+        is pinned if that was. Raises BadQuery, BadLine, StoreUnavailable; NotFound if the corrected line is gone."""
         cleaned = [clean(line, now().astimezone()) for line in lines]
         return self._keep(cleaned, sorted(checks.seqs(seqs, "seqs")), late, corrects)
 

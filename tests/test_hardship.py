@@ -1,6 +1,7 @@
 """Bad luck, for real: processes killed, crowds of writers, a full disk, a folder that can't be written."""
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hardship import PATIENCE, crowd, kill, limits
+from hardship import PATIENCE, crowd, full_once, kill, limits
 from hardship.other import Other
 
 from everthread import Memory, NewLine
@@ -106,6 +107,22 @@ def test_when_there_is_no_room_to_erase_the_error_says_what_is_gone_and_who_fini
     assert found["sound"] == []  # there is room again, and whoever looks next finishes the erasing
     assert not any(b"zqxcanary" in path.read_bytes() for path in tmp_path.iterdir())
     assert len((tmp_path / "receipts.jsonl").read_text().splitlines()) == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="writes are made to fail by LD_PRELOAD")
+def test_a_disk_that_is_full_for_a_moment_while_a_bank_is_made_is_named_at_once_and_the_next_try_makes_it(
+    tmp_path: Path,
+) -> None:
+    if (library := full_once.library(tmp_path)) is None:
+        pytest.skip("there is no C compiler")
+    for write in range(1, 8):
+        environment = {**os.environ, "LD_PRELOAD": str(library), "FULL_AT": str(write)}
+        command = [sys.executable, full_once.__file__, str(tmp_path / str(write))]
+        first, second = subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=100, check=True
+        ).stdout.splitlines()
+        assert first.startswith("StoreUnavailable: no room to write bank 'alice'"), (write, first)
+        assert second == "made with 0 lines"
 
 
 # --------------------------------------------------------------------------- may not be written

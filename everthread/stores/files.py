@@ -87,7 +87,7 @@ def _explain(bank: str, path: Path, error: Exception, kept: str) -> EverthreadEr
         return BankDamaged(
             f"{place} is damaged: {why}. Put back a copy, or rescue the lines with: sqlite3 {path} .recover"
         )
-    if _is(error, _NO_ROOM):
+    if _is(error, _NO_ROOM) or getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_IOERR_SHMSIZE:
         return StoreUnavailable(f"no room to write {place}: {why}. {kept}Make room and call again")
     if _is(error, _FORBIDDEN):
         return StoreUnavailable(f"{place} can't be written: {why}. Check the folder's permissions, or name another one")
@@ -507,7 +507,7 @@ def _patiently(db: sqlite3.Connection, statement: str) -> None:
     end = time.monotonic() + PATIENCE
     while True:
         try:
-            db.execute(statement)
+            db.execute(statement).fetchall()  # to its end, which may fail: it is then that it is written
             return
         except sqlite3.OperationalError as error:
             if not _is(error, _HELD) or time.monotonic() > end:

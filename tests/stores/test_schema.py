@@ -151,10 +151,10 @@ def test_a_bank_of_the_first_schema_is_brought_up_to_date_with_what_is_in_it(tmp
 
 def test_a_bank_of_the_second_schema_finds_its_units_and_those_written_since(tmp_path: Path) -> None:
     path, embedder = tmp_path / "alice.bank", HashEmbedder(64)
-    notes = [NewUnit("note", text, 1, 1, NOON) for text in ("A kettle sings.", "The ferry is late.")]
+    facts = [NewUnit("fact", text, 1, 1, NOON) for text in ("A kettle sings.", "The ferry is late.")]
     with Memory.open("alice", store=tmp_path, embedder=embedder) as memory:
         memory.observe("The kettle sings.", session="s")
-        memory.write(notes[0])
+        memory.write(facts[0])
     with closing(sqlite3.connect(path)) as db, db:
         db.execute("DROP TRIGGER unit_vector_gone")
         db.execute("DROP INDEX unit_vector_stamp")
@@ -163,8 +163,8 @@ def test_a_bank_of_the_second_schema_finds_its_units_and_those_written_since(tmp
     query = embedder.embed_query("kettle")
     with Memory.open("alice", store=tmp_path, embedder=embedder) as memory:
         near = memory.store.unit_cosines("alice", embedder.name, query, ())
-        assert [each[:2] for each in near] == [("note", 1)]
-        memory.write(notes[1])
+        assert [each[:2] for each in near] == [("fact", 1)]
+        memory.write(facts[1])
         assert memory.store.unit_cosines("alice", embedder.name, query, ())[:1] == near
         assert len(memory.store.unit_cosines("alice", embedder.name, query, ())) == 2
         memory.retract(1)

@@ -1,0 +1,70 @@
+"""A disk that is full for one write to a bank's files: with the library of `library` preloaded and FULL_AT=N, the Nth
+write fails. `full_once.py FOLDER` makes a bank, says what came of it, and then of another try."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from everthread.errors import EverthreadError
+from everthread.stores.sqlite import SQLiteStore
+
+SOURCE = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int written;
+
+static int full(int file) {
+    char link[64], path[4096];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+    ssize_t length = readlink(link, path, sizeof path - 1);
+    if (length < 0) return 0;
+    path[length] = 0;
+    if (!strstr(path, ".bank") || ++written != atoi(getenv("FULL_AT"))) return 0;
+    errno = ENOSPC;
+    return 1;
+}
+
+ssize_t pwrite64(int file, const void *bytes, size_t size, off_t at) {
+    ssize_t (*writes)(int, const void *, size_t, off_t) = dlsym(RTLD_NEXT, "pwrite64");
+    return full(file) ? -1 : writes(file, bytes, size, at);
+}
+
+ssize_t pwrite(int file, const void *bytes, size_t size, off_t at) {
+    ssize_t (*writes)(int, const void *, size_t, off_t) = dlsym(RTLD_NEXT, "pwrite");
+    return full(file) ? -1 : writes(file, bytes, size, at);
+}
+"""
+
+
+def library(folder: Path) -> Path | None:
+    """The compiled library; None on a machine without a C compiler."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        return None
+    made = folder / "full_once.so"
+    command = [compiler, "-shared", "-fPIC", "-o", str(made), "-x", "c", "-", "-ldl"]
+    subprocess.run(command, input=SOURCE, text=True, check=True)
+    return made
+
+
+def tried(store: SQLiteStore) -> str:
+    """What comes of making the bank."""
+    try:
+        return f"made with {store.corpus('alice').lines} lines"
+    except EverthreadError as error:
+        return f"{type(error).__name__}: {error}"
+
+
+if __name__ == "__main__":
+    opened = SQLiteStore(sys.argv[1])
+    print(tried(opened))
+    print(tried(opened))
