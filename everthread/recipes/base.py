@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from everthread.models.scribe import Scribe
 
 REMEMBERED = 500  # tokens of what is remembered in a prompt: on LoCoMo 84% of what answers a question is in so many
+OFFERS = "Let the character bring up something of the past unasked."
 SHARE = 16  # of a small context, the part that it may take: more, and little of a prompt stays in the server's cache
 
 
@@ -94,7 +95,7 @@ class Recipe:
     overlap: int = 0  # lines of the window that were noted already
     lasting: ClassVar[bool] = False  # whether the relevance buffer is in view as well
     behind: ClassVar[bool] = False  # whether what is told stands behind the newest line of a prompt, not before it
-    offers: ClassVar[bool] = True  # whether a character may bring up something of the past unasked
+    offers: bool = option(True, OFFERS)
     notes: ClassVar[bool] = True  # whether what leaves the window is noted
     summaries: ClassVar[bool] = True  # whether a conversation that ends is summarised
     sampling: ClassVar[Sampling] = Sampling()  # of replies, where the user sets nothing

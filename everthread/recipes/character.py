@@ -17,7 +17,7 @@ from everthread.recall import derived
 from everthread.recall.budget import fit
 from everthread.recall.fuse import UNKNOWN_COSINE
 from everthread.recall.rewrite import LONGEST
-from everthread.recipes.base import Asked, Recalled, Recipe, Room
+from everthread.recipes.base import OFFERS, Asked, Recalled, Recipe, Room
 from everthread.recipes.options import option
 from everthread.stores.text import terms
 from everthread.types import Context, Hit, Line, Seqs, Unit
@@ -44,8 +44,9 @@ class Snapshots(Recipe):
     round, to be noted again with what follows them. The notes (at most 125 words), which the scribe brings up to date
     from the old ones, what was recalled and those lines. The earlier states of the notes: each message searches them
     for 3 by maximal marginal relevance, which are told in the order of their dates, and where two differ the newer one
-    counts. There is no gate. The source's next step, a character that refers to the past unasked, is not in it, and
-    there are no summaries of sessions but the notes.
+    counts. There is no gate, and there are no summaries of sessions but the notes. The source's next step, a character
+    that refers to the past unasked, is an option (`offers=True`): at the beginning of a conversation it may bring up
+    what the person announced and has come since.
 
     Where it deviates: the window also gives way where its tokens outgrow the model's room; lines that could not be
     noted stay in it. How like one note is to another is told by their words, not by their vectors: states of one
@@ -61,7 +62,7 @@ class Snapshots(Recipe):
     kinds = (NOTE,)
     vectors = False
     summaries: ClassVar[bool] = False
-    offers: ClassVar[bool] = False
+    offers: bool = option(False, OFFERS)
 
     full: int = option(16, "Lines in the window at which the oldest are noted and leave it.", low=2)
     left: int = option(8, "Lines that leave the window at a time.", low=1)

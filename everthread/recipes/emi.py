@@ -19,7 +19,7 @@ from everthread.prompt.passages import sentence
 from everthread.recall.budget import fit
 from everthread.recall.keywords import counted, heaviest
 from everthread.recall.rerank import KeywordOverlap, marked, text_of
-from everthread.recipes.base import Asked, Recalled, Recipe, Room
+from everthread.recipes.base import OFFERS, Asked, Recalled, Recipe, Room
 from everthread.recipes.options import option
 from everthread.recipes.roles import of_roles
 from everthread.stores.base import Corpus
@@ -62,7 +62,7 @@ class Emi(Recipe):
     kinds = ("line",)
     notes = False
     summaries = False
-    offers = False
+    offers: bool = option(False, OFFERS)
 
     hits: int = option(1, "Lines recalled at most for a message.", low=1)
     floor: float = option(

@@ -19,7 +19,7 @@ from everthread.recall import derived
 from everthread.recall.budget import fit
 from everthread.recipes import chunks, matching, tokenizers
 from everthread.recipes.around import Around
-from everthread.recipes.base import Asked, Ranked, Recalled, Recipe, Room
+from everthread.recipes.base import OFFERS, Asked, Ranked, Recalled, Recipe, Room
 from everthread.recipes.chunking import Chunking, Cut
 from everthread.recipes.expansion import REDUNDANCY, SENTENCE, Expansion, Passage, expanded, novel, pooled
 from everthread.recipes.matching import Matcher, confidences
@@ -81,7 +81,7 @@ class GoodAI(Recipe):
     vectors = False
     notes: ClassVar[bool] = False
     summaries: ClassVar[bool] = False
-    offers: ClassVar[bool] = False
+    offers: bool = option(False, OFFERS)
 
     hits: int = option(10, "Passages recalled at most.", low=1)  # as its evaluation asks for
     chunk_capacity: int = option(chunks.CAPACITY, "Tokens of a chunk.", low=1)

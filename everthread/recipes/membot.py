@@ -12,7 +12,7 @@ from everthread.observe.byhand import place
 from everthread.prompt.passages import in_order
 from everthread.recall import buffer, expand
 from everthread.recall.budget import fit
-from everthread.recipes.base import Asked, Ranked, Recalled, Recipe, Room, pushed
+from everthread.recipes.base import OFFERS, Asked, Ranked, Recalled, Recipe, Room, pushed
 from everthread.recipes.options import option
 from everthread.recipes.roles import of_roles
 from everthread.stores.text import terms
@@ -75,7 +75,7 @@ class Membot(Recipe):
     lasting = True
     notes = False
     summaries = False
-    offers = False
+    offers: bool = option(False, OFFERS)
 
     threshold: float | None = option(
         None, "Cosine that a line must reach to be shown. Default: calibrated to the number of lines.", low=0, high=1

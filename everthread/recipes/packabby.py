@@ -22,7 +22,7 @@ from everthread.prompt.passages import heading
 from everthread.recall import derived
 from everthread.recall.fuse import UNKNOWN_COSINE
 from everthread.recall.rewrite import LONGEST
-from everthread.recipes.base import Asked, Recalled, Recipe
+from everthread.recipes.base import OFFERS, Asked, Recalled, Recipe
 from everthread.recipes.options import option
 from everthread.stores.text import terms
 from everthread.types import Context, Hit, Sampling, Unit, Vector, Vectors, Where
@@ -91,8 +91,8 @@ class Packabby(Recipe):
     kinds = (KIND,)
     vectors = False
     notes = False
-    offers = False
     categorised = True
+    offers: bool = option(False, OFFERS)
     asks = True
     behind = True
     sampling = Sampling(temperature=0.5, top_p=0.9, presence_penalty=0.0, max_tokens=300)

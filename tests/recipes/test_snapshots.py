@@ -15,6 +15,7 @@ from talking import JONAS, Clock, talk
 from twenty import SESSIONS, TWENTY
 
 from everthread import Memory, Where
+from everthread import open as opening
 from everthread.chat import Chat
 from everthread.errors import BadInput, BadQuery, ScribeFailed
 from everthread.models.extract import ExtractiveScribe
@@ -458,3 +459,29 @@ def test_what_stands_beyond_a_narrower_window_is_noted(tmp_path: Path) -> None:
         prompt = "".join(message.content for message in model.prompts[-1])
         assert "I saw 6 ships" in prompt
         assert "I saw 5 ships" not in prompt.partition("notes")[0]
+
+
+# ----------------------------------------------------------------------- the past unasked
+
+
+def offered(memory: Memory, said: str, at: datetime) -> str:
+    """What the prompt says that the character could bring up, after the greeting of a new conversation."""
+    with Chat(memory, JONAS, ScriptedLLM(["Aye."]), scribe=ExtractiveScribe(), clock=lambda: at) as chat:
+        "".join(chat.reply(said))
+        assert isinstance(chat.llm, ScriptedLLM)
+        last = chat.llm.prompts[-1][-1].content
+        chat.end(remember=False)
+    return last.partition("could bring up, if the moment is right]\n")[2].partition("\n\n")[0]
+
+
+@pytest.mark.parametrize("offers", [False, True])
+def test_what_the_person_announced_is_brought_up_only_where_that_is_wanted(bank: Opened, offers: bool) -> None:
+    memory = bank(Snapshots(offers=offers))
+    memory.observe_many(TWENTY[:10])
+    after = SESSIONS["spring"] + timedelta(days=6)
+    assert ("My interview at the library is on Friday" in offered(memory, "Hello, I am back.", after)) is offers
+
+
+def test_a_character_that_brings_up_the_past_can_be_set_by_name() -> None:
+    assert Snapshots().offers is False
+    assert opening.recipe("character", None, {"offers": "true"}).offers is True
