@@ -26,6 +26,8 @@ from everthread.bench import (
     same,
     serve,
     speed,
+    style,
+    style_talk,
 )
 from everthread.bench.dense import dense
 from everthread.bench.firsts import firsts, together
@@ -35,7 +37,8 @@ from everthread.bench.questions import Conversation
 from everthread.bench.report import Report, drawable
 from everthread.bench.run import run
 from everthread.bench.weigh import weigh
-from everthread.errors import BadInput
+from everthread.errors import BadInput, NotFound
+from everthread.memory import Memory
 from everthread.shell import json_option
 
 Command = TypeVar("Command", bound=Callable[..., None])
@@ -382,6 +385,33 @@ def chat_(ctx: click.Context, /, lines: int, turns: int, words: int, as_json: bo
     """Measure what a turn of a conversation costs beside the model, and how much of each prompt a cache holds."""
     costs = chat.chat(lines, turns, words, ctx.find_root().obj["embedder"], lambda text: click.echo(text, err=True))
     click.echo(json.dumps(chat.as_json(costs), indent=2) if as_json else chat.table(costs))
+
+
+@bench.command("style")
+@click.option("--bank", metavar="NAME", help="Measure this bank's own replies. Default: a scripted talk.")
+@click.option("--replies", type=click.IntRange(min=1), default=style_talk.REPLIES, show_default=True)
+@click.option("--window", type=click.IntRange(min=1), default=style.WINDOW, show_default=True, help="Replies a window.")
+@json_option
+@click.pass_context
+def style_(ctx: click.Context, /, bank: str | None, replies: int, window: int, as_json: bool) -> None:
+    """Measure how far replies drift from a character's style: function words, length, punctuation, phrases.
+
+    Without --bank, a scripted model that fades talks twice, with the sample of style in its prompts and without. With
+    it, the bank's latest --replies are compared with its sample, the first reply that shows a style.
+    """
+    if bank is None:
+        found = style_talk.compare(replies, window)
+    else:
+        store = opening.store(ctx.find_root().obj["store"], make=False)
+        try:
+            if not store.has(bank):
+                raise NotFound(f"there is no bank {bank!r}; `everthread banks` lists them")
+            talk = style_talk.of_bank(Memory(bank, store, opening.embedder("hash"), opening.recipe("default")))
+        finally:
+            store.close()
+        found = {bank: style.drift(talk.sample, talk.replies[-replies:], window)}
+    rows = {name: [asdict(each) for each in windows] for name, windows in found.items()}
+    click.echo(json.dumps(rows, indent=2, ensure_ascii=False) if as_json else style.table(found))
 
 
 @bench.command("serve")
