@@ -500,7 +500,9 @@ def test_what_stands_in_the_prompt_is_not_told_again_by_its_summary(alone: Memor
     assert found(alone, CHEESE, 1, without=[16]) == [SUMMER]  # what Jonas said is not in it
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(gone=st.sets(st.integers(1, 25)), session=st.sampled_from([None, *SESSIONS]), k=st.integers(1, 3))
 def test_nothing_is_told_of_lines_that_may_not_be_shown(
     whole: Memory, gone: set[int], session: str | None, k: int

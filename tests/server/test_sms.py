@@ -87,7 +87,7 @@ def bot(
     model: bool = True,
     settings: Settings = SETTINGS,
     api: str = "",
-    patience: float = 10.0,
+    patience: float = PATIENCE,
 ) -> Iterator[Bot]:
     """A bot with the banks of a folder; it is what it was when it is started again."""
     with ExitStack() as stack:

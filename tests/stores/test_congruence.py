@@ -120,7 +120,9 @@ def shown(hits: list[Hit]) -> list[tuple[object, ...]]:
     ]
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(
     steps=st.lists(STEPS, min_size=1, max_size=6),
     query=st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map(" ".join),
@@ -236,7 +238,9 @@ def _nearest(told: tuple[str, int, float]) -> tuple[float, str, int]:
     return -cosine, kind, number
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(steps=st.lists(BESIDE, min_size=1, max_size=12))
 def test_what_is_kept_beside_the_lines_is_the_same(store: PostgresStore, steps: list[tuple[str, Any]]) -> None:
     bank, embedder = f"beside {next(NAMES)}", HashEmbedder()
