@@ -87,7 +87,7 @@ class Chat:
         character: Character | str | None = None,
         llm: LLM | None = None,
         *,
-        scribe: Scribe | None = None,
+        scribe: Scribe | str | None = None,
         session: str | None = None,
         incognito: bool = False,
         sampling: Sampling | None = None,
@@ -105,7 +105,7 @@ class Chat:
         prompt (as the recipe has it). Raises as `Memory`.
         """
         self.memory, self.llm, self.budget = memory, llm, budget
-        self.scribe = scribe or (opening.scribe(llm) if desk is None else desk.scribe)
+        self.scribe = desk.scribe if desk and scribe is None else opening.scribe(llm, scribe)
         self.sampling = sampling or Sampling()
         self._count = lru_cache(COUNTED)(count)  # a window's lines are counted again at every turn
         self._clock = clock
@@ -127,7 +127,7 @@ class Chat:
         *,
         character: Character | str | None = None,
         llm: LLM | str | None = None,
-        scribe: Scribe | None = None,
+        scribe: Scribe | str | None = None,
         session: str | None = None,
         incognito: bool = False,
         sampling: Sampling | None = None,
@@ -139,8 +139,8 @@ class Chat:
         """Open a conversation in a bank, which is made when it is not there. Names become objects as in `Memory.open`.
 
         character is one of `everthread characters`, or a card's file. llm is a model's name, "http://host/v1#model" or
-        "none"; what isn't given comes from the configuration, or is an Ollama that runs on this machine. The bank keeps
-        a recipe that is given, with its options, unless nothing may be written.
+        "none"; scribe, another one for notes and summaries. What isn't given comes from the configuration, or is an
+        Ollama that runs on this machine. A recipe that is given is kept with the bank, unless nothing may be written.
         Raises as `Memory.open`, and BadFile for a card that can't be read.
         """
         model = opening.llm(llm)

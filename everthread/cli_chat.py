@@ -38,6 +38,11 @@ CARDS = (card.JSON, card.PNG)
 @click.option(
     "-m", "--model", metavar="NAME", help="A model's name, http://host/v1#model, or none. Default: see below."
 )
+@click.option(
+    "--scribe-model",
+    metavar="NAME",
+    help="Another model for notes and summaries; none: without a model.",
+)
 @click.option("--recipe", metavar="NAME", help="How it remembers: see `everthread recipes`. It stays set.")
 @set_option
 @click.option("--speaker", help="Your name, as it will be remembered. Default: as before, or user.")
@@ -60,6 +65,7 @@ def chat(
     bank: str,
     character: tuple[str, ...],
     recipe: str | None,
+    scribe_model: str | None,
     options: dict[str, str],
     as_json: bool,
     **values: Any,
@@ -83,7 +89,7 @@ def chat(
         raise BadInput("--remember is kept with the bank, and --incognito writes nothing; leave out one of them")
     sampling = Sampling(**{each.name: values.pop(each.name) for each in fields(Sampling)})
     given = {**ctx.obj, **({"recipe": recipe} if recipe else {}), "sampling": sampling}
-    given["options"] = {**ctx.obj["options"], **options}
+    given |= {"options": {**ctx.obj["options"], **options}, "scribe": scribe_model}
     if len(character) > 1:
         _scene(bank, character, given, values, as_json)
         return

@@ -31,6 +31,11 @@ PORT = 7391
 @click.option(
     "-m", "--model", metavar="NAME", help="A model's name, http://host/v1#model, or none. Default: as for chat."
 )
+@click.option(
+    "--scribe-model",
+    metavar="NAME",
+    help="Another model for notes and summaries; none: without a model.",
+)
 @click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes.")
 @click.option("--require-key", is_flag=True, help="Ask for a key on this machine, too.")
 @click.option("--log-level", type=click.Choice(logs.LEVELS), help="Default: info; on a terminal, warning.")
@@ -42,6 +47,7 @@ def serve(
     port: int,
     opens: bool,
     model: str | None,
+    scribe_model: str | None,
     workers: int,
     require_key: bool,
     log_level: str | None,
@@ -53,7 +59,9 @@ def serve(
     """
     settings = _settings(host, require_key or not serving.loopback(host))
     level = log_level or ("warning" if sys.stderr.isatty() else "info")
-    given = serving.Given(**ctx.obj, model=model, settings=settings, log_level=level, several=workers > 1)
+    given = serving.Given(
+        **ctx.obj, model=model, scribe=scribe_model, settings=settings, log_level=level, several=workers > 1
+    )
     _check_key(given.store, host)
     with serving.listening(host, port, workers) as taken:
         engine = given.engine()

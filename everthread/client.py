@@ -43,6 +43,7 @@ from everthread.types import (
 )
 
 URL = "http://127.0.0.1:7391"
+SCRIBE = "scribe"  # a setting
 BATCH = 200  # lines sent together, which at their longest fit into one request
 TYPES = {".json": JSON, ".jsonl": "application/x-ndjson", ".ndjson": "application/x-ndjson"}  # of files by their names
 
@@ -272,12 +273,16 @@ class Client:
         return next(unit for unit in self.units("note") if unit.id == told["id"])
 
     def settings(self) -> dict[str, JSONValue]:
-        """What was set for this bank: whether it remembers conversations."""
+        """What was set for this bank: whether it remembers conversations, and its scribe's model, if it has one."""
         return dict(self._ask("GET", "settings"))
 
     def set_setting(self, name: str, value: JSONValue | None) -> None:
-        """Set whether conversations are remembered: remember to always, ask or never; None is ask. BadQuery for
-        another name or value."""
+        """Set whether conversations are remembered (remember: always, ask or never; None is ask), or which model writes
+        notes and summaries (scribe: its name, none, or None for the server's). BadQuery for another name or value,
+        ConfigError for a model that the server doesn't have."""
+        if name == SCRIBE and isinstance(value, str | None):
+            self._ask("PATCH", "settings", body={SCRIBE: value})
+            return
         if name != SETTING or (value is not None and value not in ANSWERS):
             raise BadQuery(f"{name!r} can't be set to {value!r} here; remember can, to {', '.join(ANSWERS)}")
         self._ask("PATCH", "settings", body={SETTING: value or "ask"})

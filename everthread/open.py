@@ -94,7 +94,11 @@ def llm(given: LLM | str | None = None) -> LLM | None:
     if not isinstance(given, str | None):
         return given
     settings = config.load()
-    name = given or settings.llm_model
+    return _model(settings, given or settings.llm_model)
+
+
+def _model(settings: Config, name: str) -> LLM | None:
+    """The language model of that name, as `llm`."""
     if name == "none":
         return None
     if name.startswith(("http://", "https://")):
@@ -151,8 +155,35 @@ def _only_model(address: str, key: str) -> str:
     return names[0]
 
 
-def scribe(llm: LLM | None) -> Scribe:
-    """Whoever writes about conversations with that language model, or without one, where nobody is named."""
+def scribe(llm: LLM | None, given: Scribe | str | None = None) -> Scribe:
+    """Open the scribe, which writes notes and summaries.
+
+    Args:
+        llm: the language model that replies, which is also the scribe's where no other is named.
+        given: a scribe as it is, or its model by name as for `llm`; `none` is the extractive scribe, which needs no
+            model. Without it, the configuration's `scribe_model`.
+
+    Returns:
+        The scribe.
+
+    Raises:
+        ConfigError: for a model that isn't found.
+    """
+    if not isinstance(given, str | None):
+        return given
+    settings = config.load()
+    name = given or settings.scribe_model
+    if not name:
+        return scribe_by(llm)
+    key = settings.llm_key
+    if name.startswith(("http://", "https://")):
+        same = name.partition("#")[0].rstrip("/") == settings.llm_url.rstrip("/")
+        key = settings.scribe_key or (key if same else "")  # no key goes to another server than its own
+    return scribe_by(_model(replace(settings, llm_key=key, llm_prices=""), name))
+
+
+def scribe_by(llm: LLM | None) -> Scribe:
+    """Make a scribe that writes with a language model; None: without one."""
     if llm is None:
         return ExtractiveScribe()
     from everthread.models.llm_scribe import LLMScribe  # with it comes what only those need who have a model

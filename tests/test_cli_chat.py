@@ -420,3 +420,11 @@ def test_a_recipe_says_how_its_replies_are_sampled_and_the_command_line_goes_bef
 def test_sampling_out_of_its_range_is_refused(run: Run) -> None:
     assert "9.0 is not in the range 0<=x<=1" in run("--top-p", "9").stderr
     assert "0 is not in the range" in run("--max-tokens", "0").stderr
+
+
+def test_another_model_writes_the_summary_if_one_is_named(run: Run) -> None:
+    with llm_server("Aye.", models=("large", "small")) as server:
+        given = ("-m", f"{server.url}#large", "--scribe-model", f"{server.url}#small", "--remember", "always")
+        run(*given, stdin="My sister Mia moved to Lisbon.\n/end\n/quit\n")
+        models = [each["model"] for each in server.bodies]
+        assert (models[0], set(models[1:])) == ("large", {"small"})

@@ -649,3 +649,13 @@ def test_the_recipe_of_a_bank_and_its_options_are_read_and_set(client: Client) -
     with pytest.raises(ConfigError, match="recipe 'elephant' is unknown"):
         client.set_recipe("elephant")
     assert not client.set_recipe()["kept"]
+
+
+def test_the_scribe_of_a_bank_is_set_to_a_model_that_the_server_has(client: Client) -> None:
+    client.observe("My sister Mia moved to Lisbon.")
+    client.set_setting("scribe", "none")
+    assert client.settings()["scribe"] == "none"
+    with pytest.raises(ConfigError, match="'huge'"):
+        client.set_setting("scribe", "huge")
+    client.set_setting("scribe", None)
+    assert "scribe" not in client.settings()

@@ -5,6 +5,7 @@ import sys
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -12,18 +13,20 @@ from hardship.llm import llm_server
 
 from everthread import Memory, characters
 from everthread import open as opening
-from everthread.errors import BadFile, ConfigError, NotFound
+from everthread.errors import BadFile, ConfigError, ModelError, NotFound
 from everthread.installation import install_extra
 from everthread.models import servers
 from everthread.models.embed import OnnxEmbedder, RemoteEmbedder, SentenceTransformerEmbedder
+from everthread.models.extract import ExtractiveScribe
 from everthread.models.fakes import HashEmbedder, ScriptedLLM
 from everthread.models.llm import OpenAICompatible
+from everthread.models.llm_scribe import LLMScribe
 from everthread.prompt import card
 from everthread.prompt.character import DEFAULT as OURS
 from everthread.prompt.character import Character
 from everthread.recipes.default import Default
 from everthread.stores.sqlite import SQLiteStore
-from everthread.types import Message
+from everthread.types import Line, Message
 
 
 def test_objects_are_taken_as_they_are(tmp_path: Path) -> None:
@@ -367,3 +370,39 @@ def test_a_character_of_ones_own_stands_before_ours_of_the_same_name(
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     characters.save(Character("Ever", "of the folder"))
     assert opening.character("Ever", {}).description == "of the folder"
+
+
+# --------------------------------------------------------------------- the scribe
+
+
+def test_without_a_model_of_its_own_the_scribe_writes_with_the_one_that_replies() -> None:
+    model = ScriptedLLM([])
+    assert opening.scribe(model).name == LLMScribe(model).name
+    assert isinstance(opening.scribe(None), ExtractiveScribe)
+    own = ExtractiveScribe()
+    assert opening.scribe(model, own) is own
+
+
+def test_another_model_writes_where_it_is_configured_or_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    with llm_server(models=("large", "small")) as server:
+        monkeypatch.setenv("EVERTHREAD_LLM_URL", server.url)
+        monkeypatch.setenv("EVERTHREAD_SCRIBE_MODEL", "small")
+        assert "small" in opening.scribe(opening.llm("large")).name
+        assert "large" in opening.scribe(None, "large").name
+        assert isinstance(opening.scribe(opening.llm("large"), "none"), ExtractiveScribe)
+    monkeypatch.setenv("EVERTHREAD_SCRIBE_MODEL", "none")
+    assert isinstance(opening.scribe(ScriptedLLM([])), ExtractiveScribe)
+
+
+def test_no_key_goes_to_another_server_than_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    with llm_server(models=("large",)) as ours, llm_server(models=("small",)) as theirs:
+        monkeypatch.setenv("EVERTHREAD_LLM_URL", ours.url)
+        monkeypatch.setenv("EVERTHREAD_LLM_KEY", "ours")
+        opening.scribe(None, theirs.url)
+        assert [each.headers.get("authorization") for each in theirs.requests] == [None]
+        monkeypatch.setenv("EVERTHREAD_SCRIBE_KEY", "theirs")
+        opening.scribe(None, theirs.url)
+        assert theirs.requests[-1].headers["authorization"] == "Bearer theirs"
+        with suppress(ModelError):  # its answer is no summary
+            opening.scribe(None, "large").summarize([Line(1, "s", "user", "Ann", "I sail.", datetime.now(UTC))], "Ann")
+        assert ours.requests[-1].headers["authorization"] == "Bearer ours"

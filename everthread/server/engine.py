@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import OrderedDict
 from contextlib import suppress
@@ -11,6 +12,7 @@ from everthread.errors import ConfigError, NotFound
 from everthread.memory import FAILURES, Memory
 from everthread.models.embed import Embedder
 from everthread.models.llm import LLM
+from everthread.models.scribe import Scribe
 from everthread.recipes.base import Recipe
 from everthread.recipes.kept import SETTING, Kept, setting
 from everthread.recipes.options import identity
@@ -18,6 +20,9 @@ from everthread.server.embedding import Bounded
 from everthread.server.models import Models
 from everthread.stores.base import Store
 
+log = logging.getLogger("everthread.server")
+
+SCRIBE = "scribe"  # the bank's setting: the name of a model for notes and summaries
 OPEN = 1024  # memories kept open; each is small, and what it has learnt of the embedder is measured again else
 
 
@@ -25,11 +30,19 @@ class Engine:
     """Safe from many threads. The store stays the caller's to close. several: other processes serve the same store."""
 
     def __init__(
-        self, store: Store, embedder: Embedder, llm: LLM | None, recipe: Recipe, *, several: bool = False
+        self,
+        store: Store,
+        embedder: Embedder,
+        llm: LLM | None,
+        recipe: Recipe,
+        *,
+        several: bool = False,
+        scribe: Scribe | None = None,
     ) -> None:
         self.store, self.embedder, self.llm, self.recipe = store, Bounded(embedder), llm, recipe
         self.several = several
         self.models = Models(llm)
+        self._scribes: dict[str | None, Scribe] = {None: scribe or opening.scribe(llm), "none": opening.scribe_by(None)}
         self._usual = {**opening.configured(), recipe.name: recipe}
         self._memories: OrderedDict[tuple[object, ...], Memory] = OrderedDict()
         self._lock = threading.Lock()
@@ -39,6 +52,22 @@ class Engine:
         self.models.ready()
         with suppress(*FAILURES):  # whoever then talks hears of it
             self.embedder.embed_query("hello")
+
+    def scribe(self, name: str | None = None) -> Scribe:
+        """Find the scribe that writes with a model of the configured server; `none`: without a model; None: as the
+        server is set. Raises ConfigError."""
+        if name not in self._scribes:
+            self._scribes[name] = opening.scribe_by(self.models.named(name))
+        return self._scribes[name]
+
+    def scribe_of(self, bank: str) -> Scribe:
+        """Find the scribe that a bank is set to; the server's, where its model is gone."""
+        name = self.store.settings(bank).get(SCRIBE) if self.store.has(bank) else None
+        try:
+            return self.scribe(name if isinstance(name, str) else None)
+        except ConfigError as error:
+            log.warning("a bank's scribe is left out: %s", error)
+            return self.scribe()
 
     def recipes(self) -> list[Recipe]:
         """List the recipes that a bank may have, as the server has them."""

@@ -21,7 +21,6 @@ from operator import itemgetter
 from weakref import WeakValueDictionary
 
 from everthread import checks
-from everthread import open as opening
 from everthread.chat import Chat
 from everthread.conversation import going_on, latest
 from everthread.desk import Desk
@@ -86,7 +85,6 @@ class Talks:
     def __init__(self, engine: Engine, streams: int = 256, claims: Claims | None = None) -> None:
         self.engine, self.streams, self.claims = engine, streams, claims or Claims()
         self.apart = engine.several and self.claims.own is None  # other processes serve the store, and can't be reached
-        self._scribe = opening.scribe(engine.llm)
         self._talks: OrderedDict[tuple[str, str], Talk] = OrderedDict()
         self._current: dict[str, str] = {}  # the session of a bank that may have no line in it yet
         self._desks: WeakValueDictionary[tuple[object, ...], Desk] = WeakValueDictionary()
@@ -406,9 +404,10 @@ class Talks:
         chat.llm, chat.sampling, chat.budget = llm, options.sampling(), options.budget
 
     def _follow(self, chat: Chat, memory: Memory) -> None:
-        """Have a conversation remember by the recipe of this memory, if it is another."""
+        """Have a conversation go on with the recipe of this memory, and with the bank's scribe."""
+        desk = self.desk(memory)
         if identity(memory.recipe) != identity(chat.memory.recipe):
-            chat.remember_with(memory, self.desk(memory))
+            chat.remember_with(memory, desk)
 
     def _chosen(self, options: OptionsBody) -> LLM | None:
         """The model that is to reply. ConfigError and BadInput."""
@@ -541,17 +540,18 @@ class Talks:
                 talk.running, talk.usage = None, Usage()
 
     def desk(self, memory: Memory) -> Desk:
-        """The desk of a memory: one, however many conversations are open in it."""
+        """The desk of a memory, with the bank's scribe: one, however many conversations are open in it."""
+        at, scribe = (memory.bank, identity(memory.recipe)), self.engine.scribe_of(memory.bank)
         with self._lock:
-            at = memory.bank, identity(memory.recipe)
             desk = self._desks.get(at)
             if desk is None:
                 desk = self._desks[at] = Desk(
                     memory,
-                    self._scribe,
+                    scribe,
                     lambda: self.claims.during(memory.bank, self._writing),
                     lambda: self.claims.during(memory.bank, self._order.after()),
                 )
+            desk.scribe = scribe
             return desk
 
     def _let_go(self) -> None:

@@ -134,9 +134,11 @@ class ReceiptView(View):
 
 
 class SettingsView(View):
-    """What a bank is set to. remember: whether conversations are, or the person is asked at their end."""
+    """What a bank is set to. remember: whether conversations are, or the person is asked at their end. scribe: the
+    model that writes notes and summaries, missing where it is the server's."""
 
     remember: Remember
+    scribe: str | None = None
 
 
 class MonthView(View):
@@ -298,9 +300,11 @@ class NotesBody(Body):
 
 
 class SettingsBody(Body):
-    """What the bank is to be set to."""
+    """What the bank is to be set to; what is missing stays. scribe: a model of the configured server, `none`, or
+    null for the server's."""
 
-    remember: Remember
+    remember: Remember | None = None
+    scribe: str | None = None
 
 
 class BufferBody(Body):

@@ -609,3 +609,33 @@ def test_a_key_that_may_not_forget_has_no_named_conversation_forgotten_by_a_no(b
     answer = site.client.post(at, json={"text": "no", "options": {"recipe": "packabby"}}, headers=named)
     assert answer.status_code == 403
     assert site.kept()[1:] == [MOVED, "Aye.", "bye"]
+
+
+def test_a_bank_has_its_notes_and_summaries_written_by_the_model_that_it_is_set_to(begin: Begin) -> None:
+    site = begin("Ahoy.")
+    assert site.model is not None
+    site.model.models = ("m", "small")
+    settings = "/api/v1/banks/alice/settings"
+    assert site.client.patch(settings, json={"scribe": "huge"}).status_code == 422
+    assert site.client.patch(settings, json={"scribe": "none"}).json() == {"remember": "ask", "scribe": "none"}
+    site.say("My sister Mia moved to Lisbon in May.")
+    site.post("end", {"remember": True})
+    until(lambda: not site.store.queued("alice"))
+    assert [each["model"] for each in site.model.bodies] == ["m"]
+    site.client.patch(settings, json={"scribe": "small"})
+    site.say("Mia has a dog.")
+    site.post("end", {"remember": True})
+    until(lambda: site.model is not None and site.model.bodies[-1]["model"] == "small")
+    assert site.client.patch(settings, json={"scribe": None}).json() == {"remember": "ask"}
+
+
+def test_a_recipe_that_is_named_for_a_reply_stays_the_banks_but_in_incognito(begin: Begin) -> None:
+    site = begin("Ahoy.")
+    site.say("Hello.", recipe="membot")
+    site.say("Hello again.")
+    assert site.state()["recipe"] == "membot"
+    assert site.client.get("/api/v1/banks/alice/recipe").json()["name"] == "membot"
+    site.client.patch("/api/v1/banks/alice/recipe", json={"options": {"window": 2}})
+    site.post("incognito", {"on": True})
+    site.ask("reply", {"text": "Hush.", "options": {"recipe": "emi"}, "incognito": True})
+    assert site.client.get("/api/v1/banks/alice/recipe").json()["name"] == "membot"

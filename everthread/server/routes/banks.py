@@ -15,10 +15,21 @@ from everthread.errors import BankDamaged, BankTooNew
 from everthread.memory import Memory
 from everthread.observe.consent import SETTING
 from everthread.prompt.character import Character
-from everthread.server.access import Bank, Changing, NeedsAny, Open, Reading, ReadingAny, Writing, permit, permitted
+from everthread.server.access import (
+    Bank,
+    Changing,
+    NeedsAny,
+    Open,
+    Reading,
+    ReadingAny,
+    Shared,
+    Writing,
+    permit,
+    permitted,
+)
 from everthread.server.bodies import KeyFirst
 from everthread.server.cursors import USUAL, After, Limit, page, place
-from everthread.server.engine import Engine
+from everthread.server.engine import SCRIBE, Engine
 from everthread.server.once import Attempt, Once
 from everthread.server.routes.receipts import forgotten
 from everthread.server.wire import (
@@ -85,21 +96,30 @@ def forget_everything(
     return forgotten(once, talks, bank, lambda: engine.memory(bank).forget(everything=True), whole=True)
 
 
-@router.get("/{bank}/settings", response_model=SettingsView)
+@router.get("/{bank}/settings", response_model=SettingsView, response_model_exclude_none=True)
 def settings(memory: Reading) -> dict[str, Any]:
     """What a bank is set to."""
     return _settings(memory.settings())
 
 
-@router.patch("/{bank}/settings", response_model=SettingsView)
-def set_settings(memory: Changing, once: Once, body: SettingsBody) -> dict[str, Any]:
-    """Set a bank: whether conversations are remembered."""
-    return _set(memory, once, SETTING, body.remember, _settings)
+@router.patch("/{bank}/settings", response_model=SettingsView, response_model_exclude_none=True)
+def set_settings(memory: Changing, engine: Shared, once: Once, body: SettingsBody) -> dict[str, Any]:
+    """Set a bank: whether conversations are remembered, and which model writes notes and summaries."""
+    engine.scribe(body.scribe)
+
+    def change() -> None:
+        if body.remember is not None:
+            memory.set_setting(SETTING, body.remember)
+        if SCRIBE in body.model_fields_set:
+            memory.set_setting(SCRIBE, body.scribe)
+
+    once.once(change, lambda _: True, lambda _: None)
+    return _settings(memory.settings())
 
 
 def _settings(kept: Settings) -> dict[str, Any]:
     """Those settings that are the person's; the others are ours."""
-    return {SETTING: kept.get(SETTING, "ask")}
+    return {SETTING: kept.get(SETTING, "ask"), SCRIBE: kept.get(SCRIBE)}
 
 
 @router.get("/{bank}/timeline", response_model=All[MonthView])

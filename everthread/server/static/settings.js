@@ -35,7 +35,7 @@ export function settings(about, talk) {
     "Settings",
     (close) => [
       h("section", {}, h("h3", {}, "Replies"), models(about), SLIDERS.map(slider)),
-      h("section", {}, h("h3", {}, "Memory"), recipe(about), remembering(talk), transfer(close)),
+      h("section", {}, h("h3", {}, "Memory"), recipe(about), remembering(talk), scribe(about), transfer(close)),
       h("section", {}, h("h3", {}, "The page"), select("Look", THEMES, pref("theme") ?? "", look), hasKey() && key()),
       h("p", { class: "small" }, `Everthread ${about.version} · found by ${about.embedder}`),
     ],
@@ -97,6 +97,26 @@ function remembering(talk) {
     await talk.load();
   });
   return select("Conversations", REMEMBER, talk.state?.remember ?? "ask", set);
+}
+
+/** Who writes notes and summaries. */
+function scribe(about) {
+  if (!about.model) return null;
+  const box = h("div", {});
+  const set = careful((name) => patch(inBank("/settings"), { scribe: name || null }));
+  Promise.all([get(inBank("/settings")), get("/models")]).then(
+    ([settings, { items }]) => {
+      const names = [...new Set([...items, settings.scribe])].filter((name) => name && name !== "none");
+      const choices = [
+        ["", "As the server has it"],
+        ["none", "No model: the most telling sentences"],
+        ...names.map((name) => [name, name]),
+      ];
+      fill(box, select("Notes by", choices, settings.scribe ?? "", set));
+    },
+    () => null,
+  );
+  return box;
 }
 
 function key() {
