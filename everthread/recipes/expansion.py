@@ -39,6 +39,7 @@ LINE = Expansion(re.compile(r"\n\s*"), 16, 64)
 PARAGRAPH = Expansion(re.compile(r"\n[^\S\n]*\n\s*"), 0, 192)
 SECTION = Expansion(None, 0, 1024)
 NONE = Expansion(None, 0, 0)
+EXPANSIONS = {"sentence": SENTENCE, "line": LINE, "paragraph": PARAGRAPH, "section": SECTION, "none": NONE}
 
 
 @dataclass(frozen=True, slots=True)

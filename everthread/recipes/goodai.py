@@ -6,7 +6,7 @@ import logging
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property, lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -21,7 +21,7 @@ from everthread.recipes import chunks, matching, tokenizers
 from everthread.recipes.around import Around
 from everthread.recipes.base import OFFERS, Asked, Ranked, Recalled, Recipe, Room
 from everthread.recipes.chunking import Chunking, Cut
-from everthread.recipes.expansion import REDUNDANCY, SENTENCE, Expansion, Passage, expanded, novel, pooled
+from everthread.recipes.expansion import EXPANSIONS, REDUNDANCY, Expansion, Passage, expanded, novel, pooled
 from everthread.recipes.matching import Matcher, confidences
 from everthread.recipes.options import option
 from everthread.recipes.rewriting import CONTEXT, Rewriter
@@ -88,7 +88,9 @@ class GoodAI(Recipe):
     chunk_overlap: float = option(chunks.OVERLAP, "Share of a chunk that the next one holds again.", low=0, high=0.5)
     capacity: int = option(chunks.LIMIT, "Chunks kept of a bank; beyond it the oldest go.", low=1)
     tokenizer: Any = word_pieces  # anything that `tokenizers.tokenizer` takes
-    expansion: Expansion = SENTENCE
+    expansion: Expansion | str = option(
+        "sentence", "The unit of text to which a chunk that is found grows.", choices=tuple(EXPANSIONS)
+    )
     redundancy: float = option(
         REDUNDANCY, "Share of a passage found in better ones from which it is left out.", low=0.01, high=1
     )
@@ -98,7 +100,10 @@ class GoodAI(Recipe):
     reranking_k_factor: float = option(
         RERANKING_K_FACTOR, "Candidates for each passage asked for, where they are rated again.", low=1
     )
-    weighing: Weighing | None = None
+    recency: float = option(0.0, "Weight of how lately a passage was said; its relevance weighs 1.", low=0)
+    importance: float = option(0.0, "Weight of a passage's importance, where lines have one.", low=0)
+    half_life_days: float = option(1.0, "Days after which recency is a half.", low=0.001, high=1_000_000)
+    weighing: Weighing | None = None  # in place of these three
     rewrite: bool = option(
         False,
         "Whether the language model rewrites questions, and chunks for their vectors, so that they can be understood "
@@ -109,7 +114,7 @@ class GoodAI(Recipe):
     def __post_init__(self) -> None:
         """Check the options. Raises BadInput."""
         super().__post_init__()
-        self._tokens, self._matching  # noqa: B018  # names are looked up now, so that an error comes now
+        self._tokens, self._matching, self._weighing  # noqa: B018  # now, so that an error comes now
 
     @cached_property
     def _tokens(self) -> Tokenizer:
@@ -118,6 +123,16 @@ class GoodAI(Recipe):
     @cached_property
     def _matching(self) -> Matcher | None:
         return _matcher(self.matcher) if isinstance(self.matcher, str) else matching.matcher(self.matcher)
+
+    @cached_property
+    def _growth(self) -> Expansion:
+        return EXPANSIONS[self.expansion] if isinstance(self.expansion, str) else self.expansion
+
+    @cached_property
+    def _weighing(self) -> Weighing | None:
+        if self.weighing is not None or not (self.recency or self.importance):
+            return self.weighing
+        return Weighing(1.0, self.recency, self.importance, timedelta(days=self.half_life_days))
 
     @cached_property
     def _rewriter(self) -> Rewriter:
@@ -157,25 +172,25 @@ class GoodAI(Recipe):
         self, memory: Memory, asked: Asked, vector: Vector, allowed: Seqs | None
     ) -> Iterator[tuple[Passage, _Candidate]]:
         """Chunks with their passages, from the nearest on."""
-        around = Around(memory.store, memory.bank, self._tokens, self.expansion.most, allowed, asked.without)
+        around = Around(memory.store, memory.bank, self._tokens, self._growth.most, allowed, asked.without)
         nearest = _nearest(memory, vector, allowed)
         while some := dict(islice(nearest, PAGE)):
             units = {unit.id: unit for unit in memory.store.units(memory.bank, (CHUNK,), ids=list(some))}
             around.read(list(units.values()))
             for id, distance in some.items():
                 if id in units and (stands := around.of(units[id])) is not None:
-                    passage = expanded(*stands, self.expansion)
+                    passage = expanded(*stands, self._growth)
                     if passage.text:
                         yield passage, _candidate(units[id], passage, stands[0], distance)
 
     def _best(self, asked: Asked, k: int, candidates: Iterator[tuple[Passage, _Candidate]]) -> Sequence[_Candidate]:
-        if self._matching is None and self.weighing is None:
+        if self._matching is None and self._weighing is None:
             return [each for _, each in islice(novel(candidates, self.redundancy), k)]
         wanted = math.ceil(k * self.reranking_k_factor)
         pool = self._matched(asked.query, pooled(candidates, wanted, self.redundancy))
         best = [each for _, each in islice(novel(pool, self.redundancy), wanted)]
-        if self.weighing is not None:
-            best = _weighed(best, self.weighing, asked.as_of or now())
+        if self._weighing is not None:
+            best = _weighed(best, self._weighing, asked.as_of or now())
         return best[:k]
 
     def _matched(self, query: str, pool: list[tuple[Passage, _Candidate]]) -> list[tuple[Passage, _Candidate]]:

@@ -373,6 +373,29 @@ def test_where_the_matcher_fails_the_distance_counts(memory: Memory, caplog: pyt
     assert "the matcher is down" in caplog.text
 
 
+def test_growth_and_weights_may_be_set_without_writing_python(memory: Memory) -> None:
+    at = SESSIONS["summer"] + 10 * APART
+    memory.recipe = goodai(weighing=Weighing(recency=10.0, half_life=timedelta(minutes=72)), expansion=LINE)
+    wanted = memory.recall(QUESTION, 3, as_of=at)
+    memory.recipe = goodai(recency=10.0, half_life_days=0.05, expansion="line")
+    assert memory.recall(QUESTION, 3, as_of=at) == wanted
+    memory.recipe = goodai()
+    assert memory.recall(QUESTION, 3, as_of=at) != wanted
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ({"expansion": "chapter"}, "expansion must be one of sentence, line, paragraph, section, none, got 'chapter'"),
+        ({"recency": -1}, "recency must be a number from 0"),
+        ({"half_life_days": 0}, "half_life_days must be a number from 0.001"),
+    ],
+)
+def test_impossible_growth_and_weights_are_refused(options: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(BadInput, match=complaint):
+        goodai(**options)
+
+
 def test_recency_may_weigh_more_than_relevance(memory: Memory) -> None:
     memory.recipe = goodai(weighing=Weighing(recency=10.0, half_life=timedelta(minutes=5)))
     best = memory.recall(QUESTION, 1, as_of=SESSIONS["summer"] + 10 * APART)[0]
