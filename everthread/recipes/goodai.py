@@ -63,7 +63,7 @@ class GoodAI(Recipe):
     into overlapping chunks of `chunk_capacity` tokens; a question finds the nearest, and each grows to a passage.
 
     A new session is a separator. The distance of two vectors is 2 − 2 cos, of several the least. Passages of which
-    `redundancy` stands in better ones are left out. A matcher rates `reranking_k_factor` times as many chunks anew;
+    `redundancy` is in better ones are left out. A matcher rates `reranking_k_factor` times as many chunks anew;
     weighing orders what was found by relevance, recency and importance, which is told in a line's metadata as
     "importance", from 1 to 10. There is no gate: the nearest are found, however far they are.
 
@@ -178,10 +178,10 @@ class GoodAI(Recipe):
             units = {unit.id: unit for unit in memory.store.units(memory.bank, (CHUNK,), ids=list(some))}
             around.read(list(units.values()))
             for id, distance in some.items():
-                if id in units and (stands := around.of(units[id])) is not None:
-                    passage = expanded(*stands, self._growth)
+                if id in units and (placed := around.of(units[id])) is not None:
+                    passage = expanded(*placed, self._growth)
                     if passage.text:
-                        yield passage, _candidate(units[id], passage, stands[0], distance)
+                        yield passage, _candidate(units[id], passage, placed[0], distance)
 
     def _best(self, asked: Asked, k: int, candidates: Iterator[tuple[Passage, _Candidate]]) -> Sequence[_Candidate]:
         if self._matching is None and self._weighing is None:
