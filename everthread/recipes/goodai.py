@@ -1,4 +1,4 @@
-"""The recipe that stands for GoodAI-LTM: the talk as a queue of overlapping chunks, grown to passages."""
+"""The recipe of GoodAI-LTM: the talk as a queue of overlapping chunks, grown to passages."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ class GoodAI(Recipe):
     into overlapping chunks of `chunk_capacity` tokens; a question finds the nearest, and each grows to a passage.
 
     A new session is a separator. The distance of two vectors is 2 − 2 cos, of several the least. Passages of which
-    `redundancy` is in better ones are left out. A matcher rates `reranking_k_factor` times as many chunks anew;
-    weighing orders what was found by relevance, recency and importance, which is told in a line's metadata as
+    `redundancy` is in better ones are left out. A matcher rates `reranking_k_factor` times as many chunks again;
+    weighing orders what was found by relevance, recency and importance, which is in a line's metadata as
     "importance", from 1 to 10. There is no gate: the nearest are found, however far they are.
 
     Where it deviates: the embedder is the bank's, with one vector a chunk as a rule. Chunks lie where they would lie if
@@ -227,7 +227,7 @@ def _by_words(memory: Memory, asked: Asked, k: int) -> Recalled:
 
 def _nearest(memory: Memory, vector: Vector, allowed: Seqs | None) -> Iterator[tuple[int, float]]:
     """The ids of all chunks with their distances, the nearest first, but for those whose first or last line may not be
-    shown; what stands between these is seen when it is read."""
+    shown; the lines between these are checked when they are read."""
     shown: Seqs | None = None
     if allowed is not None:
         spans = memory.store.unit_spans(memory.bank, CHUNK)
@@ -279,7 +279,7 @@ def _hit(found: _Candidate) -> Hit:
 
 
 def _as_said(hit: Hit) -> Hit:
-    """The hit as it stands in a prompt: by whoever speaks where it begins."""
+    """The hit as a prompt has it: by the speaker where it begins."""
     speaker = str(hit.line.metadata.get(SPEAKER, hit.line.speaker))
     view = replace(hit.line, speaker=speaker, text=hit.line.text.removeprefix(f"{speaker}: "))
     return replace(hit, line=view, passage=(view,))
