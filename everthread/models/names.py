@@ -46,6 +46,12 @@ def embedder(given: Embedder | str | None = None, *, device: object = None) -> E
     return found
 
 
+def on_torch(given: object) -> bool:
+    """Returns whether torch runs the model of this name, of which a device can be chosen; None is the configured one."""
+    name = config.load().embedder if given is None else given
+    return isinstance(name, str) and after(ST, name) is not None
+
+
 def after(prefixes: tuple[str, ...], name: str) -> str | None:
     """Returns what follows the first of these prefixes in a name; None where it has none of them."""
     return next((name.removeprefix(each) for each in prefixes if name.startswith(each)), None)

@@ -142,21 +142,24 @@ class TextMemory:
                 texts are found by their words. Without one, the configured embedder.
             matching_model: a matching model or its name: `em:EMBEDDER` or `st:CROSS_ENCODER`. Without one, candidates
                 keep their order.
-            device: where torch runs a sentence-transformers model that is named: `cuda`, `cuda:1`, `mps`, `cpu`.
+            device: where torch runs the sentence-transformers models among these: `cuda`, `cuda:1`, `mps`, `cpu`.
             chunk_capacity: tokens of a chunk.
             overlap: share of a chunk that the next one holds again.
             queue_capacity: chunks; beyond it the oldest goes.
             options: those of the constructor.
 
         Raises:
-            BadInput, ConfigError: for impossible numbers and unknown names.
+            BadInput, ConfigError: for impossible numbers and unknown names, and a device where torch runs neither.
         """
         if "embedder" in options:  # the parameter's name in 0.1.0
+            if emb_model is not None:
+                raise BadInput("emb_model and embedder name the same thing; give one of them")
             emb_model = options.pop("embedder")
-        model = _embedder(emb_model, device)
         if matching_model is not None:
-            where = device if isinstance(matching_model, str) else None
+            where = device if matching.on_torch(matching_model) else None
             options["matcher"] = matching.matcher(matching_model, device=where)
+        elsewhere = matching.on_torch(matching_model) and not names.on_torch(emb_model)
+        model = _embedder(emb_model, None if elsewhere else device)
         return cls(ChunkQueue(chunk_capacity, overlap, queue_capacity), model, **options)
 
     def add_text(

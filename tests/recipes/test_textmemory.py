@@ -421,9 +421,21 @@ def test_an_unknown_matching_model_is_refused() -> None:
         TextMemory.create(HashEmbedder(), matching_model="minilm")
 
 
-def test_a_device_is_for_models_on_torch() -> None:
-    with pytest.raises(ConfigError, match="invalid device cuda:0"):
-        TextMemory.create("minilm", device="cuda:0")
+def test_a_device_is_for_the_models_on_torch_whichever_they_are() -> None:
+    both = TextMemory.create("st:some/model", matching_model="em:st:other/model", device="cuda:0")
+    matching = TextMemory.create("minilm", matching_model="st:some/model", device="cuda:0")
+    finding = TextMemory.create("st:some/model", matching_model="em:minilm", device="cuda:0")
+    devices = [vars(each).get("_device") for each in (both._embedder, matching._matcher, finding._embedder)]
+    assert devices == ["cuda:0"] * 3
+    for matcher in (None, "em:minilm"):
+        with pytest.raises(ConfigError, match="invalid device cuda:0"):
+            TextMemory.create("minilm", matching_model=matcher, device="cuda:0")
+
+
+def test_the_embedder_may_be_given_under_its_earlier_name() -> None:
+    assert TextMemory.create(embedder="hash").embedder_name == "hash-64"
+    with pytest.raises(BadInput, match="emb_model and embedder name the same thing"):
+        TextMemory.create("minilm", embedder="hash")
 
 
 def test_a_text_may_be_kept_from_joining_others() -> None:
