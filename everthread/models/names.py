@@ -47,7 +47,7 @@ def embedder(given: Embedder | str | None = None, *, device: object = None) -> E
 
 
 def on_torch(given: object) -> bool:
-    """Returns whether torch runs the model of this name, of which a device can be chosen; None is the configured one."""
+    """Returns whether torch runs the model of this name, so that it has a device; None is the configured one."""
     name = config.load().embedder if given is None else given
     return isinstance(name, str) and after(ST, name) is not None
 
