@@ -16,7 +16,7 @@ from everthread import __version__, doctor
 from everthread import open as opening
 from everthread.errors import BadFile, BadInput, NotFound
 from everthread.memory import Memory
-from everthread.recipes import options
+from everthread.recipes import general, options
 from everthread.recipes.kept import Kept
 from everthread.shell import (
     Group,
@@ -40,7 +40,7 @@ from everthread.terminal import harmless
 from everthread.transfer import into, jsonl
 from everthread.transfer import move as moving
 from everthread.transfer.dates import zone
-from everthread.transfer.files import lasting
+from everthread.transfer.files import lasting, whole
 from everthread.types import Role, Where
 
 SHOWN_BANKS = 20  # that a message lists: enough to find a mistyped name
@@ -302,6 +302,31 @@ def lines(
 
 
 @main.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@bank_option
+@json_option
+@click.pass_context
+def seed(ctx: click.Context, /, file: Path, bank: str, as_json: bool) -> None:
+    """Give a bank general knowledge: the texts of FILE, with blank rows between them.
+
+    With the recipe packabby each is recalled where it bears on a message, and marked as general knowledge; it never
+    counts as something that the person said. `everthread units general` lists the texts, and
+    `everthread forget --unit general ID` removes one.
+    """
+    texts = general.paragraphs(whole(file))
+    if not texts:
+        raise BadInput(f"invalid file {str(file)!r}: it holds no text; expected texts with blank rows between them")
+    with opened(ctx, bank, make=True) as memory:
+        new = general.seed(memory, texts)
+        held = len(memory.units(general.KIND, current=True))
+    if as_json:
+        show_json({"read": len(texts), "added": len(new), "texts": held})
+        return
+    were = "was" if len(texts) == 1 else "were"
+    click.echo(f"{len(new)} of {counted(len(texts), 'text')} {were} new; {bank} has {held} now")
+
+
+@main.command()
 @bank_option
 @json_option
 @click.pass_context
@@ -338,7 +363,8 @@ def units(
         click.echo("nothing has been written of these lines yet" if category is None else f"nothing; {known}")
     for unit in found:
         of = f", {unit.category}" if unit.category else ""
-        click.echo(harmless(f"{unit.kind} {unit.id}{of}, of lines {unit.first_seq} to {unit.last_seq}"))
+        span = f"lines {unit.first_seq} to {unit.last_seq}" if unit.last_seq else "no line"
+        click.echo(harmless(f"{unit.kind} {unit.id}{of}, of {span}"))
         click.echo(harmless(indent(unit.text, "  ")))
 
 
@@ -422,20 +448,27 @@ def retract(ctx: click.Context, /, seq: int, bank: str, as_json: bool) -> None:
 @click.option("--seq", type=int, help="The line of this number.")
 @click.option("--session", help="All lines of this session.")
 @click.option("--speaker", help="Everything this speaker said.")
+@click.option("--unit", nargs=2, type=(str, int), metavar="KIND ID", help="What was written of lines, as units shows.")
 @click.option("--everything", is_flag=True, help="The whole bank.")
 @click.option("-y", "--yes", is_flag=True, help="Don't ask.")
 @json_option
 @click.pass_context
 def forget(ctx: click.Context, /, bank: str, yes: bool, as_json: bool, **scope: Any) -> None:
-    """Remove a line, a session, a speaker or a bank for good, and print the receipt.
+    """Remove a line, a session, a speaker, a unit or a bank for good, and print the receipt.
 
     In a folder no byte of it is left. Postgres overwrites its bytes only when it uses their pages again; to be sure,
     run: everthread db scrub URL.
     """
-    phrases = {"seq": "line {}", "session": "session {!r}", "speaker": "all that {!r} said", "everything": "everything"}
+    phrases = {
+        "seq": "line {}",
+        "session": "session {!r}",
+        "speaker": "all that {!r} said",
+        "unit": "{0[0]} {0[1]}",
+        "everything": "everything",
+    }
     given = {name: value for name, value in scope.items() if value is not None and value is not False}
     if not given:
-        raise BadInput("nothing is named to be forgotten; give --seq, --session, --speaker or --everything")
+        raise BadInput("nothing is named to be forgotten; give --seq, --session, --speaker, --unit or --everything")
     if len(given) > 1:
         both = " and ".join(f"--{name}" for name in given)
         raise BadInput(f"{both} can't be given together; forget one after the other")
@@ -445,6 +478,11 @@ def forget(ctx: click.Context, /, bank: str, yes: bool, as_json: bool, **scope: 
     if not yes:
         with kept(ctx, bank):  # nothing is asked about a bank that isn't there
             confirm(f"Forget {named} of bank {bank!r} for good?")
+    if unit := scope.pop("unit"):
+        with opened(ctx, bank) as memory:
+            gone = memory.forget_unit(*unit)
+        show_json({"kind": unit[0], "ids": gone}) if as_json else click.echo(f"forgotten: {named}")
+        return
     if given == {"everything": True}:  # also a bank so damaged that it can't be opened
         with kept(ctx, bank) as store:
             receipt = store.forget(bank, "bank", None, datetime.now(UTC))

@@ -80,7 +80,7 @@ class Session:
 @dataclass(frozen=True, slots=True)
 class NewUnit:
     """A text written about lines: a summary, a note, a fact. It derives from the lines first_seq to last_seq, and is
-    retracted and forgotten with any of them."""
+    retracted and forgotten with any of them; from 0 to 0, it derives from none."""
 
     kind: str
     text: str

@@ -418,6 +418,22 @@ def test_what_was_written_is_listed_and_recalled_by_its_category(alice: Cli) -> 
     assert alice("context", "Who sailed?", "-b", "alice", "--category", "food", "--all").stdout == ""
 
 
+def test_general_knowledge_is_given_listed_and_forgotten(alice: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "known.txt"
+    file.write_text("Ferns like shade\nand moist soil.\n \nThe tide turns twice a day.\n")
+    assert alice("seed", file, "-b", "ferns").stdout == "2 of 2 texts were new; ferns has 2 now\n"
+    assert out(alice("seed", file, "-b", "ferns", "--json")) == {"read": 2, "added": 0, "texts": 2}
+    listed = alice("units", "general", "-b", "ferns").stdout
+    assert listed.startswith("general 1, of no line\n  Ferns like shade\n  and moist soil.\n")
+    found = alice("--recipe", "packabby", "recall", "When does the tide turn?", "-b", "ferns", "-k", 1).stdout
+    assert "The tide turns twice a day." in found
+    assert alice("forget", "-b", "ferns", "--unit", "general", 2, "-y").stdout == "forgotten: general 2\n"
+    assert [unit["id"] for unit in out(alice("units", "-b", "ferns", "--json"))] == [1]
+    file.write_text("\n \n")
+    assert "it holds no text" in alice("seed", file, "-b", "ferns").stderr
+    assert "can't be read" in alice("seed", tmp_path / "none.txt", "-b", "ferns").stderr
+
+
 def test_a_line_is_retracted(alice: Cli) -> None:
     line = out(alice("retract", "1", "-b", "alice", "--json"))
     assert (line["seq"], line["text"]) == (1, "My sister Mia moved to Lisbon.")

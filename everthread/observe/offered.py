@@ -20,6 +20,7 @@ from everthread.stores.times import micros
 from everthread.types import JSONValue, NewUnit, Work
 
 LARGEST = 1_000_000  # characters of a setting, as JSON
+OF_NO_LINE = (0, 0)  # the span of a unit that derives from no line, such as general knowledge
 KINDS = get_args(get_type_hints(Work)["kind"])
 
 
@@ -33,7 +34,8 @@ def unit(new: NewUnit) -> NewUnit:
         raise BadInput(f"a unit's text must have a character that is not blank, got {shortly(new.text)}")
     if len(new.text) > LONGEST_TEXT:
         raise BadInput(f"a unit's text has {len(new.text):,} characters; at most {LONGEST_TEXT:,} are kept")
-    span(new.first_seq, new.last_seq, "a unit")
+    if (new.first_seq, new.last_seq) != OF_NO_LINE:
+        span(new.first_seq, new.last_seq, "a unit")
     if stray := [seq for seq in new.sources if type(seq) is not int or not new.first_seq <= seq <= new.last_seq]:
         raise BadInput(
             f"source {stray[0]!r} of a unit is no line from {new.first_seq} to {new.last_seq}, of which it is to be; "

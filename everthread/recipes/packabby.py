@@ -23,9 +23,10 @@ from everthread.recall import derived
 from everthread.recall.fuse import UNKNOWN_COSINE
 from everthread.recall.rewrite import LONGEST
 from everthread.recipes.base import OFFERS, Asked, Recalled, Recipe
+from everthread.recipes.general import KIND as GENERAL_KIND
 from everthread.recipes.options import option
 from everthread.stores.text import terms
-from everthread.types import Context, Hit, Sampling, Unit, Vector, Vectors, Where
+from everthread.types import Context, Hit, Line, Sampling, Unit, Vector, Vectors, Where
 
 if TYPE_CHECKING:
     from everthread.memory import Memory
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("everthread")
 
 KIND = "summary"
+RECALLED = (KIND, GENERAL_KIND)
 # What is nearest to talk that no summary bears on. Kept in no bank: a text there tells of lines, and these of none.
 GENERAL = (
     "They said hello and asked how the other one was.",
@@ -47,6 +49,8 @@ NOTE = (
     "[Key points of what you were told in an earlier conversation. They may not bear on the message above; if they "
     "don't, leave them aside and answer as if they weren't here]"
 )
+
+KNOWN = "[General knowledge, from no conversation]"
 
 
 class _Found(NamedTuple):
@@ -72,8 +76,8 @@ class Packabby(Recipe):
     - threshold: the least cosine, on the scale of the shipped model's (`Scale`), so that it means the same for all.
     - general: texts of nothing in particular, `GENERAL` for one. A summary is recalled only if it is nearer than all of
       them. The source puts them into the index; here they are in no bank, so that they are found by no other recipe.
-    - scribe: whoever judges each text that is recalled, and drops it if it doesn't bear on the message. A verdict that
-      fails drops nothing.
+    - judge: has each text that is recalled judged, and dropped if it doesn't bear on the message, by the configured
+      scribe or by the one that `scribe` is. A verdict that fails drops nothing.
 
     Two more are of what is written of a conversation:
 
@@ -81,6 +85,8 @@ class Packabby(Recipe):
       model copies what is about the target; without a model a row counts that shares a word with it, holds a word of a
       category that it names, or is near to it in meaning. Where the model fails, nothing is stored for now.
     - categories: of which a summary gets one, or "other".
+
+    Texts of general knowledge that a bank was given (`everthread.recipes.general`) are recalled as summaries are.
 
     It deviates: the lines are kept as they are said, and forgotten when the person refuses, so that a conversation that
     breaks off is not lost; without vectors the summary is found that shares most with the message in words.
@@ -100,9 +106,11 @@ class Packabby(Recipe):
     floor: float = option(0.0, "Relevance below which a summary is left out; 0: the nearest is taken.", low=0, high=1)
     threshold: float | None = option(None, "Least cosine of a summary that is recalled.", low=-1, high=1)
     general: tuple[str, ...] = option((), "Texts of nothing in particular, to all of which a summary must be nearer.")
+    judge: bool = option(False, "Whether the scribe judges each text that is recalled, and drops what does not bear.")
     target: str = option("", 'What summaries keep, such as "food and health": all else is left out.')
     categories: tuple[str, ...] = option(CATEGORIES, "Categories, one of which each summary is given; else other.")
     scribe: Scribe | None = None
+    _judges: list[Scribe] = field(default_factory=list, init=False, repr=False, compare=False)
     _vectors: dict[tuple[str, int], Vectors] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def recall(self, memory: Memory, asked: Asked, k: int) -> Recalled:
@@ -128,16 +136,17 @@ class Packabby(Recipe):
         return scribe.categorize(summary) if own == CATEGORIES else scribe.categorize(summary, own)
 
     def told(self, context: Context, name: str, now: datetime) -> str:
-        """The summaries, dated, the oldest first, behind a note that they may not matter."""
-        texts = ["\n  ".join([heading(line, now), *line.text.splitlines()]) for line in context.lines]
+        """The summaries, dated, the oldest first, and general knowledge as such; a note before them says that they may
+        not matter."""
+        texts = ["\n  ".join([_heading(line, now), *line.text.splitlines()]) for line in context.lines]
         return "\n".join([NOTE, *texts])
 
     def _near(self, memory: Memory, asked: Asked, vector: Vector) -> list[_Found]:
         """The summaries that are near enough, the nearest first, the later one where two are as near."""
         if not (units := _units(memory, asked)):
             return []
-        cosines, least = memory.unit_cosines(vector, self.kinds), self._least(memory, vector)
-        found = [_Found(unit, cosines.get((KIND, unit.id), UNKNOWN_COSINE), "cosine") for unit in units]
+        cosines, least = memory.unit_cosines(vector, RECALLED), self._least(memory, vector)
+        found = [_Found(unit, cosines.get((unit.kind, unit.id), UNKNOWN_COSINE), "cosine") for unit in units]
         return sorted((each for each in found if each.score >= least), key=_Found.place)
 
     def _least(self, memory: Memory, vector: Vector) -> float:
@@ -157,11 +166,19 @@ class Packabby(Recipe):
                 log.warning("a summary is recalled without a look at the general texts: %s", error)
         return self._vectors.get(key)
 
+    def _configured(self) -> Scribe | None:
+        """Returns the scribe that the configuration names, if it is to judge."""
+        if self.judge and not self._judges:
+            from everthread import open as opening  # which imports the recipes
+
+            self._judges.append(opening.scribe(opening.llm()))
+        return self._judges[0] if self._judges else None
+
     def _bears(self, query: str, hit: Hit) -> bool:
-        if self.scribe is None:
+        if (scribe := self.scribe or self._configured()) is None:
             return True
         try:
-            return self.scribe.relevant(query, hit.line.text)
+            return scribe.relevant(query, hit.line.text)
         except ModelError as error:
             log.info("a summary is recalled without a verdict: %s", error)
             return True
@@ -178,7 +195,8 @@ def _nearness(memory: Memory, target: str, rows: Sequence[str]) -> list[float]:
 
 def _units(memory: Memory, asked: Asked) -> list[Unit]:
     category = None if asked.where is None else asked.where.category
-    return derived.eligible(memory.units(KIND), Where(category=category), asked.as_of)
+    units = [unit for kind in RECALLED for unit in memory.units(kind)]
+    return derived.eligible(units, Where(category=category), asked.as_of)
 
 
 def _by_words(memory: Memory, asked: Asked) -> list[_Found]:
@@ -190,8 +208,11 @@ def _by_words(memory: Memory, asked: Asked) -> list[_Found]:
 
 def _shown(memory: Memory, asked: Asked, found: Sequence[_Found]) -> Iterator[_Found]:
     """Those that the filter allows, of lines none of which is in the prompt already."""
-    allowed = memory.allowed(replace(asked, where=asked.where and replace(asked.where, category=None)))
+    where = replace(asked.where or Where(), category=None)
+    allowed = memory.allowed(replace(asked, where=where))
     for each in found:
+        if each.unit.kind == GENERAL_KIND and where != Where():
+            continue  # a filter of lines, and it is of none
         first, last = each.unit.first_seq, each.unit.last_seq
         if allowed is None and not any(first <= seq <= last for seq in asked.without):
             yield each  # mostly so: no line needs to be read
@@ -208,7 +229,11 @@ def _written_of(memory: Memory, unit: Unit) -> set[int]:
     return {line.seq for line in [line for line in lines if line.role == "user"] or lines}
 
 
+def _heading(line: Line, now: datetime) -> str:
+    return KNOWN if line.speaker == GENERAL_KIND else heading(line, now)
+
+
 def _hit(found: _Found) -> Hit:
     view = derived.line(found.unit)
     relevance = min(max(found.score, 0.0), 1.0)
-    return Hit(view, found.score, relevance, {found.signal: found.score}, (view,), KIND)
+    return Hit(view, found.score, relevance, {found.signal: found.score}, (view,), found.unit.kind)

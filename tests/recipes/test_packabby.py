@@ -28,7 +28,8 @@ from everthread.prompt.character import Character
 from everthread.prompt.tokens import estimate
 from everthread.recipes.base import Recipe
 from everthread.recipes.default import Default
-from everthread.recipes.packabby import GENERAL, NOTE, Packabby
+from everthread.recipes.general import seed
+from everthread.recipes.packabby import GENERAL, KNOWN, NOTE, Packabby
 from everthread.talk import Talk
 from everthread.types import Line, NewUnit, Vector, Vectors, Where
 
@@ -353,6 +354,41 @@ def test_more_of_them_come_where_the_recipe_has_more(alone: Memory) -> None:
     assert [line.text for line in memory.context(CHEESE).lines] == [SPRING, SUMMER]
 
 
+FERNS = "Ferns like shade and moist soil."
+
+
+def test_general_knowledge_is_recalled_as_such_and_is_nothing_that_was_said(bank: Memory) -> None:
+    (unit,) = seed(bank, [FERNS], SESSIONS["spring"])
+    assert seed(bank, [FERNS]) == []  # it is there already
+    remembered(bank)
+    question = "Which soil do ferns like?"
+    model = ScriptedLLM(["Moist soil."])
+    with begun(bank, model, Clock(SESSIONS["summer"] + timedelta(days=9))) as chat:
+        "".join(chat.reply(question))
+        assert f"{KNOWN}\n  {FERNS}" in last_message(chat)
+        chat.end(True)
+        assert chat.settle(30)
+    assert all(FERNS not in line.text for line in bank.lines())
+    assert all(FERNS not in summary.text for summary in bank.units("summary"))
+    assert [hit.kind for hit in bank.recall(question, 1)] == ["general"]
+    assert FERNS not in found(bank, question, where=Where(speaker=PERSON))
+    assert found(bank, question, where=Where(kind="general")) == [FERNS]
+    bank.forget(session="spring")
+    assert bank.units("general") == [unit]
+    assert bank.forget_unit("general", unit.id) == [unit.id]
+    assert FERNS not in found(bank, question)
+
+
+def test_general_knowledge_in_an_empty_bank_is_found_by_words_where_no_embedder_answers(alone: Memory) -> None:
+    embedder = Down(512)
+    memory = with_recipe(alone, Packabby(), embedder)
+    seed(memory, [FERNS, "The tide turns twice a day."])
+    embedder.down = True
+    assert found(with_recipe(alone, Packabby(), embedder), "What do ferns like?", 1) == [FERNS]
+    with pytest.raises(BadInput, match="not blank"):
+        seed(memory, [" "])
+
+
 def test_a_filter_by_category_finds_the_summaries_of_that_category(bank: Memory) -> None:
     remembered(bank)  # work in spring, food in summer
     for where in (Where(category="food"), Where(kind="summary", category=("food", "money"))):
@@ -641,6 +677,13 @@ def test_who_leaves_without_an_answer_has_changed_nothing(alone: Memory) -> None
     assert alone.units() == []
     assert [session.ended_at for session in alone.sessions()] == [None]
     assert screen[-1].endswith("it is all kept.\n")
+
+
+def test_the_configured_scribe_judges_what_is_recalled(alone: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVERTHREAD_LLM_MODEL", "none")
+    memory = with_recipe(remembered(alone), Packabby(judge=True, hits=2))
+    assert [line.text for line in memory.context(CHEESE).lines] == [SUMMER]
+    assert memory.context("Do giraffes yodel?").text == ""
 
 
 def test_numbers_of_the_recipe_are_one_argument_away() -> None:

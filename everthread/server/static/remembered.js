@@ -97,6 +97,7 @@ export class Remembered {
   }
 
   acts(line) {
+    if (!line.seq) return null; // general knowledge is of no line
     const pinned = this.talk.pins.has(line.seq);
     return h(
       "footer",
