@@ -37,6 +37,15 @@ def run(url: str, *statements: str) -> None:
             db.execute(statement.encode())
 
 
+def lets_in(url: str) -> bool:
+    """Whether the server lets this user in."""
+    try:
+        psycopg.connect(url).close()
+    except psycopg.OperationalError:
+        return False
+    return True
+
+
 def here(url: str, setting: str) -> None:
     """Change a setting of this database for all who connect from now on."""
     with psycopg.connect(url, autocommit=True) as db:
@@ -69,8 +78,10 @@ def test_a_wrong_password_is_a_setting_to_be_checked() -> None:
     with postgres.Own() as own:
         rules = own.folder / "pg_hba.conf"
         rules.write_text(f"local all ann scram-sha-256\nlocal all bob reject\n{rules.read_text()}")
-        run(own.url, "CREATE ROLE ann LOGIN PASSWORD 'right'", "CREATE ROLE bob LOGIN", "SELECT pg_reload_conf()")
-        time.sleep(0.1)
+        run(own.url, "CREATE ROLE ann LOGIN PASSWORD 'right'", "CREATE ROLE bob LOGIN")
+        run(own.url, "SELECT pg_reload_conf()")
+        while lets_in(postgres.url(own.url, user="bob")):
+            time.sleep(0.02)
         for password in (SECRET, ""):
             wrong = postgres.url(own.url, user="ann", password=password)
             refused(wrong, ConfigError, r"postgresql://ann@.*pass.*; check the user and the password of the URL")

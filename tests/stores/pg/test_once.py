@@ -31,15 +31,16 @@ def test_who_waits_shares_the_error_and_the_next_tries_anew() -> None:
     tried: list[int] = []
 
     def make() -> int:
-        time.sleep(0.05)
+        time.sleep(0.5)  # until the others wait for it
         tried.append(1)
         if len(tried) == 1:
             raise OSError("nobody is there")
         return 7
 
-    once = Once(make)
+    once, together = Once(make), threading.Barrier(4)
 
     def error(_: int) -> str:
+        together.wait(PATIENCE)
         with pytest.raises(OSError) as raised:
             once.get(PATIENCE)
         return str(raised.value)
@@ -51,11 +52,16 @@ def test_who_waits_shares_the_error_and_the_next_tries_anew() -> None:
 
 
 def test_nobody_waits_longer_than_his_patience() -> None:
-    end = threading.Event()
-    once = Once(lambda: end.wait(PATIENCE))
+    begun, end = threading.Event(), threading.Event()
+
+    def make() -> bool:
+        begun.set()
+        return end.wait(PATIENCE)
+
+    once = Once(make)
     with ThreadPoolExecutor(1) as pool:
         making = pool.submit(once.get, PATIENCE)
-        time.sleep(0.05)
+        assert begun.wait(PATIENCE)
         with pytest.raises(TimeoutError):
             once.get(0.1)
         assert once.take() is None  # whoever makes it keeps it
@@ -65,11 +71,16 @@ def test_nobody_waits_longer_than_his_patience() -> None:
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # of threads beside it, which are what is tested
 def test_a_process_that_was_forked_meanwhile_makes_its_own() -> None:
-    end = threading.Event()
-    once = Once(lambda: end.wait(PATIENCE) and os.getpid())
+    begun, end = threading.Event(), threading.Event()
+
+    def make() -> int:
+        begun.set()
+        return end.wait(PATIENCE) and os.getpid()
+
+    once = Once(make)
     with ThreadPoolExecutor(1) as pool:
         making = pool.submit(once.get, PATIENCE)
-        time.sleep(0.05)
+        assert begun.wait(PATIENCE)
         if (child := os.fork()) == 0:
             end.set()
             os._exit(0 if once.get(PATIENCE) == os.getpid() else 1)
