@@ -21,7 +21,7 @@ from typing import Self
 
 import numpy as np
 
-from everthread import checks
+from everthread import checks, damage
 from everthread import open as opening
 from everthread import reindex as reindexing
 from everthread.errors import BadInput, BadLine, BadQuery, EverthreadError, ModelError
@@ -67,14 +67,13 @@ log = logging.getLogger("everthread")
 
 BATCH = 512  # lines embedded and written together by observe_many: one fsync each
 COOLDOWN = 30.0  # seconds without trying an embedder that has just failed, so that lines are kept at once meanwhile
-BLANK = (
-    "…"  # embedded for a line that says nothing of its own, so that it has a vector, and one that is near to nothing
-)
+BLANK = "…"  # embedded for a line that says nothing of its own, so that its vector is near to no other
 FAILURES = (ModelError, RuntimeError, OSError)  # of an embedder; the last two are how torch and sockets fail
 
 Progress = Callable[[int], None]
 
 
+@damage.named
 class Memory:
     """One bank, open. Safe from many threads, and in processes forked while it is open; usable as a context manager.
 

@@ -77,6 +77,19 @@ def test_a_bank_whose_middle_was_overwritten_is_not_sound(tmp_path: Path) -> Non
     assert not findings(tmp_path)["bank alice"].ok
 
 
+def test_a_file_without_a_byte_is_found_until_the_bank_is_used(tmp_path: Path) -> None:
+    path = made(tmp_path, "alice")
+    path.write_bytes(b"")
+    for _ in range(2):
+        found = findings(tmp_path)["bank alice"]
+        assert not found.ok
+        assert "the file has 0 bytes" in found.detail
+    assert path.stat().st_size == 0
+    with Memory.open("alice", store=tmp_path, embedder=HashEmbedder()) as memory:
+        memory.observe("A new beginning.")
+    assert findings(tmp_path)["bank alice"].ok
+
+
 def test_counts_that_contradict_the_lines_are_found(tmp_path: Path) -> None:
     path = made(tmp_path, "alice")
     with closing(sqlite3.connect(path)) as db, db:

@@ -228,6 +228,7 @@ class BankFile:
     def _connect(self) -> _Connection:
         """A new connection, with everything open that it will ever open by name."""
         with door(self.path.parent):
+            self._see()
             private(self.path)
             db = sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
             try:
@@ -241,6 +242,18 @@ class BankFile:
                 db.close()
                 raise
         return _Connection((found.st_dev, found.st_ino), db)
+
+    def _see(self) -> None:
+        """See that the file was not cut off: SQLite would take an empty one for new, and remove its log."""
+        if self.empty and (log := _size(self._beside("-wal"))):
+            raise BankDamaged(
+                f"bank {self.bank!r} ({self.path}) is damaged: it has 0 bytes, and its log has {log:,}. Put back a copy"
+            )
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is a file without a byte. One that is being made is so for a moment."""
+        return self.path.exists() and not _size(self.path)
 
     def _disconnect(self, connection: _Connection) -> None:
         """Close it. The last to close a bank takes the log away, by its name."""

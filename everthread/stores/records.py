@@ -13,9 +13,9 @@ import numpy.typing as npt
 from everthread.errors import StoreUnavailable
 from everthread.stores import blocks, postings, vectors
 from everthread.stores.arrays import distinct, member, repeats
-from everthread.stores.base import LINE, Corpus, Rows, Speaker
+from everthread.stores.base import LINE, POSTING, Corpus, Rows, Speaker
 from everthread.stores.columns import Columns
-from everthread.stores.lines import SESSION_GAP, orphan, session_name
+from everthread.stores.lines import SESSION_GAP, gist, orphan, session_name
 from everthread.stores.text import own_of, words
 from everthread.stores.times import moment
 from everthread.types import Seqs, Stats, Vectors
@@ -245,16 +245,21 @@ _TEXTS = "SELECT seq, text, metadata FROM line WHERE retracted_at IS NULL AND se
 def contradictions(db: sqlite3.Connection) -> list[str]:
     """What does not agree inside a bank whose pages are sound."""
     lines, retracted, terms, last = db.execute("SELECT lines, retracted, terms, last_seq FROM bank").fetchone()
-    live: list[int] = []
+    gists: list[tuple[int, ...]] = []  # of lines that are not retracted: what is packed of them, without the marks
     dead = total = records = highest = 0
-    for seq, text, metadata, gone in db.execute("SELECT seq, text, metadata, retracted_at FROM line ORDER BY seq"):
+    for seq, text, metadata, gone, said_at, away, session, speaker in db.execute(
+        "SELECT seq, text, metadata, retracted_at, said_at, said_offset, session, speaker FROM line ORDER BY seq"
+    ):
         highest = seq
+        if not isinstance(json.loads(metadata), dict):
+            return [f"line {seq} has metadata that are no mapping; export the lines into a new bank"]
         if gone is None:
             here = words(own_of(text, metadata))
-            live.append(seq)
+            gists.append(gist(seq, said_at, away, session, speaker, here, 0)[:-1])
             total, records = total + here.length, records + len(here.terms)
         else:
             dead += 1
+    live = [seq for seq, *_ in gists]
     kept = db.execute("SELECT total(count), total(length(data)) FROM posting").fetchone()
     found = [
         f"{name}: {has:.0f} are counted, {wants} are there; export the lines into a new bank"
@@ -268,11 +273,26 @@ def contradictions(db: sqlite3.Connection) -> list[str]:
         )
         if has != wants
     ]
-    packed = blocks.everything(db, blocks.LINES, LINE)["seq"]
-    if not np.array_equal(packed, live):
+    packed = blocks.everything(db, blocks.LINES, LINE)
+    if [row[:-1] for row in packed.tolist()] != gists:
         found.append(f"packed lines: {len(packed)} do not match the {len(live)} that are there")
-    found += _wrong_vectors(db, live)
+    found += [*_wrong_words(db, live), *_wrong_vectors(db, live)]
     return found + ([f"the last seq is {last}, but line {highest} is there"] if highest > last else [])
+
+
+def _wrong_words(db: sqlite3.Connection, live: Sequence[int]) -> Iterator[str]:
+    there = np.zeros(max(live, default=0) + 1, bool)
+    there[live] = True
+    for term, data in db.execute("SELECT term, data FROM posting"):
+        seqs = np.frombuffer(data, POSTING)["seq"]
+        if (
+            not len(seqs)
+            or seqs.max() >= len(there)
+            or not there[seqs].all()
+            or (np.diff(seqs.astype(np.int64)) <= 0).any()
+        ):
+            yield f"records of the word {term!r} do not match the lines; export the lines into a new bank"
+            return
 
 
 def _wrong_vectors(db: sqlite3.Connection, live: Sequence[int]) -> Iterator[str]:
@@ -281,6 +301,9 @@ def _wrong_vectors(db: sqlite3.Connection, live: Sequence[int]) -> Iterator[str]
         has = [row[0] for row in db.execute("SELECT id FROM vector WHERE id >> 44 = ? ORDER BY id", (number,))]
         if not np.array_equal(ids(number, codes), has):
             yield f"codes of {name}: {len(codes)} do not match the {len(has)} vectors; export the lines into a new bank"
+        cut = "SELECT count(*) FROM vector WHERE id >> 44 = ? AND (typeof(data) <> 'blob' OR length(data) <> ?)"
+        if cut_off := db.execute(cut, (number, 2 * dim)).fetchone()[0]:
+            yield f"vectors of {name} that are not whole: {cut_off}; export the lines into a new bank"
         if orphans := len(np.setdiff1d(codes, live)):
             yield f"vectors without a line: {orphans} of {name}"
         if counted != len(np.unique(codes)):

@@ -347,11 +347,12 @@ class SQLiteStore:
                 rows = db.execute(
                     f"SELECT {_LINE} {_FROM} WHERE line.seq > ? AND {condition} ORDER BY line.seq LIMIT ?",
                     (after, *values, page),
-                ).fetchall()
-            yield from map(_line, rows)
-            if len(rows) < page:
+                )
+                found = [_line(row) for row in rows]
+            yield from found
+            if len(found) < page:
                 return
-            after, left = rows[-1][0], left - len(rows) if left > 0 else left
+            after, left = found[-1].seq, left - len(found) if left > 0 else left
 
     def get(self, bank: str, seqs: Sequence[int]) -> list[Line]:
         with self._bank(bank).file.glancing() as db:
@@ -489,6 +490,8 @@ class SQLiteStore:
             return replace(records.stats(db, bank, model), bytes=held.file.size())
 
     def check(self, bank: str) -> list[str]:
+        if self._bank(bank).file.empty:
+            return ["the file has 0 bytes: it was cut off, or never finished. Put back a copy, or forget the bank"]
         with self._bank(bank).file.reading() as db:
             found = [str(row[0]) for row in db.execute("PRAGMA integrity_check") if row[0] != "ok"]
             found += [f"a row of {row[0]} points nowhere" for row in db.execute("PRAGMA foreign_key_check")]
@@ -496,7 +499,10 @@ class SQLiteStore:
                 found.append(
                     "bytes of what was forgotten may be left; make room on the disk, end whoever reads, try again"
                 )
-            return found or records.contradictions(db)
+            try:
+                return found or records.contradictions(db)
+            except (TypeError, AttributeError, LookupError, ValueError, ArithmeticError) as error:
+                return [f"its rows can't be read ({error}); export the lines into a new bank"]
 
     def close(self) -> None:
         with GUARD, self._lock:

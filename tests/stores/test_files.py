@@ -188,6 +188,18 @@ def test_what_was_written_is_read_by_all(tmp_path: Path) -> None:
     other.close()
 
 
+def test_a_file_that_was_cut_off_beside_its_log_is_damaged_and_its_log_is_left(tmp_path: Path) -> None:
+    file, log = tmp_path / "alice.bank", tmp_path / "alice.bank-wal"
+    file.touch()
+    log.write_bytes(b"what was said")
+    for use in (said, lambda file: say(file, "hello")):
+        with pytest.raises(BankDamaged, match="has 0 bytes, and its log has 13"):
+            use(opened(tmp_path))
+    assert log.read_bytes() == b"what was said"
+    opened(tmp_path).unlink(lambda db: None)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_block_that_raises_leaves_nothing_behind(tmp_path: Path) -> None:
     file = opened(tmp_path)
     say(file, "kept")

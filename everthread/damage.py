@@ -1,0 +1,66 @@
+"""Errors that come of a damaged bank, told apart from faults of the program.
+
+What is wrong in a file mostly shows while it is read, as BankDamaged. Some damage reads well and makes no sense later
+on: a number that names no session, a text where a number was. So where a method fails in a way that it should not, the
+bank is checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from types import FunctionType
+from typing import Any, Protocol, TypeVar
+
+from everthread.errors import BankDamaged, EverthreadError
+from everthread.stores.base import Store
+
+SENSELESS = (TypeError, AttributeError, LookupError, ValueError, ArithmeticError, MemoryError)
+
+
+class OfABank(Protocol):
+    """An object whose methods read a bank."""
+
+    bank: str
+    store: Store
+
+
+Kind = TypeVar("Kind", bound=type[OfABank])
+
+
+def named(kind: Kind) -> Kind:
+    """Have the public methods of a class raise BankDamaged where they fail because the bank is damaged."""
+    for name, method in list(vars(kind).items()):
+        if isinstance(method, FunctionType) and not name.startswith("_"):
+            setattr(kind, name, _checking(method))
+    return kind
+
+
+def _checking(method: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(method)
+    def call(self: OfABank, *given: Any, **named: Any) -> Any:
+        with _checked(self):
+            result = method(self, *given, **named)
+        return _each(self, result) if isinstance(result, Iterator) else result
+
+    return call
+
+
+def _each(of: OfABank, results: Iterator[Any]) -> Iterator[Any]:
+    with _checked(of):
+        yield from results
+
+
+@contextmanager
+def _checked(of: OfABank) -> Iterator[None]:
+    try:
+        yield
+    except EverthreadError:
+        raise
+    except SENSELESS as error:
+        if not of.store.has(of.bank) or not (wrong := of.store.check(of.bank)):
+            raise
+        raise BankDamaged(
+            f"bank {of.bank!r} is damaged: {wrong[0]}. Put back a copy, or export what can still be read"
+        ) from error
