@@ -32,7 +32,7 @@ HEAD = r"\A[^\w*]*+(?:\*[^*\n]{0,40}\*[^\w*]*+)?+"  # a reply may begin with a g
 END_UNSPACED = r"(?=\W|$)"  # folding leaves a space for Chinese punctuation
 END = r"(?=\s*(?:$|[.!?,;:—-]|as\b|because\b|but\b|right now\b|at this time\b))"
 BEFORE, AFTER = rf"(?<![^\W{UNSPACED}])", rf"(?![^\W{UNSPACED}])"  # \b, for which Chinese would be one word
-GAP, GAP_UNSPACED = r"(?:\W+[\w']+){0,6}?\W+", r"[^ .!?]{0,12}?"
+GAP, GAP_UNSPACED = r"(?:[^\w']+[\w']+){0,6}?[^\w']+", r"[^ .!?]{0,12}?"
 
 _UNSPACED = re.compile(f"[{UNSPACED}]")
 

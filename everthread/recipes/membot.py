@@ -60,6 +60,9 @@ class Membot(Recipe):
     would be (`models.scale`). A number of your own (`threshold=0.65`) is applied as it is. The code's buffer has 8
     blocks: `blocks=8`.
 
+    Options from the README and the code: `replies` searches the bot's replies only; `recency` prefers newer lines and
+    discards no old one; `bare` opens the prompt with one line of instruction, since more words rub off on the replies.
+
     Where it differs: no line stands in the buffer twice (a block recalled again moves to the end, and takes in what it
     overlaps); of one message's blocks the best enters last, and so stays longest; over the budget the oldest blocks are
     left out; the conversation stands before what is remembered, not behind it, for a model server's prompt cache.
