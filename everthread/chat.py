@@ -37,7 +37,7 @@ from everthread.parting import ASKED_AT
 from everthread.parting import QUESTION as QUESTION
 from everthread.prompt.character import Character
 from everthread.prompt.layout import HEARD, Turn, lay_out, own, prefix
-from everthread.prompt.tokens import Counter, estimate
+from everthread.prompt.tokens import Counter
 from everthread.recipes.base import Recipe
 from everthread.reply import LONGEST, CutShort, Reply
 from everthread.showing import AsItIs, Spoken, told, unkept
@@ -92,7 +92,7 @@ class Chat:
         incognito: bool = False,
         sampling: Sampling | None = None,
         clock: Callable[[], datetime] | None = None,
-        count: Counter = estimate,
+        count: Counter | None = None,
         desk: Desk | None = None,
         budget: int | None = None,
     ) -> None:
@@ -107,7 +107,7 @@ class Chat:
         self.memory, self.llm, self.budget = memory, llm, budget
         self.scribe = desk.scribe if desk and scribe is None else opening.scribe(llm, scribe)
         self.sampling = sampling or Sampling()
-        self._count = lru_cache(COUNTED)(count)  # a window's lines are counted again at every turn
+        self._count = lru_cache(COUNTED)(count or memory.count)  # a window's lines are counted again at every turn
         self._clock = clock
         self._owns_memory = self._closed = False
         self.present: Collection[str] = ()  # who else is there, for whom the character must not speak
@@ -135,6 +135,7 @@ class Chat:
         embedder: Embedder | str | None = None,
         recipe: Recipe | str | None = None,
         options: Mapping[str, object] | None = None,
+        tokens: Counter | str | None = None,
     ) -> Self:
         """Open a conversation in a bank, which is made when it is not there. Names become objects as in `Memory.open`.
 
@@ -144,7 +145,7 @@ class Chat:
         Raises as `Memory.open`, and BadFile for a card that can't be read.
         """
         model = opening.llm(llm)
-        memory = Memory.open(bank, store=store, embedder=embedder, recipe=recipe, options=options)
+        memory = Memory.open(bank, store=store, embedder=embedder, recipe=recipe, options=options, tokens=tokens)
         try:
             chat = cls(memory, character, model, scribe=scribe, session=session, incognito=incognito, sampling=sampling)
             if (recipe or options) and not chat.incognito:

@@ -61,6 +61,9 @@ SHOWN_BANKS = 20  # that a message lists: enough to find a mistyped name
 )
 @click.option("--recipe", metavar="NAME", help="How it remembers. Default: as the bank keeps it, else default.")
 @set_option
+@click.option(
+    "--tokens", metavar="NAME", help="How tokens are counted: estimate (default), a tokenizer.json, tiktoken:ENCODING."
+)
 @click.pass_context
 def main(ctx: click.Context, /, **values: Any) -> None:
     """Everthread: long-term memory for chatbots. Every conversation, for years, on this machine alone.

@@ -52,6 +52,7 @@ class Config:
     )
     scribe_model: str = ""  # for notes and summaries: a name, URL#model, or none; "": the one that replies
     scribe_key: str = field(default="", repr=False)  # for its URL, where that is another server's than llm_url
+    tokens: str = "estimate"  # how tokens are counted: estimate, a tokenizer.json or its folder, tiktoken:ENCODING
     server_hosts: str = ""  # names under which the server is reached besides those of this machine, with commas
     server_threads: int = 64  # requests that the server works on at a time
     server_streams: int = 256  # replies that a server writes at once, each in a thread of its own

@@ -90,6 +90,7 @@ class Memory:
         self.bank, self.store, self.embedder, self.recipe = bank, store, embedder, recipe
         self._owns_store = self.settles = False  # the latter: whether the first line has the bank keep the recipe
         self.state = EmbedderState()
+        self.count: Counter = estimate  # the tokens of a text
         self.late = Late(store, bank, embedder.name, self.embed)
 
     @classmethod
@@ -101,16 +102,18 @@ class Memory:
         embedder: Embedder | str | None = None,
         recipe: Recipe | str | None = None,
         options: Mapping[str, object] | None = None,
+        tokens: Counter | str | None = None,
     ) -> Self:
         """Open a bank, made when it is not there. What isn't given comes from the configuration (`everthread.config`).
 
-        store is a folder or a Store; embedder and recipe are objects or their names, options those of the recipe. A
-        bank keeps the recipe of its first line, or of a conversation, and is opened with it where none is given.
+        store is a folder or a Store; embedder, recipe and tokens (a counter) are objects or names. The bank keeps the
+        recipe of its first line, or of a conversation, with its options, and is opened with it where none is given.
         Raises BadBankId, BadInput, ConfigError, BankTooNew, BankDamaged, StoreUnavailable.
         """
         held = opening.store(store)
         try:
             memory = cls(bank, held, opening.embedder(embedder), opening.recipe(recipe, Kept.of(held, bank), options))
+            memory.count = opening.counter(tokens)
             memory.settles = bool(recipe or options) and not held.corpus(bank).last_seq
         except BaseException:
             if held is not store:
@@ -210,11 +213,8 @@ class Memory:
         """Write lines of another store under their own numbers, which must be greater than the bank's last. Retracted
         ones come back as if they weren't: `retract` them. Raises BadLine and StoreUnavailable."""
         new = [
-            NewLine(
-                *(line.text, line.speaker, line.role, line.said_at, line.session),
-                *(line.metadata, line.parent, line.key),
-            )
-            for line in lines
+            NewLine(old.text, old.speaker, old.role, old.said_at, old.session, old.metadata, old.parent, old.key)
+            for old in lines
         ]
         entries = [replace(entry, seq=line.seq) for entry, line in zip(self._entries(new), lines, strict=True)]
         self.store.append(self.bank, entries, self.embedder.name)
@@ -407,7 +407,7 @@ class Memory:
         floor: float | None = None,
         without: Collection[int] = (),
         notes: Unit | None = None,
-        count: Counter = estimate,
+        count: Counter | None = None,
     ) -> Context:
         """What is remembered that bears on the query, laid out for a prompt in at most `budget` tokens by `count`.
 
@@ -427,15 +427,14 @@ class Memory:
         found = self._recall(Asked(query, where, as_of, gone, notes), recipe.hits)
         least = recipe.floor if floor is None else floor
         hits = [hit for hit in found.hits if hit.relevance >= least] if found.passes or not gated else []
-        return recipe.lay_out(self, replace(found, hits=hits), Room(budget, count, session, gone, gated))
+        return recipe.lay_out(self, replace(found, hits=hits), Room(budget, count or self.count, session, gone, gated))
 
     def shown(self, seqs: Sequence[int], allowed: Seqs | None) -> list[Line]:
         """These lines, as far as the filter allows: a neighbour must not tell what the line itself could not."""
         if allowed is None:
             return self.store.get(self.bank, seqs)
         wanted = np.asarray(seqs, np.int64)
-        at = np.searchsorted(allowed, wanted)
-        there = np.append(allowed, 0)[at] == wanted
+        there = np.append(allowed, 0)[np.searchsorted(allowed, wanted)] == wanted
         return self.store.get(self.bank, wanted[there].tolist())
 
     # ------------------------------------------------------- what is remembered
@@ -531,8 +530,8 @@ class Memory:
 
     def edit_unit(self, kind: str, number: int, text: str) -> Unit:
         """Put another text in the place of a current unit, which it supersedes. Raises as `write`."""
-        offered.name(kind, "kind")
-        return self.write(byhand.edit(self.store, self.bank, kind, number, text), supersedes=number)
+        new = byhand.edit(self.store, self.bank, offered.name(kind, "kind"), number, text)
+        return self.write(new, supersedes=number)
 
     def note(self, text: str) -> Unit:
         """Write the notes by hand: they take the place of those that stand. Raises as `write`."""

@@ -23,8 +23,10 @@ from everthread.models.llm import LLM, OpenAICompatible, installed
 from everthread.models.names import embedder as embedder
 from everthread.models.scribe import Scribe
 from everthread.models.servers import OPENAI
+from everthread.prompt import counters
 from everthread.prompt.character import DEFAULT as DEFAULT_CHARACTER
 from everthread.prompt.character import Character
+from everthread.prompt.tokens import Counter as TokenCounter
 from everthread.recipes.base import Recipe
 from everthread.recipes.character import Snapshots
 from everthread.recipes.default import Default
@@ -189,6 +191,13 @@ def scribe_by(llm: LLM | None) -> Scribe:
     from everthread.models.llm_scribe import LLMScribe  # with it comes what only those need who have a model
 
     return LLMScribe(llm)
+
+
+def counter(given: TokenCounter | str | None = None) -> TokenCounter:
+    """Open a counter of tokens, as it is or by name as `prompt.counters` has them; without either, the configured one.
+    Raises ConfigError."""
+    name = config.load().tokens if given is None else given
+    return counters.counter(name) if isinstance(name, str) else name
 
 
 def recipe(

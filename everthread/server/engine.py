@@ -13,6 +13,7 @@ from everthread.memory import FAILURES, Memory
 from everthread.models.embed import Embedder
 from everthread.models.llm import LLM
 from everthread.models.scribe import Scribe
+from everthread.prompt.tokens import Counter, estimate
 from everthread.recipes.base import Recipe
 from everthread.recipes.kept import SETTING, Kept, setting
 from everthread.recipes.options import identity
@@ -41,6 +42,7 @@ class Engine:
     ) -> None:
         self.store, self.embedder, self.llm, self.recipe = store, Bounded(embedder), llm, recipe
         self.several = several
+        self.count: Counter = estimate  # the tokens of a text
         self.models = Models(llm)
         self._scribes: dict[str | None, Scribe] = {None: scribe or opening.scribe(llm), "none": opening.scribe_by(None)}
         self._usual = {**opening.configured(), recipe.name: recipe}
@@ -111,6 +113,7 @@ class Engine:
         held = self._held(at)
         if held is None:
             held = Memory(bank, self.store, self.embedder, way)
+            held.count = self.count
             with self._lock:
                 held = self._memories.setdefault(at, held)
                 while len(self._memories) > OPEN:

@@ -66,6 +66,7 @@ class Given:
     several: bool = False  # whether other processes serve the same store
     options: Mapping[str, str] = field(default_factory=dict)  # of the recipe
     scribe: str | None = None  # its model
+    tokens: str | None = None  # how they are counted
 
     def __call__(self) -> FastAPI:
         """The app of one process."""
@@ -77,10 +78,13 @@ class Given:
     def engine(self) -> Engine:
         """An engine of its own. ConfigError for a name that is unknown."""
         recipe, llm = opening.recipe(self.recipe, options=self.options), opening.llm(self.model)
-        scribe, store = opening.scribe(llm, self.scribe), opening.store(self.store)
+        scribe, count = opening.scribe(llm, self.scribe), opening.counter(self.tokens)
+        store = opening.store(self.store)
         if isinstance(store, SQLiteStore):  # to open a bank again costs a third of a reply
             store.open_banks = self.settings.streams
-        return Engine(store, opening.embedder(self.embedder), llm, recipe, several=self.several, scribe=scribe)
+        engine = Engine(store, opening.embedder(self.embedder), llm, recipe, several=self.several, scribe=scribe)
+        engine.count = count
+        return engine
 
 
 def address(host: str, port: int) -> tuple[socket.AddressFamily, str]:

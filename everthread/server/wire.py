@@ -4,7 +4,7 @@ shape alone: what it means, the library checks."""
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 
 from fastapi import Path
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -303,8 +303,14 @@ class SettingsBody(Body):
     """What the bank is to be set to; what is missing stays. scribe: a model of the configured server, `none`, or
     null for the server's."""
 
-    remember: Remember | None = None
+    remember: Remember = "ask"
     scribe: str | None = None
+
+    @model_validator(mode="after")
+    def _sets_something(self) -> Self:
+        if not self.model_fields_set:
+            raise ValueError("nothing is set; give remember, scribe or both")
+        return self
 
 
 class BufferBody(Body):

@@ -108,7 +108,7 @@ def set_settings(memory: Changing, engine: Shared, once: Once, body: SettingsBod
     engine.scribe(body.scribe)
 
     def change() -> None:
-        if body.remember is not None:
+        if SETTING in body.model_fields_set:
             memory.set_setting(SETTING, body.remember)
         if SCRIBE in body.model_fields_set:
             memory.set_setting(SCRIBE, body.scribe)
