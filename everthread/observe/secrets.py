@@ -42,47 +42,53 @@ _SHAPES = re.compile(
         sk-[A-Za-z0-9_-]{16,} | [rs]k_(?:live|test)_[A-Za-z0-9]{10,} | gh[pousr]_[A-Za-z0-9]{16,}
         | github_pat_\w{16,} | glpat-[\w-]{16,} | (?:AKIA|ASIA)[A-Z0-9]{12,} | AIza[\w-]{30,} | ya29\.[\w-]{20,}
         | xox[abeprs]-[\w-]{10,} | hf_[A-Za-z0-9]{16,} | npm_[A-Za-z0-9]{20,} | pypi-[\w-]{20,}
-        | eyJ[\w-]{8,}\.[\w-]{4,}(?:\.[\w-]*)?
+        | eyJ[\w-]{8,2000}\.[\w-]{4,}(?:\.[\w-]*)?
       )
     | (?<=://)[^\s/:@]{1,80}:[^\s/@]{1,200}(?=@)
     """,
     re.VERBOSE | re.DOTALL,
 )
 
-_OF = r"(?:\s+(?:for|to|of|on|at|in|with)\s+[^.!?。！？\n:=]{1,60}?)?"
+# Blanks are always taken as a whole (`++`), and what may be long has a bound: otherwise a text of nothing but blanks, or
+# of beginnings of secrets, takes time that grows with the square of its length.
+_THING = r"[^.!?。！？\n:=\s](?:[^.!?。！？\n:=]{0,58}?[^.!?。！？\n:=\s])??"
+_OF = rf"(?:\s++(?:for|to|of|on|at|in|with)\s++(?:{_THING}|(?<=\s\s)))?"
 _IS = (
-    rf"{_OF}\s*(?:\s(?:is|was|are|will\s+be|used\s+to\s+be|has\s+been|now\s+is|should\s+be)\s|['’]s\s|[:=：＝])"
-    r"\s*(?:still\s+|now\s+|just\s+)?"
+    rf"{_OF}\s*+"
+    r"(?:(?<=\s)(?:is|was|are|will\s++be|used\s++to\s++be|has\s++been|now\s++is|should\s++be)\s|['’]s\s|[:=：＝])"
+    r"\s*+(?:(?:still|now|just)\s++)?"
 )
 _WORDS = r"(?:password|passphrase|pass\s?phrase|passcode|pass\s?code|passwd|pwd)s?"
 _CODES = (
-    r"(?:(?:security|verification|confirmation|access|login|log-in|door|gate|alarm|unlock|safe|sms|2fa|one-time)\s+code"
-    r"|pin(?:\s+(?:code|number))?|cvv2?|cvc2?|otp)"
+    r"(?:(?:security|verification|confirmation|access|login|log-in|door|gate|alarm|unlock|safe|sms|2fa|one-time)\s++code"
+    r"|pin(?:\s++(?:code|number))?|cvv2?|cvc2?|otp)"
 )
 _KEYS = (
     r"(?:(?:api|secret|access|private|licen[cs]e|encryption)[\s_-]?key|key|token|secret|credentials?|bearer|auth\w*)"
 )
+_BLANKS = r"[^\S\n]"
 _CLAUSE = (
-    r"[^\n]*?(?=\s*(?:[.!?。！？](?:\s|$)|[,;](?:\s|$)|[，；]|\n|$"
-    r"|\s(?:and|but|so|because|which)\s(?:i|you|my|it|the|we|that|this|don['’]t|please|never|now|he|she|they)\b))"
+    rf"(?:[^\n]*?\S)??(?={_BLANKS}*+(?:[.!?。！？](?:\s|$)|[,;](?:\s|$)|[，；]|\n|$)"
+    rf"|{_BLANKS}++(?:and|but|so|because|which)\s(?:i|you|my|it|the|we|that|this|don['’]t|please|never|now|he|she|they)\b)"
 )
 _TOLD_PASSWORD = re.compile(rf"\b{_WORDS}{_IS}(?P<secret>[\"“'‘`][^\"”'’`\n]+[\"”'’`]|{_CLAUSE})", re.I)
 _CHANGED_PASSWORD = re.compile(
-    rf"\b(?:chang|set|reset|updat|switch)\w*\s[^.!?\n]{{0,40}}?\b{_WORDS}{_OF}\s+to\s+(?P<secret>{_CLAUSE})", re.I
+    rf"\b(?:chang|set|reset|updat|switch)\w*\s[^.!?\n]{{0,40}}?\b{_WORDS}{_OF}\s++to\s++(?P<secret>{_CLAUSE})", re.I
 )
-_SHOWN_PASSWORD = re.compile(rf"\b{_WORDS}\s+(?P<secret>(?=\S*\d)\S{{4,}})", re.I)
+_SHOWN_PASSWORD = re.compile(rf"\b{_WORDS}\s++(?P<secret>(?=\S*\d)\S{{4,}})", re.I)
 _IS_MY_PASSWORD = re.compile(
-    rf"(?<!\S)(?P<secret>\S+)\s+is\s+(?:my|our|the|his|her|their)\s+(?:[\w’'-]+\s+){{0,3}}?(?:{_WORDS}|{_CODES})\b",
+    rf"(?<!\S)(?P<secret>\S++)\s++is\s++(?:my|our|the|his|her|their)\s++(?:[\w’'-]++\s++){{0,3}}?(?:{_WORDS}|{_CODES})\b",
     re.I,
 )
-_TOLD_CODE = re.compile(rf"\b{_CODES}(?:{_IS}|\s+)[\"“'‘`]?(?P<secret>\d(?:[ -]?\d){{2,11}})(?![\d.,:/]\d)", re.I)
+_TOLD_CODE = re.compile(rf"\b{_CODES}(?:{_IS}|\s++)[\"“'‘`]?(?P<secret>\d(?:[ -]?\d){{2,11}})(?![\d.,:/]\d)", re.I)
+_IN_KEY = r"[^\s\"”'’`]{0,500}?"
 _TOLD_KEY = re.compile(
-    rf"\b{_KEYS}{_IS}[\"“'‘`]?(?P<secret>(?=[^\s\"”'’`]*\d)(?=[^\s\"”'’`]*[A-Za-z])[A-Za-z0-9+/_=.~-]{{12,}})", re.I
+    rf"\b{_KEYS}{_IS}[\"“'‘`]?(?P<secret>(?={_IN_KEY}\d)(?={_IN_KEY}[A-Za-z])[A-Za-z0-9+/_=.~-]{{12,}})", re.I
 )
-_BEARER = re.compile(r"\bbearer\s+(?P<secret>[A-Za-z0-9+/_=.~-]{16,})", re.I)
+_BEARER = re.compile(r"\bbearer\s++(?P<secret>[A-Za-z0-9+/_=.~-]{16,})", re.I)
 _CHINESE = re.compile(
     r"(?:密码|密碼|口令|验证码|驗證碼|安全码|密钥|令牌|PIN码|pin码)[^，。！？；、\n：:=是为成]{0,8}?"
-    r"(?:就是|是|改成了?|改为了?|设成了?|设为了?|[:：=＝])\s*[“\"「']?(?P<secret>[^\s，。！？；、\n”\"」']+)"
+    r"(?:就是|是|改成了?|改为了?|设成了?|设为了?|[:：=＝])\s*+[“\"「']?(?P<secret>[^\s，。！？；、\n”\"」']+)"
 )
 _TOLD = (
     _TOLD_PASSWORD,
@@ -135,9 +141,8 @@ def _substance(row: str) -> bool:
 
 
 def _without(text: str, spans: list[tuple[int, int]]) -> str:
-    for start, end in reversed(spans):
-        text = text[:start] + REMOVED + text[end:]
-    return text
+    starts, ends = [start for start, _ in spans], [end for _, end in spans]
+    return REMOVED.join(text[end:start] for end, start in zip([0, *ends], [*starts, len(text)], strict=True))
 
 
 def _replaced(match: re.Match[str]) -> str:

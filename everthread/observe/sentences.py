@@ -14,12 +14,13 @@ from everthread.stores.text import UNSPACED
 
 _END = re.compile(r"""(?P<spaced>(?<![.!?…])[.!?…]+["'”’)\]»]*)(?=\s)|[。！？]+…*["'”’」』）]*|……["'”’」』）]*""")
 _BULLET = re.compile(r"^\s*(?:[-*•–]\s+)+")
-_LAST_WORD = re.compile(r"[^\W_]+(?:\.[^\W_]+)*$")
+_LAST_WORD = re.compile(r"(?<![^\W_])(?<![^\W_]\.)[^\W_]++(?:\.[^\W_]++)*+$")
 LOOK_BACK = 16  # characters before a full stop that are looked at for its word
 # A full stop behind these ends no sentence; behind the second kind only where a capital follows.
 _TITLES = frozenset("mr mrs ms mx dr prof st mt no vs e.g i.e approx ca fig vol".split())
 _OFTEN_LAST = frozenset("a.m p.m am pm etc jr sr inc ltd co u.s u.k".split())
 _WORD_LETTER = re.compile(rf"[^\W{UNSPACED}]")
+_BEGUN_WORD = re.compile(rf"(?<![^\W{UNSPACED}])[^\W{UNSPACED}]++$")
 
 
 def sentences(text: str) -> list[str]:
@@ -76,7 +77,7 @@ def shortened(text: str, limit: int) -> str:
 def _at_word(text: str, end: int) -> int:
     """The end of the last whole word up to end; end itself where there is none, as in a script without spaces."""
     if 0 < end < len(text) and _WORD_LETTER.match(text[end - 1]) and _WORD_LETTER.match(text[end]):
-        word = re.search(rf"[^\W{UNSPACED}]+$", text[:end])
+        word = _BEGUN_WORD.search(text[:end])
         return word.start() if word and text[: word.start()].strip() else end
     return end
 

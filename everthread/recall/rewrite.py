@@ -120,7 +120,7 @@ def strip(text: str, speakers: Sequence[str]) -> str:
 
 
 def _bare(word: str) -> str:
-    return re.sub(r"[.,!;:]+$", "", fold(word)).removesuffix("'s")
+    return fold(word).rstrip(".,!;:").removesuffix("'s")
 
 
 def named(folded: str, speakers: Sequence[str]) -> frozenset[str]:

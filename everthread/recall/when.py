@@ -199,7 +199,7 @@ _NO_VERB = re.compile(
 )
 _YEAR_RULES = (
     _rule(
-        r"\b(?:in|during|throughout)\s+((?:19|20)\d\d)\b(?!\s*[-/:.,]?\s*\d)",
+        r"\b(?:in|during|throughout)\s+((?:19|20)\d\d)\b(?!\s*+(?:[-/:.,]\s*+)?\d)",
         lambda m, _: Span(datetime(int(m[1]), 1, 1), datetime(int(m[1]) + 1, 1, 1)),
     ),
 )

@@ -42,5 +42,5 @@ def checked(url: str) -> str:
 
 def _hosts(text: str) -> bool:
     """Whether these are hosts, with numbers as ports or with none."""
-    ports = [re.sub(r"\[[^]]*\]", "", host).partition(":")[2] for host in text.split(",")]
+    ports = [re.sub(r"\[[^][]*\]", "", host).partition(":")[2] for host in text.split(",")]
     return all(not port or (port.isdecimal() and 0 < int(port) < 65536) for port in ports)

@@ -114,8 +114,8 @@ def scrub(server: Server) -> list[str]:
     return left
 
 
-_DEAD = re.compile(r"([1-9]\d*) (?:are dead but not yet removable|dead row versions cannot be removed yet)")
-_TABLE = re.compile(r'"[^"]*?([^".]+)"')
+_DEAD = re.compile(r"\b([1-9]\d*) (?:are dead but not yet removable|dead row versions cannot be removed yet)")
+_TABLE = re.compile(r'"(?:[^".]*+\.)*+([^".]+)"')
 
 
 def _told(db: Connection) -> list[str]:
