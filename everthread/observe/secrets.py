@@ -49,8 +49,8 @@ _SHAPES = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 
-# Blanks are always taken as a whole (`++`), and what may be long has a bound: otherwise a text of nothing but blanks, or
-# of beginnings of secrets, takes time that grows with the square of its length.
+# Blanks are always matched as a whole (`++`), and what may be long has a bound: otherwise a text of nothing but blanks,
+# or of beginnings of secrets, takes time that grows with the square of its length.
 _THING = r"[^.!?。！？\n:=\s](?:[^.!?。！？\n:=]{0,58}?[^.!?。！？\n:=\s])??"
 _OF = rf"(?:\s++(?:for|to|of|on|at|in|with)\s++(?:{_THING}|(?<=\s\s)))?"
 _IS = (

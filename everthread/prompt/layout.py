@@ -21,6 +21,7 @@ from typing import Literal
 
 from everthread.errors import BadQuery
 from everthread.prompt.character import Character
+from everthread.prompt.margin import in_one_row, set_in
 from everthread.prompt.passages import layout
 from everthread.prompt.tokens import Counter, estimate
 from everthread.recall.budget import fit
@@ -134,8 +135,8 @@ def _common(one: str, other: str) -> str:
 
 
 def labelled(line: Line) -> str:
-    """A line as it stands in the window: behind the name of who said it."""
-    return f"{line.speaker}: {line.text}"
+    """A line as it appears in the window: after the name of who said it, and set in."""
+    return set_in(line.text, line.speaker, every=not own(line))
 
 
 def _messages(character: Character, turn: Turn) -> list[Message]:
@@ -169,7 +170,7 @@ def prefix(character: Character, sample: str = "", pinned: str = "", rules: str 
         _part(f"About {name}", character.filled(character.description)),
         _part("The situation", character.filled(character.scenario)),
         _part(f"How {name} talks, in dialogues made up for the purpose", character.filled(character.examples)),
-        _part(f"How {name} talks, in a reply of {name}'s own: keep to this style, not to its words", sample),
+        _said(f"How {name} talks, in a reply of {name}'s own: keep to this style, not to its words", sample),
         _part(f"What {name} always bears in mind, said in earlier conversations", pinned),
     )
 
@@ -177,9 +178,9 @@ def prefix(character: Character, sample: str = "", pinned: str = "", rules: str 
 def tail(character: Character, turn: Turn) -> str:
     """What changes every turn, and the newest line."""
     name, at = character.name, turn.now
-    place = f", at: {character.filled(character.location)}" if character.location else ""
+    place = f", at: {in_one_row(character.filled(character.location))}" if character.location else ""
     return _joined(
-        _part(f"{name}'s notes", turn.notes),
+        _said(f"{name}'s notes", turn.notes),
         "" if turn.behind else remembered(turn, name),
         _part(f"What {name} could bring up, if the moment is right", turn.offer),
         f"(It is {at:%A}, {at.day} {at:%B} {at.year:04d}, {at:%H:%M}{place}.)",
@@ -212,6 +213,12 @@ def lines_told(context: Context, name: str, now: datetime) -> str:
 
 def _part(title: str, text: str) -> str:
     return f"[{title}]\n{text.strip()}" if text.strip() else ""
+
+
+def _said(title: str, text: str) -> str:
+    """A part in words that people or models chose: none of its rows passes for another part."""
+    text = text.strip()
+    return f"[{title}]\n{set_in(text, every=False)}" if text else ""
 
 
 def _joined(*parts: str) -> str:

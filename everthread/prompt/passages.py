@@ -7,6 +7,7 @@ from datetime import datetime
 
 from everthread.observe.byhand import place
 from everthread.prompt.ago import how_long_ago
+from everthread.prompt.margin import set_in
 from everthread.types import Line
 
 GAP = "…"  # stands between lines that did not follow one another
@@ -21,7 +22,7 @@ def heading(line: Line, now: datetime | None = None) -> str:
 
 def sentence(line: Line) -> str:
     """A line as it stands in a context: further rows of its text are set in, so that none passes for another's."""
-    return "\n  ".join(f"{line.speaker}: {line.text}".splitlines())
+    return set_in(line.text, line.speaker)
 
 
 def layout(lines: Sequence[Line], now: datetime | None = None) -> str:

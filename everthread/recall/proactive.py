@@ -15,6 +15,7 @@ from datetime import date, datetime, timedelta
 
 from everthread.errors import BadInput
 from everthread.prompt.ago import how_long_ago
+from everthread.prompt.margin import in_one_row
 from everthread.recall.when import DAY, MONTHS, RECKONED, WEEK, WEEKDAYS, Date, dates
 from everthread.stores.text import fold
 from everthread.types import Hit, JSONValue, Line
@@ -123,7 +124,7 @@ def phrase(found: Event | Hit, now: datetime) -> str:
     said = found.what if isinstance(found, Event) else " ".join(line.text.split())
     said = said if len(said) <= LONGEST else f"{said[:LONGEST].rstrip()}…"
     ago = how_long_ago(line.said_at, now)
-    text = f'On {_written(line.said_at.date())} ({ago}) {line.speaker} said: "{said}"'
+    text = f'On {_written(line.said_at.date())} ({ago}) {in_one_row(line.speaker)} said: "{said}"'
     return f"{text} That was for {_named(found, now)}." if isinstance(found, Event) else text
 
 

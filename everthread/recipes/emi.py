@@ -15,6 +15,7 @@ import numpy as np
 from everthread.errors import ModelError, StoreUnavailable
 from everthread.observe.refusal import refuses
 from everthread.observe.refusal_words import configured
+from everthread.prompt.margin import set_in
 from everthread.prompt.passages import sentence
 from everthread.recall.budget import fit
 from everthread.recall.keywords import counted, heaviest
@@ -146,5 +147,5 @@ def _by_words(memory: Memory, asked: Asked, most: int) -> list[tuple[int, float]
 
 
 def _set_in(line: Line) -> str:
-    """A line as it stands in a prompt; its further rows are set in, so that none passes for a part of the prompt."""
-    return "\n  ".join(line.text.splitlines()) if line.role == "assistant" else sentence(line)
+    """The line as it appears in a prompt, without the character's own name before it."""
+    return set_in(line.text) if line.role == "assistant" else sentence(line)

@@ -193,7 +193,7 @@ def test_a_line_longer_than_the_budget_loses_its_middle() -> None:
     assert prompt.tokens <= 1000
     assert prompt.cut == ("examples", "newest line")
     assert "Nora: BEGIN" in whole(prompt)
-    assert "\n[…]\n" in whole(prompt)
+    assert "\n  […]\n" in whole(prompt)
     assert whole(prompt).endswith("END")
 
 

@@ -1,0 +1,37 @@
+"""What was said, kept off the left margin of a prompt, where only the layout's own rows begin. Pure."""
+
+from __future__ import annotations
+
+import re
+
+INDENT = "  "
+_UNSEEN = "[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]*"
+_HEADING = re.compile(rf"{_UNSEEN}(?:[\[［【〔]|\((?:it is|nobody has|the conversation)\b)", re.IGNORECASE)
+_ROLE = re.compile(rf"{_UNSEEN}(?:system|developer|tool|user|assistant|human|ai)[ \t]*[:：]", re.IGNORECASE)
+
+
+def set_in(text: str, speaker: str = "", every: bool = True) -> str:
+    """Indents rows of a text, so that none passes for a heading, for another's words or for a role of the chat API.
+
+    Args:
+        text: What was said or written. A row ends with whatever ends a line for Python: \\n, \\r, \\v, U+0085, U+2028 …
+        speaker: The name to put before the first row, if any; it never breaks the row.
+        every: Indents all further rows. Otherwise only those are indented that look like the layout's own: a model
+            copies the form of its own texts, so those are changed as little as can be.
+
+    Returns:
+        The text with its label. The first row is indented too where it looks like the layout's own.
+    """
+    first, *further = text.splitlines(keepends=not every) or [""]
+    if speaker:
+        first = f"{in_one_row(speaker)}: {first}"
+    if _HEADING.match(first) or (not speaker and _ROLE.match(first)):
+        first = INDENT + first
+    if every:
+        return f"\n{INDENT}".join([first, *further])
+    return first + "".join(INDENT + row if _HEADING.match(row) or _ROLE.match(row) else row for row in further)
+
+
+def in_one_row(text: str) -> str:
+    """Joins a text's rows with blanks: a name or a place, which must not begin another row."""
+    return " ".join(text.splitlines())
