@@ -32,6 +32,7 @@ TEMPLATE: dict[str, Why] = {  # marks of chat templates that end a reply; behind
 THOUGHTS = ("<think>", "<thinking>", "<reasoning>")  # open a block that nobody is to see
 DECORATED = 8  # characters that may stand on either side of a name; with more it is no label
 UNSEEN = 8  # times as many characters as may be shown are read at most: a model may think for ever
+AT_ONCE = 1_000  # characters of a piece that are read together
 
 _CLOSING = {pair[0]: pair[1] for pair in "[] () <> “” ‘’ «» 「」 『』 【】".split()}
 _DECORATION = frozenset("*_`\"'").union(_CLOSING, _CLOSING.values())
@@ -64,7 +65,8 @@ class Speech:
         self._read = 0  # characters
         self._shown = 0  # characters
         self._held = ""  # what may still become a label or a mark
-        self._blank = ""  # stands between what was shown and what will be
+        self._blanks: list[str] = []  # between what was shown and what will be
+        self._blank = 0  # characters of them
         self._begins = True  # a line does, so a label may come
         self._bare = False  # a label was dropped, and the blanks behind it go too
         self._thought = ""  # the tag that ends the block of thought that is read
@@ -72,7 +74,7 @@ class Speech:
     def feed(self, piece: str) -> str:
         """What may be shown, now that this piece came."""
         shown: list[str] = []
-        for part in piece.splitlines(keepends=True):
+        for part in _parts(piece):
             if self.over:
                 break
             part = part[: UNSEEN * self._longest - self._read]
@@ -147,28 +149,39 @@ class Speech:
 
     def _show(self, size: int) -> str:
         """So much of the held text as it is shown: with the blanks before it, without those at its end."""
-        text, self._held = self._blank + self._held[:size], self._held[size:]
-        shown = text.rstrip()
-        self._blank = ""
+        text, self._held = self._held[:size], self._held[size:]
+        spoken = text.rstrip()
+        if not spoken:
+            self._wait(text)
+            return ""
+        shown = "".join([*self._blanks, spoken])
+        self._blanks, self._blank = [], 0
         if len(shown) > self._longest - self._shown:
             shown = shown[: self._longest - self._shown].rstrip()
             self._stop("long")
         self._shown += len(shown)
-        self._wait(text[len(shown) :])
+        self._wait(text[len(spoken) :])
         return shown
 
     def _wait(self, blanks: str) -> None:
         """Hold blanks back until something follows them."""
         if self._shown and not self._bare and not self.over:
-            self._blank += blanks
-            if len(self._blank) > self._longest - self._shown:
+            self._blanks.append(blanks)
+            self._blank += len(blanks)
+            if self._blank > self._longest - self._shown:
                 self._stop("long")
 
     def _stop(self, why: Why) -> None:
         """Nothing more is read or shown."""
         if not self.over:
             self.over, self.why = True, why
-        self._held = self._blank = ""
+        self._held, self._blanks, self._blank = "", [], 0
+
+
+def _parts(piece: str) -> Iterator[str]:
+    """A piece of the stream, a line at a time and at most AT_ONCE characters: what is held is copied at each label."""
+    for line in piece.splitlines(keepends=True):
+        yield from (line[at : at + AT_ONCE] for at in range(0, len(line), AT_ONCE))
 
 
 @dataclass(frozen=True, slots=True)
