@@ -73,7 +73,11 @@ class BankTooNew(StoreError):
 
 
 class ModelError(EverthreadError):
-    """A model could not do its work."""
+    """A model could not do its work. Its `public` is the message without the address of the model's server."""
+
+    def __init__(self, message: str = "", public: str | None = None) -> None:
+        super().__init__(message)
+        self.public = message if public is None else public
 
 
 class ModelNotFound(ModelError):

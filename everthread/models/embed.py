@@ -365,7 +365,8 @@ class RemoteEmbedder:
 
     def _unavailable(self, fault: str, remedy: str) -> EmbedderUnavailable:
         shown = re.sub(r"//[^/@]*@", "//", self._url)  # a password may stand in the URL
-        return EmbedderUnavailable(f"embedder {shown} (model {self._model!r}) {self._hide(fault)}; {remedy}")
+        message = f"embedder {shown} (model {self._model!r}) {self._hide(fault)}; {remedy}"
+        return EmbedderUnavailable(message, f"embedder (model {self._model!r}) can't be used; {remedy}")
 
 
 CONNECT = 2.0  # seconds to reach the server: it is there, or it is not

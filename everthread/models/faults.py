@@ -76,10 +76,11 @@ class Faults:
         cause = error.__cause__
         if isinstance(cause, httpx2.TimeoutException) and not isinstance(cause, httpx2.ConnectTimeout):
             return self.silent(timeout)
+        unreached, remedy = "can't be reached", "start its server, or check its URL"
         why = f"no connection within {CONNECT:g} seconds"
         if not isinstance(cause, httpx2.ConnectTimeout):
             why = _why(cause or error)
-        return self._fault(LLMUnavailable, f"can't be reached ({why})", "start its server, or check its URL")
+        return self._fault(LLMUnavailable, f"{unreached} ({why})", remedy, unreached)  # the reason may name the host
 
     def status(self, error: openai.APIStatusError) -> ModelError:
         """A status in our words: of the server's only type and code are told, since its text may echo the prompt."""
@@ -107,8 +108,10 @@ class Faults:
             return self._fault(LLMUnavailable, f"has more to do than it can, or than it may for you{codes}", again)
         return self._fault(LLMUnavailable, f"failed{codes}", f"{again}, or look into the log of its server")
 
-    def _fault(self, kind: type[Kind], what: str, remedy: str) -> Kind:
-        return kind(f"language model {self._model!r} at {self._url} {what}; {remedy}")
+    def _fault(self, kind: type[Kind], what: str, remedy: str, public: str = "") -> Kind:
+        """The error: its message names the server's address, its public text does not, and says `public` if given."""
+        model = f"language model {self._model!r}"
+        return kind(f"{model} at {self._url} {what}; {remedy}", f"{model} {public or what}; {remedy}")
 
 
 def shown(url: str) -> str:

@@ -77,9 +77,10 @@ def response(
 
 
 def of(error: errors.EverthreadError) -> dict[str, object]:
-    """An error of the library as a problem document."""
-    placed = next((words + WHERE for kind, words in PLACED.items() if isinstance(error, kind)), None)
-    return document(status(error), kebab(type(error).__name__), placed or str(error))
+    """An error of the library as a problem document, which tells nothing of where files or a model's server are."""
+    public = error.public if isinstance(error, errors.ModelError) else str(error)
+    placed = next((words + WHERE for kind, words in PLACED.items() if isinstance(error, kind)), public)
+    return document(status(error), kebab(type(error).__name__), placed)
 
 
 def status(error: errors.EverthreadError) -> int:

@@ -24,7 +24,7 @@ from everthread import checks
 from everthread.chat import Chat
 from everthread.conversation import going_on, latest
 from everthread.desk import Desk
-from everthread.errors import BadInput, EverthreadError
+from everthread.errors import BadInput, EverthreadError, ModelError
 from everthread.memory import Memory
 from everthread.models.llm import LLM
 from everthread.observe.clean import clean
@@ -382,7 +382,7 @@ class Talks:
         except EverthreadError as error:
             kept = {"line": lines([reply.line])[0]} if reply.line else {}
             told = "error", {**problems.of(error), **kept}
-            log.warning("a reply failed: %s", type(error).__name__)
+            log.warning("a reply failed: %s", error if isinstance(error, ModelError) else type(error).__name__)
         finally:
             if running.claim():
                 talk.usage += reply.usage

@@ -1,4 +1,5 @@
 import json
+import pickle
 import re
 import subprocess
 import sys
@@ -694,3 +695,18 @@ def test_the_error_of_a_server_that_talks_slowly_for_ever_is_told_after_a_while(
         with pytest.raises(LLMDenied):
             said(model(server.url))
         assert len(endless.sent) < 50
+
+
+def test_the_public_text_of_an_error_names_the_model_and_never_its_address() -> None:
+    with closed_port() as port:
+        llm = OpenAICompatible(f"http://127.0.0.1:{port}/v1", "m", retries=0)
+        with pytest.raises(LLMUnavailable, match=f"127.0.0.1:{port}") as failed:
+            llm.complete([Message("user", "Hello.")])
+    assert failed.value.public.startswith("language model 'm' can't be reached; ")
+    assert "127.0.0.1" not in failed.value.public
+    assert str(port) not in failed.value.public
+    assert pickle.loads(pickle.dumps(failed.value)).public == failed.value.public
+
+
+def test_an_error_without_an_address_is_public_as_it_is() -> None:
+    assert ModelError("the matcher gave no scores").public == "the matcher gave no scores"

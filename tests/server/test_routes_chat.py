@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 from hardship import PATIENCE, llm
-from hardship.llm import Cut, Reply, Stall, Status
+from hardship.llm import Behaviour, Cut, Reply, Stall, Status
 
 from everthread.chat import QUESTION
 from everthread.models.fakes import HashEmbedder
@@ -175,6 +175,18 @@ def test_a_model_that_fails_is_an_error_event_and_what_was_said_stays(begin: Beg
     assert site.state()["unanswered"]
     assert text(site.ask("answer")) == "Here I am."
     assert site.kept()[-2:] == ["Are you there?", "Here I am."]
+
+
+@pytest.mark.parametrize("behaviour", [Status(401), Status(404), Status(400), Status(500), Cut("Once")])
+def test_people_who_chat_never_read_where_the_model_is_and_the_log_says_it(
+    begin: Begin, behaviour: Behaviour, caplog: pytest.LogCaptureFixture
+) -> None:
+    site = begin(behaviour)
+    assert site.model is not None
+    told = site.say("Are you there?")
+    assert told[-1][0] == "error"
+    assert "127.0.0.1" not in json.dumps(told)
+    assert site.model.url in caplog.text
 
 
 def test_a_reply_that_is_cut_is_kept_as_far_as_it_came(begin: Begin) -> None:
