@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from everthread.observe.units import SMALL_TALK, small_talk
+from everthread.recall.arithmetic import is_sum
 from everthread.recall.when import Time, dates, looks_back, reckoned
 from everthread.stores.text import STOP, UNSPACED, fold, terms, tokens
 
@@ -61,7 +62,7 @@ class Query:
     wants_time: bool
     names: tuple[tuple[str, ...], ...]
     speaker_terms: frozenset[str]
-    small_talk: bool  # it calls for nothing
+    small_talk: bool  # it calls for nothing; a sum calls for nothing that was said either
     overview: bool  # it names a time and no other matter: it calls for what was said then
     tellers: frozenset[str]  # of those named, whoever is to have said it
 
@@ -87,7 +88,7 @@ def rewrite(text: str, speakers: Sequence[str], now: datetime) -> Query:
         wants_time=_WANTS_TIME.search(folded) is not None,
         names=tuple(found for name in _NAME.findall(whole) if (found := tuple(terms(name)))),
         speaker_terms=frozenset(term for name in speakers for term in terms(name)),
-        small_talk=small_talk(whole),
+        small_talk=small_talk(whole) or is_sum(whole),
         overview=bool(times) and past and matterless(rest, about),
         tellers=frozenset(name for name in about if tells(name, rest)),
     )
