@@ -122,6 +122,23 @@ def test_two_cards_in_a_row_of_numbers_are_both_found() -> None:
     assert hide("4111 1111 1111 1111 4111 1111 1111 1111 2027") == f"{REMOVED} {REMOVED} 2027"
 
 
+@pytest.mark.parametrize("blank", [" ", "\t", "\u00a0", "\n"])
+@pytest.mark.parametrize(
+    "before", ["My password for", "my password is", "the key to", "PIN", "I changed my password to"]
+)
+def test_any_number_of_blanks_hides_no_secret_and_makes_none(before: str, blank: str) -> None:
+    many = blank * 6000
+    assert hide(f"{before}{many}") == f"{before}{many}"
+    assert hide(f"Hello.{many}My password is{many}hunter2.") == f"Hello.{many}My password is{many}{REMOVED}."
+
+
+def test_a_key_in_a_row_of_keys_is_hidden_and_the_row_stays() -> None:
+    row = "key=" * 2_000
+    key = "9f86d081884c7d659a2feaa0c55ad015"
+    assert hide(row) == row
+    assert key not in hide(f"{row} and the token is {key}")
+
+
 def test_hiding_twice_changes_nothing() -> None:
     for text, _ in SECRETS:
         assert hide(hide(text)) == hide(text)

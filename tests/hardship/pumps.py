@@ -1,0 +1,246 @@
+"""Texts that make a regular expression work hard, derived from the expression itself, and a measure of how the time
+that a function takes grows with a text's length: by its own CPU time, so that the load of the machine plays no part.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import pkgutil
+import random
+import re
+import signal
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from re import _compiler, _parser  # type: ignore[attr-defined]
+from re import _constants as op  # type: ignore[attr-defined]
+from types import ModuleType
+from typing import Any
+
+import everthread
+
+LONG = 32  # repetitions from which a repeat is long
+MOST = 2.0  # seconds of CPU for one call
+FLOOR = 0.03  # seconds of CPU that are no reason to measure on
+STEP = 4  # how much longer the longer text is
+GROWTH = 8.0  # how much more time it may take; in linear time it is 4, in quadratic time 16
+# What is written for a set of characters is one of these, if any is in it.
+CHARACTERS = " a1.好-\n\t\"',:;!?[](<{_/\\=@A0é我’。，\u0301\u00a0#*|~+zZ9x"
+ENDS = ("", "!", "\n", "a", "\x00")  # what ends a pumped text, so that nothing may match in the end
+BLANKS = (" ", "\t", "\n", " \n", "\u00a0", "\u2028")
+SIGNS = (*"[](<{\"'“‘-*#_\\@:=,.!?…\u0301", "</", '"a', "- ", "a.", "a-", "a'", "://", "a: ", ". ", "...")
+WORDS = (
+    "a",
+    "a ",
+    "A ",
+    "1",
+    "1 ",
+    "1,",
+    "1.",
+    "aB3 ",
+    "好",
+    "好啊",
+    "我",
+    "谢谢",
+    "5月",
+    "密码是",
+    "I ",
+    "and i ",
+    "don't ",
+)
+TIMES = ("12/05/24 ", "May 1 2024 ", "in 2010 ", "last week ", "07/05/2024, 09:12 - ", "[2024-05-07 09:12] ")
+TALK = ("Nora: ", "[About]\n", "<think>", "<|im_end|>", "{{char}}", "as an ai ", "I'm sorry, ")
+TOLD = ("password for ", "password is ", "my password ", "key=", "eyJ-", "pin code ", "change ", "token ", " is my ")
+NASTY = (*BLANKS, *SIGNS, *WORDS, *TIMES, *TALK, *TOLD)
+
+
+@dataclass(frozen=True)
+class Found:
+    """A pattern of the package, where it is, and whether it is only ever matched at the beginning of a text."""
+
+    where: str
+    pattern: re.Pattern[str]
+    anchored: bool
+
+
+def modules() -> Iterator[ModuleType]:
+    """Imports all modules of the package, except the benchmarks, which read their own data sets."""
+    for info in pkgutil.walk_packages(everthread.__path__, "everthread."):
+        if not info.name.startswith("everthread.bench") and not info.name.endswith("__main__"):
+            yield importlib.import_module(info.name)
+
+
+def patterns() -> list[Found]:
+    """Finds every pattern that a module holds, also within its lists and tables, or gives to `re` in a call."""
+    found: dict[tuple[str, int], Found] = {}
+    for module in modules():
+        source = inspect.getsource(module)
+        for name, value in vars(module).items():
+            uses = set(re.findall(rf"\b{name}\.(\w+)\(", source))
+            for pattern in _within(value):
+                anchored = value is pattern and bool(uses) and uses <= {"match", "fullmatch"}
+                _keep(found, Found(f"{module.__name__}.{name}", pattern, anchored))
+        for call, pattern in _called(ast.parse(source), vars(module)):
+            anchored = call.func.attr in ("match", "fullmatch")  # type: ignore[attr-defined]
+            _keep(found, Found(f"{module.__name__}:{call.lineno}", pattern, anchored))
+    return list(found.values())
+
+
+def _keep(found: dict[tuple[str, int], Found], one: Found) -> None:
+    key = one.pattern.pattern, one.pattern.flags
+    if isinstance(one.pattern.pattern, str) and (key not in found or found[key].anchored):
+        found[key] = one
+
+
+def _within(value: object, depth: int = 0) -> Iterator[re.Pattern[str]]:
+    if isinstance(value, re.Pattern):
+        yield value
+    elif depth < 5:
+        parts = [*value.keys(), *value.values()] if isinstance(value, dict) else value
+        for part in parts if isinstance(parts, list | tuple | frozenset | set) else ():
+            yield from _within(part, depth + 1)
+
+
+def _called(tree: ast.AST, names: dict[str, Any]) -> Iterator[tuple[ast.Call, re.Pattern[str]]]:
+    """The patterns in calls like re.sub("...", …), as far as they are known without running the function."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="re"), attr=attr), args=[first, *_]) if attr in CALLS:
+                try:
+                    known = eval(compile(ast.Expression(first), "pattern", "eval"), names)
+                except NameError:  # of names in the function: what calls it is tried as a whole
+                    continue
+                if isinstance(known, str):
+                    yield node, re.compile(known)
+
+
+# ----------------------------------------------------------------------- pumps
+
+
+@dataclass(frozen=True)
+class Pump:
+    """A text of any length: what begins it, what is repeated, what ends it."""
+
+    begin: str
+    again: str
+    end: str = ""
+
+    def text(self, size: int) -> str:
+        return self.begin + self.again * max(1, size // len(self.again)) + self.end
+
+
+def pumps(pattern: re.Pattern[str]) -> list[Pump]:
+    """Pumps derived from a pattern's parse tree: each long repeat of it repeated, alone and with all that begins it."""
+    tree, chance = _parser.parse(pattern.pattern, pattern.flags), random.Random(repr(pattern.pattern))
+    found = dict.fromkeys(Pump("", again) for again in NASTY)
+    for before, body in _repeats(list(tree)):
+        for _ in range(2):
+            words = _Words(pattern.flags, chance, tree.state)
+            begin, one, other = (words.of(nodes) for nodes in (before, body, body))
+            for pump in (("", begin + one), (begin, one), (begin, one + other)):
+                if pump[1]:
+                    found[Pump(*pump, chance.choice(ENDS))] = None
+    if again := _Words(pattern.flags, chance, tree.state).of(list(tree)):
+        found[Pump("", again)] = None
+    return list(found)
+
+
+CALLS = {"search", "match", "fullmatch", "split", "findall", "finditer", "sub", "subn"}
+REPEATS = (op.MAX_REPEAT, op.MIN_REPEAT, op.POSSESSIVE_REPEAT)
+
+
+def _repeats(nodes: list[Any], before: tuple[Any, ...] = ()) -> Iterator[tuple[list[Any], list[Any]]]:
+    """Each long repeat: what is before it, and what is repeated."""
+    for place, (kind, arg) in enumerate(nodes):
+        earlier = (*before, *nodes[:place])
+        inner: list[Any] = []
+        if kind in REPEATS:
+            inner = [arg[2]]
+            if arg[1] >= LONG:
+                yield list(earlier), list(arg[2])
+        elif kind is op.BRANCH:
+            inner = arg[1]
+        elif kind is op.SUBPATTERN:
+            inner = [arg[3]]
+        elif kind in (op.ASSERT, op.ASSERT_NOT):
+            inner = [arg[1]]
+        elif kind is op.ATOMIC_GROUP:
+            inner = [arg]
+        for each in inner:
+            yield from _repeats(list(each), earlier)
+
+
+class _Words:
+    """Writes texts that parts of a pattern match, by chance."""
+
+    def __init__(self, flags: int, chance: random.Random, state: Any) -> None:
+        self._flags, self._chance, self._state = flags, chance, state
+        self._groups: dict[int, str] = {}
+
+    def of(self, nodes: Any) -> str:
+        return "".join(self._node(node) for node in nodes)
+
+    def _node(self, node: tuple[Any, Any]) -> str:
+        kind, arg = node
+        if kind is op.LITERAL:
+            return chr(arg)
+        if kind in (op.NOT_LITERAL, op.IN, op.ANY):
+            return self._one(node)
+        if kind is op.BRANCH:
+            return self.of(self._chance.choice(arg[1]))
+        if kind is op.SUBPATTERN:
+            self._groups[arg[0]] = self.of(arg[3])
+            return self._groups[arg[0]]
+        if kind in REPEATS:
+            least, most, body = arg
+            return "".join(self.of(body) for _ in range(max(least, min(most, self._chance.choice((0, 1, 1))))))
+        if kind is op.GROUPREF:
+            return self._groups.get(arg, "")
+        return self.of(arg) if kind is op.ATOMIC_GROUP else ""
+
+    def _one(self, node: tuple[Any, Any]) -> str:
+        allowed = _compiler.compile(_parser.SubPattern(self._state, [node]), self._flags & ~re.VERBOSE)
+        often = [each for each in CHARACTERS if allowed.fullmatch(each)]
+        scripts = (*range(0x20, 0x500), *range(0x3000, 0xA000), *range(0xD800, 0xE000), *range(0x1F000, 0x20010))
+        found = often or [each for each in map(chr, scripts) if allowed.fullmatch(each)] or ["?"]
+        return self._chance.choice(found[:6])
+
+
+# --------------------------------------------------------------------- measure
+
+
+class _TooLong(Exception):
+    pass
+
+
+def grows(work: Callable[[str], object], pump: Pump, size: int) -> bool:
+    """Whether a text of that size takes clearly more than STEP times the CPU time of one of a STEPth of it. It is
+    measured up to three times: other processes may cost it a cache, never a whole class of growth."""
+    for _ in range(3):
+        more = _spent(work, pump.text(size))
+        if more == float("inf"):
+            return True
+        if more < FLOOR or more <= GROWTH * max(_spent(work, pump.text(size // STEP)) for _ in range(2)):
+            return False
+    return True
+
+
+def _spent(work: Callable[[str], object], text: str) -> float:
+    """Seconds of CPU for one call; infinity where it is cut short after MOST."""
+
+    def stop(*_: object) -> None:
+        raise _TooLong
+
+    before = signal.signal(signal.SIGVTALRM, stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, MOST)
+    begun = time.thread_time()
+    try:
+        work(text)
+    except _TooLong:
+        return float("inf")
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+    return time.thread_time() - begun

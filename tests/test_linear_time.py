@@ -1,0 +1,176 @@
+"""No text makes what reads it take more than time in proportion to its length."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import pytest
+from hardship.pumps import BLANKS, NASTY, TALK, Found, Pump, grows, patterns, pumps
+
+from everthread.errors import BadFile, BadLine
+from everthread.models import asking
+from everthread.models.extract import ExtractiveScribe
+from everthread.observe import clean, consent, refusal, secrets, sentences, telling, units
+from everthread.observe.echo import Echoes
+from everthread.observe.speech import Speech
+from everthread.prompt.character import Character
+from everthread.prompt.margin import set_in
+from everthread.prompt.tokens import estimate
+from everthread.recall import excerpt, keywords, proactive, rewrite, when
+from everthread.recall.arithmetic import is_sum
+from everthread.recipes import tokenizers
+from everthread.scene import _called
+from everthread.server import sms_segments, sms_words
+from everthread.stores import text as words
+from everthread.transfer import dates, phrases, transcript, whatsapp
+from everthread.types import Line, NewLine
+
+NOW = datetime(2024, 5, 7, 9, 12, tzinfo=UTC)
+PATTERN, FUNCTION = 10_000, 10_000  # characters of the longer text
+SCRIBE = ExtractiveScribe()
+MORE = (
+    Pump("password for", " ", "x"),
+    Pump("password is a", " ", "b"),
+    Pump("in 2010", " ", "x"),
+    Pump("a", "\n", "b"),
+)
+
+
+def line(text: str) -> Line:
+    return Line(1, "s", "user", "Nora", text, NOW)
+
+
+def echo(text: str) -> None:
+    echoes = Echoes()
+    echoes.add([text])
+    echoes.spans(text)
+
+
+def spoken(text: str) -> None:
+    speech = Speech("Nora", ["Ann"])
+    speech.feed(text)
+    speech.end()
+
+
+def spoken_by_the_letter(text: str) -> None:
+    speech = Speech("Nora", ["Ann"])
+    for letter in text:
+        speech.feed(letter)
+    speech.end()
+
+
+def cleaned(text: str) -> None:
+    try:
+        clean.clean(NewLine(text, "Nora", "user", NOW), NOW)
+    except BadLine:  # nothing but blanks
+        return
+
+
+def moment(text: str) -> None:
+    try:
+        dates.moment(text)
+    except ValueError:
+        return
+
+
+FUNCTIONS: list[Callable[[str], object]] = [
+    *(secrets.hide, secrets.strip, consent.consent, consent.agrees, refusal.refuses, refusal.score, cleaned),
+    *(telling.words, telling.only_asks, telling.small_talk, telling.telling, telling.category, telling.importance),
+    *(units.marks, units.pieces, sentences.sentences, echo, spoken, is_sum),
+    *(when.dates, when.looks_back, words.terms, words.words, words.fold, words.unspaced, estimate, set_in),
+    *(phrases.wordless, phrases.unedited, dates.resembles, moment, sms_words.keyword, sms_words.forgets),
+    *(sms_segments.split, sms_segments.bounded, sms_segments.segments, tokenizers.words, asking.one_row),
+    *(SCRIBE.categorize, SCRIBE.strip, SCRIBE.importance),
+]
+# More than a text each: why it is under a name of its own.
+WHOLE: dict[str, Callable[[str], object]] = {
+    "shortened": lambda text: sentences.shortened(text, 100),
+    "whole": lambda text: sentences.whole(text, 100),
+    "pieces": lambda text: list(sentences.pieces(text, 200)),
+    "rewrite": lambda text: rewrite.rewrite(text, ["Nora", "Ann Lee"], NOW),
+    "messages": lambda text: rewrite.messages(text, ["Nora"]),
+    "strip": lambda text: rewrite.strip(text, ["Nora", "Ann Lee"]),
+    "matterless": lambda text: rewrite.matterless(text, ["Nora"]),
+    "tells": lambda text: rewrite.tells("Nora", text),
+    "named": lambda text: rewrite.named(text, ["Nora"]),
+    "reckoned": lambda text: when.reckoned(text, NOW),
+    "upcoming": lambda text: proactive.upcoming(line(text)),
+    "excerpt": lambda text: excerpt.excerpt(text, {"a"}, 200, estimate),
+    "keywords": lambda text: keywords.keywords(text, 20),
+    "summarize": lambda text: SCRIBE.summarize([line(text)], "Nora"),
+    "note": lambda text: SCRIBE.note(text, [line(text)], [line(text)]),
+    "relevant": lambda text: SCRIBE.relevant(text, text),
+    "rewrite_query": lambda text: SCRIBE.rewrite_query(text, [line(text)]),
+    "quoted": lambda text: asking.quoted(LINES=text),
+    "day_of": lambda text: asking.day_of(text, [date(2024, 5, 6)]),
+    "in_parts": lambda text: list(asking.in_parts([line(text)], 300)),
+    "filled": Character("Nora", person="Ann").filled,
+    "called": lambda text: _called("Nora", text),
+}
+WORKS = {f"{work.__module__.rpartition('.')[2]}.{work.__qualname__}": work for work in FUNCTIONS} | WHOLE
+
+
+def slow(found: Found) -> Pump | None:
+    """A text for which a pattern takes more time than in proportion, as the package uses it; None if there is none."""
+
+    def search(text: str) -> None:
+        for _ in found.pattern.finditer(text):
+            pass
+
+    def match(text: str) -> None:
+        found.pattern.match(text)
+        found.pattern.fullmatch(text)
+
+    work = match if found.anchored else search
+    return next((pump for pump in pumps(found.pattern) if grows(work, pump, PATTERN)), None)
+
+
+def test_no_text_makes_a_pattern_of_the_package_slower_than_in_proportion() -> None:
+    found = patterns()
+    assert len(found) > 150
+    assert {each.where: pump for each in found if (pump := slow(each))} == {}
+
+
+@pytest.mark.parametrize("name", WORKS)
+def test_no_text_makes_what_reads_it_slower_than_in_proportion(name: str) -> None:
+    every = [*(Pump("", again) for again in NASTY), *MORE]
+    assert [pump for pump in every if grows(WORKS[name], pump, FUNCTION)] == []
+
+
+def test_a_reply_that_streams_letter_by_letter_takes_time_in_proportion() -> None:
+    assert [again for again in (*BLANKS, *TALK) if grows(spoken_by_the_letter, Pump("x", again), FUNCTION)] == []
+
+
+@pytest.mark.parametrize("pump", MORE, ids=lambda pump: pump.begin)
+def test_a_hundred_thousand_blanks_hold_nothing_up(pump: Pump) -> None:
+    for work in (secrets.strip, SCRIBE.importance, lambda text: SCRIBE.summarize([line(text)], "Nora")):
+        assert not grows(work, pump, 100_000)
+
+
+HEADS = {
+    transcript: ["", "Nora: hello\nAnn: hi\nNora: "],
+    whatsapp: ["", "07/05/2024, 09:12 - Nora: hi\n07/05/2024, 09:12 - Ann: "],
+}
+
+
+@pytest.mark.parametrize(("reader", "head"), [(reader, head) for reader, heads in HEADS.items() for head in heads])
+def test_no_file_makes_its_reader_slower_than_in_proportion(reader: object, head: str, tmp_path: Path) -> None:
+    path = tmp_path / "chat.txt"
+
+    def read(text: str) -> None:
+        path.write_text(head + text)
+        try:
+            list(reader.read(path))  # type: ignore[attr-defined]
+        except BadFile:
+            return
+
+    assert [again for again in NASTY if grows(read, Pump("", again), FUNCTION)] == []
+
+
+@pytest.mark.parametrize("pattern", [r"\s+$", r"\[[^]]*\]"])
+def test_the_measure_finds_patterns_that_are_slower(pattern: str) -> None:
+    compiled = re.compile(pattern)
+    assert any(grows(compiled.search, pump, PATTERN) for pump in pumps(compiled))
