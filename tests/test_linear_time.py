@@ -29,7 +29,7 @@ from everthread.transfer import dates, phrases, transcript, whatsapp
 from everthread.types import Line, NewLine
 
 NOW = datetime(2024, 5, 7, 9, 12, tzinfo=UTC)
-PATTERN, FUNCTION = 10_000, 10_000  # characters of the longer text
+PATTERN, FUNCTION = 10_000, 8_000  # characters of the longer text
 SCRIBE = ExtractiveScribe()
 MORE = (
     Pump("password for", " ", "x"),
