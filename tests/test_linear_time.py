@@ -12,7 +12,7 @@ from hardship.pumps import BLANKS, NASTY, TALK, Found, Pump, grows, patterns, pu
 
 from everthread.errors import BadFile, BadLine
 from everthread.models import asking
-from everthread.models.extract import ExtractiveScribe
+from everthread.models.extract import ExtractiveScribe, one_row
 from everthread.observe import clean, consent, refusal, secrets, sentences, telling, units
 from everthread.observe.echo import Echoes
 from everthread.observe.speech import Speech
@@ -82,10 +82,10 @@ FUNCTIONS: list[Callable[[str], object]] = [
     *(units.marks, units.pieces, sentences.sentences, echo, spoken, is_sum),
     *(when.dates, when.looks_back, words.terms, words.words, words.fold, words.unspaced, estimate, set_in),
     *(phrases.wordless, phrases.unedited, dates.resembles, moment, sms_words.keyword, sms_words.forgets),
-    *(sms_segments.split, sms_segments.bounded, sms_segments.segments, tokenizers.words, asking.one_row),
+    *(sms_segments.split, sms_segments.bounded, sms_segments.segments, tokenizers.words, one_row),
     *(SCRIBE.categorize, SCRIBE.strip, SCRIBE.importance),
 ]
-# More than a text each: why it is under a name of its own.
+# These take more than a text.
 WHOLE: dict[str, Callable[[str], object]] = {
     "shortened": lambda text: sentences.shortened(text, 100),
     "whole": lambda text: sentences.whole(text, 100),
