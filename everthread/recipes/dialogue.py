@@ -10,7 +10,7 @@ from everthread.observe.sentences import sentences
 from everthread.types import Line
 
 UNNAMED = "Someone"  # the speaker of what no name precedes
-_TURN = re.compile(r"(?:^|\n|(?<=[.!?…。！？]))\s*(?P<name>[^\W\d_][^\n:.!?]{0,39}):\s+(?=\S)")
+_TURN = re.compile(r"(?:^|(?<!\s)(?=[^\S\n]*+\n)|(?<=[.!?…。！？]))\s*+(?P<name>[^\W\d_][^\n:.!?]{0,39}):\s++(?=\S)")
 
 
 def lines_of(context: Sequence[Line] | str, at: datetime) -> list[Line]:
