@@ -58,8 +58,16 @@ class IndexedStore(SQLiteStore):
 
     # ------------------------------------------------------------- what is written
 
-    def append(self, bank: str, entries: Sequence[Entry], model: str, *, instead: Sequence[int] = ()) -> list[Line]:
-        lines = super().append(bank, entries, model, instead=instead)
+    def append(
+        self,
+        bank: str,
+        entries: Sequence[Entry],
+        model: str,
+        *,
+        instead: Sequence[int] = (),
+        corrects: int | None = None,
+    ) -> list[Line]:
+        lines = super().append(bank, entries, model, instead=instead, corrects=corrects)
         self._drop(bank, instead)
         for line, entry in zip(lines, entries, strict=True):
             if entry.vectors is not None and line.retracted_at is None:
