@@ -68,20 +68,20 @@ class IndexedStore(SQLiteStore):
         corrects: int | None = None,
     ) -> list[Line]:
         lines = super().append(bank, entries, model, instead=instead, corrects=corrects)
-        self._drop(bank, instead)
+        self._remove_from_index(bank, instead)
         for line, entry in zip(lines, entries, strict=True):
             if entry.vectors is not None and line.retracted_at is None:
-                self._put(bank, model, line.seq, entry.vectors)
+                self._add_to_index(bank, model, line.seq, entry.vectors)
         return lines
 
     def put_vectors(self, bank: str, model: str, vectors: Mapping[int, Vectors], of: Sequence[Line]) -> None:
         super().put_vectors(bank, model, vectors, of)
         for line in self.get(bank, sorted(vectors)):  # one may be forgotten since
-            self._put(bank, model, line.seq, vectors[line.seq])
+            self._add_to_index(bank, model, line.seq, vectors[line.seq])
 
     def retract(self, bank: str, seq: int, at: datetime) -> Line:
         line = super().retract(bank, seq, at)
-        self._drop(bank, [seq])
+        self._remove_from_index(bank, [seq])
         return line
 
     def forget(self, bank: str, scope: Scope, name: str | int | None, at: datetime) -> Receipt:
@@ -89,11 +89,11 @@ class IndexedStore(SQLiteStore):
         if scope == "bank":
             self.index.delete(bank)
         else:
-            self._drop(bank, [seq for first, last in receipt.seqs for seq in range(first, last + 1)])
+            self._remove_from_index(bank, [seq for first, last in receipt.seqs for seq in range(first, last + 1)])
         return receipt
 
     def drop_vectors(self, bank: str, keep: str) -> int:
-        other = [id for id in self._ids(bank) if not id.startswith(f"{keep}/")]
+        other = [id for id in self._indexed(bank) if not id.startswith(f"{keep}/")]
         self.index.delete(bank, other)
         return super().drop_vectors(bank, keep)
 
@@ -107,22 +107,22 @@ class IndexedStore(SQLiteStore):
             ids = [id for row in np.atleast_2d(query) for id in self.index.query(bank, row, wanted)]
             found = {int(id.split("/")[-2]) for id in ids if id.startswith(f"{model}/")}
             found = found if allowed is None else found & allowed
-            if wanted >= len(self._ids(bank)):
+            if wanted >= len(self._indexed(bank)):
                 break
             wanted *= 2
         return np.array(sorted(found), np.int64)
 
     # --------------------------------------------------------------------- the index
 
-    def _put(self, bank: str, model: str, seq: int, vectors: Vectors) -> None:
+    def _add_to_index(self, bank: str, model: str, seq: int, vectors: Vectors) -> None:
         rows = vectors.reshape(-1, vectors.shape[-1])
         self.index.upsert(bank, {f"{model}/{seq}/{piece}": row for piece, row in enumerate(rows)})
 
-    def _drop(self, bank: str, seqs: Sequence[int]) -> None:
+    def _remove_from_index(self, bank: str, seqs: Sequence[int]) -> None:
         gone = set(seqs)
-        self.index.delete(bank, [id for id in self._ids(bank) if int(id.split("/")[-2]) in gone])
+        self.index.delete(bank, [id for id in self._indexed(bank) if int(id.split("/")[-2]) in gone])
 
-    def _ids(self, bank: str) -> list[str]:
+    def _indexed(self, bank: str) -> list[str]:
         return list(self.index.spaces.get(bank, ()))
 
 
