@@ -7,7 +7,7 @@ import re
 import socket
 import threading
 
-from hardship.proxy import Proxy, close, exactly, received, split
+from hardship.proxy import Proxy, exactly, messages, statement
 
 # The functions of Citus that we call. asked holds what was to be done on every server.
 FUNCTIONS = """
@@ -33,10 +33,10 @@ _LOCKING = re.compile(r"\A\s*(?:SELECT|WITH)\b.*\bFOR\s+(?:NO\s+KEY\s+)?(?:UPDAT
 _WRITING = re.compile(r"\A\s*(?:INSERT|UPDATE|DELETE|WITH)\b", re.IGNORECASE)
 
 
-def refused(statement: str, wrote: bool) -> str | None:
+def refused(text: str, wrote: bool) -> str | None:
     """Why Citus would not do a statement, or would do it without the lock that is wanted; wrote: the transaction has
     written before."""
-    said = _QUIET.sub("''", statement).strip().rstrip(";")
+    said = _QUIET.sub("''", text).strip().rstrip(";")
     if ";" in said:
         return "cannot insert multiple commands into a prepared statement"
     outside = re.sub(r"\([^()]*\)", "", said)
@@ -55,25 +55,16 @@ class Citus(Proxy):
         threading.Thread(target=self._back, args=(server, client, threading.Event()), daemon=True).start()
         length = exactly(client, 4)
         server.sendall(length + exactly(client, int.from_bytes(length) - 4))
-        half, wrote, prepared = b"", False, dict[bytes, str]()
-        while True:
-            whole, half = split(half + received(client))
-            for message in whole:
-                kind, body = message[:1], message[5:]
-                if kind == b"B":
-                    wrote = wrote or bool(_WRITING.search(prepared.get(body.split(b"\0")[1], "")))
-                elif kind in (b"Q", b"P"):
-                    name, text = (b"", body[:-1]) if kind == b"Q" else body.split(b"\0")[:2]
-                    statement = prepared[name] = text.decode()
-                    wrote = wrote and not statement.startswith(("BEGIN", "COMMIT", "ROLLBACK"))
-                    if (why := refused(statement, wrote)) is not None:
-                        message = self._instead(kind, body, text, f'SELECT "{why}"'.encode())
-                    wrote = wrote or (kind == b"Q" and bool(_WRITING.search(statement)))
-                server.sendall(message)
-                if kind == b"X":
-                    close(server)
+        wrote, prepared = False, dict[bytes, str]()
+        for kind, message in messages(client):
+            done = statement(message, prepared)
+            wrote = (wrote and not done.startswith(("BEGIN", "COMMIT", "ROLLBACK"))) or bool(_WRITING.search(done))
+            text = message[5:].split(b"\0")[kind == b"P"] if kind in (b"Q", b"P") else b""
+            if (why := refused(text.decode(), wrote)) is not None:
+                message = self._instead(message, text, f'SELECT "{why}"'.encode())
+            server.sendall(message)
 
-    def _instead(self, kind: bytes, body: bytes, text: bytes, other: bytes) -> bytes:
+    def _instead(self, message: bytes, text: bytes, other: bytes) -> bytes:
         """The message with another statement in it."""
-        changed = body.replace(text, other, 1)
-        return kind + (len(changed) + 4).to_bytes(4) + changed
+        body = message[5:].replace(text, other, 1)
+        return message[:1] + (len(body) + 4).to_bytes(4) + body

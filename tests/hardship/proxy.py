@@ -18,8 +18,6 @@ from psycopg.conninfo import conninfo_to_dict
 
 from hardship import postgres
 
-COMMIT = b"Q\x00\x00\x00\x0bCOMMIT\x00"  # a statement by itself, as it ends a write
-
 
 class Proxy:
     """Passes on what it hears, until a fault is set."""
@@ -82,13 +80,20 @@ class Proxy:
         server = self._connect()
         deaf = threading.Event()
         threading.Thread(target=self._back, args=(server, client, deaf), daemon=True).start()
-        while data := client.recv(65536):
-            if COMMIT in data and self.fault is not None:
+        hello = exactly(client, 4)
+        server.sendall(hello + exactly(client, int.from_bytes(hello) - 4))
+        prepared: dict[bytes, str] = {}
+        writing = False
+        for _, message in messages(client):
+            done = statement(message, prepared)
+            if done.startswith("BEGIN"):
+                writing = "READ ONLY" not in done
+            if done == "COMMIT" and writing and self.fault is not None:
                 fault, self.fault = self.fault, None
                 if not fault():
                     break
                 deaf.set()
-            server.sendall(data)
+            server.sendall(message)
         close(server)
 
     def _back(self, server: socket.socket, client: socket.socket, deaf: threading.Event) -> None:
@@ -133,6 +138,18 @@ class Pooler(Proxy):
                     awaited -= message[:1] == b"Z"
                     if message[:1] == b"Z" and message[-1:] == b"I" and between and not awaited:
                         servers.reverse()
+
+
+def statement(message: bytes, prepared: dict[bytes, str]) -> str:
+    """The statement that a client's message has done; nothing, where it has none. prepared holds those that were sent
+    before, by their names."""
+    kind, body = message[:1], message[5:]
+    if kind == b"Q":
+        return body[:-1].decode()
+    if kind == b"P":
+        name, text = body.split(b"\0")[:2]
+        prepared[name] = text.decode()
+    return prepared.get(body.split(b"\0")[1], "") if kind == b"B" else ""
 
 
 def received(end: socket.socket) -> bytes:
