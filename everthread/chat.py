@@ -38,12 +38,12 @@ from everthread.parting import QUESTION as QUESTION
 from everthread.prompt.character import Character
 from everthread.prompt.layout import HEARD, Turn, lay_out, own, prefix
 from everthread.prompt.tokens import Counter
+from everthread.recall import banks as several
 from everthread.recipes.base import Recipe
-from everthread.reply import LONGEST, CutShort, Reply
+from everthread.reply import LONGEST, CutShort, Reply, noted
 from everthread.showing import AsItIs, Spoken, told, unkept
 from everthread.stores.base import Store
 from everthread.stores.lines import SESSION_GAP, session_name
-from everthread.stores.text import ECHO
 from everthread.stores.times import micros
 from everthread.types import (
     Context,
@@ -95,6 +95,7 @@ class Chat:
         count: Counter | None = None,
         desk: Desk | None = None,
         budget: int | None = None,
+        banks: Collection[str] = (),
     ) -> None:
         """A conversation in an open bank, which stays the caller's to close; `open` is the usual way.
 
@@ -102,9 +103,11 @@ class Chat:
         session is resumed, or begun; else the last one goes on, if it was not ended and its last line was said less
         than an hour ago. clock tells the time (this machine's), count the tokens of a text. desk is one that several
         conversations of the bank share, and the caller's to close. budget is the tokens of what is remembered in a
-        prompt (as the recipe has it). Raises as `Memory`.
+        prompt (as the recipe has it). banks are others of the store, of which a reply may draw on what was said there.
+        Raises as `Memory`, and NotFound for a bank that is not there.
         """
         self.memory, self.llm, self.budget = memory, llm, budget
+        self.banks: Collection[str] = several.there(memory.store, banks) if banks else ()
         self.scribe = desk.scribe if desk and scribe is None else opening.scribe(llm, scribe)
         self.sampling = sampling or Sampling()
         self._count = lru_cache(COUNTED)(count or memory.count)  # a window's lines are counted again at every turn
@@ -136,6 +139,7 @@ class Chat:
         recipe: Recipe | str | None = None,
         options: Mapping[str, object] | None = None,
         tokens: Counter | str | None = None,
+        banks: Collection[str] = (),
     ) -> Self:
         """Open a conversation in a bank, which is made when it is not there. Names become objects as in `Memory.open`.
 
@@ -147,7 +151,10 @@ class Chat:
         model = opening.llm(llm)
         memory = Memory.open(bank, store=store, embedder=embedder, recipe=recipe, options=options, tokens=tokens)
         try:
-            chat = cls(memory, character, model, scribe=scribe, session=session, incognito=incognito, sampling=sampling)
+            chat = cls(
+                memory, character, model, scribe=scribe, session=session, incognito=incognito, sampling=sampling,
+                banks=banks,
+            )  # fmt: skip
             if (recipe or options) and not chat.incognito:
                 opening.keep(memory)
         except BaseException:
@@ -210,8 +217,7 @@ class Chat:
         if old.role == "user":
             self._see_room()
         metadata: dict[str, JSONValue] = {HEARD: True} if old.metadata.get(HEARD) else {}
-        if own(old) and (spans := self._desk.echoes.spans(text)):
-            metadata[ECHO] = [list(span) for span in spans]
+        metadata |= self._desk.echoes.metadata(text) if own(old) else {}
         self._conversation.edited(place, text, self._now(), metadata)
         self._gone(gone)
         return self._answer(replaces=None) if old.role == "user" else None
@@ -495,24 +501,18 @@ class Chat:
         moment = self._now() if self._clock else None
         session = self.session if self.memory.recipe.lasting and not self.incognito else None
         context = self.memory.context(
-            said, budget, floor=floor, without=shown, as_of=moment, session=session, notes=notes, count=self._count
-        )
+            said, budget, floor=floor, without=shown, as_of=moment, session=session, notes=notes, count=self._count,
+            banks=several.beside(self.memory, self.banks),
+        )  # fmt: skip
         if not self.incognito:  # what it was asked for is to leave no trace
             self._desk.background = context.lines
-        self._desk.echoes.add(line.text for line in context.lines)
+        self._desk.echoes.add(line.text for each in (context, *context.others) for line in each.lines)
         return context
 
     def _keep(self, text: str, replaces: Line | None, cut: CutShort, refused: bool, offered: int | None) -> Line:
         """Keep a reply, and discard the one that it replaces. offered is the line that it could bring up."""
-        metadata: dict[str, JSONValue] = {"model": self.llm.name if self.llm else ""}
-        if cut:
-            metadata |= {"partial": True, "cut": cut}
-        if spans := self._desk.echoes.spans(text):
-            metadata[ECHO] = [list(span) for span in spans]
-        if refused:
-            metadata["refused"] = True
-        if offered is not None:
-            metadata[OFFERED] = offered
+        metadata = {**noted(self.llm.name if self.llm else "", cut, refused), **self._desk.echoes.metadata(text)}
+        metadata |= {} if offered is None else {OFFERED: offered}
         gone = [replaces] if replaces else []
         said = self._line(text, self._character.name, "assistant", metadata)
         line = self._conversation.add(said, refused=refused, instead=gone, late=True)

@@ -184,10 +184,15 @@ def imported(ctx: click.Context, file: Path, bank: str, form: str | None, **opti
             return into.bring(memory, source, bar.update)
 
 
+in_option = click.option(
+    "--in", "banks", metavar="BANK", multiple=True, help="In this bank, not --bank. May be given again."
+)
+
+
 @main.command()
 @click.argument("query")
 @bank_option
-@click.option("--in", "banks", metavar="BANK", multiple=True, help="In this bank, not --bank. May be given again.")
+@in_option
 @click.option("-k", default=5, show_default=True, help="How many hits.")
 @where_options
 @category_option
@@ -249,6 +254,7 @@ def in_categories(memory: Memory) -> str:
 @main.command()
 @click.argument("query")
 @bank_option
+@in_option
 @click.option("--budget", default=1000, show_default=True, help="Tokens at most.")
 @click.option("--all", "everything", is_flag=True, help="Also when nothing seems relevant.")
 @where_options
@@ -261,17 +267,26 @@ def context(
     /,
     query: str,
     bank: str,
+    banks: tuple[str, ...],
     budget: int,
     everything: bool,
     as_of: str | None,
     as_json: bool,
     **values: Any,
 ) -> None:
-    """Print what bears on QUERY as text for a prompt; nothing when nothing is relevant."""
+    """Print what bears on QUERY as text for a prompt; nothing when nothing is relevant.
+
+    Of several banks (--in) the text has a part for each, under the bank's name.
+    """
     chosen = where(values)
-    with opened(ctx, bank) as memory:
+    with opened(ctx, banks[0] if banks else bank) as memory:
         found = memory.context(
-            query, budget, where=chosen, as_of=moment(as_of), gated=not everything, floor=0.0 if everything else None
+            *(query, budget),
+            where=chosen,
+            as_of=moment(as_of),
+            gated=not everything,
+            floor=0.0 if everything else None,
+            banks=banks or None,
         )
     if as_json:
         show_json(found)

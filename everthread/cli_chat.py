@@ -45,6 +45,7 @@ CARDS = (card.JSON, card.PNG)
 )
 @click.option("--recipe", metavar="NAME", help="How it remembers: see `everthread recipes`. It stays set.")
 @set_option
+@click.option("--in", "banks", metavar="BANK", multiple=True, help="Draw on this bank as well. May be given again.")
 @click.option("--speaker", help="Your name, as it will be remembered. Default: as before, or user.")
 @click.option("--session", help="The conversation to go on with. Default: the last, if it is less than an hour old.")
 @click.option("--incognito", is_flag=True, help="Write nothing at all.")
@@ -67,6 +68,7 @@ def chat(
     recipe: str | None,
     scribe_model: str | None,
     options: dict[str, str],
+    banks: tuple[str, ...],
     as_json: bool,
     **values: Any,
 ) -> None:
@@ -89,7 +91,7 @@ def chat(
         raise BadInput("--remember is kept with the bank, and --incognito writes nothing; leave out one of them")
     sampling = Sampling(**{each.name: values.pop(each.name) for each in fields(Sampling)})
     given = {**ctx.obj, **({"recipe": recipe} if recipe else {}), "sampling": sampling}
-    given |= {"options": {**ctx.obj["options"], **options}, "scribe": scribe_model}
+    given |= {"options": {**ctx.obj["options"], **options}, "scribe": scribe_model, "banks": banks}
     if len(character) > 1:
         _scene(bank, character, given, values, as_json)
         return

@@ -129,12 +129,14 @@ class Client:
         gated: bool = True,
         floor: float | None = None,
         without: Collection[int] = (),
+        banks: Collection[str] | None = None,
     ) -> Context:
         """What is remembered that bears on the query, laid out for a prompt. As `Memory.context`, but that tokens are
         counted by the server's own count."""
         checks.positive(budget, "budget")
         asked = self._asked(query, where, as_of, without)
-        more = {"budget": budget, "session": session, "gated": gated, "floor": floor}
+        named = {} if banks is None else {"banks": list(banks)}
+        more = {"budget": budget, "session": session, "gated": gated, "floor": floor, **named}
         return views.context(self._ask("POST", "context", body={**asked, **more}))
 
     def _asked(
@@ -154,11 +156,13 @@ class Client:
         recipe: str | None = None,
         sampling: Sampling | None = None,
         budget: int | None = None,
+        banks: Collection[str] = (),
     ) -> RemoteReply:
         """Keep what the person says, and have it answered by the bank's character. The line is on the disk when this
         returns, and `context` of what comes back is what was recalled; it is iterated for the reply. session is one of
-        the bank's, or the one that goes on; budget, the tokens of what is remembered. Raises as `Chat.reply`."""
-        options = views.options(sampling, model=model, recipe=recipe, budget=budget)
+        the bank's, or the one that goes on; budget, the tokens of what is remembered; banks, others on which the reply
+        may draw. Raises as `Chat.reply`."""
+        options = views.options(sampling, model=model, recipe=recipe, budget=budget, banks=list(banks) or None)
         return RemoteReply(self._connection, self.bank, session, text, options)
 
     def end(self, session: str = "current", remember: bool | None = None) -> Ending:

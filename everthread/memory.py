@@ -41,6 +41,7 @@ from everthread.recipes.kept import Kept
 from everthread.stores.base import Entry, Store
 from everthread.stores.ids import LARGEST_SEQ
 from everthread.stores.lines import missing
+from everthread.stores.lines import offered as as_offered
 from everthread.stores.text import own, unspaced, words
 from everthread.types import (
     Context,
@@ -68,6 +69,7 @@ log = logging.getLogger("everthread")
 BATCH = 512  # lines embedded and written together by observe_many: one fsync each
 COOLDOWN = 30.0  # seconds without trying an embedder that has just failed, so that lines are kept at once meanwhile
 BLANK = "…"  # embedded for a line that says nothing of its own, so that its vector is near to no other
+UNEMBEDDED = "a bank has no vectors of %s: lines are found by their words alone; run reindex, or name its old embedder"
 FAILURES = (ModelError, RuntimeError, OSError)  # of an embedder; the last two are how torch and sockets fail
 
 Progress = Callable[[int], None]
@@ -212,11 +214,8 @@ class Memory:
     def restore(self, lines: Sequence[Line]) -> None:
         """Write lines of another store under their own numbers, which must be greater than the bank's last. Retracted
         ones come back as if they weren't: `retract` them. Raises BadLine and StoreUnavailable."""
-        new = [
-            NewLine(old.text, old.speaker, old.role, old.said_at, old.session, old.metadata, old.parent, old.key)
-            for old in lines
-        ]
-        entries = [replace(entry, seq=line.seq) for entry, line in zip(self._entries(new), lines, strict=True)]
+        entries = self._entries([as_offered(line) for line in lines])
+        entries = [replace(entry, seq=line.seq) for entry, line in zip(entries, lines, strict=True)]
         self.store.append(self.bank, entries, self.embedder.name)
 
     def embed(self, texts: Sequence[str]) -> list[Vectors] | None:
@@ -377,11 +376,7 @@ class Memory:
         missing = np.isnan(found.cosine)
         if len(missing) and missing.all() and not np.isin(found.rows.seq, list(without)).all():
             self.state.warned.add(self.bank)
-            log.warning(
-                "a bank has no vectors of %s: lines are found by their words alone; run reindex, or name the embedder "
-                "that it was written with",
-                self.embedder.name,
-            )
+            log.warning(UNEMBEDDED, self.embedder.name)
 
     def embed_query(self, text: str) -> Vector | None:
         """The vector of a question; None where no embedder answers, or it knows nothing of the question's script."""
@@ -408,6 +403,7 @@ class Memory:
         without: Collection[int] = (),
         notes: Unit | None = None,
         count: Counter | None = None,
+        banks: Collection[str] | None = None,
     ) -> Context:
         """What is remembered that bears on the query, laid out for a prompt in at most `budget` tokens by `count`.
 
@@ -415,9 +411,14 @@ class Memory:
         if not given) are left out, however much room there is. With a session, passages recalled at its earlier turns
         stay in view for a while (the relevance buffer), also when this query recalls nothing, as a blank one does.
         without as for `recall`; such lines are in no passage of the buffer, either. notes are those that are in
-        the prompt already, which a recipe of notes would show else. Raises BadQuery.
+        the prompt already, which a recipe of notes would show else. banks as for `recall`: the text has a part for each
+        bank, under its name; lines, hits and cut are of this memory's bank, and `others` are the contexts of the other
+        banks. session, without and notes hold for this memory's bank alone. Raises BadQuery, and NotFound as `recall`.
         """
         checks.positive(budget, "budget")
+        if banks is not None:
+            options = {"where": where, "as_of": as_of, "gated": gated, "floor": floor, "count": count or self.count}
+            return several.context(self, banks, query, budget, options, session=session, without=without, notes=notes)
         if floor is not None and not (isinstance(floor, int | float) and 0 <= floor <= 1):
             raise BadQuery(f"floor must be a relevance from 0 to 1, got {floor!r}")
         if session is not None:

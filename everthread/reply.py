@@ -13,7 +13,7 @@ from everthread.observe.refusal import refuses
 from everthread.observe.speech import Speech
 from everthread.prompt.layout import Prompt
 from everthread.showing import AsItIs
-from everthread.types import Context, Ending, Line, Usage
+from everthread.types import Context, Ending, JSONValue, Line, Usage
 
 LONGEST = 65_536  # characters of a reply: an hour's reading; what would come behind is not waited for
 REFUSED = ("content_filter", "refusal")
@@ -21,6 +21,12 @@ REFUSED = ("content_filter", "refusal")
 
 # Why a reply is not whole: somebody stopped it, or went on; its stream broke off; it had reached the most it may have.
 CutShort = Literal["", "stopped", "broken", "length"]
+
+
+def noted(model: str, cut: CutShort, refused: bool) -> dict[str, JSONValue]:
+    """What a reply's metadata say: which model gave it, and whether it was cut short or a refusal."""
+    partial: dict[str, JSONValue] = {"partial": True, "cut": cut} if cut else {}
+    return {"model": model, **partial, **({"refused": True} if refused else {})}
 
 
 class Keep(Protocol):

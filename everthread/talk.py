@@ -515,6 +515,8 @@ def why(last: Context | None) -> str:
         rows.append(f"{hit.relevance:4.0%}  #{hit.line.seq} {said}\n      {signals}")
     around = {line.seq for hit in last.hits for line in hit.passage}
     held = [listed(line) for line in last.lines if line.seq not in around]
+    for other in last.others:
+        rows += [f"from the bank {other.bank}:", *(listed(hit.line) for hit in other.hits)]
     rows += ["still in view from earlier turns:", *held] if held else []
     return "\n".join([*rows, LEGEND] if last.hits else rows)
 

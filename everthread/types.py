@@ -169,6 +169,8 @@ class Context:
 
     lines are those in the text, in its order; cut are the hits left out for want of room.
     relevance is the gate's verdict (0..1) on the query as a whole; an empty text means that nothing passed it.
+    Where several banks were asked, the text is of them all, and others are the contexts of the banks that are not the
+    memory's own, each with its bank's name: a number of theirs is another line here.
     """
 
     text: str
@@ -177,6 +179,8 @@ class Context:
     hits: tuple[Hit, ...]
     cut: tuple[Hit, ...]
     relevance: float
+    bank: str = ""
+    others: tuple[Context, ...] = ()
 
     def __bool__(self) -> bool:
         """Whether there is anything in it."""

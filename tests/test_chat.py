@@ -12,8 +12,9 @@ from everthread.memory import Memory
 from everthread.models.extract import ExtractiveScribe
 from everthread.models.fakes import Cut, HashEmbedder, ScriptedLLM
 from everthread.models.scribe import NOTES
+from everthread.open import RECIPES
 from everthread.prompt.character import DEFAULT, Character
-from everthread.prompt.layout import shared
+from everthread.prompt.layout import Turn, lay_out, shared
 from everthread.recipes.membot import Membot
 from everthread.showing import LABEL
 from everthread.stores.text import ECHO, own
@@ -1183,3 +1184,71 @@ def test_a_window_of_no_lines_holds_none(talk: Talk, memory: Memory) -> None:
     assert chat.last
     assert chat.last.prompt
     assert len(chat.last.prompt.messages) == 2  # who the character is, and the newest line
+
+
+# ---------------------------------------------------------------------------- other banks
+
+
+@pytest.fixture
+def others(memory: Memory) -> Memory:
+    """Two more banks of the store; that of Bob."""
+    for name, text in (("bob", "The ferry to Capri was cancelled."), ("cleo", "I am allergic to walnuts.")):
+        with Memory.open(name, store=memory.store, embedder=HashEmbedder(512)) as other:
+            other.observe(text, speaker=name.title(), said_at=NOON - timedelta(days=3))
+    return other
+
+
+@pytest.mark.parametrize("recipe", ["default", "membot"])
+def test_a_reply_draws_on_what_was_said_in_other_banks(
+    memory: Memory, others: Memory, clock: Clock, recipe: str
+) -> None:
+    ours = Memory("alice", memory.store, memory.embedder, RECIPES[recipe])
+    ours.observe("We were to take the ferry to Capri.", speaker="Nora", said_at=NOON - timedelta(days=9), session="old")
+    model = ScriptedLLM(["It was cancelled, Bob says.", "Yes."])
+    with Chat(ours, CAPTAIN, model, clock=clock, scribe=ExtractiveScribe(), banks=["bob"]) as chat:
+        said(chat, "What became of the ferry to Capri?")
+        prompt = "\n".join(message.content for message in model.prompts[0])
+        assert "[Said to Captain by others, in the bank bob]" in prompt
+        assert "Bob: The ferry to Capri was cancelled." in prompt
+        assert "walnuts" not in prompt
+        assert prompt.index("Nora: We were to take") < prompt.index("in the bank bob")
+        assert chat.last is not None
+        assert {line.seq for line in chat.last.context.lines} == {1}
+        assert [other.bank for other in chat.last.context.others] == ["bob"]
+    assert others.store.stats("bob", "").lines == 1
+
+
+def test_a_reply_that_repeats_another_banks_line_is_an_echo(memory: Memory, others: Memory, clock: Clock) -> None:
+    words = "The ferry to Capri was cancelled"
+    with Chat(memory, CAPTAIN, ScriptedLLM([f"{words}."]), clock=clock, banks=["bob"]) as chat:
+        said(chat, f"Is it so that {words.lower()}?")
+        assert chat.lines[-1].metadata[ECHO]
+
+
+def test_where_other_banks_have_no_room_they_go_first(memory: Memory, others: Memory) -> None:
+    memory.observe("We were to take the ferry to Capri.", speaker="Nora", said_at=NOON - timedelta(days=9))
+    context = memory.context("ferry to Capri", banks=["alice", "bob"], gated=False, floor=0.0)
+    newest = Line(9, "s", "user", "Nora", "What became of the ferry?", NOON)
+    whole = lay_out(CAPTAIN, Turn((), newest, NOON, context=context), 8192)
+    less = lay_out(CAPTAIN, Turn((), newest, NOON, context=context), whole.tokens - 5)
+    assert less.cut == ("remembered",)
+    assert "in the bank bob" in whole.messages[-1].content
+    assert "in the bank bob" not in less.messages[-1].content
+    assert "We were to take" in less.messages[-1].content
+
+
+def test_a_bank_that_is_not_there_is_an_error_before_anything_is_said(
+    memory: Memory, others: Memory, clock: Clock
+) -> None:
+    with pytest.raises(NotFound, match="no bank 'bobb'"):
+        Chat(memory, CAPTAIN, banks=["bobb"])
+    with Chat(memory, CAPTAIN, ScriptedLLM(["Aye."]), clock=clock, banks=["bob"]) as chat:
+        others.store.forget("bob", "bank", None, NOON)
+        assert said(chat, "What became of the ferry?") == "Aye."
+    assert not others.store.has("bob")
+
+
+def test_without_a_model_what_other_banks_have_is_shown(memory: Memory, others: Memory, clock: Clock) -> None:
+    with Chat(memory, CAPTAIN, clock=clock, banks=["bob"]) as chat:
+        said(chat, "Hello there, I am new.")
+        assert "[Bank bob]" in said(chat, "What became of the ferry to Capri?")

@@ -288,6 +288,16 @@ def test_recall_in_several_banks_names_the_bank_of_each_line(alice: Cli) -> None
     assert out(alice("banks", "--json")) == ["alice", "bob/home"]
 
 
+def test_a_context_of_several_banks_has_a_part_for_each(alice: Cli) -> None:
+    alice("observe", "I saw Mia in Lisbon.", "-b", "bob/home")
+    both = ("--in", "bob/home", "--in", "alice", "--all")
+    told = alice("context", "Where did Mia move? To Lisbon?", *both).stdout
+    assert told.index("My sister Mia moved to Lisbon.") < told.index("[Bank bob/home]") < told.index("I saw Mia")
+    found = out(alice("context", "Where did Mia move?", *both, "--json"))
+    assert [other["bank"] for other in found["others"]] == ["alice"]  # the first that is named is the memory's own
+    assert "there is no bank 'alicia'" in alice("context", "Mia", "--in", "alice", "--in", "alicia").stderr
+
+
 def test_recall_as_json_holds_everything_of_a_hit(alice: Cli) -> None:
     hits = out(alice("recall", "Where did Mia move?", "-b", "alice", "--json"))
     assert len(hits) == 3

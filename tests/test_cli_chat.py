@@ -428,3 +428,15 @@ def test_another_model_writes_the_summary_if_one_is_named(run: Run) -> None:
         run(*given, stdin="My sister Mia moved to Lisbon.\n/end\n/quit\n")
         models = [each["model"] for each in server.bodies]
         assert (models[0], set(models[1:])) == ("large", {"small"})
+
+
+def test_a_chat_draws_on_other_banks_where_they_are_named(run: Run, tmp_path: Path) -> None:
+    run("-b", "bob", "-m", "none", "--speaker", "Bob", stdin="The ferry to Capri was cancelled.\n")
+    with llm_server("Aye.") as server:
+        model = ("-b", "alice", "-m", f"{server.url}#m")
+        run(*model, "--in", "bob", stdin="What became of the ferry to Capri?\n")
+        assert "in the bank bob]" in json.dumps(server.bodies[-1]["messages"])
+        run(*model, stdin="What became of the ferry to Capri?\n")
+        assert "in the bank bob]" not in json.dumps(server.bodies[-1]["messages"])
+    assert "there is no bank 'bobb'" in complaint(run(*model, "--in", "bobb"), 1)
+    assert [text for _, text in kept(tmp_path, "bob")] == ["The ferry to Capri was cancelled."]

@@ -235,6 +235,9 @@ def test_banks_and_rows_to_keep(url: str, client: Client) -> None:
         other.observe("Hello.")
         assert other.banks() == [BANK, "bob"]
         assert [hit.bank for hit in other.recall("Where did Mia move?", 1, banks=[BANK, "bob"])] == [BANK]
+        found = other.context("Where did Mia move?", banks=[BANK, "bob"], gated=False, floor=0.0)
+        assert [(each.bank, each.hits[0].bank) for each in found.others] == [(BANK, BANK)]
+        assert found.lines[0].text == "Hello."
     rows = [json.loads(row) for row in client.export()]
     assert [row["text"] for row in rows] == [text for _, text in SAID]
 

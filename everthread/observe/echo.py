@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from everthread.observe.units import SMALL_TALK
-from everthread.stores.text import STOP, UNSPACED, fold
+from everthread.stores.text import ECHO, STOP, UNSPACED, fold
+from everthread.types import JSONValue
 
 RUN = 6  # words of one text in a row that are no chance; "I don't know what to say" is as long as small talk gets
 QUOTED = 4  # words of a whole text that are none either, in quotation marks
@@ -58,6 +59,11 @@ class Echoes:
                 self._quotable[key] = hash(tuple(words))
             while len(self._texts) > TEXTS or (self._words > WORDS and len(self._texts) > 1):
                 self._forget(next(iter(self._texts)))
+
+    def metadata(self, reply: str) -> dict[str, JSONValue]:
+        """The metadata that tell which spans of a reply repeat recalled text; none where it repeats nothing."""
+        spans = self.spans(reply)
+        return {ECHO: [list(span) for span in spans]} if spans else {}
 
     def spans(self, reply: str) -> Spans:
         """The spans of the reply that repeat recalled text, ascending and apart: runs of at least RUN words of one

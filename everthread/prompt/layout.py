@@ -203,7 +203,10 @@ def remembered(turn: Turn, name: str) -> str:
     """What is remembered, as the recipe puts it."""
     if not turn.context or not turn.context.text:
         return ""
-    return (turn.told or lines_told)(turn.context, name, turn.now)
+    told, others = turn.told or lines_told, turn.context.others
+    ours = told(turn.context, name, turn.now) if turn.context.lines or not others else ""
+    parts = [f"[Said to {name} by others, in the bank {each.bank}]\n{told(each, name, turn.now)}" for each in others]
+    return _joined(ours, *parts)
 
 
 def lines_told(context: Context, name: str, now: datetime) -> str:
@@ -261,7 +264,11 @@ def _older(turn: Turn, over: int, spared: int, count: Counter) -> Turn:
 
 
 def _forgetting(context: Context, over: int, count: Counter) -> Context:
-    """What is remembered in so many tokens less, or nothing."""
+    """What is remembered in so many tokens less, or nothing; what other banks have goes first."""
+    if context.others:
+        *others, last = context.others
+        left = context.text if others or context.lines else ""
+        return replace(context, text=left, tokens=context.tokens - last.tokens, others=tuple(others))
     room = context.tokens - over
     return fit(context.hits, (), room, count, context.relevance) if room > 0 else replace(context, text="", tokens=0)
 

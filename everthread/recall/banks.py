@@ -1,4 +1,5 @@
-"""Recall across several banks of one store, for a caller that may read them all: a bot that knows many people.
+"""Recall and contexts across several banks of one store, for a caller that may read them all, as a bot that knows many
+people may.
 
 Each bank is searched by itself, inside its own index; nothing of one weighs in another. Scores of different banks can't
 be compared, so the one list is ranked by relevance, and among equals by score.
@@ -6,17 +7,18 @@ be compared, so the one list is ranked by relevance, and among equals by score.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from reprlib import repr as shortly
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from everthread import checks
 from everthread.errors import BadQuery, NotFound
 from everthread.models.embed import Embedder
+from everthread.prompt.tokens import Counter
 from everthread.recipes.base import Asked
 from everthread.stores.base import Store
-from everthread.types import Hit, Vector, Vectors
+from everthread.types import Context, Hit, Vector, Vectors
 
 if TYPE_CHECKING:
     from everthread.memory import Memory
@@ -36,6 +38,52 @@ def recall(memory: Memory, banks: Collection[str], asked: Asked, k: int) -> list
         hits = reader.recall(asked.query, k, where=asked.where, as_of=asked.as_of, without=without)
         found += [replace(hit, bank=name) for hit in hits]
     return sorted(found, key=lambda hit: (-hit.relevance, -hit.score))[:k]
+
+
+def context(
+    memory: Memory, banks: Collection[str], query: str, budget: int, options: Mapping[str, Any], **own: Any
+) -> Context:
+    """What each of these banks has that bears on the query, the memory's own first, the others under their names. Each
+    has an equal share of the budget, and what it leaves is for those after it, the own bank being the last to be asked.
+    options are those of `Memory.context` for every bank, and own those for the memory's bank alone. Raises as
+    `recall`."""
+    names = sorted(there(memory.store, banks), key=lambda name: name == memory.bank)
+    checks.text(query)
+    embedder, count, left = _Once(memory.embedder), options["count"], budget
+    mine, others = Context("", 0, (), (), (), 0.0), []
+    for place, name in enumerate(names):
+        reader, share = _reader(memory, name, embedder), left // (len(names) - place)
+        if name == memory.bank:
+            mine = reader.context(query, max(share, 1), **options, **own)
+            continue
+        title = f"[Bank {name if name.isprintable() else repr(name)}]\n"
+        room = share - count(f"\n\n{title}")
+        if room > 0 and (found := reader.context(query, room, **options)):
+            others.append(_titled(found, title, name, count))
+            left -= share - room + found.tokens
+    text = _joined(mine, others)
+    while others and count(text) > budget:
+        others.pop()
+        text = _joined(mine, others)
+    relevance = max(each.relevance for each in (mine, *others))
+    return replace(mine, text=text, tokens=count(text) if text else 0, relevance=relevance, others=tuple(others))
+
+
+def _titled(found: Context, title: str, name: str, count: Counter) -> Context:
+    """The context of another bank under its title, its hits with the bank's name."""
+    hits, cut = (tuple(replace(hit, bank=name) for hit in some) for some in (found.hits, found.cut))
+    text = title + found.text
+    return replace(found, text=text, tokens=count(text), hits=hits, cut=cut, bank=name)
+
+
+def _joined(mine: Context, others: Sequence[Context]) -> str:
+    return "\n\n".join(each.text for each in (mine, *others) if each.text)
+
+
+def beside(memory: Memory, banks: Collection[str]) -> list[str] | None:
+    """The memory's own bank and those of the others that are still there; None without others."""
+    others = [name for name in banks if name != memory.bank and memory.store.has(name)]
+    return [memory.bank, *others] if others else None
 
 
 def there(store: Store, banks: Collection[str]) -> list[str]:

@@ -39,7 +39,9 @@ def hit(told: Json) -> Hit:
 def context(told: Json) -> Context:
     """A context; that of a reply tells nothing of what was cut."""
     found = {name: tuple(map(hit, told.get(name, ()))) for name in ("hits", "cut")}
-    return Context(told["text"], told["tokens"], lines(told["lines"]), found["hits"], found["cut"], told["relevance"])
+    others = tuple(map(context, told.get("others", ())))
+    said = told["text"], told["tokens"], lines(told["lines"]), found["hits"], found["cut"], told["relevance"]
+    return Context(*said, told.get("bank", ""), others)
 
 
 def session(told: Json) -> Session:

@@ -29,6 +29,7 @@ from everthread.memory import Memory
 from everthread.models.llm import LLM
 from everthread.observe.clean import clean
 from everthread.observe.consent import consent
+from everthread.recall import banks as several
 from everthread.recipes.options import identity
 from everthread.reply import Reply
 from everthread.server import problems
@@ -402,6 +403,7 @@ class Talks:
             self.engine.keep(memory.bank, memory.recipe)
         self._follow(chat, memory)
         chat.llm, chat.sampling, chat.budget = llm, options.sampling(), options.budget
+        chat.banks = several.there(memory.store, options.banks) if options.banks else ()
 
     def _follow(self, chat: Chat, memory: Memory) -> None:
         """Have a conversation go on with the recipe of this memory, and with the bank's scribe."""

@@ -93,6 +93,8 @@ class ContextView(View):
     lines: list[LineView]
     hits: list[HitView]
     cut: list[HitView]
+    bank: str = ""
+    others: list[ContextView] = Field(default=[], description="Of the other banks that were asked, each with its name.")
 
 
 class StatsView(View):
@@ -387,8 +389,10 @@ class RecallBody(QueryBody):
 
 class ContextBody(QueryBody):
     """A question whose answer is laid out for a prompt. gated: nothing where nothing is relevant; floor: the least
-    relevance of a hit; session: passages that were recalled for its earlier turns stay in view."""
+    relevance of a hit; session: passages that were recalled for its earlier turns stay in view; banks: those that are
+    asked instead of this one."""
 
+    banks: list[str] | None = Field(None, min_length=1, max_length=MOST)
     budget: int = Field(1000, ge=1, le=1_000_000)
     session: str | None = None
     gated: bool = True

@@ -10,13 +10,14 @@ from pydantic import Field, TypeAdapter
 from everthread.chat import Chat
 from everthread.observe.consent import beforehand
 from everthread.reply import Reply
-from everthread.server.wire import Body, HitView, LineView, ReceiptView, Remember, View
+from everthread.server.wire import MOST, Body, HitView, LineView, ReceiptView, Remember, View
 from everthread.swipes import swipes
-from everthread.types import Hit, Line, Sampling, Usage
+from everthread.types import Context, Hit, Line, Sampling, Usage
 
 
 class OptionsBody(Body):
-    """How a reply is made; what is not given is as the server has it. budget: tokens of what is remembered."""
+    """How a reply is made; what is not given is as the server has it. budget: tokens of what is remembered; banks:
+    others on which the reply may draw."""
 
     model: str | None = None
     recipe: str | None = None
@@ -26,6 +27,7 @@ class OptionsBody(Body):
     presence_penalty: float | None = Field(default=None, ge=-2, le=2)
     max_tokens: int | None = Field(default=None, ge=1, le=1_000_000)
     budget: int | None = Field(default=None, ge=1, le=100_000)
+    banks: list[str] | None = Field(default=None, max_length=MOST)
 
     def sampling(self) -> Sampling:
         """How the model chooses its words."""
@@ -152,15 +154,18 @@ def line_event(line: Line) -> dict[str, object]:
 
 def context_event(reply: Reply) -> dict[str, object]:
     """The data of `context`: what was remembered for a reply."""
-    found = reply.context
+    return {**_context(reply.context), "offer": reply.offer, "notes": reply.notes}
+
+
+def _context(found: Context) -> dict[str, object]:
     return {
         "text": found.text,
         "tokens": found.tokens,
         "relevance": found.relevance,
         "hits": hits(found.hits),
         "lines": lines(found.lines),
-        "offer": reply.offer,
-        "notes": reply.notes,
+        "bank": found.bank,
+        "others": list(map(_context, found.others)),
     }
 
 

@@ -81,6 +81,12 @@ def line(row: tuple[Any, ...]) -> Line:
     return Line(seq, session, role, speaker, text, moment(said_at, said_offset), parent, told, key, gone)
 
 
+def offered(line: Line) -> NewLine:
+    """A line as it was offered, with all that it has but its number and its retraction."""
+    said = line.text, line.speaker, line.role, line.said_at, line.session
+    return NewLine(*said, line.metadata, line.parent, line.key)
+
+
 def session(row: tuple[Any, ...]) -> Session:
     """A row: name, time of the first and of the last line, their seqs, lines, time at which it was ended."""
     name, start, last, first, final, lines, ended = row

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from everthread.errors import BadBankId, BadQuery, EmbedderUnavailable, NotFound
 from everthread.memory import Memory
 from everthread.models.fakes import HashEmbedder
+from everthread.prompt.tokens import estimate
 from everthread.recipes.membot import Membot
 from everthread.stores.base import Store
 from everthread.stores.postgres import PostgresStore
@@ -170,6 +171,52 @@ def test_any_recipe_recalls_across_banks(ann: Memory) -> None:
     hits = membot.recall("the ferry to the island", 3, banks=["bob", "cleo"])
     assert (hits[0].bank, hits[0].line.seq) == ("bob", 1)
     assert hits[0].relevance == pytest.approx(hits[0].signals["cosine"])
+
+
+def test_a_context_of_several_banks_has_a_part_for_each_under_its_name(ann: Memory) -> None:
+    found = ann.context("the ferry to the island", 300, banks=["bob", "cleo", "ann"], gated=False, floor=0.0)
+    assert found.text.index("Ann: The ferry to the island") < found.text.index("[Bank bob]\n")
+    places = [found.text.index(each) for each in ("[Bank bob]\n", "Bob: I missed the ferry", "[Bank cleo]\n")]
+    assert places == sorted(places)
+    assert found.tokens == estimate(found.text) <= 300
+    assert {line.text for line in found.lines} <= set(SAID["ann"])
+    assert [(other.bank, {hit.bank for hit in other.hits}) for other in found.others] == [
+        ("bob", {"bob"}),
+        ("cleo", {"cleo"}),
+    ]
+    assert all({line.text for line in other.lines} <= set(SAID[other.bank]) for other in found.others)
+    assert found.relevance == max(other.relevance for other in (ann.context("the ferry to the island"), *found.others))
+
+
+def test_ones_own_bank_is_in_a_context_only_where_it_is_named(ann: Memory) -> None:
+    found = ann.context("the ferry to the island", banks=["bob"], gated=False, floor=0.0)
+    assert (found.lines, found.hits, [other.bank for other in found.others]) == ((), (), ["bob"])
+    assert found.text == found.others[0].text
+    alone = ann.context("the ferry to the island", banks=["ann"])
+    assert alone == ann.context("the ferry to the island")
+
+
+def test_numbers_of_lines_in_the_prompt_and_in_the_buffer_are_ones_own_banks(ann: Memory) -> None:
+    banks = ["ann", "bob"]
+    found = ann.context("ferry", banks=banks, without=[1, 2, 3], session="s", gated=False, floor=0.0)
+    assert found.lines == ()
+    assert {hit.line.seq for hit in found.others[0].hits} == {1, 2}
+    assert ann.store.buffer("ann", "s") == ann.store.buffer("bob", "s") == []
+    ann.context("ferry", banks=banks, session="s", gated=False, floor=0.0)
+    assert ann.store.buffer("ann", "s") != []
+    assert ann.store.buffer("bob", "s") == []
+    ann.store.set_buffer("ann", "s", [])
+
+
+@pytest.mark.parametrize("budget", [1, 20, 40, 60, 90])
+def test_a_context_of_several_banks_keeps_to_its_budget(ann: Memory, budget: int) -> None:
+    found = ann.context("ferry", budget, banks=list(SAID), gated=False, floor=0.0)
+    assert estimate(found.text) <= budget
+
+
+def test_a_context_names_a_bank_that_is_not_there(ann: Memory) -> None:
+    with pytest.raises(NotFound, match="no bank 'bobb'"):
+        ann.context("ferry", banks=["ann", "bobb"])
 
 
 Make = Callable[[list[list[str]]], tuple[Memory, list[str]]]

@@ -45,7 +45,12 @@ def test_a_key_for_one_bank_sees_no_other(told: TestClient, keys: Keys) -> None:
     assert [item["id"] for item in told.get("banks", headers=key).json()["items"]] == ["bob"]
     for other in ("alice/nemo", "carol"):
         asked = {"query": "Lisbon", "banks": ["bob", other]}
-        assert kind(told.post("banks/bob/recall", json=asked, headers=key), 403) == "forbidden"
+        for what in ("recall", "context"):
+            assert kind(told.post(f"banks/bob/{what}", json=asked, headers=key), 403) == "forbidden"
+        for what, body in (("reply", {"text": "Lisbon?"}), ("answer", {}), ("regenerate", {})):
+            drawing = {**body, "options": {"banks": [other]}}
+            assert kind(told.post(f"banks/bob/chat/one/{what}", json=drawing, headers=key), 403) == "forbidden"
+    assert told.get("banks/bob").json()["lines"] == 1
 
 
 def test_characters_are_read_by_whoever_may_chat_and_changed_by_whoever_may_everything(

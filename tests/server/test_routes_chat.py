@@ -132,7 +132,7 @@ def test_a_reply_tells_what_was_kept_what_was_remembered_each_piece_and_the_end(
     told = site.ask("reply", {"text": "Who moved to Lisbon?"})
     assert names(told) == ["line", "context", "piece", "done"]
     assert told[0][1]["line"]["text"] == "Who moved to Lisbon?"
-    assert {"text", "tokens", "relevance", "hits", "lines", "offer", "notes"} == set(told[1][1])
+    assert set(told[1][1]) == {"text", "tokens", "relevance", "hits", "lines", "bank", "others", "offer", "notes"}
     done = told[-1][1]
     assert text(told) == done["text"] == done["line"]["text"] == "It is Mia who moved there."
     assert (done["partial"], done["refused"], done["labelled"], done["model"]) == (False, False, False, "m")

@@ -36,6 +36,17 @@ def test_a_context_is_that_of_the_library(told: TestClient, engine: Engine) -> N
     assert told_["text"]
 
 
+def test_a_context_of_several_banks_has_a_part_for_each(told: TestClient, engine: Engine) -> None:
+    told.post("banks/bob/lines", json={"text": "My sister lives in Lisbon, too."})
+    body = {"query": "Who lives in Lisbon?", "banks": ["bob", "alice/nemo"], "gated": False, "floor": 0}
+    found = told.post(f"{BANK}/context", json=body).json()
+    memory = engine.memory("alice/nemo")
+    ours = memory.context("Who lives in Lisbon?", gated=False, floor=0, banks=["bob", "alice/nemo"])
+    assert found["text"] == ours.text
+    assert [(other["bank"], len(other["hits"])) for other in found["others"]] == [("bob", 1)]
+    assert kind(told.post(f"{BANK}/context", json={"query": "Lisbon", "banks": ["carol"]}), 404) == "not-found"
+
+
 @pytest.mark.parametrize(
     ("body", "problem"),
     [

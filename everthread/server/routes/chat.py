@@ -64,6 +64,8 @@ async def reply(request: Request, new: Beginning, session: Session, talks: Open,
     Where the recipe or the bank asks whether to remember, a goodbye is answered with the event `question`; the yes or
     no after it ends the conversation, as `end` does, and is answered with `ended`."""
 
+    _permit(request, body)
+
     def begin() -> Running:
         memory = new(lambda: talks.see(session, body.text, body.options))
         forgets = session == CURRENT or bool(permitted(request, "forget", [new.bank]))
@@ -75,32 +77,51 @@ async def reply(request: Request, new: Beginning, session: Session, talks: Open,
 
 
 @router.post("/regenerate", status_code=200, response_class=Events, responses=STREAM)
-def regenerate(memory: Chatting, session: Session, talks: Open, once: Once, body: AskBody | None = None) -> Events:
+def regenerate(
+    request: Request, memory: Chatting, session: Session, talks: Open, once: Once, body: AskBody | None = None
+) -> Events:
     """Another reply in place of the last one, which becomes a swipe when the new one is kept."""
-    return _again(memory, session, talks, once, lambda chat: chat.regenerate(), body or AskBody())
+    return _again(request, memory, session, talks, once, lambda chat: chat.regenerate(), body or AskBody())
 
 
 @router.post("/answer", status_code=200, response_class=Events, responses=STREAM)
-def answer(memory: Chatting, session: Session, talks: Open, once: Once, body: AskBody | None = None) -> Events:
+def answer(
+    request: Request, memory: Chatting, session: Session, talks: Open, once: Once, body: AskBody | None = None
+) -> Events:
     """A reply to the conversation as it stands: where what was said last got none."""
-    return _again(memory, session, talks, once, lambda chat: chat.answer(), body or AskBody())
+    return _again(request, memory, session, talks, once, lambda chat: chat.answer(), body or AskBody())
 
 
 @router.post("/edit", status_code=200, response_class=Events, responses=STREAM)
-def edit(memory: Chatting, session: Session, talks: Open, once: Once, body: EditBody) -> Events:
+def edit(request: Request, memory: Chatting, session: Session, talks: Open, once: Once, body: EditBody) -> Events:
     """Put a text in place of a line's. What came after it is discarded. A line of the person's is answered anew; to one
     of the character's nothing comes but `done`."""
 
     def act(chat: Chat) -> Reply | None:
         return chat.edit(body.seq, body.text)
 
-    return _again(memory, session, talks, once, act, body, told=True)
+    return _again(request, memory, session, talks, once, act, body, told=True)
+
+
+def _permit(request: Request, body: AskBody) -> None:
+    """Problem 403 unless whoever asks may read every bank on which the reply is to draw."""
+    for bank in body.options.banks or ():
+        permit(request, "read", bank)
 
 
 def _again(
-    memory: Memory, session: str, talks: Talks, once: Attempt, act: Act, body: AskBody, *, told: bool = False
+    request: Request,
+    memory: Memory,
+    session: str,
+    talks: Talks,
+    once: Attempt,
+    act: Act,
+    body: AskBody,
+    *,
+    told: bool = False,
 ) -> Events:
     """A reply to what stands, begun once."""
+    _permit(request, body)
     running = once.once(
         lambda: talks.again(memory, session, act, body.options, told=told, key=once.name, incognito=body.incognito),
         lambda _: True,

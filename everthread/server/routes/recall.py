@@ -26,8 +26,10 @@ def recall(request: Request, memory: Reading, counted: Counted, body: RecallBody
 
 
 @router.post("/context", response_model=ContextView)
-def context(memory: Reading, counted: Counted, body: ContextBody) -> Context:
+def context(request: Request, memory: Reading, counted: Counted, body: ContextBody) -> Context:
     """Lay out what bears on a question as text for a prompt. Nothing, where nothing is relevant."""
+    for bank in body.banks or ():
+        permit(request, "read", bank)
     counted.recalls.inc()
     return memory.context(
         body.query,
@@ -38,4 +40,5 @@ def context(memory: Reading, counted: Counted, body: ContextBody) -> Context:
         gated=body.gated,
         floor=body.floor,
         without=body.without,
+        banks=body.banks,
     )
