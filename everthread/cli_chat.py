@@ -78,8 +78,9 @@ def chat(
     on this machine. Without one you are shown what is remembered.
 
     With --json each line of standard input is answered by one JSON object on a line: what was recalled for it ("text",
-    "tokens", "lines", "hits", "cut", "relevance"), and the "reply", which is null where there is no model, with
-    "partial" if it was cut short and "refused" if the model would not answer; or, for a command such as /stats,
+    "tokens", "lines", "hits", "cut", "relevance"; of other banks "others"), and the "reply", which is null where there
+    is no model, with "partial" if it was cut short and "refused" if the model would not answer; or, for a command such
+    as /stats,
     {"command": …, "answer": …}; or, for a goodbye that is answered with the question whether
     to remember, {"reply": …, "question": …, "remembered": …}; the next line answers it. What goes wrong is
     {"error": …}, with the "reply" as far as it came and was kept, and the talk goes on. Only /quit and the end of the

@@ -292,7 +292,9 @@ def test_a_context_of_several_banks_has_a_part_for_each(alice: Cli) -> None:
     alice("observe", "I saw Mia in Lisbon.", "-b", "bob/home")
     both = ("--in", "bob/home", "--in", "alice", "--all")
     told = alice("context", "Where did Mia move? To Lisbon?", *both).stdout
-    assert told.index("My sister Mia moved to Lisbon.") < told.index("[Bank bob/home]") < told.index("I saw Mia")
+    parts = ("[Bank bob/home]\n", "I saw Mia", "[Bank alice]\n", "My sister Mia moved to Lisbon.")
+    places = [told.index(each) for each in parts]
+    assert places == sorted(places)
     found = out(alice("context", "Where did Mia move?", *both, "--json"))
     assert [other["bank"] for other in found["others"]] == ["alice"]  # the first that is named is the memory's own
     assert "there is no bank 'alicia'" in alice("context", "Mia", "--in", "alice", "--in", "alicia").stderr
@@ -894,7 +896,7 @@ def test_a_chat_in_json_answers_each_line_and_keeps_no_command(cli: Cli) -> None
         set(first)
         == set(second)
         == {
-            *("text", "tokens", "lines", "hits", "cut", "relevance"),
+            *("text", "tokens", "bank", "others", "lines", "hits", "cut", "relevance"),
             *("reply", "partial", "refused"),
         }
     )

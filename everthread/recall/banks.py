@@ -43,22 +43,21 @@ def recall(memory: Memory, banks: Collection[str], asked: Asked, k: int) -> list
 def context(
     memory: Memory, banks: Collection[str], query: str, budget: int, options: Mapping[str, Any], **own: Any
 ) -> Context:
-    """What each of these banks has that bears on the query, the memory's own first, the others under their names. Each
-    has an equal share of the budget, and what it leaves is for those after it, the own bank being the last to be asked.
-    options are those of `Memory.context` for every bank, and own those for the memory's bank alone. Raises as
-    `recall`."""
+    """What each of these banks has that bears on the query, each under its name, the memory's own first. Each has an
+    equal share of the budget, and what it leaves is for those after it, the own bank being the last to be asked.
+    options are those of `Memory.context` for every bank, and own those for the memory's bank alone. Raises as `recall`.
+    """
     names = sorted(there(memory.store, banks), key=lambda name: name == memory.bank)
     checks.text(query)
     embedder, count, left = _Once(memory.embedder), options["count"], budget
     mine, others = Context("", 0, (), (), (), 0.0), []
     for place, name in enumerate(names):
         reader, share = _reader(memory, name, embedder), left // (len(names) - place)
+        title = "" if names == [memory.bank] else f"[Bank {name if name.isprintable() else repr(name)}]\n"
+        room = share - (count(f"\n\n{title}") if title else 0)
         if name == memory.bank:
-            mine = reader.context(query, max(share, 1), **options, **own)
-            continue
-        title = f"[Bank {name if name.isprintable() else repr(name)}]\n"
-        room = share - count(f"\n\n{title}")
-        if room > 0 and (found := reader.context(query, room, **options)):
+            mine = _titled(reader.context(query, max(room, 1), **options, **own), title, "", count)
+        elif room > 0 and (found := reader.context(query, room, **options)):
             others.append(_titled(found, title, name, count))
             left -= share - room + found.tokens
     text = _joined(mine, others)
@@ -70,10 +69,10 @@ def context(
 
 
 def _titled(found: Context, title: str, name: str, count: Counter) -> Context:
-    """The context of another bank under its title, its hits with the bank's name."""
+    """The context of one bank under its title, its hits with the bank's name."""
     hits, cut = (tuple(replace(hit, bank=name) for hit in some) for some in (found.hits, found.cut))
-    text = title + found.text
-    return replace(found, text=text, tokens=count(text), hits=hits, cut=cut, bank=name)
+    text = title + found.text if found.text else ""
+    return replace(found, text=text, tokens=count(text) if text else 0, hits=hits, cut=cut, bank=name)
 
 
 def _joined(mine: Context, others: Sequence[Context]) -> str:

@@ -175,6 +175,7 @@ def test_any_recipe_recalls_across_banks(ann: Memory) -> None:
 
 def test_a_context_of_several_banks_has_a_part_for_each_under_its_name(ann: Memory) -> None:
     found = ann.context("the ferry to the island", 300, banks=["bob", "cleo", "ann"], gated=False, floor=0.0)
+    assert found.text.startswith("[Bank ann]\n")
     assert found.text.index("Ann: The ferry to the island") < found.text.index("[Bank bob]\n")
     places = [found.text.index(each) for each in ("[Bank bob]\n", "Bob: I missed the ferry", "[Bank cleo]\n")]
     assert places == sorted(places)
@@ -192,6 +193,7 @@ def test_ones_own_bank_is_in_a_context_only_where_it_is_named(ann: Memory) -> No
     found = ann.context("the ferry to the island", banks=["bob"], gated=False, floor=0.0)
     assert (found.lines, found.hits, [other.bank for other in found.others]) == ((), (), ["bob"])
     assert found.text == found.others[0].text
+    assert found.text.startswith("[Bank bob]\n")
     alone = ann.context("the ferry to the island", banks=["ann"])
     assert alone == ann.context("the ferry to the island")
 
