@@ -264,7 +264,7 @@ def _older(turn: Turn, over: int, spared: int, count: Counter) -> Turn:
 
 
 def _forgetting(context: Context, over: int, count: Counter) -> Context:
-    """What is remembered in so many tokens less, or nothing; what other banks have goes first."""
+    """What is remembered, by `over` tokens less, or nothing; what other banks have is cut first."""
     if context.others:
         *others, last = context.others
         left = context.text if others or context.lines else ""

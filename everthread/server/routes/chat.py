@@ -104,7 +104,7 @@ def edit(request: Request, memory: Chatting, session: Session, talks: Open, once
 
 
 def _permit(request: Request, body: AskBody) -> None:
-    """Problem 403 unless whoever asks may read every bank on which the reply is to draw."""
+    """Raises Problem 403 unless the key may read every bank on which the reply is to draw."""
     for bank in body.options.banks or ():
         permit(request, "read", bank)
 
