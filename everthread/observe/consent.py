@@ -101,6 +101,7 @@ _REMEMBERING = {
 _UNCLEAR = {**_REMEMBERING, **_phrases(_HESITATION, _Phrase(None))}
 _WORDS = 5  # of the longest phrase
 FEW = 8  # words of an unclear answer at most; more are a subject of their own
+FEWEST = 4  # words up to which a text that begins with a yes or a no is an unclear answer, whatever follows
 
 
 def beforehand(settings: Mapping[str, JSONValue]) -> bool | None:
@@ -121,15 +122,19 @@ def agrees(answer: str) -> bool | None:
 def unclear(answer: str) -> bool:
     """Returns whether a text without a clear yes or no is still about the question "Shall I remember this?".
 
-    It is if it is short and begins with a yes or a no ("yes, but not my job") or only hesitates ("not now").
+    It is if it only hesitates ("not now"), or begins with a yes or a no and is short or goes on as an answer does
+    ("yes, but not my job"). "OK so today I met Anna" is another subject.
     """
     if len(answer) > LONGEST:
         return False
-    found = [list(_found(words, _UNCLEAR)) for words in _clauses(answer)]
-    first = next((phrase for phrases in found for phrase in phrases), None)
-    if sum(map(len, found)) > FEW or not any(found):
+    clauses = [found for words in _clauses(answer) if (found := list(_found(words, _UNCLEAR)))]
+    phrases = [phrase for clause in clauses for phrase in clause]
+    if not phrases or len(phrases) > FEW:
         return False
-    return all(phrase for phrases in found for phrase in phrases) or (first is not None and first.says is not None)
+    if all(phrases):
+        return True
+    goes_on = len(phrases) <= FEWEST or len(clauses[0]) == 1 or phrases[1] is not None
+    return phrases[0] is not None and phrases[0].says is not None and goes_on
 
 
 def _clauses(answer: str) -> Iterator[list[str]]:
