@@ -14,10 +14,10 @@ from click.testing import CliRunner, Result
 from hardship import postgres
 
 from everthread import Memory, NewLine, Where
-from everthread import open as opening
 from everthread.cli import main
 from everthread.errors import StoreError
 from everthread.memory import BATCH
+from everthread.models import names
 from everthread.models.fakes import HashEmbedder
 from everthread.recipes.goodai import GoodAI
 from everthread.transfer.move import move
@@ -305,7 +305,7 @@ def test_one_embedder_serves_all_banks(tmp_path: Path, monkeypatch: pytest.Monke
     for bank in ("alice", "bob"):
         with opened(tmp_path / "old", bank) as memory:
             memory.observe("Hello.")
-    monkeypatch.setattr(opening, "HashEmbedder", Counted)
+    monkeypatch.setattr(names, "HashEmbedder", Counted)
     assert cli("move", tmp_path / "old", tmp_path / "new").exit_code == 0
     assert len(made) == 1
 
