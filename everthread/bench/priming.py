@@ -113,8 +113,8 @@ class _Bank:
     renamed: tuple[str, ...]
 
     def fill(self, store: Store, embedder: Embedder, scribe: Scribe) -> None:
-        """Write the lines and a summary of each session."""
-        memory = Memory(self.name, store, embedder, Packabby())
+        """Write the lines, with the vectors that packabby does without, and a summary of each session."""
+        memory = Memory(self.name, store, embedder, Default())
         for new in self.sessions:
             lines = memory.observe_many(new)
             text = scribe.summarize(lines, self.person)
