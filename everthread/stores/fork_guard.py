@@ -30,8 +30,9 @@ class ForkGuard:
     def __init__(self) -> None:
         self._closables: WeakSet[Closable] = WeakSet()
         self._forker: int | None = None  # the thread that forks
+        self._forks = 0  # how many forks it is in the middle of: a signal's handler may fork where another waits
         self._held: dict[int, int] = {}  # how often, by thread
-        self._changed = threading.Condition(threading.Lock())
+        self._changed = threading.Condition()  # of a lock that a handler of the same thread may take again
 
     def closes(self, each: Closable) -> None:
         """Have an object let go of its files before every fork, for as long as it lives."""
@@ -49,17 +50,22 @@ class ForkGuard:
     ) -> None:
         me = threading.get_ident()
         with self._changed:
-            self._held[me] -= 1
-            if not self._held[me]:
-                del self._held[me]
+            left = self._held[me] = self._held[me] - 1
+            if not left:
+                self._held.pop(me, None)
                 if self._forker is not None:
                     self._changed.notify_all()
 
     def before_fork(self) -> None:
-        """Wait for the calls of other threads, and have all files closed."""
+        """Wait for the calls of other threads, and have all files closed. Inside a call, neither can be done: others
+        may wait for what this thread holds. So a signal handler forks at once there, and its child must not use banks
+        that were open."""
         me = threading.get_ident()
         with self._changed:
-            self._changed.wait_for(lambda: self._forker is None)
+            if me in self._held:
+                return
+            self._changed.wait_for(lambda: self._forker in (None, me))
+            self._forks += 1
             self._forker = me
             self._changed.wait_for(lambda: not self._held.keys() - {me})
         for each in list(self._closables):
@@ -67,13 +73,18 @@ class ForkGuard:
 
     def after_fork_in_parent(self) -> None:
         """Let the others go on."""
+        me = threading.get_ident()
         with self._changed:
-            self._forker = None
+            if self._forker == me and me not in self._held:
+                self._forks -= 1
+                self._forker = self._forker if self._forks else None
             self._changed.notify_all()
 
     def after_fork_in_child(self) -> None:
         """Begin with the one thread that is left."""
-        self._changed, self._forker = threading.Condition(threading.Lock()), None
+        me = threading.get_ident()
+        self._held = {me: self._held[me]} if me in self._held else {}
+        self._changed, self._forker, self._forks = threading.Condition(), None, 0
 
 
 GUARD = ForkGuard()

@@ -3,15 +3,19 @@ is printed in one line; a child that hangs is killed after LIMIT seconds, and to
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import sys
 import threading
 import time
 from collections.abc import Callable
+from types import FrameType
+from typing import Any
 
 from everthread import Chat, Memory
 from everthread.models.extract import ExtractiveScribe
 from everthread.models.fakes import HashEmbedder, ScriptedLLM
+from everthread.stores import fork_guard
 
 LIMIT = 100.0  # seconds; nobody here works for longer than a few
 
@@ -130,7 +134,29 @@ def talking(store: str) -> None:
         print(sorted(said), len(chat.memory.units("summary")), chat.memory.store.check("alice"), well)
 
 
-WAYS = {way.__name__: way for way in (beside, outlived, crowded, talking)}
+def interrupted(store: str) -> None:
+    """A child is forked at every line of the fork guard, as the handler of a signal may fork at any of them."""
+    children: list[int] = []
+
+    def handle(frame: FrameType, event: str, _: object) -> Callable[..., Any] | None:
+        if frame.f_code.co_filename != fork_guard.__file__:
+            return None
+        if event == "line":
+            children.append(forked(lambda: None))
+        return handle
+
+    with opened(store) as memory:
+        faulthandler.dump_traceback_later(LIMIT, exit=True)
+        sys.settrace(handle)
+        memory.observe("The parent says hello.")
+        children.append(forked(lambda: None))
+        sys.settrace(None)
+        faulthandler.cancel_dump_traceback_later()
+        well = [sound(child) for child in children]
+        print(len(list(memory.lines())), memory.store.check("alice"), len(well) > 10 and all(well))
+
+
+WAYS = {way.__name__: way for way in (beside, outlived, crowded, talking, interrupted)}
 
 if __name__ == "__main__":
     WAYS[sys.argv[2]](sys.argv[1])

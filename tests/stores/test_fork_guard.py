@@ -41,6 +41,10 @@ def test_a_child_forked_in_the_middle_of_a_reply_talks_on_and_leaves_the_reply_t
     assert came_of("talking", tmp_path) == f"{said} 1 [] True"
 
 
+def test_a_signal_handler_that_forks_at_any_moment_does_not_hang(tmp_path: Path) -> None:
+    assert came_of("interrupted", tmp_path) == "1 [] True"
+
+
 class Closing:
     """Something that is to let go before a fork."""
 
@@ -92,8 +96,43 @@ def test_a_fork_waits_for_the_calls_of_other_threads_and_they_for_the_fork() -> 
         thread.join()
 
 
-def test_a_thread_that_forks_inside_a_call_does_not_wait_for_itself() -> None:
-    guard = ForkGuard()
-    with guard:
+def test_a_thread_that_forks_inside_a_call_waits_neither_for_itself_nor_for_those_who_wait_for_it() -> None:
+    guard, file, lock = ForkGuard(), Closing(), threading.Lock()
+    guard.closes(file)
+    inside = threading.Event()
+
+    def call() -> None:
+        with guard:
+            inside.set()
+            with lock:
+                pass
+
+    with guard, lock:
+        caller = threading.Thread(target=call)
+        caller.start()
+        inside.wait()
         guard.before_fork()
         guard.after_fork_in_parent()
+    caller.join()
+    guard.before_fork()
+    assert file.let_go_of == 1
+    guard.after_fork_in_parent()
+
+
+def test_a_thread_that_forks_while_it_waits_to_fork_does_not_wait_for_itself() -> None:
+    guard = ForkGuard()
+    guard.before_fork()
+    guard.before_fork()
+    guard.after_fork_in_parent()
+    entered = threading.Event()
+
+    def call() -> None:
+        with guard:
+            entered.set()
+
+    caller = threading.Thread(target=call)
+    caller.start()
+    assert not entered.wait(0.05)
+    guard.after_fork_in_parent()
+    assert entered.wait(forked.LIMIT)
+    caller.join()
