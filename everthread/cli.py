@@ -16,8 +16,7 @@ from everthread import __version__, doctor
 from everthread import open as opening
 from everthread.errors import BadFile, BadInput, NotFound
 from everthread.memory import Memory
-from everthread.recipes import general, options
-from everthread.recipes.kept import Kept
+from everthread.recipes import general
 from everthread.shell import (
     Group,
     bank_option,
@@ -399,37 +398,6 @@ def banks(ctx: click.Context, /, as_json: bool) -> None:
     except NotFound as error:
         none = str(error)
     show_json(found) if as_json else click.echo("\n".join(found) or none)
-
-
-@main.command()
-@click.argument("name", required=False)
-@click.option("-b", "--bank", help="With the values that this bank has.")
-@json_option
-@click.pass_context
-def recipes(ctx: click.Context, /, name: str | None, bank: str | None, as_json: bool) -> None:
-    """List the recipes: complete ways of remembering, one of which --recipe names; or the options of recipe NAME.
-
-    With --bank and without a NAME, it is the bank's own recipe.
-    """
-    if name is None and bank is None:
-        found = {name: recipe.about for name, recipe in opening.RECIPES.items()}
-        show_json(found) if as_json else click.echo("\n".join(f"{name:<12} {about}" for name, about in found.items()))
-        return
-    own = None
-    if bank is not None:
-        with kept(ctx, bank) as store:
-            own = Kept.of(store, bank)
-    recipe = opening.recipe(name or ctx.obj["recipe"], own, ctx.obj["options"])
-    if as_json:
-        show_json({"name": recipe.name, "about": recipe.about, "options": options.described(recipe)})
-        return
-    present = options.values(recipe)
-    rows = [
-        f"\n{name} = {options.as_text(present[name])}\n    {each.limits.meaning}\n"
-        f"    {each.expected.capitalize()}; default: {options.as_text(each.default) or 'empty'}"
-        for name, each in options.options(recipe).items()
-    ]
-    click.echo("\n".join([f"{recipe.name}: {recipe.about}", *rows]))
 
 
 @main.command()

@@ -1,4 +1,4 @@
-"""`everthread refusals`: the words by which replies count as refusals, and learning further ones."""
+"""`everthread recipes refusals`: the words by which replies count as refusals, and learning further ones."""
 
 from __future__ import annotations
 

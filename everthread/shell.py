@@ -30,7 +30,7 @@ LATE = {
     "chat": "everthread.cli_chat",
     "db": "everthread.stores.pg.commands",
     "keys": "everthread.cli_keys",
-    "refusals": "everthread.cli_refusals",
+    "recipes": "everthread.cli_recipes",
     "serve": "everthread.cli_serve",
 }
 EXTRAS = {"db": "postgres", "serve": "server"}  # the extra that a command's packages come with

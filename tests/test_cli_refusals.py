@@ -33,7 +33,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def run(tmp_path: Path, own: Path) -> Refusals:
     def invoke(*arguments: str | Path, stdin: str | None = None) -> Result:
         result = CliRunner().invoke(
-            main, ["--store", str(tmp_path / "store"), "refusals", *map(str, arguments)], input=stdin
+            main, ["--store", str(tmp_path / "store"), "recipes", "refusals", *map(str, arguments)], input=stdin
         )
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception
