@@ -72,7 +72,7 @@ def load(path: Path | None = None, environ: Mapping[str, str] = os.environ) -> C
     place = path or file(environ)
     config = Config()
     if (values := _read(place)) is not None:
-        config = _set(config, values, str(place))
+        config = _set(config, _with_tables(values), str(place))
     elif path or environ.get(f"{PREFIX}CONFIG"):
         raise ConfigError(f"there is no configuration file {place}; make it, or unset {PREFIX}CONFIG")
     return _set(config, _said(environ))
@@ -127,7 +127,7 @@ def _set(config: Config, values: Mapping[str, object], file: str | None = None) 
             if name == TABLES:
                 said = _tables(value)
             else:
-                said = _text(value, name) if known[name] is str else _number(value, *NUMBERS[name])
+                said = _text(value) if known[name] is str else _number(value, *NUMBERS[name])
             if name == "llm_prices":
                 prices(said)
             config = replace(config, **{name: said})
@@ -155,10 +155,18 @@ def _tables(value: object) -> dict[str, dict[str, object]]:
     return value
 
 
-def _text(value: object, name: str) -> str:
+def _with_tables(values: Mapping[str, object]) -> Mapping[str, object]:
+    """Return the values of a file with [recipe.packabby] as [recipes.packabby]. TOML takes it where the file gives no
+    recipe = "…" as well, and people write it."""
+    recipe, recipes = values.get("recipe"), values.get(TABLES, {})
+    if not isinstance(recipe, dict) or not isinstance(recipes, dict):
+        return values
+    return {name: value for name, value in values.items() if name != "recipe"} | {TABLES: {**recipe, **recipes}}
+
+
+def _text(value: object) -> str:
     if not isinstance(value, str):
-        tables = "; options of recipes go into [recipes.NAME]" if name == "recipe" else ""
-        raise ValueError(f"a text in quotes{tables}")
+        raise ValueError("a text in quotes")
     return value
 
 

@@ -1141,7 +1141,7 @@ def test_options_in_the_file_are_refused_by_file_table_and_option(
         ),
         ("[recipes.packabby]\ntreshold = 0", "sets [recipes.packabby]: recipe 'packabby' has no option 'treshold'"),
         ("recipes = 3", "sets recipes to 3; it must be tables, one a recipe: [recipes.packabby]"),
-        ("[recipe.packabby]\nhits = 1", "it must be a text in quotes; options of recipes go into [recipes.NAME]"),
+        ("[recipe.packabby]\nthreshold = 5", "sets [recipes.packabby]: threshold must be a number from -1 to 1"),
     ):
         file.write_text(text, encoding="utf-8")
         assert said in complaint(cli("recipes", "default"))

@@ -30,6 +30,12 @@ def test_a_file_says_what_it_sets_and_no_more(tmp_path: Path) -> None:
     assert (config.store, config.threads, config.recipe) == ("/srv/banks", 2, "default")
 
 
+@pytest.mark.parametrize("table", ["recipe", "recipes"])
+def test_options_of_a_recipe_are_a_table_of_its_name(tmp_path: Path, table: str) -> None:
+    config = load(written(tmp_path, f"threads = 2\n[{table}.packabby]\nthreshold = 0.3"), {})
+    assert (config.recipe, config.threads, config.recipes) == ("default", 2, {"packabby": {"threshold": 0.3}})
+
+
 def test_the_environment_names_the_file(tmp_path: Path) -> None:
     path = written(tmp_path, 'embedder = "hash"')
     assert load(environ={"EVERTHREAD_CONFIG": str(path)}).embedder == "hash"
