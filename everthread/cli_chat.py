@@ -45,6 +45,9 @@ CARDS = (card.JSON, card.PNG)
 )
 @click.option("--recipe", metavar="NAME", help="How it remembers: see `everthread recipes`. It stays set.")
 @set_option
+@click.option(
+    "--offers/--no-offers", default=None, help="Speak of the past unasked, or don't; short for --set offers=…."
+)
 @click.option("--in", "banks", metavar="BANK", multiple=True, help="Draw on this bank as well. May be given again.")
 @click.option("--speaker", help="Your name, as it will be remembered. Default: as before, or user.")
 @click.option("--session", help="The conversation to go on with. Default: the last, if it is less than an hour old.")
@@ -68,6 +71,7 @@ def chat(
     recipe: str | None,
     scribe_model: str | None,
     options: dict[str, str],
+    offers: bool | None,
     banks: tuple[str, ...],
     as_json: bool,
     **values: Any,
@@ -92,7 +96,8 @@ def chat(
         raise BadInput("--remember is kept with the bank, and --incognito writes nothing; leave out one of them")
     sampling = Sampling(**{each.name: values.pop(each.name) for each in fields(Sampling)})
     given = {**ctx.obj, **({"recipe": recipe} if recipe else {}), "sampling": sampling}
-    given |= {"options": {**ctx.obj["options"], **options}, "scribe": scribe_model, "banks": banks}
+    asked = {} if offers is None else {"offers": str(offers).lower()}
+    given |= {"options": {**ctx.obj["options"], **options, **asked}, "scribe": scribe_model, "banks": banks}
     if len(character) > 1:
         _scene(bank, character, given, values, as_json)
         return

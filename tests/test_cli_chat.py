@@ -403,6 +403,13 @@ def test_a_bank_keeps_the_recipe_and_the_options_that_it_was_talked_with(run: Ru
         assert memory.settings()["recipe"] == {"name": "packabby", "options": {"hits": 2, "threshold": 0.3}}
 
 
+@pytest.mark.parametrize("flag", ["--offers", "--no-offers"])
+def test_whether_the_past_is_brought_up_unasked_is_an_option_of_its_own(run: Run, tmp_path: Path, flag: str) -> None:
+    run("-m", "none", "--recipe", "character", flag, stdin="/quit\n")
+    with Memory.open(store=tmp_path / "store", embedder=HashEmbedder()) as memory:
+        assert memory.recipe.offers is (flag == "--offers")
+
+
 def test_a_recipe_says_how_its_replies_are_sampled_and_the_command_line_goes_before_it(run: Run) -> None:
     usual = {"temperature": 0.5, "top_p": 0.9, "presence_penalty": 0.0, "max_tokens": 300}
     with llm_server("Aye.") as server:
