@@ -32,6 +32,7 @@ _ASKS = frozenset(
     with a in if it square cube , . ? ! = ( ) ' "
     """.split()
 )
+_ORDER = re.compile(r"=|\b(?:calculate|compute|evaluate|solve)\b")  # with it, "12/4" is no date
 _NUMBER_CHINESE = r"[\d.零一二两兩三四五六七八九十百千万萬]+"
 _CHINESE = re.compile(
     rf"[请請帮幫我算计計一下你知道]*?{_NUMBER_CHINESE}(?:(?:加上?|[减減]去?|乘以?|除以?|[-+*×÷/x]){_NUMBER_CHINESE})+"
@@ -44,7 +45,7 @@ def is_sum(text: str) -> bool:
     folded = fold(text)
     if unspaced(folded):
         return _CHINESE.fullmatch(re.sub(r"[\s?？。.!！，,]", "", folded)) is not None
-    if "=" in folded:
+    if _ORDER.search(folded):
         folded = re.sub("[-–−/]", r" \g<0> ", folded)
     tokens = _TOKEN.findall(folded)
     numbers = [token for token in tokens if token[0].isdigit() or token in _NUMBERS]

@@ -14,6 +14,7 @@ SUMS = [
     "How much is 12 divided by 3?",
     "Calculate 17*4.",
     "Calculate 12 / 4",
+    "Compute 12/4.",
     "17*4=?",
     "17-4=",
     "17x4",
