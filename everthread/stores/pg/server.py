@@ -95,7 +95,7 @@ class Server:
             self._judge(told)
             yield db
             try:
-                ended = db.execute("COMMIT", prepare=False).statusmessage
+                ended = db.execute("COMMIT").statusmessage
             except psycopg.Error as error:
                 if not db.closed:
                     raise
