@@ -80,6 +80,11 @@ class Running:
         """Whether it is kept, and all is told."""
         return self._over.is_set()
 
+    @property
+    def others(self) -> list[str]:
+        """The other banks of which its events show lines."""
+        return [found.bank for found in self.reply.context.others] if self.reply else []
+
     def put(self, name: str, data: Mapping[str, object]) -> None:
         """Tell an event to whoever reads. Nothing comes behind the end."""
         told = event(name, data)

@@ -215,6 +215,27 @@ def test_a_reply_goes_on_without_a_reader_and_two_others_read_it_from_its_beginn
     assert (gone.status_code, gone.json()["type"]) == (404, "urn:everthread:no-reply")
 
 
+def test_a_reply_that_draws_on_another_bank_is_followed_only_by_a_key_that_may_read_that_bank(begin: Begin) -> None:
+    site = begin("Noted.", Reply("It is Mia who moved there.", delay=0.2))
+    site.client.post("/api/v1/banks/bob/lines", json={"text": "My sister Mia moved to Lisbon in May."})
+    site.say("Hello.")
+    keys = Keys(beside.path(site.store))
+    narrow, wide = (
+        {"Authorization": f"Bearer {keys.new(name, banks)}"}
+        for name, banks in (("narrow", ["alice"]), ("wide", ["alice", "bob"]))
+    )
+    keys.close()
+    told: list[Event] = []
+    saying = threading.Thread(target=lambda: told.extend(site.say("Who moved to Lisbon in May?", banks=["bob"])))
+    saying.start()
+    until(lambda: bool(site.state()["replying"]))
+    refused = site.client.get(f"{CHAT}/stream", headers=narrow)
+    assert (refused.status_code, refused.json()["type"]) == (403, "urn:everthread:forbidden")
+    assert events(site.client.get(f"{CHAT}/stream", headers=wide).text)[1][0] == "context"
+    saying.join()
+    assert [other["bank"] for other in told[1][1]["others"]] == ["bob"]
+
+
 def test_while_it_replies_nothing_else_is_begun_in_the_conversation(begin: Begin) -> None:
     site = begin(Reply("One two three.", delay=0.2))
     thread = site.saying("Count.")

@@ -131,9 +131,12 @@ def _again(
 
 
 @router.get("/stream", status_code=200, response_class=Events, responses=STREAM)
-def stream(memory: Chatting, session: Session, talks: Open) -> Events:
-    """The reply that is running, from its beginning."""
-    return Events(talks.running(memory, session))
+def stream(request: Request, memory: Chatting, session: Session, talks: Open) -> Events:
+    """The reply that is running, from its beginning. Where it draws on other banks, the key must allow reading them."""
+    running = talks.running(memory, session)
+    for bank in running.others:
+        permit(request, "read", bank)
+    return Events(running)
 
 
 @router.post("/stop", response_model=StateView)
