@@ -14,7 +14,7 @@ from types import FunctionType
 from typing import Any, Protocol, TypeVar
 
 from everthread.errors import BankDamaged, EverthreadError
-from everthread.stores.base import Store
+from everthread.stores.base import REMAINS, Store
 
 SENSELESS = (TypeError, AttributeError, LookupError, ValueError, ArithmeticError, MemoryError)
 
@@ -59,7 +59,9 @@ def _checked(of: OfABank) -> Iterator[None]:
     except EverthreadError:
         raise
     except SENSELESS as error:
-        if not of.store.has(of.bank) or not (wrong := of.store.check(of.bank)):
+        found = of.store.check(of.bank) if of.store.has(of.bank) else []
+        wrong = [each for each in found if each != REMAINS]  # a bank with remains reads as well as any other
+        if not wrong:
             raise
         raise BankDamaged(
             f"bank {of.bank!r} is damaged: {wrong[0]}. Put back a copy, or export what can still be read"

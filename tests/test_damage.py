@@ -14,6 +14,8 @@ import pytest
 from everthread import Memory, NewLine, NewUnit, Where
 from everthread.errors import BankDamaged, EverthreadError
 from everthread.models.fakes import HashEmbedder
+from everthread.stores.base import REMAINS
+from everthread.stores.files import UNERASED
 
 MAY = datetime(2026, 5, 1, tzinfo=UTC)
 WORDS = "fern garden lighthouse ferry yesterday harbour Mia Lisbon knife bread running cat".split()
@@ -116,6 +118,15 @@ def test_lines_that_can_not_be_read_are_damage_while_they_are_iterated(tmp_path:
 def test_a_fault_of_the_caller_is_not_taken_for_damage(tmp_path: Path) -> None:
     with opened(tmp_path) as memory, pytest.raises(TypeError, match="not iterable"):
         memory.observe_many(5)  # type: ignore[arg-type]
+
+
+def test_a_fault_of_the_caller_is_not_taken_for_damage_while_an_erasing_waits_to_be_finished(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        with closing(sqlite3.connect(tmp_path / "alice.bank")) as db:
+            db.execute(f"PRAGMA user_version = {UNERASED}")
+        assert memory.store.check("alice") == [REMAINS]
+        with pytest.raises(TypeError, match="not iterable"):
+            memory.observe_many(5)  # type: ignore[arg-type]
 
 
 def test_a_method_keeps_its_name_and_what_is_said_of_it() -> None:

@@ -161,6 +161,7 @@ class Rewriting:
 
 
 Scope = Literal["line", "session", "speaker", "bank"]
+REMAINS = "bytes of what was forgotten may be left; make room on the disk, end other readers of the bank, try again"
 
 
 class Store(Protocol):
@@ -351,7 +352,7 @@ class Store(Protocol):
         """What the bank holds (recipe is left empty; the caller knows it)."""
 
     def check(self, bank: str) -> list[str]:
-        """What is wrong with the bank, in words; an empty list when it is sound."""
+        """What is wrong with the bank, in words; an empty list when it is sound. REMAINS is no damage."""
 
     def close(self) -> None:
         """Let go of files and connections."""

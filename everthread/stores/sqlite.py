@@ -21,7 +21,7 @@ import numpy.typing as npt
 from everthread.errors import NotFound, StoreUnavailable
 from everthread.stores import blocks, erase, postings, records, schema, units, unitvectors, vectors
 from everthread.stores.arrays import member, places
-from everthread.stores.base import LINE, Corpus, Entry, Near, Postings, Rewriting, Rows, Scope
+from everthread.stores.base import LINE, REMAINS, Corpus, Entry, Near, Postings, Rewriting, Rows, Scope
 from everthread.stores.files import SUFFIX, UNERASED, BankFile, bank_id, explained, file_name, sweep, sync
 from everthread.stores.filters import as_json, choice, clause
 from everthread.stores.fork_guard import GUARD
@@ -496,9 +496,7 @@ class SQLiteStore:
             found = [str(row[0]) for row in db.execute("PRAGMA integrity_check") if row[0] != "ok"]
             found += [f"a row of {row[0]} points nowhere" for row in db.execute("PRAGMA foreign_key_check")]
             if db.execute("PRAGMA user_version").fetchone()[0] == UNERASED:
-                found.append(
-                    "bytes of what was forgotten may be left; make room on the disk, end whoever reads, try again"
-                )
+                found.append(REMAINS)
             try:
                 return found or records.contradictions(db)
             except (TypeError, AttributeError, LookupError, ValueError, ArithmeticError) as error:
