@@ -95,7 +95,9 @@ class GoodAI(Recipe):
         REDUNDANCY, "Share of a passage found in better ones from which it is left out.", low=0.01, high=1
     )
     matcher: Matcher | str | None = option(
-        "", "Matching model that rates candidates again: em:EMBEDDER, such as em:minilm, or st:NAME; empty for none."
+        "",
+        "Matching model that rates candidates again: em:EMBEDDER, such as em:minilm, or st:NAME; empty for none.",
+        remote=("", "em:minilm"),
     )
     reranking_k_factor: float = option(
         RERANKING_K_FACTOR, "Candidates for each passage asked for, where they are rated again.", low=1

@@ -43,10 +43,17 @@ class Limits:
     low: float | None = None  # the least value of a number
     high: float | None = None  # the greatest value of a number
     choices: tuple[str, ...] = ()  # the values of a text, where there are few
+    remote: tuple[str, ...] | None = None  # the values of a text that a request may set, where not every one
 
 
 def option(
-    default: T, meaning: str, *, low: float | None = None, high: float | None = None, choices: tuple[str, ...] = ()
+    default: T,
+    meaning: str,
+    *,
+    low: float | None = None,
+    high: float | None = None,
+    choices: tuple[str, ...] = (),
+    remote: tuple[str, ...] | None = None,
 ) -> T:
     """Declare a field of a recipe that a user may set.
 
@@ -57,11 +64,13 @@ def option(
         low: the least value of a number.
         high: the greatest value of a number.
         choices: the values of a text, where there are few.
+        remote: the values of a text that a request to a server may set, where another could have the server load a
+            file or connect to a host. Default: all.
 
     Returns:
         A dataclass field, typed as the default.
     """
-    declared: T = field(default=default, metadata={"option": Limits(meaning, low, high, choices)})
+    declared: T = field(default=default, metadata={"option": Limits(meaning, low, high, choices, remote)})
     return declared
 
 
@@ -225,6 +234,27 @@ def changed(recipe: R, given: Mapping[str, object]) -> R:
             raise BadInput(f"recipe {recipe.name!r} has no option {name!r}; {_nearest(name, known)}")
     read: dict[str, Any] = {name: known[name].read(value) for name, value in given.items()}
     return replace(recipe, **read) if read else recipe
+
+
+def check_remote(usual: Recipe, given: Mapping[str, object]) -> None:
+    """Check that a request may set these options: to what a server's recipe has, or to a value that is safe.
+
+    Args:
+        usual: the recipe as the server has it.
+        given: values by the options' names.
+
+    Raises:
+        BadInput: for a value that only the server's owner may set.
+    """
+    own = values(usual)
+    for name, each in options(usual).items():
+        safe = each.limits.remote
+        if safe is not None and name in given and given[name] not in (own[name], *safe):
+            expected = ", ".join(map(repr, dict.fromkeys((*safe, own[name]))))
+            raise BadInput(
+                f"invalid {name}: {shortly(given[name])}; a request may set it to one of {expected}; other values are "
+                "set where the server runs"
+            )
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:

@@ -6,7 +6,7 @@ from fastapi.testclient import TestClient
 from everthread.open import RECIPES
 from everthread.recipes.default import Default
 from everthread.recipes.kept import SETTING
-from everthread.recipes.options import options
+from everthread.recipes.options import changed, options
 from everthread.server.engine import Engine
 from server.problem import kind
 
@@ -88,3 +88,25 @@ def test_a_recipe_that_the_server_was_made_with_is_its_banks_own(engine: Engine)
     assert other.way("bob") == Default(width=3)
     engine.store.set_setting("bob", SETTING, {"name": "default", "options": {"hits": 7}})
     assert other.way("bob") == Default(width=3, hits=7)
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH"])
+@pytest.mark.parametrize("model", ["em:http://127.0.0.1:9/v1#m", "em:/srv/models", "st:someone/else"])
+def test_a_request_can_have_no_other_model_loaded_and_no_other_host_asked(
+    told: TestClient, method: str, model: str
+) -> None:
+    answer = told.request(method, RECIPE, json={"name": "goodai", "options": {"matcher": model}})
+    assert kind(answer, 422) == "bad-input"
+    assert "a request may set it to one of '', 'em:minilm'" in answer.json()["detail"]
+    assert not told.get(RECIPE).json()["kept"]
+
+
+def test_a_request_may_set_a_model_that_ships_or_that_the_server_is_set_to(told: TestClient, engine: Engine) -> None:
+    engine._usual["goodai"] = changed(RECIPES["goodai"], {"matcher": "em:hash"})
+    for model in ("em:minilm", "", "em:hash"):
+        answer = told.put(RECIPE, json={"name": "goodai", "options": {"matcher": model}}).json()
+        assert values(answer)["matcher"] == model
+
+
+def test_the_recipes_as_the_server_has_them_are_shown_to_nobody_without_a_key(api: TestClient) -> None:
+    assert kind(api.get("recipes", headers={"X-Forwarded-For": "203.0.113.7"}), 401) == "unauthorized"

@@ -10,8 +10,8 @@ from pydantic import BaseModel, Field
 from everthread.errors import NotFound
 from everthread.recipes.base import Recipe
 from everthread.recipes.kept import Kept
-from everthread.recipes.options import changed, described
-from everthread.server.access import Bank, NeedsBank, Shared
+from everthread.recipes.options import changed, check_remote, described
+from everthread.server.access import Bank, NeedsBank, ReadingAny
 from everthread.server.bodies import KeyFirst
 from everthread.server.engine import Engine
 from everthread.server.once import Attempt, Once
@@ -60,8 +60,8 @@ class RecipeBody(Body):
 
 
 @router.get("/recipes", response_model=All[RecipeView])
-def recipes(engine: Shared) -> dict[str, Any]:
-    """List the recipes with their options, as the server has them. Needs no key."""
+def recipes(engine: ReadingAny) -> dict[str, Any]:
+    """List the recipes with their options, as the server has them."""
     return {"items": [_view(each, each, False) for each in engine.recipes()]}
 
 
@@ -78,6 +78,7 @@ def set_recipe(engine: Changing, bank: Bank, once: Once, body: RecipeBody) -> di
     server's recipe."""
     _see(engine, bank)
     usual = engine.usual(body.name or engine.recipe.name)
+    check_remote(usual, body.options)
     way = None if body.name is None and not body.options else changed(usual, body.options)
     return _kept(engine, bank, once, way)
 
@@ -86,7 +87,9 @@ def set_recipe(engine: Changing, bank: Bank, once: Once, body: RecipeBody) -> di
 def change_recipe(engine: Changing, bank: Bank, once: Once, body: RecipeBody) -> dict[str, Any]:
     """Change some options of the bank's recipe, or have the bank keep another."""
     _see(engine, bank)
-    return _kept(engine, bank, once, changed(engine.way(bank, body.name), body.options))
+    way = engine.way(bank, body.name)
+    check_remote(engine.usual(way.name), body.options)
+    return _kept(engine, bank, once, changed(way, body.options))
 
 
 def _see(engine: Engine, bank: str) -> None:
