@@ -487,7 +487,9 @@ def greeting(chat: Chat) -> str:
     ]
     if chat.unanswered and chat.llm:
         rows.append(UNANSWERED)
-    if chat.greeting and chat.llm:
+    if chat.question:
+        rows.append(f"\n{chat.question}")
+    elif chat.greeting and chat.llm:
         rows.append(f"\n{name}: {chat.greeting}")
     elif chat.offer:
         rows.append(f"\n{chat.offer}")

@@ -184,3 +184,11 @@ def test_a_no_to_the_terminals_question_leaves_nothing(asking: Memory) -> None:
     shown = screen(asking, MOVED, "bye", "no")
     assert shown[2] == "Nothing of it is left. What you say now begins another conversation; /quit leaves."
     assert texts(asking) == []
+
+
+def test_the_terminal_shows_a_question_that_is_still_pending_when_it_is_opened_again(asking: Memory) -> None:
+    begun(asking).reply("bye")
+    shown: list[str] = []
+    with Chat(asking, NORA, ScriptedLLM([])) as again:
+        Talk(again, lambda prompt: "quit", shown.append).run()
+    assert QUESTION in shown[0]

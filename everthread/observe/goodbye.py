@@ -45,11 +45,21 @@ def next_step(said: str, *, name: str, pending: bool, begun: bool, remember: boo
         "remember" or "forget" for an answer, "ask" for a goodbye that the question follows, "part" for one that ends
         the conversation as the bank is set, "ask again" for an unclear answer, and "go on" for anything else.
     """
-    if pending and (agreed := consent(said)) is not None:
+    if pending and (agreed := _consent(said, name)) is not None:
         return "remember" if agreed else "forget"
     if asks and (begun or remember is False) and is_goodbye(said, name):
         return "ask" if remember is None else "part"
     return "ask again" if pending and unclear(said) else "go on"
+
+
+def _consent(said: str, name: str) -> bool | None:
+    """Returns the answer of a text that may also say goodbye: "Yes. See you tomorrow!" agrees."""
+    if len(said) > LONGEST or _ASKS.search(said) or consent(said) is not None:
+        return consent(said)
+    goodbyes, _ = _phrases()
+    beside = _silent() | _names(name)
+    rest = [clause for clause in _CLAUSES.split(said) if not _covered(_tokens(clause), goodbyes, beside)]
+    return consent(", ".join(rest))
 
 
 def is_goodbye(text: str, name: str = "") -> bool:
@@ -57,7 +67,7 @@ def is_goodbye(text: str, name: str = "") -> bool:
     if len(text) > LONGEST or _ASKS.search(text):
         return False
     goodbyes, beside = _phrases()
-    names = frozenset((token,) for token in _tokens(name))
+    names = _names(name)
     parted = False
     for clause in filter(str.strip, _CLAUSES.split(text)):
         words = _tokens(clause)
@@ -87,6 +97,10 @@ def _may_be_name(clause: str) -> bool:
     return len(clause.split()) == 1 and len(clause.strip()) <= (LONGEST_NAME if clause.isascii() else LONGEST_NAME // 4)
 
 
+def _names(name: str) -> frozenset[Tokens]:
+    return frozenset((token,) for token in _tokens(name))
+
+
 def _tokens(text: str) -> Tokens:
     """Splits a text into words in small letters; of Chinese and Japanese into single characters."""
     return tuple(_TOKEN.findall(_APOSTROPHE.sub("'", unicodedata.normalize("NFKC", text)).casefold()))
@@ -100,6 +114,12 @@ def _phrases() -> tuple[frozenset[Tokens], frozenset[Tokens]]:
         for kind in ("goodbye", "beside")
     )
     return goodbyes, beside
+
+
+@cache
+def _silent() -> frozenset[Tokens]:
+    """Returns what may accompany a goodbye and neither agrees nor refuses."""
+    return frozenset(phrase for phrase in _phrases()[1] if consent(" ".join(phrase)) is None)
 
 
 @cache

@@ -98,3 +98,24 @@ def test_a_new_subject_goes_on_with_the_conversation(said: str) -> None:
 
 def test_a_second_goodbye_is_followed_by_the_question_again() -> None:
     assert step("Goodbye!", pending=True) == "ask"
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("Yes, bye!", "remember"),
+        ("yes please. Good night Captain", "remember"),
+        ("Sure, see you tomorrow", "remember"),
+        ("好的，再见", "remember"),
+        ("No. Goodbye!", "forget"),
+        ("bye, no thanks", "forget"),
+        ("ok bye, no", "ask"),
+        ("yes, no, bye", "ask"),
+        ("yes bye", "ask"),
+        ("no, see you?", "ask again"),
+        ("no, I have to go to work, bye", "ask again"),
+    ],
+)
+def test_an_answer_counts_beside_a_goodbye_and_only_in_a_clause_of_its_own(said: str, expected: str) -> None:
+    assert step(said, pending=True) == expected
+    assert step(said) in ("ask", "go on")
