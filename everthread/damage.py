@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
+from traceback import walk_tb
 from types import FunctionType
 from typing import Any, Protocol, TypeVar
 
@@ -59,6 +60,8 @@ def _checked(of: OfABank) -> Iterator[None]:
     except EverthreadError:
         raise
     except SENSELESS as error:
+        if _innermost(error) == __file__:  # the method was called with wrong arguments, and has not begun
+            raise
         found = of.store.check(of.bank) if of.store.has(of.bank) else []
         wrong = [each for each in found if each != REMAINS]  # a bank with remains reads as well as any other
         if not wrong:
@@ -66,3 +69,9 @@ def _checked(of: OfABank) -> Iterator[None]:
         raise BankDamaged(
             f"bank {of.bank!r} is damaged: {wrong[0]}. Put back a copy, or export what can still be read"
         ) from error
+
+
+def _innermost(error: BaseException) -> str:
+    """The file of the code that raised an error."""
+    *_, (frame, _) = walk_tb(error.__traceback__)
+    return frame.f_code.co_filename

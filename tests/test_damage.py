@@ -129,6 +129,16 @@ def test_a_fault_of_the_caller_is_not_taken_for_damage_while_an_erasing_waits_to
             memory.observe_many(5)  # type: ignore[arg-type]
 
 
+def test_wrong_arguments_are_refused_without_a_look_at_the_bank(tmp_path: Path) -> None:
+    filled(tmp_path)
+    with closing(sqlite3.connect(tmp_path / "alice.bank")) as db, db:
+        db.execute("UPDATE line SET metadata = '[]' WHERE seq = 7")
+    with opened(tmp_path) as memory:
+        assert memory.store.check("alice") != []
+        with pytest.raises(TypeError, match="unexpected keyword argument 'limit'"):
+            memory.recall("a fern", limit=3)  # type: ignore[call-arg]
+
+
 def test_a_method_keeps_its_name_and_what_is_said_of_it() -> None:
     assert Memory.recall.__name__ == "recall"
     assert "The k lines that bear most on the query" in (Memory.recall.__doc__ or "")
