@@ -32,6 +32,7 @@ class Lock:
     """A lock that is free in a forked child."""
 
     def __init__(self) -> None:
+        self._taken: threading.Lock | None = None  # what `release` gives back; in a child it may be the parent's
         self.renew()
         renewed(self)
 
@@ -41,19 +42,25 @@ class Lock:
 
     def acquire(self, timeout: float = -1) -> bool:
         """Take it; False where that takes longer than `timeout` seconds."""
-        return self._lock.acquire(timeout=timeout)
+        lock = self._lock
+        if not lock.acquire(timeout=timeout):
+            return False
+        self._taken = lock
+        return True
 
     def release(self) -> None:
-        """Give it back."""
-        self._lock.release()
+        """Give it back. In a child, a thread that held it when it forked has nothing more to give back."""
+        lock, self._taken = self._taken, None
+        if lock is not None:
+            lock.release()
 
     def __enter__(self) -> None:
-        self._lock.acquire()
+        self.acquire()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._lock.release()
+        self.release()
 
 
 def _forked() -> None:

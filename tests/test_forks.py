@@ -48,6 +48,23 @@ def test_a_lock_that_another_thread_holds_is_free_in_a_forked_child() -> None:
     lock.release()
 
 
+def test_a_thread_that_forks_while_it_holds_a_lock_goes_on_in_the_child() -> None:
+    lock = Lock()
+
+    def works() -> bool:
+        with lock:
+            pass
+        lock.release()  # as where the block ends in which it forked
+        with lock:
+            return not lock.acquire(timeout=0.01)
+
+    with lock:
+        assert in_a_child(works)
+        assert not lock.acquire(timeout=0.01)
+    assert lock.acquire(timeout=forked.LIMIT)
+    lock.release()
+
+
 def test_the_shipped_model_reads_on_in_a_child_forked_while_threads_read_with_it() -> None:
     embedder, over = OnnxEmbedder(), threading.Event()
     wanted = embedder.embed(["The cat sleeps."])
