@@ -68,6 +68,10 @@ def test_a_box_is_ticked_and_a_number_that_is_missing_is_refused(page: Page, url
     page.get_by_label("person", exact=True).check()
     expect(page.get_by_label("Reset person")).to_be_visible()
     top = page.get_by_label("top", exact=True)
+    one, other = (box.bounding_box() for box in (page.get_by_label("person", exact=True), top))
+    assert one is not None
+    assert other is not None
+    assert abs(one["x"] - other["x"]) < 10
     top.fill("")
     top.press("Tab")
     expect(page.locator(".option", has=top).get_by_role("alert")).to_contain_text("fill out this field. From 1.")

@@ -13,6 +13,8 @@ import { connect, welcome } from "./welcome.js";
 
 const ASIDE = "When it is saved, what came after it is set aside. It can be brought back until you say something new.";
 const LOST = "When it is saved, what came after it is gone: nothing of it was written down.";
+const ANSWERS = "You can also type yes or no. If you say something else, the conversation goes on.";
+const UNCLEAR = "Please answer yes or no, or go on talking.";
 const BROKEN = "The connection broke. As soon as the server is there again, you see what came of the reply.";
 
 export class Talk {
@@ -27,6 +29,7 @@ export class Talk {
     this.arriving = null; // the reply that is on its way
     this.opened = null; // a promise that the conversation is read
     this.waiting = null; // the line that was said before that
+    this.unclear = false; // whether the answer to a question was no clear one
     this.aside = null; // the last line of what was set aside: {session, seq}
     this.drawn = new Map(); // the elements of lines, by seq, each with what it shows
     this.knows = null; // whether anything was ever said in this bank; null until that is known
@@ -287,8 +290,8 @@ export class Talk {
     tell("replying", false);
     if (place !== this.place) return;
     if (ending) return void this.parted(ending);
+    this.unclear = unclear ?? false;
     this.take(state);
-    if (unclear) notice(done.text);
     if (done?.line && context) this.look(done.line.seq, context);
     if (problem) failed(new Problem(problem));
     else if (done?.refused) notice("The model declined to answer. Say it otherwise, or ask for another reply.");
@@ -504,7 +507,7 @@ export class Talk {
   question() {
     const { question, session } = this.state;
     if (!question || this.arriving || this.waiting) return null;
-    const looks = JSON.stringify([session, question]);
+    const looks = JSON.stringify([session, question, this.unclear]);
     if (this.drawn.get("question")?.looks !== looks) this.drawn.set("question", { looks, element: asking(question, this) });
     return this.drawn.get("question").element;
   }
@@ -544,7 +547,7 @@ const asking = (question, talk) =>
     "article",
     { class: "line of-character recall-only", "aria-label": "A question to you" },
     said("div", `Goodbye! ${question}`, { class: "said" }),
-    h("p", { class: "small label" }, "You can also type yes or no. If you say something else, the conversation goes on."),
+    h("p", { class: "small label" }, talk.unclear ? UNCLEAR : ANSWERS),
     h(
       "div",
       { class: "bar" },
