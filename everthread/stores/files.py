@@ -454,8 +454,11 @@ class BankFile:
                 try:
                     result = self._read_last(last)
                     with door(self.path.parent, alone=True):
-                        for path in (*self._files(), *orphans(self.path.parent)):
+                        for path in self._files():
                             path.unlink(missing_ok=True)
+                        for path in orphans(self.path.parent):
+                            with suppress(OSError):  # of another bank, which the doctor names
+                                path.unlink()
                         sync(self.path.parent)
                 finally:
                     self._drop_writer()

@@ -101,6 +101,14 @@ def test_whoever_forgets_a_bank_removes_the_log_of_another_that_is_not_there(tmp
     assert [path.name for path in tmp_path.iterdir()] == ["receipts.jsonl"]
 
 
+def test_a_bank_is_forgotten_with_its_receipt_where_the_log_of_another_can_not_be_removed(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        (tmp_path / "bob.bank-wal").mkdir()
+        receipt = memory.forget(everything=True)
+    assert receipt.scope == "bank"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bob.bank-wal", "receipts.jsonl"]
+
+
 def test_the_doctor_names_a_log_that_can_not_be_removed(tmp_path: Path) -> None:
     (tmp_path / "bob.bank-wal").mkdir()  # as root may remove any file, and tests may be run by root
     found = [finding for finding in doctor.examine(str(tmp_path), "hash") if not finding.ok]
