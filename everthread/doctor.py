@@ -41,6 +41,7 @@ def examine(store: str | None, embedder: str | None, banks: Sequence[str] = ()) 
     for package in NEEDED:
         yield _installed(package)
     yield Finding("store", True, url.shown(store or config.load().store))
+    yield _recipe()
     yield _model(embedder)
     yield _language_model()
     yield from _banks(store, banks)
@@ -51,6 +52,14 @@ def _installed(package: str) -> Finding:
         return Finding(package, True, version(package))
     except PackageNotFoundError:
         return Finding(package, False, f"is not installed; run: {install_package(package)}")
+
+
+def _recipe() -> Finding:
+    """Open the recipe of banks that keep none, with the options that the configuration sets."""
+    try:
+        return Finding("recipe", True, opening.recipe().name)
+    except EverthreadError as error:
+        return Finding("recipe", False, str(error))
 
 
 def _model(name: str | None) -> Finding:

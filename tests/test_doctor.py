@@ -26,10 +26,11 @@ def made(folder: Path, bank: str) -> Path:
 
 def test_everything_that_is_needed_is_looked_at(tmp_path: Path) -> None:
     found = findings(tmp_path)
-    assert set(found) == {"python", *NEEDED, "store", "embedder", "language model"}
+    assert set(found) == {"python", *NEEDED, "store", "recipe", "embedder", "language model"}
     assert all(finding.ok for finding in found.values())
     assert "SQLite" in found["python"].detail
     assert found["store"].detail == str(tmp_path)
+    assert found["recipe"].detail == "default"
     assert found["embedder"].detail == "hash-64 answers"
     assert found["language model"].detail.startswith("none; ")
 
@@ -125,6 +126,24 @@ def test_a_configuration_that_can_not_be_read_is_an_error(tmp_path: Path, monkey
     monkeypatch.setenv("EVERTHREAD_CONFIG", str(tmp_path / "missing.toml"))
     with pytest.raises(ConfigError, match=r"missing\.toml"):
         list(examine(None, None))
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ('recipe = "packaby"', "recipe 'packaby' is unknown; known are default"),
+        ("[recipes.packaby]\nhits = 1", "sets [recipes.packaby], which is unknown"),
+        ("[recipes.packabby]\nthreshold = 25", "sets [recipes.packabby]: threshold must be a number from -1 to 1"),
+    ],
+)
+def test_a_recipe_that_can_not_be_opened_is_a_finding_with_its_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: str, said: str
+) -> None:
+    (tmp_path / "config.toml").write_text(written, encoding="utf-8")
+    monkeypatch.setenv("EVERTHREAD_CONFIG", str(tmp_path / "config.toml"))
+    found = findings(tmp_path / "kept")
+    assert not found["recipe"].ok
+    assert said in found["recipe"].detail
 
 
 def test_looking_changes_nothing_in_a_bank(tmp_path: Path) -> None:
