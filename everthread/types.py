@@ -188,7 +188,8 @@ class Context:
 
     def __repr__(self) -> str:
         """In short, for its text, hits and passages may fill many screens."""
-        return f"<Context: relevance {self.relevance:.2f}, {len(self.hits)} hits, {self.tokens} tokens>"
+        hits = sum(len(context.hits) for context in (self, *self.others))
+        return f"<Context: relevance {self.relevance:.2f}, {hits} hits, {self.tokens} tokens>"
 
 
 @dataclass(frozen=True, slots=True)

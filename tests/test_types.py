@@ -7,3 +7,12 @@ def test_a_context_is_shown_in_short_however_much_it_holds(memory: Memory) -> No
     context = memory.context("penguin ice", gated=False)
     assert len(context.hits) == 5
     assert repr(context) == f"<Context: relevance {context.relevance:.2f}, 5 hits, {context.tokens} tokens>"
+
+
+def test_a_context_of_several_banks_counts_the_hits_of_all(memory: Memory) -> None:
+    memory.observe("The penguin waddled over the ice.")
+    with Memory.open("other", store=memory.store, embedder=memory.embedder) as other:
+        other.observe("A penguin swam under the ice.")
+    context = memory.context("penguin ice", gated=False, banks=[memory.bank, "other"])
+    assert [len(each.hits) for each in (context, *context.others)] == [1, 1]
+    assert "2 hits" in repr(context)
