@@ -38,7 +38,11 @@ def recipes(ctx: click.Context, /, bank: str | None, as_json: bool) -> None:
         _show(_recipe(ctx, None, bank), as_json)
         return
     found = {name: recipe.about for name, recipe in opening.RECIPES.items()}
-    show_json(found) if as_json else click.echo("\n".join(f"{name:<12} {about}" for name, about in found.items()))
+    if as_json:
+        show_json(found)
+        return
+    click.echo("\n".join(f"{name:<12} {about}" for name, about in found.items()))
+    click.echo("(options of one: everthread recipes NAME; to talk with it: everthread chat --recipe NAME)", err=True)
 
 
 recipes.add_command(refusals)

@@ -18,7 +18,7 @@ import everthread
 from everthread.cli import main
 from everthread.memory import Memory
 from everthread.models.fakes import HashEmbedder
-from everthread.open import reader
+from everthread.open import RECIPES, reader
 from everthread.shell import json_option
 from everthread.talk import LEGEND
 
@@ -1082,6 +1082,13 @@ def test_what_comes_through_a_pipe_is_imported(program: Callable[..., subprocess
 
 
 # ------------------------------------------------------------------ recipes and their options
+
+
+def test_the_list_of_recipes_names_the_commands_that_take_one(cli: Cli) -> None:
+    listed = cli("recipes")
+    assert [row.split()[0] for row in listed.stdout.splitlines()] == list(RECIPES)
+    assert "everthread recipes NAME" in listed.stderr
+    assert "everthread chat --recipe NAME" in listed.stderr
 
 
 def test_the_options_of_a_recipe_are_listed_with_meaning_range_and_default(cli: Cli) -> None:
