@@ -119,7 +119,10 @@ class Conversation:
         for place, line in enumerate(self.lines):
             if line.seq == seq:
                 return place
-        raise NotFound(f"no line {seq!r} stands in this conversation; see /lines, or `lines` of the conversation")
+        raise NotFound(
+            f"this conversation has no line {seq!r}; see /lines, or `lines` of the conversation "
+            f"(/correct {seq} TEXT changes a line of any conversation)"
+        )
 
     # ---------------------------------------------------------------- branching
 

@@ -338,8 +338,8 @@ class Talk:
         if chat.memory.recipe.asks and chat.lines and not chat.incognito and beforehand(settings) is None:
             try:
                 return f"Until next time. {outcome(self.settled(None))}"
-            except EverthreadError as error:  # nobody answers, for one: the conversation can be gone on with
-                self.say(f"\nThat could not be done: {error}")
+            except EverthreadError as error:  # no answer, for one: the conversation can be gone on with
+                self.say(f"\nThe conversation was not ended: {error}")
             except _LeavingError:
                 pass  # they were asked already
         return SOON if self.over and not chat.lines and not chat.incognito else goodbye(chat.incognito)
@@ -470,7 +470,8 @@ def goodbye(private: bool) -> str:
 def greeting(chat: Chat) -> str:
     """What this is, what is known, and who is there."""
     known = chat.memory.stats()
-    since = f", since {known.first_said_at:%d %B %Y}" if known.first_said_at else ""
+    first = known.first_said_at
+    since = f", since {first.day} {first:%B %Y}" if first else ""
     held = f"{counted(known.lines, 'line')}{since}" if known.lines else "nothing yet"
     name = chat.character.name
     with_whom = (

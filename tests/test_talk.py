@@ -78,7 +78,7 @@ def test_an_empty_memory_says_so_and_what_it_can_do(memory: Memory) -> None:
 
 def test_the_greeting_tells_how_much_is_known_and_since_when(memory: Memory) -> None:
     remember(memory)
-    assert "remembers 3 lines, since 06 May 2024" in converse(memory)[0]
+    assert "remembers 3 lines, since 6 May 2024" in converse(memory)[0]
 
 
 def test_the_first_line_is_kept_and_told_to_be_the_first(memory: Memory) -> None:
@@ -521,8 +521,9 @@ def test_an_argument_that_is_none_is_told_in_one_line_and_changes_nothing(
     [
         ("/edit", "edit to what? Write /edit and what you meant to say"),
         ("/edit 2", "what is to stand in line 2? Write /edit 2 and the text"),
-        ("/edit 99 x", "no line 99 stands in this conversation"),
-        ("/edit -1 x", "no line -1 stands in this conversation"),
+        ("/edit 99 x", "this conversation has no line 99; see /lines, or `lines` of the conversation"),
+        ("/edit 99 x", "/correct 99 TEXT changes a line of any conversation"),
+        ("/edit -1 x", "this conversation has no line -1"),
         ("/set name -", "name must be text that is not blank"),
         ("/set name", "name: Captain (to empty it: /set name -)"),
         ("/set name alice", "is the person's name, too"),
@@ -734,6 +735,17 @@ def test_a_terminal_that_knows_ascii_alone_is_talked_with_all_the_same(tmp_path:
     terminal.type(b"\x04")
     terminal.wait_for("it is all kept")
     assert terminal.close() == 0
+
+
+@pytest.mark.parametrize("ending", [EOFError, KeyboardInterrupt])
+def test_leaving_without_an_answer_does_not_end_the_conversation_and_says_so(
+    tmp_path: Path, ending: type[BaseException]
+) -> None:
+    with Memory.open("alice", store=tmp_path, embedder="hash", recipe="packabby") as memory:
+        screen = converse(memory, "I sail.", "/quit", ending=ending, llm=ScriptedLLM(["Aye."]))
+        assert "\nThe conversation was not ended: there was no answer; nothing was changed\n" in screen[-1]
+        assert screen[-1].endswith("it is all kept.\n")
+        assert "I sail." in texts(memory)
 
 
 def test_an_interrupt_at_a_question_changes_nothing_and_at_the_prompt_ends_the_talk(tmp_path: Path) -> None:
