@@ -93,7 +93,7 @@ class Packabby(Recipe):
     """
 
     name = "packabby"
-    about = "packabby's: what a person told is summarised when they agree to it, and the best summary recalled"
+    about = "Packabby Robotics': what a person said is summarised if they agree to it, and the nearest summary recalled"
     kinds = (KIND,)
     vectors = False
     notes = False

@@ -101,7 +101,7 @@ def parse(text: str, path: Path, line: int | None = None) -> object:
         if not text.strip():
             raise bad(path, "", "empty", "give a file that holds something") from None
         where = f"line {line or error.lineno}, column {error.colno}"
-        remedy = "mend or remove that line" if line else "mend it"
+        remedy = "correct or remove that line" if line else "correct it"
         raise bad(path, where, f"not JSON ({error.msg})", remedy) from None
     except (ValueError, RecursionError) as error:  # a number of thousands of digits, NaN, or endless nesting
         reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)

@@ -13,7 +13,7 @@ import { connect } from "./welcome.js";
 
 const SLIDERS = [
   ["temperature", "Temperature", 0, 2, 0.05, 1, "How freely words are chosen"],
-  ["top_p", "Top-p", 0.05, 1, 0.05, 1, "How many words it is chosen from"],
+  ["top_p", "Top-p", 0.05, 1, 0.05, 1, "From how many words each is chosen"],
   ["frequency_penalty", "Frequency penalty", -2, 2, 0.1, 0, "Against saying the same words"],
   ["presence_penalty", "Presence penalty", -2, 2, 0.1, 0, "For speaking of new things"],
   ["max_tokens", "Reply length", 50, 4000, 50, 500, "Tokens of a reply at most"],
