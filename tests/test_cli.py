@@ -1118,8 +1118,8 @@ def test_options_that_are_set_count_for_one_command_and_first_of_all_for_a_new_b
         (["--set", "width", "observe", "Hi"], "'width' is no NAME=VALUE; write it like threshold=0.3"),
         (["--set", "=3", "observe", "Hi"], "'=3' is no NAME=VALUE"),
         (["--set", "widht=3", "observe", "Hi"], "recipe 'default' has no option 'widht'; the nearest is 'width'"),
-        (["--set", "width=-1", "observe", "Hi"], "width must be a whole number from 0, got '-1'"),
-        (["chat", "--set", "width=x"], "width must be a whole number from 0, got 'x'"),
+        (["--set", "width=-1", "observe", "Hi"], "width must be a whole number from 0 to 1000, got '-1'"),
+        (["chat", "--set", "width=x"], "width must be a whole number from 0 to 1000, got 'x'"),
         (["recipes", "elephant"], "recipe 'elephant' is unknown; known are default"),
     ],
 )

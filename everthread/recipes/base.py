@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 REMEMBERED = 500  # tokens of what is remembered in a prompt: on LoCoMo 84% of what answers a question is in so many
 OFFERS = "Let the character bring up something of the past unasked."
+WIDEST = 1000  # lines on either side of one at most: all of them would be read
 SHARE = 16  # of a small context, the part that it may take: more, and little of a prompt stays in the server's cache
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from everthread.recall import fuse, gate, overview
 from everthread.recall.gate import Curve
 from everthread.recall.search import Found
-from everthread.recipes.base import Asked, Ranked, Recalled, Recipe
+from everthread.recipes.base import WIDEST, Asked, Ranked, Recalled, Recipe
 from everthread.recipes.options import option
 from everthread.stores.text import unspaced
 
@@ -130,7 +130,7 @@ class Default(Recipe):
     friends: Head = _FRIENDS
     assistant: Head = _ASSISTANT
     words: Head = _WORDS
-    width: int = option(1, "Lines on either side by which a hit grows.", low=0)
+    width: int = option(1, "Lines on either side by which a hit grows.", low=0, high=WIDEST)
     buffered: int = option(3, "Hits whose passages stay in view at the following turns.", low=0)
     overlap: int = option(0, "Lines that stay in the window after they were noted.", low=0)
 

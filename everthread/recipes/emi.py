@@ -70,7 +70,7 @@ class Emi(Recipe):
         0.0, "Share of the question's keywords below which a line is left out; 0: one is enough.", low=0, high=1
     )
     buffered: int = 0
-    candidates: int = option(10, "Nearest lines whose keywords are compared with the question's.", low=1)
+    candidates: int = option(10, "Nearest lines whose keywords are compared with the question's.", low=1, high=10_000)
     top: int = option(20, "Keywords taken from each text.", low=1)
     person: bool = option(False, "Search the person's lines as well as the character's.")
     ignored: tuple[str, ...] = option((), "Words that don't count as keywords, in addition to the bot's name.")

@@ -100,7 +100,7 @@ class GoodAI(Recipe):
         remote=("", "em:minilm"),
     )
     reranking_k_factor: float = option(
-        RERANKING_K_FACTOR, "Candidates for each passage asked for, where they are rated again.", low=1
+        RERANKING_K_FACTOR, "Candidates for each passage asked for, where they are rated again.", low=1, high=1000
     )
     recency: float = option(0.0, "Weight of how lately a passage was said; its relevance weighs 1.", low=0)
     importance: float = option(0.0, "Weight of a passage's importance, where lines have one.", low=0)

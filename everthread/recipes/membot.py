@@ -12,7 +12,7 @@ from everthread.observe.byhand import place
 from everthread.prompt.passages import in_order
 from everthread.recall import buffer, expand
 from everthread.recall.budget import fit
-from everthread.recipes.base import OFFERS, Asked, Ranked, Recalled, Recipe, Room, pushed
+from everthread.recipes.base import OFFERS, WIDEST, Asked, Ranked, Recalled, Recipe, Room, pushed
 from everthread.recipes.options import option
 from everthread.recipes.roles import of_roles
 from everthread.stores.text import terms
@@ -84,7 +84,7 @@ class Membot(Recipe):
         None, "Cosine that a line must reach to be shown. Default: calibrated to the number of lines.", low=0, high=1
     )
     hits: int = option(3, "Lines recalled at most for a message.", low=1)
-    width: int = option(3, "Lines on either side by which a recalled line grows to a block.", low=0)
+    width: int = option(3, "Lines on either side by which a recalled line grows to a block.", low=0, high=WIDEST)
     blocks: int = option(10, "Blocks that stay in view, first in, first out.", low=1)
     window: int | None = option(
         10, "Latest lines that a prompt holds word for word; none: as many as there is room for.", low=0

@@ -70,7 +70,7 @@ def test_what_can_not_be_set_is_refused_by_name_with_its_limits(
 
 
 def test_a_text_in_place_of_a_number_is_refused_in_python() -> None:
-    with pytest.raises(BadInput, match=r"width must be a whole number from 0, got '3'"):
+    with pytest.raises(BadInput, match=r"width must be a whole number from 0 to 1000, got '3'"):
         Membot(width="3")  # type: ignore[arg-type]
 
 

@@ -53,6 +53,10 @@ def test_an_option_is_changed_for_the_next_recall(told: TestClient) -> None:
         ({"name": "packabby", "options": {"threshold": 5}}, "bad-input", "threshold must be a number from -1 to 1"),
         ({"name": "packabby", "options": {"treshold": 0}}, "bad-input", "no option 'treshold'; the nearest is 'thresh"),
         ({"name": "elephant"}, "config-error", "recipe 'elephant' is unknown; known are default, membot"),
+        ({"options": {"width": 1_000_000_000}}, "bad-input", "width must be a whole number from 0 to 1000, got 100"),
+        ({"name": "membot", "options": {"width": 2000}}, "bad-input", "width must be a whole number from 0 to 1000"),
+        ({"name": "emi", "options": {"candidates": 10**30}}, "bad-input", "from 1 to 10000"),
+        ({"name": "goodai", "options": {"reranking_k_factor": 1e300}}, "bad-input", "a number from 1 to 1000"),
         ({"options": {"width": 1e400}}, "bad-input", "width must be a whole number from 0"),
     ],
 )
