@@ -86,3 +86,17 @@ def test_a_key_that_may_not_forget_writes_notes_and_empties_none(told: TestClien
     assert told.put(notes, json={"text": "Ann has a sister."}, headers=writes).status_code == 200
     assert kind(told.put(notes, json={"text": " "}, headers=writes), 403) == "forbidden"
     assert told.get(notes).json()["text"] == "Ann has a sister."
+
+
+def test_a_key_that_may_only_chat_gives_a_bank_no_other_recipe(told: TestClient, keys: Keys) -> None:
+    chats = {"Authorization": f"Bearer {keys.new('chats', ['alice/*'], ['chat'])}"}
+    naming = {"options": {"recipe": "emi"}}
+    for what, body in (
+        ("reply", {"text": "Hello."}),
+        ("answer", {}),
+        ("regenerate", {}),
+        ("edit", {"seq": 1, "text": "x"}),
+    ):
+        answer = told.post(f"banks/alice%2Fnemo/chat/one/{what}", json={**body, **naming}, headers=chats)
+        assert kind(answer, 403) == "forbidden"
+    assert told.get("banks/alice%2Fnemo/recipe").json()["name"] == "default"

@@ -634,7 +634,7 @@ def test_the_end_of_the_page_answers_the_question_as_well(begin: Begin) -> None:
 def test_a_key_that_may_not_forget_has_no_named_conversation_forgotten_by_a_no(begin: Begin) -> None:
     site = begin("Aye.")
     keys = Keys(beside.path(site.store))
-    named = {"Authorization": f"Bearer {keys.new('guest', ['alice'], ['chat'])}"}
+    named = {"Authorization": f"Bearer {keys.new('guest', ['alice'], ['chat', 'write'])}"}
     keys.close()
     at = "/api/v1/banks/alice/chat/one/reply"
     for text in (MOVED, "bye"):

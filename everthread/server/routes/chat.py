@@ -104,7 +104,10 @@ def edit(request: Request, memory: Chatting, session: Session, talks: Open, once
 
 
 def _permit(request: Request, body: AskBody) -> None:
-    """Raises Problem 403 unless the key may read every bank on which the reply is to draw."""
+    """Raises Problem 403 unless the key may read every bank on which the reply is to draw, and may change the bank's
+    settings where a recipe is named, which the bank then keeps."""
+    if body.options.recipe is not None:
+        permit(request, "write", paths.name(request.path_params["bank"]))
     for bank in body.options.banks or ():
         permit(request, "read", bank)
 
