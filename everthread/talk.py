@@ -47,6 +47,7 @@ Whatever you type is said, and remembered; what is to begin with a slash begins 
   /quit             leave; you can go on later (so do quit, exit, Ctrl-D; Ctrl-C stops a reply)"""
 SCENE_HELP = "/next NAME lets someone speak, /leave NAME and /enter NAME say who is there, /quit ends it."
 ENDINGS = ("/quit", "quit", "exit")
+UNSET = "not set: /end asks, and a goodbye where the recipe asks"
 WITHOUT = ". To talk without it, leave --model away or say --model none: you are shown what is remembered"
 UNANSWERED = "(what you said last got no reply; /again asks for one)"
 HISTORY = 200  # lines of the person that the arrow keys bring back
@@ -321,7 +322,7 @@ class Talk:
         """Whether conversations are remembered, from now on. What was said of this one is in the bank until it ends."""
         memory = self.chat.memory
         if not value:
-            return f"{SETTING}: {memory.settings().get(SETTING, 'ask')} (one of {', '.join(ANSWERS)})"
+            return f"{SETTING}: {memory.settings().get(SETTING, UNSET)} (one of {', '.join(ANSWERS)})"
         if not self.keeps:
             raise BadQuery("this bank is not there yet and none is made in private; begin again without --incognito")
         memory.set_setting(SETTING, value)
@@ -510,8 +511,7 @@ def why(last: Context | None) -> str:
     """What was behind the last answer."""
     if last is None:
         return "Nothing has been recalled yet, or nothing since a line was forgotten."
-    nothing = "" if last.hits else "; nothing bore on it"
-    rows = [f"relevance of the whole {last.relevance:.0%}{nothing}"]
+    rows = [f"relevance of the whole {last.relevance:.0%}{'' if last.hits else '; nothing bore on it'}"]
     for hit in last.hits:
         signals = "  ".join(f"{name} {value:.2f}" for name, value in hit.signals.items() if value)
         said = f"{hit.line.speaker}: {shortened(hit.line.text)}"
@@ -527,16 +527,15 @@ def why(last: Context | None) -> str:
 def stats(chat: Chat) -> str:
     """What the bank holds, and what was spent on it."""
     held = chat.memory.stats()
-    who = ", ".join(held.speakers)
-    what = f"{counted(held.lines, 'line')} in {counted(held.sessions, 'session')} by {who}, {held.bytes / 1e6:.1f} MB"
-    rows = [what if who else "nothing yet"]
+    said = f"{counted(held.lines, 'line')} in {counted(held.sessions, 'session')} by {', '.join(held.speakers)}"
+    rows = [f"{said}, {held.bytes / 1e6:.1f} MB" if held.speakers else "nothing yet"]
     if held.queued:
         rows.append(f"{counted(held.queued, 'piece')} of a scribe's work still to be done")
     if chat.llm is not None:
         used = chat.llm.usage
         cost = f", {used.cost:.4f} at your prices" if used.cost is not None else ""
-        about = "about " if used.estimated else ""
-        rows.append(f"{chat.llm.name}: {about}{used.prompt:,} tokens read, {used.completion:,} written{cost}")
+        read = f"{'about ' if used.estimated else ''}{used.prompt:,} tokens read"
+        rows.append(f"{chat.llm.name}: {read}, {used.completion:,} written{cost}")
     return "\n".join(rows)
 
 
@@ -563,9 +562,8 @@ def shortened(text: str) -> str:
 
 
 def last_said(chat: Chat) -> int:
-    """Where the person's last line stands."""
-    said = [place for place, line in enumerate(chat.lines) if line.role == "user"]
-    return said[-1] if said else len(chat.lines)
+    """Return the position of the person's last line."""
+    return max((at for at, line in enumerate(chat.lines) if line.role == "user"), default=len(chat.lines))
 
 
 def number(text: str) -> int:

@@ -387,7 +387,9 @@ def test_whether_conversations_are_remembered_is_set_in_the_talk(memory: Memory)
         *("/end", "no", "/set remember always", "/incognito", "/set", "/set remember"),
         llm=model,
     )
-    assert screen[2] == "remember: ask (one of always, ask, never)\n"
+    assert (
+        screen[2] == "remember: not set: /end asks, and a goodbye where the recipe asks (one of always, ask, never)\n"
+    )
     assert "must be one of always, ask, never, got 'sometimes'" in screen[3]
     assert screen[4] == "remember: never. From now on nothing is written. Of what was said before, /end asks.\n"
     assert "is set to remember never" in screen[6]
