@@ -647,7 +647,7 @@ def test_the_recipe_of_a_bank_and_its_options_are_read_and_set(client: Client) -
     assert (told["name"], client.recipe(), client.stats().recipe) == ("packabby", told, "packabby")
     changed = {each["name"]: each["value"] for each in client.set_options({"threshold": None})["options"]}
     assert (changed["threshold"], changed["hits"]) == (None, 2)
-    with pytest.raises(BadInput, match="hits must be a whole number from 1, got 0"):
+    with pytest.raises(BadInput, match="hits must be a whole number from 1 to 1000, got 0"):
         client.set_options({"hits": 0})
     with pytest.raises(ConfigError, match="recipe 'elephant' is unknown"):
         client.set_recipe("elephant")

@@ -85,7 +85,7 @@ class Recipe:
     about: ClassVar[str]  # in a few words
     kinds: ClassVar[tuple[str, ...]] = ("line",)  # what it finds
     vectors: ClassVar[bool] = True  # whether lines are embedded; else `reindex` does it, for a recipe that finds lines
-    hits: int = option(50, "Hits at most that a context is filled with.", low=1)
+    hits: int = option(50, "Hits at most that a context is filled with.", low=1, high=1000)
     floor: float = option(0.001, "Relevance below which a hit is left out, however much room there is.", low=0, high=1)
     buffered: int = 3  # hits whose passages enter the session's relevance buffer
 

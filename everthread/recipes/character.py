@@ -67,7 +67,7 @@ class Snapshots(Recipe):
     full: int = option(16, "Lines in the window at which the oldest are noted and leave it.", low=2)
     left: int = option(8, "Lines that leave the window at a time.", low=1)
     overlap: int = option(2, "Lines of those noted that stay in the window for one more round.", low=0)
-    hits: int = option(3, "Earlier states of the notes recalled at most.", low=1)
+    hits: int = option(3, "Earlier states of the notes recalled at most.", low=1, high=1000)
     floor: float = option(0.0, "Relevance below which an earlier state of the notes is left out.", low=0, high=1)
     pool: int = option(20, "Most relevant notes of which the recalled ones are chosen.", low=1)
     balance: float = option(0.5, "Weight of relevance (1) against novelty (0) in that choice.", low=0, high=1)

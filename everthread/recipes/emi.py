@@ -65,7 +65,7 @@ class Emi(Recipe):
     summaries = False
     offers: bool = option(False, OFFERS)
 
-    hits: int = option(1, "Lines recalled at most for a message.", low=1)
+    hits: int = option(1, "Lines recalled at most for a message.", low=1, high=1000)
     floor: float = option(
         0.0, "Share of the question's keywords below which a line is left out; 0: one is enough.", low=0, high=1
     )

@@ -83,7 +83,7 @@ class GoodAI(Recipe):
     summaries: ClassVar[bool] = False
     offers: bool = option(False, OFFERS)
 
-    hits: int = option(10, "Passages recalled at most.", low=1)  # as its evaluation asks for
+    hits: int = option(10, "Passages recalled at most.", low=1, high=1000)  # as its evaluation asks for
     chunk_capacity: int = option(chunks.CAPACITY, "Tokens of a chunk.", low=1)
     chunk_overlap: float = option(chunks.OVERLAP, "Share of a chunk that the next one holds again.", low=0, high=0.5)
     capacity: int = option(chunks.LIMIT, "Chunks kept of a bank; beyond it the oldest go.", low=1)

@@ -83,7 +83,7 @@ class Membot(Recipe):
     threshold: float | None = option(
         None, "Cosine that a line must reach to be shown. Default: calibrated to the number of lines.", low=0, high=1
     )
-    hits: int = option(3, "Lines recalled at most for a message.", low=1)
+    hits: int = option(3, "Lines recalled at most for a message.", low=1, high=1000)
     width: int = option(3, "Lines on either side by which a recalled line grows to a block.", low=0, high=WIDEST)
     blocks: int = option(10, "Blocks that stay in view, first in, first out.", low=1)
     window: int | None = option(

@@ -102,7 +102,7 @@ class Packabby(Recipe):
     asks = True
     behind = True
     sampling = Sampling(temperature=0.5, top_p=0.9, presence_penalty=0.0, max_tokens=300)
-    hits: int = option(1, "Summaries recalled at most for a message.", low=1)
+    hits: int = option(1, "Summaries recalled at most for a message.", low=1, high=1000)
     floor: float = option(0.0, "Relevance below which a summary is left out; 0: the nearest is taken.", low=0, high=1)
     threshold: float | None = option(None, "Least cosine of a summary that is recalled.", low=-1, high=1)
     general: tuple[str, ...] = option((), "Texts of nothing in particular, to all of which a summary must be nearer.")

@@ -56,6 +56,7 @@ def test_an_option_is_changed_for_the_next_recall(told: TestClient) -> None:
         ({"options": {"width": 1_000_000_000}}, "bad-input", "width must be a whole number from 0 to 1000, got 100"),
         ({"name": "membot", "options": {"width": 2000}}, "bad-input", "width must be a whole number from 0 to 1000"),
         ({"name": "emi", "options": {"candidates": 10**30}}, "bad-input", "from 1 to 10000"),
+        ({"name": "goodai", "options": {"hits": 10**30}}, "bad-input", "from 1 to 1000"),
         ({"name": "goodai", "options": {"reranking_k_factor": 1e300}}, "bad-input", "a number from 1 to 1000"),
         ({"options": {"width": 1e400}}, "bad-input", "width must be a whole number from 0"),
     ],
