@@ -13,7 +13,7 @@ from everthread.types import Line, Unit
 
 
 class Window:
-    """Selects what of a conversation stands in a prompt."""
+    """Selects the lines and notes of a conversation that a prompt holds."""
 
     def __init__(self, conversation: Conversation, desk: Desk, count: Counter) -> None:
         self.conversation, self.desk, self._count = conversation, desk, count
@@ -22,7 +22,7 @@ class Window:
 
     def notes(self, replaces: Line | None) -> Unit | None:
         """Returns the latest notes that hold nothing of a reply that is to be replaced, nor of lines discarded in
-        private; None if there are none."""
+        private; None without notes."""
         if not self.conversation.memory.recipe.notes:
             return None
         gone = {*self.conversation.hidden, *([replaces.seq] if replaces else [])}

@@ -57,7 +57,7 @@ class Embedder(Protocol):
         ...
 
     def embed_query(self, text: str) -> Vector:
-        """The vector of a question, which some models want to be told apart: (D,); or several, (Q, D)."""
+        """Return the vector of a question, which some models embed in another way: (D,); or several, (Q, D)."""
         ...
 
 

@@ -20,9 +20,11 @@ NOTED = "everthread.noted"  # in the metadata of notes: the last line that went 
 
 
 def correction(store: Store, bank: str, seq: int, text: str, key: str | None = None) -> NewLine:
-    """The line that says this in the place of one that stands: by the same speaker, at the same time. What was told of
-    its words, as which of them are an echo, is not told of the new ones. It has the old line's key, or else the one
-    that is given. NotFound."""
+    """Return the line that replaces another with a new text, by the same speaker at the same time.
+
+    It has the old line's key, or else the one given; metadata about the old words, such as which of them are an echo, is
+    dropped. Raises NotFound.
+    """
     found = store.get(bank, [seq])
     if not found:
         raise missing(bank, seq)

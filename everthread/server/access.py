@@ -97,7 +97,7 @@ class Need:
 
 
 class Needs(Need):
-    """The memory of the bank in the path, for whoever may do this with it: a route's `Annotated[Memory, Needs(…)]`."""
+    """The memory of the bank in the path, if the key permits the action: a route's `Annotated[Memory, Needs(…)]`."""
 
     def __call__(self, request: Request, bank: Bank, _: Annotated[object, Depends(BEARER)]) -> Memory:
         self.check(request)

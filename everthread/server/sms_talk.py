@@ -153,7 +153,7 @@ class Correspondence:
         return (("forget?", 0),)
 
     def _settled(self, memory: Memory, answer: str) -> Parts:
-        """What is said to an answer to the question whether to forget everything; nothing, where it is none."""
+        """Return the reply to an answer to the question whether to forget everything; nothing for any other text."""
         state = State.of(memory)
         if state.ask != "forget":
             return ()

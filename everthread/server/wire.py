@@ -21,7 +21,7 @@ Seq = Annotated[int, Path(ge=1, le=LARGEST_SEQ, description="The number of a lin
 Span = Annotated[list[Number], Field(min_length=2, max_length=2)]  # the first and the last line
 Text = Annotated[str, Field(min_length=1)]
 Remember = Literal["always", "ask", "never"]  # whether a bank's conversations are
-Names = Annotated[list[str], Field(fail_fast=True)]  # which ends at the first error: of a million nobody reads more
+Names = Annotated[list[str], Field(fail_fast=True)]  # stops at the first error: a list may hold a million
 Roles = Annotated[list[Role], Field(fail_fast=True)]
 MOST = 1000  # lines of a batch, hits of a question
 MOST_VALUES = 100_000  # in metadata: what is written as JSON in one go, while no other request is served
