@@ -22,8 +22,8 @@ NOTED = "everthread.noted"  # in the metadata of notes: the last line that went 
 def correction(store: Store, bank: str, seq: int, text: str, key: str | None = None) -> NewLine:
     """Return the line that replaces another with a new text, by the same speaker at the same time.
 
-    It has the old line's key, or else the one given; metadata about the old words, such as which of them are an echo, is
-    dropped. Raises NotFound.
+    It has the old line's key, or else the one given. Metadata about the old words, such as which of them are an echo,
+    is dropped. Raises NotFound.
     """
     found = store.get(bank, [seq])
     if not found:
