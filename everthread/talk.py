@@ -376,7 +376,7 @@ class Talk:
                 said = self.read(f"{question} (yes or no) ")
             except (EOFError, KeyboardInterrupt):
                 raise BadQuery("there was no answer; nothing was changed") from None
-            if said.strip().lower() == "/quit":
+            if said.strip().lower() in ENDINGS:
                 raise _LeavingError
             if commands(said.strip()):
                 raise BadQuery("that was no answer; nothing was changed. Say it again, now that nothing is asked")
