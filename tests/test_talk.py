@@ -206,8 +206,9 @@ def test_whoever_quits_after_the_end_is_not_told_again_what_became_of_it(
     assert "it is all kept" in converse(memory, "Hello.", "/end yes", "And one thing more.", "/quit")[-1]
 
 
-def test_whoever_quits_in_place_of_an_answer_leaves_at_once_with_all_kept(memory: Memory) -> None:
-    screen = converse(memory, "Hello.", "/end", "/quit", "Never read.")
+@pytest.mark.parametrize("word", ["/quit", "quit", " Exit "])
+def test_leaving_in_place_of_an_answer_keeps_all_that_was_said(memory: Memory, word: str) -> None:
+    screen = converse(memory, "Hello.", "/end", word, "Never read.")
     assert screen[2:] == ["Shall I remember this conversation? (yes or no) \nUntil next time; it is all kept.\n"]
     assert texts(memory) == ["Hello."]
 
