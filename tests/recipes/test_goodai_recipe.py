@@ -424,7 +424,7 @@ def test_importance_is_told_in_a_lines_metadata(tmp_path: Path) -> None:
         ({"chunk_overlap": 0.6}, "chunk_overlap must be a number from 0 to 0.5, got 0.6"),
         ({"capacity": 0}, "capacity must be a whole number from 1, got 0"),
         ({"redundancy": 0}, "redundancy must be a number from 0.01 to 1, got 0"),
-        ({"reranking_k_factor": 0.5}, "reranking_k_factor must be a number from 1, got 0.5"),
+        ({"reranking_k_factor": 0.5}, "reranking_k_factor must be a number from 1 to 1000, got 0.5"),
     ],
 )
 def test_impossible_numbers_are_refused(wrong: dict[str, Any], said: str) -> None:
