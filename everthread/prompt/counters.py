@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from everthread.errors import ConfigError
+from everthread.installation import install_package
 from everthread.prompt.tokens import Counter, estimate
 
 ESTIMATE = "estimate"
@@ -54,7 +55,9 @@ def _tiktoken(name: str) -> Counter:
     try:
         import tiktoken
     except ImportError:
-        raise ConfigError(f"tokens {TIKTOKEN}{name} needs tiktoken; install it: pip install tiktoken") from None
+        raise ConfigError(
+            f"tokens {TIKTOKEN}{name} needs tiktoken; install it: {install_package('tiktoken')}"
+        ) from None
     try:
         known = name in tiktoken.list_encoding_names()
         encoding = tiktoken.get_encoding(name) if known else tiktoken.encoding_for_model(name)

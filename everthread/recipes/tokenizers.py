@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from everthread.errors import ConfigError, ModelNotFound
+from everthread.installation import install_package
 from everthread.models.embed import MINILM, REMEDY
 
 if TYPE_CHECKING:
@@ -107,8 +108,8 @@ def _read(given: str | Path) -> Tokenizer:
         from transformers import AutoTokenizer
     except ImportError as error:
         raise ConfigError(
-            f"tokenizer {str(given)!r} needs the transformers library (pip install transformers), or give the path of "
-            f"its tokenizer.json ({error})"
+            f"tokenizer {str(given)!r} needs the transformers library ({install_package('transformers')}), "
+            f"or give the path of its tokenizer.json ({error})"
         ) from error
     try:
         return tokenizer(AutoTokenizer.from_pretrained(str(given)))

@@ -10,6 +10,7 @@ import pytest
 from everthread import open as opening
 from everthread.chat import Chat
 from everthread.errors import ConfigError
+from everthread.installation import install_package
 from everthread.memory import Memory
 from everthread.models.fakes import HashEmbedder, ScriptedLLM
 from everthread.prompt.counters import counter
@@ -86,7 +87,7 @@ def test_contexts_and_conversations_are_counted_by_the_configured_tokenizer(
     [
         ("gpt2", "invalid tokens 'gpt2': there is no file gpt2; expected estimate, the path of a tokenizer.json"),
         ("", "invalid tokens"),
-        ("tiktoken:cl100k_base", "needs tiktoken; install it: pip install tiktoken"),
+        ("tiktoken:cl100k_base", f"needs tiktoken; install it: {install_package('tiktoken')}"),
     ],
 )
 def test_a_counter_that_is_not_there_is_refused(name: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from tokenizers.pre_tokenizers import ByteLevel, Whitespace
 from tokenizers.processors import TemplateProcessing
 
 from everthread.errors import ConfigError
+from everthread.installation import install_package
 from everthread.models.fakes import HashEmbedder
 from everthread.recipes.textmemory import TextMemory
 from everthread.recipes.tokenizers import piece_names, tokenizer, word_pieces, words
@@ -96,7 +98,10 @@ def test_what_is_no_tokenizer_is_refused(tmp_path: Path) -> None:
 if find_spec("transformers") is None:
 
     def test_a_name_needs_transformers() -> None:
-        with pytest.raises(ConfigError, match=r"'gpt2' needs the transformers library \(pip install transformers\)"):
+        with pytest.raises(
+            ConfigError,
+            match="'gpt2' needs the transformers library " + re.escape(f"({install_package('transformers')})"),
+        ):
             tokenizer("gpt2")
 
 else:
