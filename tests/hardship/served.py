@@ -143,8 +143,12 @@ def main() -> None:
     folder, limits, settings = sys.argv[1], json.loads(sys.argv[2]), json.loads(sys.argv[3])
     logs.install("info")
     with serving.listening("127.0.0.1", 0) as taken:
-        print(serving.url(taken), flush=True)
-        serving.run(lambda: made(folder, Settings(**settings)), taken, limits=Limits(**limits))
+        serving.run(
+            lambda: made(folder, Settings(**settings)),
+            taken,
+            limits=Limits(**limits),
+            told=lambda: print(serving.url(taken), flush=True),  # from then on a signal stops it gracefully
+        )
 
 
 if __name__ == "__main__":
