@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import click
 
-from everthread.cli import main
+from everthread.cli.main import main
 
 WIDTH = 100  # columns of the help, whatever the terminal's
 HEAD = """\

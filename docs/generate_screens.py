@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from everthread.server.engine import Engine
+    from everthread.server.services import Engine
 
 IMAGES = Path(__file__).parent / "images"
 DESK = {"width": 1280, "height": 800}
@@ -63,13 +63,13 @@ def main() -> None:
 
 def filled(folder: Path) -> Engine:
     """The engine over a bank in which much was said."""
-    from everthread import characters
-    from everthread import open as opening
+    from everthread import factory
+    from everthread.chat import character_library
+    from everthread.chat.character import Character
     from everthread.memory import Memory
-    from everthread.models.fakes import ScriptedLLM, words
-    from everthread.prompt.character import Character
     from everthread.recipes.default import Default
-    from everthread.server.engine import Engine
+    from everthread.server.services import Engine
+    from everthread.testing import ScriptedLLM, words
     from everthread.types import NewLine
 
     keeper = Character(
@@ -79,11 +79,11 @@ def filled(folder: Path) -> Engine:
         greeting="Come in, {{user}}, and mind the step.",
         person=PERSON,
     )
-    characters.save(keeper, picture=painted(folder / "face.png"))
-    characters.save(
+    character_library.save(keeper, picture=painted(folder / "face.png"))
+    character_library.save(
         Character("Ines", "A cartographer who answers in distances and directions, and draws on whatever is at hand.")
     )
-    store, embedder = opening.store(str(folder / "banks")), opening.embedder(None)
+    store, embedder = factory.store(str(folder / "banks")), factory.embedder(None)
     with Memory("alex/nora", store, embedder, Default()) as memory:
         memory.set_setting("character", keeper.to_json())
         for days, said in PAST:

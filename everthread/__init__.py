@@ -31,12 +31,12 @@ from everthread.errors import (
 )
 
 if TYPE_CHECKING:
-    from everthread.chat import Chat
-    from everthread.client import Client
+    from everthread.chat.character import Character
+    from everthread.chat.chat import Chat
+    from everthread.chat.group_chat import Scene
+    from everthread.chat.reply import Reply
+    from everthread.client.client import Client
     from everthread.memory import Memory
-    from everthread.prompt.character import Character
-    from everthread.reply import Reply
-    from everthread.scene import Scene
     from everthread.types import (
         Context,
         Ending,
@@ -56,12 +56,12 @@ if TYPE_CHECKING:
     )
 
 _NAMES_BY_MODULE = {
-    "chat": ("Chat",),
-    "client": ("Client",),
+    "chat.character": ("Character",),
+    "chat.chat": ("Chat",),
+    "chat.group_chat": ("Scene",),
+    "chat.reply": ("Reply",),
+    "client.client": ("Client",),
     "memory": ("Memory",),
-    "prompt.character": ("Character",),
-    "reply": ("Reply",),
-    "scene": ("Scene",),
     "types": (
         *("Context", "Ending", "Hit", "Imported", "Line", "NewLine", "NewUnit", "Receipt", "Sampling", "Session"),
         *("Stats", "Unit", "Usage", "Where", "Work"),

@@ -13,7 +13,7 @@ INTERRUPTED = 130  # the exit status of a program that SIGINT ended, as shells h
 def main() -> None:
     """Load the command line and run it."""
     try:
-        from everthread.cli import main as command
+        from everthread.cli.main import main as command
 
         command()
     except KeyboardInterrupt:

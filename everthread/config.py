@@ -149,7 +149,7 @@ NUMBERS = {  # the least that each may be, and what it is called
 
 
 def _tables(value: object) -> dict[str, dict[str, object]]:
-    """Options by recipe. Which ones a recipe has, `everthread.open` knows."""
+    """Options by recipe. Which ones a recipe has, `everthread.factory` knows."""
     if not isinstance(value, dict) or not all(isinstance(table, dict) for table in value.values()):
         raise ValueError("tables, one a recipe: [recipes.packabby]")
     return value

@@ -21,28 +21,27 @@ from typing import Self
 
 import numpy as np
 
-from everthread import checks, damage
-from everthread import open as opening
-from everthread import reindex as reindexing
+from everthread import factory
+from everthread.bank import corrections, damage, deletion, line_keys, unit_validation, validation
+from everthread.bank import reindex as reindexing
+from everthread.bank.embedding_backlog import Late
+from everthread.bank.line_validation import clean, keepable
+from everthread.bank.line_versions import corrected
+from everthread.embedders import shapes
+from everthread.embedders.calibration import EmbedderState, measured
+from everthread.embedders.onnx import Embedder
 from everthread.errors import BadInput, BadLine, BadQuery, EverthreadError, ModelError
-from everthread.late import Late
-from everthread.models import shapes
-from everthread.models.embed import Embedder
-from everthread.models.scale import EmbedderState, measured
-from everthread.observe import byhand, forgetting, keys, offered
-from everthread.observe.clean import clean, keepable
-from everthread.observe.copies import corrected
-from everthread.observe.units import marks, pieces
-from everthread.prompt.tokens import Counter, estimate
-from everthread.recall import banks as several
-from everthread.recall import derived, expand, fuse, overview, rewrite, search
+from everthread.recall import candidates, features, multi_bank, neighbours, time_overview, unit_search
+from everthread.recall import query as rewrite
 from everthread.recipes.base import Asked, Ranked, Recalled, Recipe, Room
-from everthread.recipes.kept import Kept
+from everthread.recipes.saved_recipe import Kept
 from everthread.stores.base import Entry, Store
-from everthread.stores.ids import LARGEST_SEQ
-from everthread.stores.lines import missing
-from everthread.stores.lines import offered as as_offered
-from everthread.stores.text import own, unspaced, words
+from everthread.stores.limits import LARGEST_SEQ
+from everthread.stores.shared_rows import missing
+from everthread.stores.shared_rows import offered as as_offered
+from everthread.text.analyzer import own, unspaced, words
+from everthread.text.line_features import marks, pieces
+from everthread.text.tokens import Counter, estimate
 from everthread.types import (
     Context,
     Hit,
@@ -112,10 +111,10 @@ class Memory:
         recipe of its first line, or of a conversation, with its options, and is opened with it where none is given.
         Raises BadBankId, BadInput, ConfigError, BankTooNew, BankDamaged, StoreUnavailable.
         """
-        held = opening.store(store)
+        held = factory.store(store)
         try:
-            memory = cls(bank, held, opening.embedder(embedder), opening.recipe(recipe, Kept.of(held, bank), options))
-            memory.count = opening.counter(tokens)
+            memory = cls(bank, held, factory.embedder(embedder), factory.recipe(recipe, Kept.of(held, bank), options))
+            memory.count = factory.counter(tokens)
             memory.settles = bool(recipe or options) and not held.corpus(bank).last_seq
         except BaseException:
             if held is not store:
@@ -176,15 +175,15 @@ class Memory:
         them, or by `late.catch_up`, if that comes first. corrects: which of these lines the first new one corrects; it
         is pinned if that was. Raises BadQuery, BadLine, StoreUnavailable; NotFound if the corrected line is gone."""
         cleaned = [clean(line, now().astimezone()) for line in lines]
-        return self._keep(cleaned, sorted(checks.seqs(seqs, "seqs")), late, corrects)
+        return self._keep(cleaned, sorted(validation.seqs(seqs, "seqs")), late, corrects)
 
     def _keep(
         self, lines: Sequence[NewLine], instead: Sequence[int] = (), late: bool = False, corrects: int | None = None
     ) -> list[Line]:
         """Write one batch. Lines known by their key are not embedded again; the store itself sees to it that none is
         written twice, whoever else is writing."""
-        opening.settle(self)
-        there, fresh = keys.sort_out(self.store, self.bank, lines, instead)
+        factory.settle(self)
+        there, fresh = line_keys.sort_out(self.store, self.bank, lines, instead)
         entries = self._entries(fresh, late) if fresh else []
         put: list[Line] = []
         if fresh or instead:
@@ -265,9 +264,9 @@ class Memory:
         are one list by relevance, and each names its bank. It is the caller's to know who may see what of whom.
         A blank query recalls nothing. Raises BadQuery, and NotFound for a bank that is not there.
         """
-        checks.positive(k, "k")
-        asked = Asked(query, where, as_of, checks.seqs(without))
-        return self._recall(asked, k).hits if banks is None else several.recall(self, banks, asked, k)
+        validation.positive(k, "k")
+        asked = Asked(query, where, as_of, validation.seqs(without))
+        return self._recall(asked, k).hits if banks is None else multi_bank.recall(self, banks, asked, k)
 
     def measure(
         self,
@@ -277,20 +276,20 @@ class Memory:
         where: Where | None = None,
         as_of: datetime | None = None,
         without: Collection[int] = (),
-    ) -> tuple[search.Found, fuse.Signals]:
+    ) -> tuple[candidates.Found, features.Signals]:
         """The candidates for a query, at least k of them, and the raw signals of each: what `recall` weighs, and
         weights are fitted on."""
-        checks.text(query)
-        gone = checks.seqs(without)
+        validation.text(query)
+        gone = validation.seqs(without)
         self.late.catch_up(gone)
         past = None if as_of is None else self.store.allowed(self.bank, Where(), as_of)
         corpus = self.store.corpus(self.bank, past)
         clock = as_of or now().astimezone()  # the asker's, as far as it is known
         asked = rewrite.rewrite(query, corpus.names, clock)
-        then = overview.said_then(self.store, self.bank, asked, clock, as_of) if asked.overview else None
+        then = time_overview.said_then(self.store, self.bank, asked, clock, as_of) if asked.overview else None
         allowed = past if where is None else self.store.allowed(self.bank, where, as_of)
         vector = self.embed_query(asked.dense)
-        found = search.search(
+        found = candidates.search(
             *(self.store, self.bank, self.embedder.name, asked, vector, corpus),
             allowed=allowed,
             past=past,
@@ -301,7 +300,7 @@ class Memory:
         self._warn(found, vector, gone)
         if vector is not None:
             found = replace(found, cosine=self.shipped(found.cosine))
-        return found, fuse.signals(asked, found)
+        return found, features.signals(asked, found)
 
     def nearest(self, text: str, k: int, asked: Asked) -> list[tuple[int, float]]:
         """The k lines nearest in meaning to a text, and their cosines as the shipped model would give them; by codes
@@ -309,7 +308,7 @@ class Memory:
         if (vector := self.embed_query(text)) is None:
             return []
         model = self.embedder.name
-        wanted = max(k + len(asked.without), search.DENSE)
+        wanted = max(k + len(asked.without), candidates.DENSE)
         seqs = self.store.nearest(self.bank, model, vector, wanted, self.allowed(asked))
         seqs = seqs[~np.isin(seqs, list(asked.without))]
         cosines = self.shipped(self.store.cosines(self.bank, model, vector, seqs))
@@ -324,37 +323,37 @@ class Memory:
         self, ranked: Sequence[Ranked], width: int, allowed: Seqs | None, without: Collection[int] = ()
     ) -> list[Hit]:
         """The lines that were found, each with `width` neighbours on either side as far as they may be shown."""
-        return expand.grown(ranked, width, lambda seqs: self.shown(seqs, allowed), without)
+        return neighbours.grown(ranked, width, lambda seqs: self.shown(seqs, allowed), without)
 
     def _recall(self, asked: Asked, k: int) -> Recalled:
-        if kinds := derived.kinds(asked.where, asked.as_of):
+        if kinds := unit_search.kinds(asked.where, asked.as_of):
             return self.find_units(asked, kinds, k)
         if isinstance(asked.query, str) and not asked.query.strip():  # nothing is asked, so no embedder is
             return Recalled(allowed=self.allowed(asked))
-        checks.text(asked.query)
+        validation.text(asked.query)
         self.late.catch_up(asked.without)
         return self._way(asked.where).recall(self, asked, k)
 
     def _way(self, where: Where | None) -> Recipe:
         """The recipe; the default, where lines are asked for by name and the recipe finds none."""
-        derived.see_category(where, self.recipe.name, self.recipe.categorised)
-        lines = where is not None and where.kind is not None and not derived.kinds(where)
-        return opening.RECIPES["default"] if lines and "line" not in self.recipe.kinds else self.recipe
+        unit_search.see_category(where, self.recipe.name, self.recipe.categorised)
+        lines = where is not None and where.kind is not None and not unit_search.kinds(where)
+        return factory.RECIPES["default"] if lines and "line" not in self.recipe.kinds else self.recipe
 
     def find_units(self, asked: Asked, kinds: tuple[str, ...], k: int) -> Recalled:
         """The k units of these kinds that bear most on a question: by their cosines and the words that they share."""
-        checks.text(asked.query)
+        validation.text(asked.query)
         query, where, as_of = asked.query, asked.where or Where(), asked.as_of
         rewritten = rewrite.rewrite(query, self.store.corpus(self.bank).names, as_of or now().astimezone())
         vector = self.embed_query(rewritten.dense) if query.strip() else None
-        units = derived.eligible(self.store.units(self.bank, kinds), where, as_of) if query.strip() else []
+        units = unit_search.eligible(self.store.units(self.bank, kinds), where, as_of) if query.strip() else []
         cosines = {} if vector is None else self.unit_cosines(vector, kinds)
-        hits = self.placed(derived.rank(rewritten, units, cosines, k))
+        hits = self.placed(unit_search.rank(rewritten, units, cosines, k))
         whole = max((hit.relevance for hit in hits), default=0.0)
-        passes = not rewritten.small_talk and any(hit.score >= derived.PASSES for hit in hits)
+        passes = not rewritten.small_talk and any(hit.score >= unit_search.PASSES for hit in hits)
         return Recalled(hits, whole, passes, rewritten.terms, allowed=np.empty(0, np.int64))  # no lines were asked for
 
-    def unit_cosines(self, vector: Vector, kinds: Sequence[str]) -> dict[derived.Key, float]:
+    def unit_cosines(self, vector: Vector, kinds: Sequence[str]) -> dict[unit_search.Key, float]:
         """How near the units of these kinds are to a question's vector, by kind and id; as `shipped`."""
         told = self.store.unit_cosines(self.bank, self.embedder.name, vector, kinds)
         values = self.shipped(np.array([cosine for *_, cosine in told], np.float32)).tolist()
@@ -363,13 +362,13 @@ class Memory:
     def placed(self, hits: Sequence[Hit]) -> list[Hit]:
         """Hits that are units, each in the session of the last line that it was written of."""
         sessions = {line.seq: line.session for line in self.store.get(self.bank, [hit.line.seq for hit in hits])}
-        return [derived.placed(hit, sessions) for hit in hits]
+        return [unit_search.placed(hit, sessions) for hit in hits]
 
-    def shipped(self, cosines: fuse.Floats) -> fuse.Floats:
+    def shipped(self, cosines: features.Floats) -> features.Floats:
         """Cosines of the embedder as the shipped model would give them, as far as a query was embedded yet."""
         return cosines if self.state.scale is None else self.state.scale.shipped(cosines)
 
-    def _warn(self, found: search.Found, vector: Vector | None, without: Collection[int]) -> None:
+    def _warn(self, found: candidates.Found, vector: Vector | None, without: Collection[int]) -> None:
         """Say once that a bank has no vectors of this model: it would answer, only worse, and nobody would know why."""
         if vector is None or self.bank in self.state.warned:
             return
@@ -415,15 +414,17 @@ class Memory:
         bank, under its name; lines, hits and cut are of this memory's bank, and `others` are the contexts of the other
         banks. session, without and notes hold for this memory's bank alone. Raises BadQuery, and NotFound as `recall`.
         """
-        checks.positive(budget, "budget")
+        validation.positive(budget, "budget")
         if banks is not None:
             options = {"where": where, "as_of": as_of, "gated": gated, "floor": floor, "count": count or self.count}
-            return several.context(self, banks, query, budget, options, session=session, without=without, notes=notes)
+            return multi_bank.context(
+                self, banks, query, budget, options, session=session, without=without, notes=notes
+            )
         if floor is not None and not (isinstance(floor, int | float) and 0 <= floor <= 1):
             raise BadQuery(f"floor must be a relevance from 0 to 1, got {floor!r}")
         if session is not None:
-            checks.name(session, "session")
-        gone = checks.seqs(without)
+            validation.name(session, "session")
+        gone = validation.seqs(without)
         recipe = self._way(where)
         found = self._recall(Asked(query, where, as_of, gone, notes), recipe.hits)
         least = recipe.floor if floor is None else floor
@@ -458,7 +459,7 @@ class Memory:
     def end(self, session: str, at: datetime | None = None) -> None:
         """Say that a session is over, now or at a moment given: a line that names no session begins a new one then.
         Raises BadQuery and NotFound."""
-        self.store.end_session(self.bank, checks.name(session, "session"), at or now())
+        self.store.end_session(self.bank, validation.name(session, "session"), at or now())
 
     def stats(self) -> Stats:
         """What the bank holds."""
@@ -468,7 +469,7 @@ class Memory:
     def retract(self, seq: int) -> Line:
         """Take a line out of recall for good, because it was edited, regenerated or is not true. Its text stays in the
         record; `forget` removes it. Raises BadQuery and NotFound."""
-        line = self.store.retract(self.bank, checks.seq(seq, self.bank), now())
+        line = self.store.retract(self.bank, validation.seq(seq, self.bank), now())
         self._derive()
         return line
 
@@ -477,9 +478,9 @@ class Memory:
         kept, all at once. The new line has the key of the old one, or else the given key. Asked for again, the same
         correction is not made twice. Raises BadQuery, BadLine, NotFound and StoreUnavailable."""
         known = None if key is None else self.store.known(self.bank, [key]).get(key)
-        if done := known or corrected(self.store, self.bank, checks.seq(seq, self.bank), text):
+        if done := known or corrected(self.store, self.bank, validation.seq(seq, self.bank), text):
             return done
-        new = byhand.correction(self.store, self.bank, seq, text, key)
+        new = corrections.correction(self.store, self.bank, seq, text, key)
         line = self.replace([seq], [new], corrects=seq)[0]
         if line.text != keepable(text)[0]:  # the key was taken by another correction, just now
             raise missing(self.bank, seq)
@@ -503,8 +504,8 @@ class Memory:
         (`everthread db scrub` sees to it at once), and in the write-ahead log and backups as long as those are kept.
         Raises BadQuery and NotFound; and StoreUnavailable where the lines are gone but bytes of them may be left.
         """
-        scope, name = forgetting.asked(self.bank, seq, session, speaker, everything)
-        receipt = forgetting.forget(self.store, self.bank, scope, name)
+        scope, name = deletion.asked(self.bank, seq, session, speaker, everything)
+        receipt = deletion.forget(self.store, self.bank, scope, name)
         if scope != "bank":  # of one that is gone nothing is written, or it would be there again
             self._derive()
         return receipt
@@ -518,10 +519,10 @@ class Memory:
         Raises BadInput; NotFound where one of its sources is retracted or forgotten meanwhile, or what it supersedes is
         not current any more: nothing is kept then, and the work stays queued. Raises StoreUnavailable.
         """
-        unit = offered.unit(unit)
+        unit = unit_validation.unit(unit)
         if supersedes is not None and (type(supersedes) is not int or not 1 <= supersedes <= LARGEST_SEQ):
             raise BadInput(f"supersedes must be the id of a unit, counted from 1, got {supersedes!r}")
-        done = done and offered.work(done)
+        done = done and unit_validation.work(done)
         vectors = self.embed([unit.text])
         return self.store.put_unit(
             *(self.bank, unit, vectors[0] if vectors else None, self.embedder.name, now()),
@@ -531,34 +532,38 @@ class Memory:
 
     def edit_unit(self, kind: str, number: int, text: str) -> Unit:
         """Put another text in the place of a current unit, which it supersedes. Raises as `write`."""
-        new = byhand.edit(self.store, self.bank, offered.name(kind, "kind"), number, text)
+        new = corrections.edit(self.store, self.bank, unit_validation.name(kind, "kind"), number, text)
         return self.write(new, supersedes=number)
 
     def note(self, text: str) -> Unit:
         """Write the notes by hand: they take the place of those that stand. Raises as `write`."""
-        new, before = byhand.note(self.store, self.bank, text)
+        new, before = corrections.note(self.store, self.bank, text)
         return self.write(new, supersedes=before)
 
     def forget_unit(self, kind: str, number: int) -> list[int]:
         """Remove a unit for good, and those whose place it took; their ids. The lines stay. What is left of its bytes,
         `forget` tells. Raises BadInput, NotFound and StoreUnavailable."""
-        return self.store.forget_unit(self.bank, offered.name(kind, "kind"), checks.whole(number, "a unit's id", 1))
+        return self.store.forget_unit(
+            self.bank, unit_validation.name(kind, "kind"), validation.whole(number, "a unit's id", 1)
+        )
 
     def restore_unit(self, unit: Unit) -> None:
         """Write a unit of another store as it is there. Raises StoreUnavailable."""
-        vectors = self.embed([derived.embedded(unit)]) if unit.retracted_at is None else None
+        vectors = self.embed([unit_search.embedded(unit)]) if unit.retracted_at is None else None
         self.store.restore_unit(self.bank, unit, vectors[0] if vectors else None, self.embedder.name)
 
     def units(self, kind: str | None = None, *, current: bool = False, category: str | None = None) -> list[Unit]:
         """The units that are not retracted, of one kind or category or of all, by kind and id; only those that no other
         has superseded, if current. Raises BadInput."""
-        found = self.store.units(self.bank, () if kind is None else (offered.name(kind, "kind"),), current=current)
+        found = self.store.units(
+            self.bank, () if kind is None else (unit_validation.name(kind, "kind"),), current=current
+        )
         return [unit for unit in found if category in (None, unit.category)]
 
     def queue(self, work: Work) -> None:
         """Keep work that a scribe is to do, or how often it was tried and what went wrong. Raises BadInput, and
         NotFound for a session that is not there."""
-        self.store.queue(self.bank, offered.work(work))
+        self.store.queue(self.bank, unit_validation.work(work))
 
     def queued(self) -> list[Work]:
         """The work that is still to be done, the oldest first."""
@@ -566,7 +571,7 @@ class Memory:
 
     def dequeue(self, work: Work) -> None:
         """Take work out of the queue, if it is there. Raises BadInput."""
-        self.store.dequeue(self.bank, offered.work(work))
+        self.store.dequeue(self.bank, unit_validation.work(work))
 
     def settings(self) -> dict[str, JSONValue]:
         """What was set for this bank, by name."""
@@ -574,7 +579,7 @@ class Memory:
 
     def set_setting(self, name: str, value: JSONValue | None) -> None:
         """Keep a setting of this bank; None removes it. Raises BadInput where JSON can't hold the value."""
-        offered.setting(name, value)
+        unit_validation.setting(name, value)
         self.store.set_setting(self.bank, name, value)
 
     def reindex(self, progress: Progress | None = None) -> int:

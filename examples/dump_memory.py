@@ -5,7 +5,7 @@ python examples/dump_memory.py
 
 from __future__ import annotations
 
-from everthread.recipes.textmemory import TextMemory
+from everthread.recipes.goodai.text_memory import TextMemory
 
 TALK = """\
 Jo Marsh: Hey Ash, what do you think about teaming up with me and Lena Fox?

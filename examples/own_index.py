@@ -21,7 +21,7 @@ import numpy as np
 
 from everthread import Line, Memory, Receipt
 from everthread.stores.base import Entry, Scope
-from everthread.stores.sqlite import SQLiteStore
+from everthread.stores.sqlite.store import SQLiteStore
 from everthread.types import Seqs, Vector, Vectors
 
 

@@ -8,8 +8,8 @@ it adds who said a text and when, and gives a query the telling words of what wa
 
 from __future__ import annotations
 
-from everthread import open as opening
-from everthread.recipes.textmemory import TextMemory
+from everthread import factory
+from everthread.recipes.goodai.text_memory import TextMemory
 
 BEFORE = "Jo Marsh: Hey Ash, what do you think about teaming up with me and Lena Fox to trick Bruno?"
 SAID = "That would be great."
@@ -17,7 +17,7 @@ DIALOGUE = "John: Not everyone is fond of ice cream. Mary: Do you like it?"
 
 
 def main() -> None:
-    scribe = opening.scribe(opening.llm())
+    scribe = factory.scribe(factory.llm())
     memory = TextMemory.create("minilm", scribe=scribe)
     print(f"Rewritten by {scribe.name}.\n")
 

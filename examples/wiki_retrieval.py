@@ -5,8 +5,8 @@ python examples/wiki_retrieval.py
 
 from __future__ import annotations
 
-from everthread.recipes.expansion import PARAGRAPH
-from everthread.recipes.textmemory import TextMemory
+from everthread.recipes.goodai.expansion import PARAGRAPH
+from everthread.recipes.goodai.text_memory import TextMemory
 
 ARTICLES = {
     "Lighthouse": """\

@@ -9,7 +9,7 @@ from hardship import llm, postgres
 from hypothesis import HealthCheck, settings
 
 from everthread import Memory
-from everthread.models.fakes import HashEmbedder
+from everthread.testing import HashEmbedder
 
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")  # how fast the machine is decides no test

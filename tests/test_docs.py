@@ -18,7 +18,7 @@ import pytest
 
 import everthread
 from everthread import config
-from everthread.cli import main
+from everthread.cli.main import main
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

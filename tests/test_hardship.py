@@ -14,7 +14,7 @@ from hardship import PATIENCE, crowd, full_once, kill, limits
 from hardship.other import Other
 
 from everthread import Memory, NewLine
-from everthread.models.fakes import HashEmbedder
+from everthread.testing import HashEmbedder
 
 PROCESSES, THREADS, LINES = 8, 4, 20
 

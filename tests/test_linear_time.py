@@ -10,22 +10,24 @@ from pathlib import Path
 import pytest
 from hardship.pumps import BLANKS, NASTY, TALK, Found, Pump, grows, patterns, pumps
 
+from everthread.bank import line_validation
+from everthread.chat import consent, events
+from everthread.chat.character import Character
+from everthread.chat.group_chat import _called
+from everthread.chat.quote_detection import Echoes
+from everthread.chat.reply_filter import Speech
 from everthread.errors import BadFile, BadLine
-from everthread.models import asking
-from everthread.models.extract import ExtractiveScribe, one_row
-from everthread.observe import clean, consent, refusal, secrets, sentences, telling, units
-from everthread.observe.echo import Echoes
-from everthread.observe.speech import Speech
-from everthread.prompt.character import Character
-from everthread.prompt.margin import set_in
-from everthread.prompt.tokens import estimate
-from everthread.recall import excerpt, keywords, proactive, rewrite, when
-from everthread.recall.arithmetic import is_sum
-from everthread.recipes import tokenizers
-from everthread.scene import _called
-from everthread.server import sms_segments, sms_words
-from everthread.stores import text as words
-from everthread.transfer import dates, phrases, transcript, whatsapp
+from everthread.recall import excerpt, query
+from everthread.recipes.goodai import tokenizers
+from everthread.scribes import prompts
+from everthread.scribes.extractive import ExtractiveScribe, one_row
+from everthread.server.sms import keywords as sms_words
+from everthread.server.sms import segments
+from everthread.text import analyzer, keywords, line_features, redaction, refusal, salience, sentences, time_expressions
+from everthread.text.arithmetic import is_sum
+from everthread.text.indentation import set_in
+from everthread.text.tokens import estimate
+from everthread.transfer import dates, transcript, whatsapp, whatsapp_phrases
 from everthread.types import Line, NewLine
 
 NOW = datetime(2024, 5, 7, 9, 12, tzinfo=UTC)
@@ -64,7 +66,7 @@ def spoken_by_the_letter(text: str) -> None:
 
 def cleaned(text: str) -> None:
     try:
-        clean.clean(NewLine(text, "Nora", "user", NOW), NOW)
+        line_validation.clean(NewLine(text, "Nora", "user", NOW), NOW)
     except BadLine:  # nothing but blanks
         return
 
@@ -77,12 +79,35 @@ def moment(text: str) -> None:
 
 
 FUNCTIONS: list[Callable[[str], object]] = [
-    *(secrets.hide, secrets.strip, consent.consent, consent.agrees, refusal.refuses, refusal.score, cleaned),
-    *(telling.words, telling.only_asks, telling.small_talk, telling.telling, telling.category, telling.importance),
-    *(units.marks, units.pieces, sentences.sentences, echo, spoken, is_sum),
-    *(when.dates, when.looks_back, words.terms, words.words, words.fold, words.unspaced, estimate, set_in),
-    *(phrases.wordless, phrases.unedited, dates.resembles, moment, sms_words.keyword, sms_words.forgets),
-    *(sms_segments.split, sms_segments.bounded, sms_segments.segments, tokenizers.words, one_row),
+    *(redaction.hide, redaction.strip, consent.consent, consent.agrees, refusal.refuses, refusal.score, cleaned),
+    *(
+        salience.words,
+        salience.only_asks,
+        salience.small_talk,
+        salience.telling,
+        salience.category,
+        salience.importance,
+    ),
+    *(line_features.marks, line_features.pieces, sentences.sentences, echo, spoken, is_sum),
+    *(
+        time_expressions.dates,
+        time_expressions.looks_back,
+        analyzer.terms,
+        analyzer.words,
+        analyzer.fold,
+        analyzer.unspaced,
+        estimate,
+        set_in,
+    ),
+    *(
+        whatsapp_phrases.wordless,
+        whatsapp_phrases.unedited,
+        dates.resembles,
+        moment,
+        sms_words.keyword,
+        sms_words.forgets,
+    ),
+    *(segments.split, segments.bounded, segments.segments, tokenizers.words, one_row),
     *(SCRIBE.categorize, SCRIBE.strip, SCRIBE.importance),
 ]
 # These take more than a text.
@@ -90,23 +115,23 @@ WHOLE: dict[str, Callable[[str], object]] = {
     "shortened": lambda text: sentences.shortened(text, 100),
     "whole": lambda text: sentences.whole(text, 100),
     "pieces": lambda text: list(sentences.pieces(text, 200)),
-    "rewrite": lambda text: rewrite.rewrite(text, ["Nora", "Ann Lee"], NOW),
-    "messages": lambda text: rewrite.messages(text, ["Nora"]),
-    "strip": lambda text: rewrite.strip(text, ["Nora", "Ann Lee"]),
-    "matterless": lambda text: rewrite.matterless(text, ["Nora"]),
-    "tells": lambda text: rewrite.tells("Nora", text),
-    "named": lambda text: rewrite.named(text, ["Nora"]),
-    "reckoned": lambda text: when.reckoned(text, NOW),
-    "upcoming": lambda text: proactive.upcoming(line(text)),
+    "rewrite": lambda text: query.rewrite(text, ["Nora", "Ann Lee"], NOW),
+    "messages": lambda text: query.messages(text, ["Nora"]),
+    "strip": lambda text: query.strip(text, ["Nora", "Ann Lee"]),
+    "matterless": lambda text: query.matterless(text, ["Nora"]),
+    "tells": lambda text: query.tells("Nora", text),
+    "named": lambda text: query.named(text, ["Nora"]),
+    "reckoned": lambda text: time_expressions.reckoned(text, NOW),
+    "upcoming": lambda text: events.upcoming(line(text)),
     "excerpt": lambda text: excerpt.excerpt(text, {"a"}, 200, estimate),
     "keywords": lambda text: keywords.keywords(text, 20),
     "summarize": lambda text: SCRIBE.summarize([line(text)], "Nora"),
     "note": lambda text: SCRIBE.note(text, [line(text)], [line(text)]),
     "relevant": lambda text: SCRIBE.relevant(text, text),
     "rewrite_query": lambda text: SCRIBE.rewrite_query(text, [line(text)]),
-    "quoted": lambda text: asking.quoted(LINES=text),
-    "day_of": lambda text: asking.day_of(text, [date(2024, 5, 6)]),
-    "in_parts": lambda text: list(asking.in_parts([line(text)], 300)),
+    "quoted": lambda text: prompts.quoted(LINES=text),
+    "day_of": lambda text: prompts.day_of(text, [date(2024, 5, 6)]),
+    "in_parts": lambda text: list(prompts.in_parts([line(text)], 300)),
     "filled": Character("Nora", person="Ann").filled,
     "called": lambda text: _called("Nora", text),
 }
@@ -146,7 +171,7 @@ def test_a_reply_that_streams_letter_by_letter_takes_time_in_proportion() -> Non
 
 @pytest.mark.parametrize("pump", MORE, ids=lambda pump: pump.begin)
 def test_a_hundred_thousand_blanks_hold_nothing_up(pump: Pump) -> None:
-    for work in (secrets.strip, SCRIBE.importance, lambda text: SCRIBE.summarize([line(text)], "Nora")):
+    for work in (redaction.strip, SCRIBE.importance, lambda text: SCRIBE.summarize([line(text)], "Nora")):
         assert not grows(work, pump, 100_000)
 
 

@@ -25,10 +25,10 @@ main()
 @pytest.mark.parametrize(
     ("module", "arguments"),
     [
-        ("everthread.cli", ["banks"]),
+        ("everthread.cli.main", ["banks"]),
         ("numpy", ["banks"]),
         ("everthread.memory", ["--help"]),
-        ("everthread.cli_chat", ["chat"]),
+        ("everthread.cli.chat", ["chat"]),
         ("fastapi", ["serve"]),
     ],
 )

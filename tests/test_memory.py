@@ -14,7 +14,9 @@ import pytest
 from hardship.embedders import Moody
 
 from everthread import Hit, Line, Memory, NewLine, Where
-from everthread.bench.firsts import firsts
+from everthread.bank.corrections import CORRECTS
+from everthread.bank.line_validation import CLEANED
+from everthread.bench.first_facts import firsts
 from everthread.bench.questions import Conversation
 from everthread.errors import (
     BadBankId,
@@ -27,11 +29,9 @@ from everthread.errors import (
     StoreUnavailable,
 )
 from everthread.memory import BATCH
-from everthread.models.fakes import HashEmbedder
-from everthread.observe.byhand import CORRECTS
-from everthread.observe.clean import CLEANED
-from everthread.stores.lines import REQUEST
-from everthread.stores.sqlite import OPEN_BANKS, SQLiteStore
+from everthread.stores.shared_rows import REQUEST
+from everthread.stores.sqlite.store import OPEN_BANKS, SQLiteStore
+from everthread.testing import HashEmbedder
 from everthread.types import Vectors
 
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)

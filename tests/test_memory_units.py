@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 
 from everthread import Memory, NewLine, Where
 from everthread.errors import BadInput, BadQuery, ModelError, NotFound
-from everthread.models.fakes import HashEmbedder
-from everthread.open import RECIPES
+from everthread.factory import RECIPES
 from everthread.recipes.base import Recipe
 from everthread.recipes.packabby import Packabby
-from everthread.stores.text import ECHO
+from everthread.testing import HashEmbedder
+from everthread.text.analyzer import ECHO
 from everthread.types import JSONValue, NewUnit, Unit, Vectors, Work
 
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)

@@ -21,18 +21,18 @@ from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
-from everthread import open as opening
+from everthread import factory
 from everthread.bench import synthetic
 from everthread.bench.metrics import percentile
 from everthread.bench.speed import BANK, BulkEmbedder, Timing
-from everthread.chat import Chat
+from everthread.chat.character import Character
+from everthread.chat.chat import Chat
+from everthread.chat.prompt_builder import Prompt, shared
 from everthread.errors import BadInput
+from everthread.llms.openai_compatible import OpenAICompatible
 from everthread.memory import Memory
-from everthread.models.extract import ExtractiveScribe
-from everthread.models.fakes import ScriptedLLM, ScriptedStream
-from everthread.models.llm import OpenAICompatible
-from everthread.prompt.character import Character
-from everthread.prompt.layout import Prompt, shared
+from everthread.scribes.extractive import ExtractiveScribe
+from everthread.testing import ScriptedLLM, ScriptedStream
 from everthread.types import Message, NewLine, Sampling, Usage
 
 LINES = 10_000
@@ -76,7 +76,7 @@ def chat(
     if lines < 1 or turns < 2 or words < 2:
         raise BadInput(f"{lines} lines, {turns} turns, {words} words are too few; give at least 1, 2 and 2")
     tell = tell or (lambda _: None)
-    real = opening.embedder(embedder)
+    real = factory.embedder(embedder)
     bulk = BulkEmbedder(real)
     place = tempfile.TemporaryDirectory(prefix="everthread-chat-")
     with place as folder, Memory.open(BANK, store=Path(folder), embedder=bulk) as memory:

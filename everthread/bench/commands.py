@@ -11,35 +11,35 @@ from typing import Any, TypeVar
 
 import click
 
-from everthread import open as opening
+from everthread import factory
 from everthread.bench import (
-    beside,
     chat,
     comparison,
     datasets,
     facts,
     goodai,
     load,
-    priming,
+    noisy_neighbour,
     recipes,
     refusals,
-    same,
     serve,
+    small_banks,
     speed,
+    store_parity,
     style,
     style_talk,
 )
 from everthread.bench.dense import dense
-from everthread.bench.firsts import firsts, together
+from everthread.bench.first_facts import firsts, together
+from everthread.bench.fit_head import weigh
 from everthread.bench.madial import KS as MADIAL_KS
 from everthread.bench.metrics import KS
 from everthread.bench.questions import Conversation
 from everthread.bench.report import Report, drawable
 from everthread.bench.run import run
-from everthread.bench.weigh import weigh
+from everthread.cli.common import json_option
 from everthread.errors import BadInput, NotFound
 from everthread.memory import Memory
-from everthread.shell import json_option
 
 Command = TypeVar("Command", bound=Callable[..., None])
 LOADERS: dict[str, Callable[[Path, Sequence[str]], list[Conversation]]] = {
@@ -233,7 +233,7 @@ def priming_(ctx: click.Context, /, dataset: str, path: Path, only: tuple[str, .
             bar.length = total
             bar.update(done - bar.pos)
 
-        found = priming.priming(
+        found = small_banks.priming(
             LOADERS[dataset](path, only), dataset=dataset, embedder=ctx.find_root().obj["embedder"], progress=tell
         )
     click.echo(json.dumps(found.json(), indent=2) if as_json else found.text())
@@ -248,7 +248,7 @@ def priming_(ctx: click.Context, /, dataset: str, path: Path, only: tuple[str, .
 @click.pass_context
 def same_(ctx: click.Context, /, url: str, dataset: str, path: Path, only: tuple[str, ...], as_json: bool) -> None:
     """Ask the questions of a DATASET of a folder and of the Postgres database URL, and compare their hits."""
-    found = same.same(
+    found = store_parity.same(
         *(url, LOADERS[dataset](path, only)),
         embedder=ctx.find_root().obj["embedder"],
         progress=lambda text: click.echo(text, err=True),
@@ -278,7 +278,7 @@ def stores_(ctx: click.Context, /, url: str, lines: str, as_json: bool) -> None:
 @click.pass_context
 def load_(ctx: click.Context, /, store: str, as_json: bool, **options: Any) -> None:
     """Let many clients ask and tell many banks of a STORE at once: a folder, or a postgresql:// URL."""
-    opened = opening.store(store)
+    opened = factory.store(store)
     found = load.load(
         opened,
         embedder=ctx.find_root().obj["embedder"],
@@ -300,8 +300,8 @@ def beside_(ctx: click.Context, /, store: str, banks: int, lines: int, as_json: 
 
     Takes an hour as it stands; cut short, it goes on where it was.
     """
-    opened = opening.store(store)
-    found = beside.beside(
+    opened = factory.store(store)
+    found = noisy_neighbour.beside(
         opened,
         banks=banks,
         lines=lines,
@@ -356,7 +356,7 @@ def recipes_(
         chosen,
         dataset=dataset,
         embedder=ctx.find_root().obj["embedder"],
-        scribe=opening.scribe(opening.llm(model or "none")),
+        scribe=factory.scribe(factory.llm(model or "none")),
         progress=lambda text: click.echo(text, err=True),
     )
     click.echo(json.dumps(found.json(), indent=2) if as_json else found.text())
@@ -402,11 +402,11 @@ def style_(ctx: click.Context, /, bank: str | None, replies: int, window: int, a
     if bank is None:
         found = style_talk.compare(replies, window)
     else:
-        store = opening.store(ctx.find_root().obj["store"], make=False)
+        store = factory.store(ctx.find_root().obj["store"], make=False)
         try:
             if not store.has(bank):
                 raise NotFound(f"there is no bank {bank!r}; `everthread banks` lists them")
-            talk = style_talk.of_bank(Memory(bank, store, opening.embedder("hash"), opening.recipe("default")))
+            talk = style_talk.of_bank(Memory(bank, store, factory.embedder("hash"), factory.recipe("default")))
         finally:
             store.close()
         found = {bank: style.drift(talk.sample, talk.replies[-replies:], window)}

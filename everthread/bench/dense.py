@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from everthread import open as opening
+from everthread import factory
 from everthread.bench.metrics import KS, mean, percentile, recall_at
 from everthread.bench.questions import Conversation
-from everthread.models.embed import Embedder
+from everthread.embedders.onnx import Embedder
 from everthread.types import NewLine
 
 
@@ -46,7 +46,7 @@ class Dense:
 
 def dense(conversations: Sequence[Conversation], embedder: Embedder | str | None = None) -> Dense:
     """Measure an embedder on these conversations; a line is embedded as "[8 May 2023] Speaker: text"."""
-    model = opening.embedder(embedder)
+    model = factory.embedder(embedder)
     model.embed_query("warm")
     recalls: list[dict[int, float]] = []
     asked: list[float] = []

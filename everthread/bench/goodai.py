@@ -19,15 +19,15 @@ from typing import Any
 import numpy as np
 
 from everthread.bench.facts import Item
+from everthread.bench.fuzzy_match import normal, stands
 from everthread.bench.metrics import share
-from everthread.bench.windows import normal, stands
+from everthread.embedders import names
+from everthread.embedders.onnx import Embedder
 from everthread.errors import BadInput
-from everthread.models import names
-from everthread.models.embed import Embedder
 from everthread.recall.rerank_models import EmbedderMatch
-from everthread.recipes import matching
-from everthread.recipes.textmemory import NONE, TextMemory
-from everthread.recipes.tokenizers import piece_names, word_pieces
+from everthread.recipes.goodai import matching
+from everthread.recipes.goodai.text_memory import NONE, TextMemory
+from everthread.recipes.goodai.tokenizers import piece_names, word_pieces
 from everthread.types import Vector, Vectors
 
 KS = (3, 10)

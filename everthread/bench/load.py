@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from everthread import open as opening
+from everthread import factory
 from everthread.bench import synthetic
 from everthread.bench.metrics import percentile
 from everthread.bench.speed import OBSERVED, QUERIES, BulkEmbedder, Timing, timed
+from everthread.embedders.onnx import Embedder
 from everthread.errors import BadInput, EverthreadError
 from everthread.memory import Memory
-from everthread.models.embed import Embedder
 from everthread.stores.base import Store
 
 SAMPLE = 1024  # lines imported with the real model
@@ -86,12 +86,12 @@ def compare(
 ) -> list[Side]:
     """Measure a folder and the database at each size. The banks of this are forgotten in the end, also where it is
     interrupted."""
-    real, tell = opening.embedder(embedder), progress or (lambda _: None)
+    real, tell = factory.embedder(embedder), progress or (lambda _: None)
     found = []
     with (
         tempfile.TemporaryDirectory(prefix="everthread-load-") as folder,
-        closing(opening.store(Path(folder))) as sqlite,
-        closing(opening.store(url)) as postgres,
+        closing(factory.store(Path(folder))) as sqlite,
+        closing(factory.store(url)) as postgres,
     ):
         for size in sizes:
             for name, store in (("sqlite", sqlite), ("postgres", postgres)):
@@ -159,9 +159,9 @@ def load(
     """
     if min(clients, banks) < 1 or seconds <= 0:
         raise BadInput(f"clients, banks and seconds must be positive, got {clients}, {banks}, {seconds}")
-    real, tell = opening.embedder(embedder), progress or (lambda _: None)
+    real, tell = factory.embedder(embedder), progress or (lambda _: None)
     tell(f"filling {banks:,} banks")
-    bulk, recipe = BulkEmbedder(real), opening.recipe("default")
+    bulk, recipe = BulkEmbedder(real), factory.recipe("default")
     memories = [Memory(f"load {n}", store, bulk, recipe) for n in range(banks)]
     for number, memory in enumerate(memories):
         memory.observe_many(synthetic.lines(TALK, behind=TALK * number))  # by their keys, only the first time

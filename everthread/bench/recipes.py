@@ -15,22 +15,22 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
-from everthread import open as opening
+from everthread import factory
 from everthread.bench.comparison import Comparison, Row
+from everthread.bench.coverage import Laid
 from everthread.bench.metrics import KS, gold_in, mean, percentile, recall_at, share
 from everthread.bench.questions import Conversation, Question
 from everthread.bench.replay import CountingScribe, RememberingEmbedder, Replay
 from everthread.bench.report import BUDGETS
 from everthread.bench.run import strange
-from everthread.bench.standing import Laid
+from everthread.embedders.onnx import Embedder
 from everthread.errors import BadInput
 from everthread.memory import Memory
-from everthread.models.embed import Embedder
-from everthread.models.extract import ExtractiveScribe
-from everthread.models.scribe import Scribe
 from everthread.recipes.base import Recipe
+from everthread.scribes.base import Scribe
+from everthread.scribes.extractive import ExtractiveScribe
 from everthread.stores.base import Store
-from everthread.stores.text import terms
+from everthread.text.analyzer import terms
 from everthread.types import Context, Line
 
 GATED = 1000  # tokens of the context in which the gate has its say
@@ -79,12 +79,12 @@ def compare(
     one it is ExtractiveScribe. Raises BadInput where there is nothing to ask."""
     if not any(conversation.questions for conversation in conversations):
         raise BadInput(f"{dataset} has no question with gold; choose other conversations")
-    chosen = [opening.recipe(each) for each in recipes or opening.RECIPES]
+    chosen = [factory.recipe(each) for each in recipes or factory.RECIPES]
     if len({recipe.name for recipe in chosen}) < len(chosen):
         raise BadInput(f"a recipe is named twice: {', '.join(each.name for each in chosen)}; name each once")
-    model, writer = opening.embedder(embedder), scribe or ExtractiveScribe()
+    model, writer = factory.embedder(embedder), scribe or ExtractiveScribe()
     with tempfile.TemporaryDirectory(prefix="everthread-bench-") as folder:
-        store = opening.store(Path(folder))
+        store = factory.store(Path(folder))
         try:
             progress("what a write costs")
             costs = write_costs(conversations[0], chosen, store, model, writer)

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Literal
 
-from everthread.observe.refusal import refuses
-from everthread.observe.refusal_words import Words, configured
+from everthread.text.refusal import refuses
+from everthread.text.refusal_words import Words, configured
 
 Kind = Literal["refusal", "answer"]
 

@@ -13,16 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from everthread.chat import NOMINAL, NOTED, REPLY
-from everthread.desk import Desk, work
+from everthread.chat.character import DEFAULT
+from everthread.chat.chat import NOMINAL, NOTED, REPLY
+from everthread.chat.prompt_builder import cost, prefix
+from everthread.chat.scribe_worker import Desk, work
+from everthread.embedders.onnx import Embedder
 from everthread.errors import BadLine
 from everthread.memory import Memory
-from everthread.models.embed import Embedder
-from everthread.models.scribe import Scribe
-from everthread.prompt.character import DEFAULT
-from everthread.prompt.layout import cost, prefix
-from everthread.prompt.tokens import estimate
 from everthread.recipes.base import REMEMBERED, Recipe
+from everthread.scribes.base import Scribe
+from everthread.text.tokens import estimate
 from everthread.types import Line, NewLine, Vector, Vectors
 
 # Tokens of the window of a chat with the default character, on a model with a context of NOMINAL tokens.

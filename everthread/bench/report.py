@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from everthread.common.installation import install_extra
 from everthread.errors import ConfigError
-from everthread.installation import install_extra
 
 BUDGETS = (500, 1000, 2000)  # tokens of context: a thrifty, a usual and a generous share of a prompt
 

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from everthread import open as opening
+from everthread import factory
 from everthread.bench.metrics import KS, gold_in, mean, ndcg_at, percentile, recall_at, share
 from everthread.bench.questions import Conversation, Question
 from everthread.bench.report import BUDGETS, Category, FalseInjection, GatePoint, Report
+from everthread.embedders.onnx import Embedder
 from everthread.errors import BadInput
 from everthread.memory import Memory
-from everthread.models.embed import Embedder
 from everthread.recipes.base import Recipe
 from everthread.types import Context
 
@@ -123,7 +123,7 @@ def _open(
     conversations: Sequence[Conversation], folder: Path, recipe: Recipe | str | None, embedder: Embedder | str | None
 ) -> list[Memory]:
     """A bank for each conversation, in one store and with one model."""
-    store, model, chosen = opening.store(folder), opening.embedder(embedder), opening.recipe(recipe)
+    store, model, chosen = factory.store(folder), factory.embedder(embedder), factory.recipe(recipe)
     names = [f"bench-{number}" for number in range(len(conversations))]
     return [Memory.open(name, store=store, embedder=model, recipe=chosen) for name in names]
 

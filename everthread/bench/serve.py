@@ -24,12 +24,12 @@ from statistics import median
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
-from everthread import open as opening
+from everthread import factory
 from everthread.bench import synthetic
 from everthread.bench.metrics import percentile
 from everthread.errors import BadInput, ModelError
 from everthread.memory import Memory
-from everthread.stores.sqlite import SQLiteStore
+from everthread.stores.sqlite.store import SQLiteStore
 from everthread.types import NewLine, now
 
 CLIENTS = 200
@@ -156,14 +156,14 @@ def as_json(rounds: list[Served]) -> list[dict[str, Any]]:
 
 def _fill(folder: Path, clients: int, embedder: str | None) -> None:
     """A bank for each client, in which a conversation has begun a moment ago."""
-    model, store = opening.embedder(embedder), SQLiteStore(folder)
+    model, store = factory.embedder(embedder), SQLiteStore(folder)
     said = synthetic.lines(clients * LINES)
     for number in range(clients):
         lines = [
             NewLine(line.text, *(("user", "user"), ("Ever", "assistant"))[at % 2], said_at=now().astimezone())
             for at, line in enumerate(islice(said, LINES))
         ]
-        Memory(_bank(number), store, model, opening.recipe("default")).observe_many(lines)
+        Memory(_bank(number), store, model, factory.recipe("default")).observe_many(lines)
     store.close()
 
 
@@ -281,7 +281,7 @@ def _opened(port: int) -> tuple[Visit, Visit]:
 @contextmanager
 def _process(target: Callable[..., None], *given: object, workers: int = 1) -> Iterator[int]:
     """A process that serves at a port until the block ends, by itself or with workers of its own."""
-    from everthread.server import serving
+    from everthread.server.workers import runner as serving
 
     with serving.listening(HOST, 0, workers) as listening:
         port = listening.getsockname()[1]
@@ -311,8 +311,8 @@ def _await(port: int) -> None:
 
 def _server(listening: socket.socket, workers: int, folder: str, model: str, embedder: str | None) -> None:
     """The server itself."""
-    from everthread.server import serving
     from everthread.server.settings import Settings
+    from everthread.server.workers import runner as serving
 
     given = serving.Given(folder, embedder, "default", f"{model}#m", Settings(), "warning", several=workers > 1)
     serving.run(given, listening, workers=workers)

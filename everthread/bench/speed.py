@@ -23,12 +23,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from everthread import open as opening
+from everthread import factory
 from everthread.bench import synthetic
 from everthread.bench.metrics import percentile
+from everthread.embedders.onnx import Embedder
 from everthread.errors import BadInput, StoreError
 from everthread.memory import Memory
-from everthread.models.embed import Embedder
 from everthread.types import NewLine, Vector, Vectors, Where
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
@@ -145,7 +145,7 @@ def speed(
     if not sizes or min(sizes) < 1:
         raise BadInput(f"sizes must be whole numbers from 1, got {list(sizes)}; try 1000,10000")
     tell = progress or (lambda _: None)
-    real = opening.embedder(embedder)
+    real = factory.embedder(embedder)
     tell("importing a sample with the real model")
     rate = _import_rate(real)
     return [replace(_measure(size, real, embedder, tell), import_rate=rate) for size in sizes]
@@ -187,7 +187,7 @@ def as_json(rows: Sequence[Speed]) -> list[dict[str, Any]]:
 def recall_once(folder: str, embedder: str, query: str) -> None:
     """In a fresh process: open the bank, recall once, and print what that took as JSON. `speed` starts it."""
     begun = time.perf_counter()
-    with Memory.open(BANK, store=folder, embedder=BulkEmbedder(opening.embedder(embedder or None))) as bank:
+    with Memory.open(BANK, store=folder, embedder=BulkEmbedder(factory.embedder(embedder or None))) as bank:
         hits = bank.recall(query)
     taken = 1000 * (time.perf_counter() - begun)
     print(json.dumps({"hits": len(hits), "milliseconds": taken, "resident_bytes": _resident()}))

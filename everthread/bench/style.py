@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from everthread.errors import BadInput
-from everthread.stores.text import UNSPACED, fold
+from everthread.text.analyzer import UNSPACED, fold
 
 WINDOW = 20  # replies
 LEAST_WINDOWS = 3  # fewer give z-scores that say nothing

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from itertools import count, repeat
 from pathlib import Path
 
-from everthread import style
 from everthread.bench.style import WINDOW, Drift, drift
-from everthread.chat import Chat
+from everthread.chat import style_sample
+from everthread.chat.character import Character
+from everthread.chat.chat import Chat
 from everthread.errors import BadInput
 from everthread.memory import Memory
-from everthread.models.extract import ExtractiveScribe
-from everthread.models.fakes import HashEmbedder, ScriptedLLM
-from everthread.prompt.character import Character
-from everthread.recipes.character import Snapshots
+from everthread.recipes.snapshots import Snapshots
+from everthread.scribes.extractive import ExtractiveScribe
+from everthread.testing import HashEmbedder, ScriptedLLM
 from everthread.types import Line, Message, Where
 
 REPLIES = 120
@@ -77,14 +77,14 @@ def of_bank(memory: Memory) -> Talk:
     sample = _sample(memory, kept)
     if sample is None:
         raise BadInput(
-            f"bank {memory.bank!r} has no reply of {style.LEAST} words or more that shows a style; talk with it first"
+            f"bank {memory.bank!r} has no reply of {style_sample.LEAST} words or more that shows a style; talk with it first"
         )
     return Talk(sample.text, tuple(line.text for line in kept if line.seq > sample.seq))
 
 
 def _sample(memory: Memory, replies: Sequence[Line]) -> Line | None:
     chosen = memory.settings().get("sample")
-    return next((line for line in replies if line.seq == chosen), next(filter(style.shows, replies), None))
+    return next((line for line in replies if line.seq == chosen), next(filter(style_sample.shows, replies), None))
 
 
 def scripted(replies: int = REPLIES, *, sample: bool = True, seed: int = 0) -> Talk:

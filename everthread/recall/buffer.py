@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from everthread.recall.expand import Span
+from everthread.recall.neighbours import Span
 
 CAPACITY = 10  # passages: membot's number
 LONGEST = 24  # lines of a passage; one that would outgrow this by overlapping is cut where the new one begins

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection
 
-from everthread.prompt.passages import GAP
-from everthread.stores.text import terms
+from everthread.text.analyzer import terms
+from everthread.text.formatting import GAP
 
 LONGEST = 300  # characters of a sentence; a longer one is cut into such pieces
 _SENTENCE = re.compile(

@@ -14,12 +14,12 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Literal, Protocol
 
-from everthread.checks import whole
+from everthread.bank.validation import whole
 from everthread.errors import BadInput, ModelError
-from everthread.recall.keywords import keywords, overlap
-from everthread.recipes.texts import MOST_IMPORTANT
-from everthread.recipes.weighing import Weighing
-from everthread.stores.text import own
+from everthread.recall.weighted_score import Weighing
+from everthread.text.analyzer import own
+from everthread.text.keywords import keywords, overlap
+from everthread.text.tokenized_text import MOST_IMPORTANT
 from everthread.types import Hit, Line
 
 

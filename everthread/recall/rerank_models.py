@@ -14,17 +14,17 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from everthread.checks import whole
+from everthread.bank.validation import whole
+from everthread.common.fork_safety import Lock
+from everthread.common.installation import install_extra
+from everthread.embedders.calibration import Scale, measured
+from everthread.embedders.onnx import Embedder, clean
+from everthread.embedders.shapes import question
 from everthread.errors import BadInput, ConfigError, ModelError, ModelNotFound
-from everthread.forks import Lock
-from everthread.installation import install_extra
-from everthread.models.embed import Embedder, clean
-from everthread.models.scale import Scale, measured
-from everthread.models.scribe import Scribe
-from everthread.models.shapes import question
-from everthread.observe.centrality import BALANCE, DIGITS, Floats, mmr
-from everthread.recall.gate import Curve
+from everthread.recall.relevance_gate import Curve
 from everthread.recall.rerank import marked, ordered, text_of
+from everthread.scribes.base import Scribe
+from everthread.text.centrality import BALANCE, DIGITS, Floats, mmr
 from everthread.types import Hit
 
 log = logging.getLogger("everthread")

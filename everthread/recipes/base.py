@@ -11,18 +11,18 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from everthread.checks import whole
-from everthread.prompt.layout import RULES, leaving, lines_told
-from everthread.prompt.tokens import Counter, estimate
-from everthread.recall import buffer, expand
-from everthread.recall.budget import fit
-from everthread.recall.expand import Span
+from everthread.bank.validation import whole
+from everthread.chat.prompt_builder import RULES, leaving, lines_told
+from everthread.recall import buffer, neighbours
+from everthread.recall.context_packing import fit
+from everthread.recall.neighbours import Span
 from everthread.recipes.options import check, option
+from everthread.text.tokens import Counter, estimate
 from everthread.types import Context, Hit, Line, Sampling, Seqs, Unit, Where
 
 if TYPE_CHECKING:
     from everthread.memory import Memory
-    from everthread.models.scribe import Scribe
+    from everthread.scribes.base import Scribe
 
 REMEMBERED = 500  # tokens of what is remembered in a prompt: on LoCoMo 84% of what answers a question is in so many
 OFFERS = "Let the character bring up something of the past unasked."
@@ -130,8 +130,8 @@ class Recipe:
 
     def _held(self, memory: Memory, found: Recalled, session: str) -> list[Line]:
         """The lines in the session's buffer, the newest passage first."""
-        new = expand.merge(
-            span for hit in found.hits[: self.buffered] if hit.kind == "line" for span in expand.spans(hit.passage)
+        new = neighbours.merge(
+            span for hit in found.hits[: self.buffered] if hit.kind == "line" for span in neighbours.spans(hit.passage)
         )
         spans = reversed(pushed(memory, session, new))
         return [line for first, last in spans for line in memory.shown(range(first, last + 1), found.allowed)]

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from everthread.recall import fuse, gate, overview
-from everthread.recall.gate import Curve
-from everthread.recall.search import Found
+from everthread.recall import features, relevance_gate, time_overview
+from everthread.recall.candidates import Found
+from everthread.recall.relevance_gate import Curve
 from everthread.recipes.base import WIDEST, Asked, Ranked, Recalled, Recipe
 from everthread.recipes.options import option
-from everthread.stores.text import unspaced
+from everthread.text.analyzer import unspaced
 
 if TYPE_CHECKING:
     from everthread.memory import Memory
@@ -144,14 +144,14 @@ class Default(Recipe):
         found, signals = memory.measure(asked.query, k, where=asked.where, as_of=asked.as_of, without=asked.without)
         head = self.head(found)
         if found.query.overview:
-            scores = overview.scores(found, signals)
-            whole = overview.RELEVANCE if len(scores) else 0.0
+            scores = time_overview.scores(found, signals)
+            whole = time_overview.RELEVANCE if len(scores) else 0.0
             chances = np.full(len(scores), whole)
         else:
-            scores = fuse.score(signals, head.weights)
-            told = fuse.score(signals, gate.trusted(found.query, head.weights))
-            whole = 0.0 if found.query.small_talk else head.whole.at(gate.evidence(found, signals, told))
-            chances = gate.chances(head.hit, scores, whole)
+            scores = features.score(signals, head.weights)
+            told = features.score(signals, relevance_gate.trusted(found.query, head.weights))
+            whole = 0.0 if found.query.small_talk else head.whole.at(relevance_gate.evidence(found, signals, told))
+            chances = relevance_gate.chances(head.hit, scores, whole)
         best = np.argsort(-scores, kind="stable")[:k].tolist()
         ranked = [
             Ranked(

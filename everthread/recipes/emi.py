@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from everthread.errors import ModelError, StoreUnavailable
-from everthread.observe.refusal import refuses
-from everthread.observe.refusal_words import configured
-from everthread.prompt.margin import set_in
-from everthread.prompt.passages import sentence
-from everthread.recall.budget import fit
-from everthread.recall.keywords import counted, heaviest
+from everthread.recall.context_packing import fit
 from everthread.recall.rerank import KeywordOverlap, marked, text_of
 from everthread.recipes.base import OFFERS, Asked, Recalled, Recipe, Room
 from everthread.recipes.options import option
-from everthread.recipes.roles import of_roles
+from everthread.recipes.role_filter import of_roles
 from everthread.stores.base import Corpus
-from everthread.stores.text import terms, unspaced
+from everthread.text.analyzer import terms, unspaced
+from everthread.text.formatting import sentence
+from everthread.text.indentation import set_in
+from everthread.text.keywords import counted, heaviest
+from everthread.text.refusal import refuses
+from everthread.text.refusal_words import configured
 from everthread.types import Context, Hit, Line, Role, Seqs
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ GIVEN_UP = (StoreUnavailable, ModelError, OSError)  # TimeoutError is one of the
 class Emi(Recipe):
     """Emi's way (a desktop chatbot over ChatGPT's API, in Simplified Chinese first).
 
-    The assistant's replies are searched, except its refusals (`observe.refusal`). Of the `candidates` nearest by vector
+    The assistant's replies are searched, except its refusals (`text.refusal`). Of the `candidates` nearest by vector
     the one is recalled that shares most keywords with the question, the `top` of each text by TF-IDF; of equals the
     nearer. Where nothing is shared, nothing is.
 
@@ -53,7 +53,7 @@ class Emi(Recipe):
       It is gone after the turn, as there. That the character takes it for true, its rules say already.
     - Without a vector of the question (the embedder is down, or can't read its script, as the shipped one Chinese) the
       candidates are the lines that hold most of its words by their rarity. Emi has no other way than its vectors.
-    - Of Chinese, keywords are pairs of characters and not jieba's words (`recall.keywords` tells why). How rare a term
+    - Of Chinese, keywords are pairs of characters and not jieba's words (`text.keywords` tells why). How rare a term
       is, the bank says and no dictionary. How many keywords a text has, Emi leaves open; 20 are jieba's default.
     - A hit's score is the number of keywords shared, its relevance their share of the question's, no calibrated chance.
     """

@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from everthread.observe.byhand import place
-from everthread.prompt.passages import in_order
-from everthread.recall import buffer, expand
-from everthread.recall.budget import fit
+from everthread.bank.corrections import place
+from everthread.recall import buffer, neighbours
+from everthread.recall.context_packing import fit
 from everthread.recipes.base import OFFERS, WIDEST, Asked, Ranked, Recalled, Recipe, Room, pushed
 from everthread.recipes.options import option
-from everthread.recipes.roles import of_roles
-from everthread.stores.text import terms
+from everthread.recipes.role_filter import of_roles
+from everthread.text.analyzer import terms
+from everthread.text.formatting import in_order
 from everthread.types import Context, Hit, Line, Seqs
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Membot(Recipe):
     The shipped model does not: of LoCoMo's development questions 12% reach 0.65 and 0.1% reach 0.8. So the threshold is
     calibrated (`calibrated`): 0.4 in a bank of 400 lines and more, less in smaller ones, because the best of few
     unrelated cosines is lower than the best of many. Cosines of other models are first moved to where the shipped one's
-    would be (`models.scale`). A number of your own (`threshold=0.65`) is applied as it is. The code's buffer has 8
+    would be (`embedders.calibration`). A number of your own (`threshold=0.65`) is applied as it is. The code's buffer has 8
     blocks: `blocks=8`.
 
     Options from the README and the code: `replies` searches the bot's replies only; `recency` prefers newer lines and
@@ -149,8 +149,8 @@ class Membot(Recipe):
         blocks = [[lines[seq] for seq in range(first, last + 1) if seq in lines] for first, last in spans]
         return _settled([_of_its_sessions(block, found.hits) for block in blocks if block])
 
-    def _spans(self, memory: Memory, hits: Sequence[Hit], session: str | None) -> list[expand.Span]:
-        new = [span for hit in reversed(hits) for span in expand.spans(hit.passage)]  # the best enters last
+    def _spans(self, memory: Memory, hits: Sequence[Hit], session: str | None) -> list[neighbours.Span]:
+        new = [span for hit in reversed(hits) for span in neighbours.spans(hit.passage)]  # the best enters last
         if session is None:
             return buffer.push([], new, self.blocks)
         return pushed(memory, session, new, self.blocks)

@@ -1,7 +1,7 @@
 """packabby: what a person told is summarised when they agree to it; the best summary stands behind the newest message.
 
 From Packabby Robotics' "memory for open-source LLMs", a robot companion. It writes nothing during the talk. What it
-writes at the end is the desk's business (desk.py), and whether it may is the person's (observe/consent.py).
+writes at the end is the desk's business (chat/scribe_worker.py), and whether it may is the person's (chat/consent.py).
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from everthread.embedders import shapes
 from everthread.errors import ModelError
-from everthread.models import shapes
-from everthread.models.scribe import CATEGORIES, Scribe
-from everthread.prompt.passages import heading
-from everthread.recall import derived
-from everthread.recall.fuse import UNKNOWN_COSINE
-from everthread.recall.rewrite import LONGEST
+from everthread.recall import unit_search
+from everthread.recall.features import UNKNOWN_COSINE
+from everthread.recall.query import LONGEST
 from everthread.recipes.base import OFFERS, Asked, Recalled, Recipe
-from everthread.recipes.general import KIND as GENERAL_KIND
+from everthread.recipes.general_knowledge import KIND as GENERAL_KIND
 from everthread.recipes.options import option
-from everthread.stores.text import terms
+from everthread.scribes.base import CATEGORIES, Scribe
+from everthread.text.analyzer import terms
+from everthread.text.formatting import heading
 from everthread.types import Context, Hit, Line, Sampling, Unit, Vector, Vectors, Where
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class Packabby(Recipe):
       category that it names, or is near to it in meaning. Where the model fails, nothing is stored for now.
     - categories: of which a summary gets one, or "other".
 
-    Texts of general knowledge that a bank was given (`everthread.recipes.general`) are recalled as summaries are.
+    Texts of general knowledge that a bank was given (`everthread.recipes.general_knowledge`) are recalled as summaries are.
 
     It deviates: the lines are kept as they are said, and forgotten when the person refuses, so that a conversation that
     breaks off is not lost; without vectors the summary is found that shares most with the message in words.
@@ -169,9 +169,9 @@ class Packabby(Recipe):
     def _configured(self) -> Scribe | None:
         """Returns the scribe that the configuration names, if it is to judge."""
         if self.judge and not self._judges:
-            from everthread import open as opening  # which imports the recipes
+            from everthread import factory  # which imports the recipes
 
-            self._judges.append(opening.scribe(opening.llm()))
+            self._judges.append(factory.scribe(factory.llm()))
         return self._judges[0] if self._judges else None
 
     def _bears(self, query: str, hit: Hit) -> bool:
@@ -196,7 +196,7 @@ def _nearness(memory: Memory, target: str, rows: Sequence[str]) -> list[float]:
 def _units(memory: Memory, asked: Asked) -> list[Unit]:
     category = None if asked.where is None else asked.where.category
     units = [unit for kind in RECALLED for unit in memory.units(kind)]
-    return derived.eligible(units, Where(category=category), asked.as_of)
+    return unit_search.eligible(units, Where(category=category), asked.as_of)
 
 
 def _by_words(memory: Memory, asked: Asked) -> list[_Found]:
@@ -234,6 +234,6 @@ def _heading(line: Line, now: datetime) -> str:
 
 
 def _hit(found: _Found) -> Hit:
-    view = derived.line(found.unit)
+    view = unit_search.line(found.unit)
     relevance = min(max(found.score, 0.0), 1.0)
     return Hit(view, found.score, relevance, {found.signal: found.score}, (view,), found.unit.kind)

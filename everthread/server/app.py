@@ -14,17 +14,15 @@ from starlette.concurrency import run_in_threadpool
 from starlette.middleware.errors import ServerErrorMiddleware
 
 from everthread import __version__
-from everthread.server import beside, described, page, problems, sms, uploads
-from everthread.server.access import Access
-from everthread.server.claims import Claims, place
-from everthread.server.engine import Engine
-from everthread.server.guard import Guard
+from everthread.server import openapi, problems, server_db, static_files, uploads
+from everthread.server.auth import Access
+from everthread.server.conversations.registry import Talks
+from everthread.server.idempotency import SCHEMA, Records
 from everthread.server.keys import Keys
 from everthread.server.logs import Observed
 from everthread.server.metrics import Metrics
-from everthread.server.neighbours import Neighbours
-from everthread.server.once import SCHEMA, Records
 from everthread.server.paths import API, Segments
+from everthread.server.request_guard import Guard
 from everthread.server.routes import (
     about,
     banks,
@@ -38,8 +36,11 @@ from everthread.server.routes import (
     transfer,
     units,
 )
+from everthread.server.services import Engine
 from everthread.server.settings import Settings
-from everthread.server.talks import Talks
+from everthread.server.sms import webhook
+from everthread.server.workers.bank_leases import Claims, place
+from everthread.server.workers.worker_proxy import Neighbours
 
 SILENT: TelemetryConfig = {  # FastAPI would hand bodies and errors to whatever OpenTelemetry is set up beside us
     "tracing": False,
@@ -62,25 +63,25 @@ def create(engine: Engine, settings: Settings | None = None, *, closes: bool = F
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,  # it would tell of a path with our own mark for an escaped /
-        generate_unique_id_function=described.name,
+        generate_unique_id_function=openapi.name,
         lifespan=running,
         telemetry=SILENT,
     )
     app.state.engine, app.state.settings, app.state.metrics = engine, settings, Metrics()
     app.state.closes = closes
     app.state.talks = Talks(engine, settings.streams, Claims(place() if engine.several else None))
-    app.state.once = Records(beside.Beside(beside.path(engine.store), SCHEMA))
-    app.state.access = Access(Keys(beside.path(engine.store)), settings.key_required)
+    app.state.once = Records(server_db.Beside(server_db.path(engine.store), SCHEMA))
+    app.state.access = Access(Keys(server_db.path(engine.store)), settings.key_required)
     api = APIRouter(prefix=API)
     busiest_first = (chat, lines, recall, sessions, banks, units, pins, characters, recipes, transfer, about)
     for routes in busiest_first:
         api.include_router(routes.router)
     app.include_router(api)
     app.include_router(about.health)
-    app.include_router(page.router())
-    app.state.sms = sms.install(app, app.state.talks, settings)
+    app.include_router(static_files.router())
+    app.state.sms = webhook.install(app, app.state.talks, settings)
     problems.install(app)
-    described.install(app)
+    openapi.install(app)
     _stand_before(app, settings)
     return app
 

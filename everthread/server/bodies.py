@@ -15,7 +15,7 @@ from fastapi import Request, Response
 from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
 
-from everthread.server.access import Need
+from everthread.server.auth import Need
 
 AT_ONCE = 32_000  # bytes of JSON that are parsed on the event loop: 3 ms at worst
 

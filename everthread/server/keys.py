@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from everthread.errors import BadInput, NotFound, StoreUnavailable
-from everthread.server.beside import Beside
-from everthread.stores.ids import checked
+from everthread.server.server_db import Beside
+from everthread.stores.limits import checked
 from everthread.types import now
 
 Verb = Literal["read", "write", "chat", "forget"]

@@ -57,7 +57,7 @@ LINE = np.dtype(
         ("speaker", "<i4"),  # number of the speaker
         ("length", "<i4"),  # terms in the line
         ("head_length", "<i4"),  # terms in the line's head
-        ("marks", "<i4"),  # bits; see observe.units
+        ("marks", "<i4"),  # bits; see text.line_features
     ]
 )
 
@@ -81,7 +81,7 @@ class Entry:
     new: NewLine
     said_at: datetime
     words: Words
-    marks: int  # bits; see observe.units
+    marks: int  # bits; see text.line_features
     vectors: Vectors | None  # (pieces, D)
     seq: int | None = None
 
@@ -189,7 +189,7 @@ class Store(Protocol):
         """Number and keep the lines, in one transaction, those retracted as such. The lines `instead` of which they
         are kept are retracted first, as by `retract`, in the same transaction; those that are not there any more are
         passed over. An entry whose key is known already returns that line, unless the line gives way (see
-        `stores.lines`): it then loses its key to the new one. No two lines have the same key. `corrects` is the one of
+        `stores.shared_rows`): it then loses its key to the new one. No two lines have the same key. `corrects` is the one of
         the replaced lines that the first entry corrects: the new line is pinned if that one was. NotFound, with nothing
         kept, where it is gone."""
 

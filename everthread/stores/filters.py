@@ -12,10 +12,10 @@ from datetime import datetime
 from reprlib import repr as shortly
 from typing import get_args
 
+from everthread.common.timestamps import micros
 from everthread.errors import BadQuery
-from everthread.stores.columns import Choice
-from everthread.stores.ids import UNKEEPABLE
-from everthread.stores.times import micros
+from everthread.stores.limits import UNKEEPABLE
+from everthread.stores.line_columns import Choice
 from everthread.types import JSONValue, Role, Where
 
 Clause = tuple[str, list[object]]

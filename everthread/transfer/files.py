@@ -18,8 +18,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NoReturn
 
+from everthread.bank.line_validation import clean
 from everthread.errors import BadFile, BadLine, ConfigError
-from everthread.observe.clean import clean
 from everthread.types import NewLine
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)  # stands in for "now" where a line is only checked

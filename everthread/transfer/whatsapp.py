@@ -26,7 +26,7 @@ from pathlib import Path
 
 from everthread.transfer.dates import clock
 from everthread.transfer.files import Keys, bad, keepable, numbered, shown
-from everthread.transfer.phrases import MARK, unedited, wordless
+from everthread.transfer.whatsapp_phrases import MARK, unedited, wordless
 from everthread.types import NewLine, Role
 
 LONGEST_NAME = 200  # characters, as many as a bank takes

@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from everthread.bench.commands import LOADERS, bench
-from everthread.cli import main
-from everthread.stores.postgres import PostgresStore
+from everthread.cli.main import main
+from everthread.stores.postgres.store import PostgresStore
 
 Bench = Callable[..., Result]
 THINGS = "walnut kite parrot tractor saxophone ferry lighthouse alpaca boiler tulip greyhound motorbike".split()

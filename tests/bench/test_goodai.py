@@ -9,10 +9,10 @@ from click.testing import CliRunner, Result
 
 from everthread.bench.facts import Item, strategyqa
 from everthread.bench.goodai import LONGEST, NAMES, PUBLISHED, evaluate, query_of
-from everthread.cli import main
+from everthread.cli.main import main
 from everthread.errors import BadInput
-from everthread.models.fakes import HashEmbedder
-from everthread.recipes.tokenizers import word_pieces
+from everthread.recipes.goodai.tokenizers import word_pieces
+from everthread.testing import HashEmbedder
 
 STRATEGYQA = Path(__file__).resolve().parents[3] / "shared" / "data" / "strategyqa"
 THINGS = "walnut kite parrot tractor saxophone ferry lighthouse alpaca boiler tulip greyhound motorbike".split()

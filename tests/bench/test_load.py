@@ -6,8 +6,8 @@ from hardship import postgres
 from everthread import Memory
 from everthread.bench.load import compare, load, table
 from everthread.errors import BadInput
-from everthread.models.fakes import HashEmbedder
-from everthread.stores.sqlite import SQLiteStore
+from everthread.stores.sqlite.store import SQLiteStore
+from everthread.testing import HashEmbedder
 from everthread.types import Vector
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from everthread.bench.refusals import Labelled, labelled, measure, table
-from everthread.cli import main
-from everthread.observe.refusal_words import Words, shipped
+from everthread.cli.main import main
+from everthread.text.refusal_words import Words, shipped
 
-FITTED = Path(__file__).parent.parent / "observe" / "fitted.tsv"
+FITTED = Path(__file__).parent.parent / "text" / "fitted.tsv"
 
 
 def test_the_measured_replies_are_half_refusals_and_half_in_each_language() -> None:

@@ -11,10 +11,10 @@ import pytest
 from everthread import Memory
 from everthread.bench.replay import ROOM, CountingScribe, RememberingEmbedder, Replay
 from everthread.errors import BadLine, ScribeFailed
-from everthread.models.extract import ExtractiveScribe
-from everthread.models.fakes import HashEmbedder
-from everthread.models.scribe import NOTES
 from everthread.recipes.base import Asked, Recalled, Recipe
+from everthread.scribes.base import NOTES
+from everthread.scribes.extractive import ExtractiveScribe
+from everthread.testing import HashEmbedder
 from everthread.types import Line, NewLine, Vectors
 
 BEGUN = datetime(2024, 5, 1, tzinfo=UTC)

@@ -10,8 +10,8 @@ import pytest
 
 from everthread.bench.metrics import KS
 from everthread.bench.report import BUDGETS, Category, FalseInjection, GatePoint, Report
+from everthread.common.installation import install_extra
 from everthread.errors import ConfigError
-from everthread.installation import install_extra
 
 RECALL = dict(zip(KS, (0.43214, 0.75, 0.8333333, 0.9, 1.0), strict=True))
 REPORT = Report(

@@ -12,9 +12,9 @@ import pytest
 from click.testing import CliRunner
 
 from everthread.bench import serve
-from everthread.cli import main
+from everthread.cli.main import main
 from everthread.errors import BadInput
-from everthread.server.page import FOLDER, INDEX
+from everthread.server.static_files import FOLDER, INDEX
 
 
 @pytest.fixture(scope="module")

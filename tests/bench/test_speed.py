@@ -9,7 +9,7 @@ import pytest
 from everthread.bench import synthetic
 from everthread.bench.speed import Baseline, BulkEmbedder, as_json, speed, table
 from everthread.errors import BadInput
-from everthread.models.fakes import HashEmbedder
+from everthread.testing import HashEmbedder
 
 
 def test_bulk_vectors_are_of_unit_length_and_near_for_shared_words() -> None:

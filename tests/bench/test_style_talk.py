@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from everthread.bench.style_talk import NEUTRAL, STYLED, TITLE, Fading, compare, of_bank, sample_in, scripted, styled
-from everthread.cli import main
+from everthread.cli.main import main
 from everthread.errors import BadInput
 from everthread.memory import Memory
 from everthread.types import Message, NewLine

@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 
 from everthread import Hit, Memory, NewLine, Where
 from everthread.errors import NotFound
-from everthread.models.fakes import HashEmbedder
-from everthread.stores.sqlite import SQLiteStore
+from everthread.stores.sqlite.store import SQLiteStore
+from everthread.testing import HashEmbedder
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NOON = datetime(2026, 4, 1, 12, tzinfo=UTC)

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from everthread import Memory
-from everthread.models.fakes import HashEmbedder
+from everthread.testing import HashEmbedder
 
 WHOLE = re.compile(r"whole line (\d+)-(\d+)-(\d+) (x+) (\d+) end")
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from everthread.errors import EmbedderUnavailable
-from everthread.models.fakes import HashEmbedder
+from everthread.testing import HashEmbedder
 from everthread.types import Vector, Vectors
 
 

@@ -13,9 +13,9 @@ from types import FrameType
 from typing import Any
 
 from everthread import Chat, Memory
-from everthread.models.extract import ExtractiveScribe
-from everthread.models.fakes import HashEmbedder, ScriptedLLM
-from everthread.stores import fork_guard
+from everthread.scribes.extractive import ExtractiveScribe
+from everthread.stores.sqlite import fork_guard
+from everthread.testing import HashEmbedder, ScriptedLLM
 
 LIMIT = 100.0  # seconds; nobody here works for longer than a few
 

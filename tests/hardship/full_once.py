@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from everthread.errors import EverthreadError
-from everthread.stores.sqlite import SQLiteStore
+from everthread.stores.sqlite.store import SQLiteStore
 
 SOURCE = r"""
 #define _GNU_SOURCE

@@ -20,7 +20,7 @@ from itertools import count
 from pathlib import Path
 
 from everthread import Memory, NewLine
-from everthread.models.fakes import HashEmbedder
+from everthread.testing import HashEmbedder
 
 MODES = ("single", "many", "forget")
 LONGEST_LIFE = 0.12  # seconds after the child has said as much as it may say before

@@ -14,10 +14,10 @@ import time
 from pathlib import Path
 
 from everthread import Memory
-from everthread.chat import Chat
-from everthread.models.extract import ExtractiveScribe
-from everthread.models.fakes import HashEmbedder, ScriptedLLM
-from everthread.prompt.character import Character
+from everthread.chat.character import Character
+from everthread.chat.chat import Chat
+from everthread.scribes.extractive import ExtractiveScribe
+from everthread.testing import HashEmbedder, ScriptedLLM
 
 MOST_STEPS = 5
 LONGEST_LIFE = 0.25  # seconds after the child has told of as many steps as it may before

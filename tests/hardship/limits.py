@@ -11,7 +11,7 @@ from pathlib import Path
 
 from everthread import Memory, NewLine
 from everthread.errors import EverthreadError
-from everthread.models.fakes import HashEmbedder
+from everthread.testing import HashEmbedder
 
 NOBODY = 65_534
 

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from everthread import Memory
-from everthread.models.fakes import HashEmbedder
+from everthread.testing import HashEmbedder
 
 PATIENCE = 120.0  # seconds; a busy machine is slow
 

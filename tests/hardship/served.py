@@ -18,14 +18,15 @@ import anyio
 from fastapi import FastAPI
 from starlette.responses import StreamingResponse
 
-from everthread.models.fakes import HashEmbedder
 from everthread.recipes.default import Default
-from everthread.server import logs, serving
+from everthread.server import logs
 from everthread.server.app import create
-from everthread.server.connections import Limits
-from everthread.server.engine import Engine
+from everthread.server.http_protocol import Limits
+from everthread.server.services import Engine
 from everthread.server.settings import Settings
-from everthread.stores.sqlite import SQLiteStore
+from everthread.server.workers import runner
+from everthread.stores.sqlite.store import SQLiteStore
+from everthread.testing import HashEmbedder
 
 PIECES = 10
 PATIENCE = 120.0  # seconds; a busy machine is slow
@@ -142,12 +143,12 @@ def wait_until(holds: Any, seconds: float = PATIENCE) -> None:
 def main() -> None:
     folder, limits, settings = sys.argv[1], json.loads(sys.argv[2]), json.loads(sys.argv[3])
     logs.install("info")
-    with serving.listening("127.0.0.1", 0) as taken:
-        serving.run(
+    with runner.listening("127.0.0.1", 0) as taken:
+        runner.run(
             lambda: made(folder, Settings(**settings)),
             taken,
             limits=Limits(**limits),
-            told=lambda: print(serving.url(taken), flush=True),  # from then on a signal stops it gracefully
+            told=lambda: print(runner.url(taken), flush=True),  # from then on a signal stops it gracefully
         )
 
 

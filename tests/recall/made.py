@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from everthread.memory import Memory
-from everthread.models.fakes import HashEmbedder
 from everthread.recall.rerank import Reranker
+from everthread.testing import HashEmbedder
 from everthread.types import Hit, Line, NewLine
 
 BEGUN = datetime(2024, 5, 6, 18, tzinfo=UTC)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread.recall.excerpt import _SENTENCE, excerpt
-from everthread.stores.text import terms
+from everthread.text.analyzer import terms
 
 STORY = (
     "We left at dawn. The road was empty! Did anyone see us? Nobody did. "

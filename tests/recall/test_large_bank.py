@@ -10,9 +10,9 @@ import pytest
 
 from everthread.errors import EmbedderUnavailable
 from everthread.memory import Memory
-from everthread.models.fakes import HashEmbedder
-from everthread.recall.gate import stranger
-from everthread.recall.search import EVERY
+from everthread.recall.candidates import EVERY
+from everthread.recall.relevance_gate import stranger
+from everthread.testing import HashEmbedder
 from everthread.types import NewLine, Vector, Vectors, Where
 
 

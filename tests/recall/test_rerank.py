@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made import BEGUN, assert_only_moved, hit, hits, line, numbers, seqs
 
 from everthread.errors import BadInput
-from everthread.models.extract import ExtractiveScribe
 from everthread.recall.rerank import KeywordOverlap, RecencyImportance, Reranker
+from everthread.scribes.extractive import ExtractiveScribe
 from everthread.types import Hit
+from recall.made import BEGUN, assert_only_moved, hit, hits, line, numbers, seqs
 
 NOW = BEGUN + timedelta(days=2)
 TEXT = st.text("ab cat Dog's 我的猫喜欢鱼图书馆。，?!\n", max_size=40)

@@ -15,17 +15,17 @@ import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made import assert_only_moved, hit, hits, line, numbers, seqs
 
+from everthread.common.installation import install_extra
+from everthread.embedders.onnx import OnnxEmbedder
 from everthread.errors import BadInput, ConfigError, EmbedderUnavailable, LLMUnavailable, ModelError, ModelNotFound
-from everthread.installation import install_extra
-from everthread.models.embed import OnnxEmbedder
-from everthread.models.extract import ExtractiveScribe
-from everthread.models.fakes import HashEmbedder, ScriptedLLM
-from everthread.models.llm_scribe import LLMScribe
 from everthread.recall.rerank import Reranker
 from everthread.recall.rerank_models import MMR, UNASKED, CrossEncoder, EmbedderMatch, LLMVerdict
+from everthread.scribes.extractive import ExtractiveScribe
+from everthread.scribes.llm import LLMScribe
+from everthread.testing import HashEmbedder, ScriptedLLM
 from everthread.types import Vector, Vectors
+from recall.made import assert_only_moved, hit, hits, line, numbers, seqs
 
 TEXT = st.text("ab cat Dog's 我的猫，鱼?\n", max_size=30)
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from everthread.embedders.onnx import Embedder, OnnxEmbedder
 from everthread.errors import EmbedderUnavailable
 from everthread.memory import Memory
-from everthread.models.embed import Embedder, OnnxEmbedder
-from everthread.models.fakes import HashEmbedder
+from everthread.testing import HashEmbedder
 from everthread.types import NewLine, Vector, Vectors
 
 SPRING = datetime(2023, 4, 2, 17, tzinfo=UTC)

@@ -6,18 +6,17 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from itertools import groupby
 
-from twenty import APART, BOT, PERSON, TWENTY
-
-from everthread.chat import Chat
+from everthread.chat.character import Character
+from everthread.chat.chat import Chat
+from everthread.factory import RECIPES
 from everthread.memory import Memory
-from everthread.models.extract import ExtractiveScribe
-from everthread.models.fakes import ScriptedLLM
-from everthread.models.scribe import Scribe
-from everthread.open import RECIPES
-from everthread.prompt.character import Character
 from everthread.recipes.base import Recipe
-from everthread.recipes.character import Snapshots
+from everthread.recipes.snapshots import Snapshots
+from everthread.scribes.base import Scribe
+from everthread.scribes.extractive import ExtractiveScribe
+from everthread.testing import ScriptedLLM
 from everthread.types import Message, NewLine
+from recipes.twenty import APART, BOT, PERSON, TWENTY
 
 JONAS = Character(BOT, "{{char}} keeps a lighthouse.", person=PERSON)
 

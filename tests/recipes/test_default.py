@@ -9,10 +9,10 @@ from hardship.embedders import Moody
 
 from everthread.errors import BadInput
 from everthread.memory import Memory
-from everthread.models.fakes import HashEmbedder
-from everthread.recall.fuse import SIGNALS
-from everthread.recall.gate import EVIDENCE
+from everthread.recall.features import SIGNALS
+from everthread.recall.relevance_gate import EVIDENCE
 from everthread.recipes.default import Default, Head
+from everthread.testing import HashEmbedder
 from everthread.types import Role
 
 HEADS = {"friends": Default().friends, "assistant": Default().assistant, "words": Default().words}

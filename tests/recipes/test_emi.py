@@ -16,16 +16,16 @@ from hardship import PATIENCE
 from hardship.embedders import Moody
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from twenty import BOT, PERSON, TWENTY
 
-from everthread.chat import Chat
+from everthread.chat.character import Character
+from everthread.chat.chat import Chat
 from everthread.errors import BadInput, BadQuery
 from everthread.memory import Memory
-from everthread.models.fakes import HashEmbedder, ScriptedLLM
-from everthread.prompt.character import Character
 from everthread.recipes.emi import LABEL, LABEL_UNSPACED, Emi
-from everthread.stores.postgres import PostgresStore
+from everthread.stores.postgres.store import PostgresStore
+from everthread.testing import HashEmbedder, ScriptedLLM
 from everthread.types import NewLine, Role, Where
+from recipes.twenty import BOT, PERSON, TWENTY
 
 REPLIES = {2, 4, 6, 10, 12, 14, 16, 18, 20}  # what Jonas said; 8 is a refusal
 NOON = datetime(2026, 9, 1, 12, tzinfo=UTC)

@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 from hardship.embedders import Moody
-from talking import EVERY, LATER, asked, talk, written_up
-from twenty import SESSIONS, TWENTY
 
 from everthread import Memory, NewLine, Where
 from everthread.errors import LLMUnavailable, ScribeFailed
-from everthread.models.extract import ExtractiveScribe
-from everthread.models.fakes import HashEmbedder
-from everthread.models.scribe import CATEGORIES, NOTES, SUMMARY
 from everthread.recipes.base import Recipe
+from everthread.scribes.base import CATEGORIES, NOTES, SUMMARY
+from everthread.scribes.extractive import ExtractiveScribe
+from everthread.testing import HashEmbedder
 from everthread.types import Context, Hit, Line
+from recipes.talking import EVERY, LATER, asked, talk, written_up
+from recipes.twenty import SESSIONS, TWENTY
 
 SUMMER = SESSIONS["summer"]
 ODD = (

@@ -10,21 +10,21 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from twenty import BOT, PERSON, SESSIONS, TWENTY
 
-from everthread.chat import Chat
+from everthread.chat.character import Character
+from everthread.chat.chat import Chat
+from everthread.embedders.onnx import OnnxEmbedder
 from everthread.errors import BadInput, EmbedderUnavailable
 from everthread.memory import Memory
-from everthread.models.embed import OnnxEmbedder
-from everthread.models.extract import ExtractiveScribe
-from everthread.models.fakes import HashEmbedder, ScriptedLLM
-from everthread.prompt.character import Character
-from everthread.prompt.tokens import estimate
 from everthread.recipes.base import Asked
 from everthread.recipes.default import Default
 from everthread.recipes.membot import BARE, HALVING, LEAST, MANY, THRESHOLD, Membot, Near, calibrated
-from everthread.stores.postgres import PostgresStore
+from everthread.scribes.extractive import ExtractiveScribe
+from everthread.stores.postgres.store import PostgresStore
+from everthread.testing import HashEmbedder, ScriptedLLM
+from everthread.text.tokens import estimate
 from everthread.types import Context, NewLine, NewUnit, Vector, Vectors, Where
+from recipes.twenty import BOT, PERSON, SESSIONS, TWENTY
 
 LATER = datetime(2026, 11, 20, 12, tzinfo=UTC)
 JONAS = Character(BOT, "{{char}} keeps a lighthouse.", person=PERSON, examples="{{user}}: Ahoy!\n{{char}}: Ahoy, ahoy.")

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from everthread.errors import BadInput
-from everthread.open import RECIPES
+from everthread.factory import RECIPES
 from everthread.recipes.base import Recipe
 from everthread.recipes.emi import Emi
 from everthread.recipes.membot import Membot

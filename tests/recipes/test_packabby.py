@@ -14,24 +14,24 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from talking import JONAS
-from twenty import BOT, PERSON, SESSIONS, TWENTY
 
-from everthread.chat import QUESTION, Chat
+from everthread.chat.character import Character
+from everthread.chat.chat import QUESTION, Chat
+from everthread.cli.repl import Talk
+from everthread.embedders.onnx import Embedder, OnnxEmbedder
 from everthread.errors import BadInput, BadQuery, EmbedderUnavailable, ScribeFailed
 from everthread.memory import Memory
-from everthread.models.embed import Embedder, OnnxEmbedder
-from everthread.models.extract import ExtractiveScribe
-from everthread.models.fakes import HashEmbedder, ScriptedLLM
-from everthread.models.scribe import SUMMARY
-from everthread.prompt.character import Character
-from everthread.prompt.tokens import estimate
 from everthread.recipes.base import Recipe
 from everthread.recipes.default import Default
-from everthread.recipes.general import seed
+from everthread.recipes.general_knowledge import seed
 from everthread.recipes.packabby import GENERAL, KNOWN, NOTE, Packabby
-from everthread.talk import Talk
+from everthread.scribes.base import SUMMARY
+from everthread.scribes.extractive import ExtractiveScribe
+from everthread.testing import HashEmbedder, ScriptedLLM
+from everthread.text.tokens import estimate
 from everthread.types import Line, NewUnit, Vector, Vectors, Where
+from recipes.talking import JONAS
+from recipes.twenty import BOT, PERSON, SESSIONS, TWENTY
 
 SPRING = """\
 - 2 March 2026: I adopted a greyhound named Biscuit on Saturday.

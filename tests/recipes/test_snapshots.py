@@ -11,21 +11,20 @@ import pytest
 from hardship.embedders import Moody
 from hypothesis import given
 from hypothesis import strategies as st
-from talking import JONAS, Clock, talk
-from twenty import SESSIONS, TWENTY
 
-from everthread import Memory, Where
-from everthread import open as opening
-from everthread.chat import Chat
+from everthread import Memory, Where, factory
+from everthread.chat.chat import Chat
+from everthread.chat.prompt_builder import leaving
 from everthread.errors import BadInput, BadQuery, ScribeFailed
-from everthread.models.extract import ExtractiveScribe
-from everthread.models.fakes import HashEmbedder, ScriptedLLM
-from everthread.models.scribe import NOTES
-from everthread.prompt.layout import leaving
-from everthread.prompt.tokens import estimate
 from everthread.recipes.base import Asked
-from everthread.recipes.character import Snapshots
+from everthread.recipes.snapshots import Snapshots
+from everthread.scribes.base import NOTES
+from everthread.scribes.extractive import ExtractiveScribe
+from everthread.testing import HashEmbedder, ScriptedLLM
+from everthread.text.tokens import estimate
 from everthread.types import Context, Line, NewUnit, Unit
+from recipes.talking import JONAS, Clock, talk
+from recipes.twenty import SESSIONS, TWENTY
 
 SMALL = Snapshots(full=6, left=3)
 NUMBERS = count()
@@ -484,4 +483,4 @@ def test_what_the_person_announced_is_brought_up_only_where_that_is_wanted(bank:
 
 def test_a_character_that_brings_up_the_past_can_be_set_by_name() -> None:
     assert Snapshots().offers is False
-    assert opening.recipe("character", None, {"offers": "true"}).offers is True
+    assert factory.recipe("character", None, {"offers": "true"}).offers is True

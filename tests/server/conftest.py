@@ -10,12 +10,12 @@ from hardship import llm
 from hardship.loopback import serving
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from everthread.models.fakes import HashEmbedder
-from everthread.models.llm import OpenAICompatible
+from everthread.llms.openai_compatible import OpenAICompatible
 from everthread.recipes.default import Default
 from everthread.server.app import create
-from everthread.server.engine import Engine
-from everthread.stores.sqlite import SQLiteStore
+from everthread.server.services import Engine
+from everthread.stores.sqlite.store import SQLiteStore
+from everthread.testing import HashEmbedder
 from server.shown import CHROMIUM, DESK, LATE, Model
 
 

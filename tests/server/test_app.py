@@ -9,11 +9,11 @@ import sys
 from pathlib import Path
 from fastapi.testclient import TestClient
 from opentelemetry import trace
-from everthread.models.fakes import HashEmbedder
+from everthread.testing import HashEmbedder
 from everthread.recipes.default import Default
 from everthread.server.app import create
-from everthread.server.engine import Engine
-from everthread.stores.sqlite import SQLiteStore
+from everthread.server.services import Engine
+from everthread.stores.sqlite.store import SQLiteStore
 
 asked = []
 
@@ -44,11 +44,11 @@ import sys
 import time
 from pathlib import Path
 from fastapi.testclient import TestClient
-from everthread.models.fakes import HashEmbedder
+from everthread.testing import HashEmbedder
 from everthread.recipes.default import Default
 from everthread.server.app import create
-from everthread.server.engine import Engine
-from everthread.stores.sqlite import SQLiteStore
+from everthread.server.services import Engine
+from everthread.stores.sqlite.store import SQLiteStore
 
 for closes in (False, True):
     engine = Engine(SQLiteStore(Path(sys.argv[1])), HashEmbedder(64), None, Default())

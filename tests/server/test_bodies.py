@@ -17,11 +17,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from everthread.server import beside
+from everthread.server import server_db
 from everthread.server.bodies import AT_ONCE, BodyRequest, YieldingDecoder
-from everthread.server.engine import Engine
 from everthread.server.keys import Keys
-from everthread.server.wire import MOST_VALUES, Body, LineBody, RecallBody, holds_at_most
+from everthread.server.schemas import MOST_VALUES, Body, LineBody, RecallBody, holds_at_most
+from everthread.server.services import Engine
 from server.problem import kind
 
 PATIENCE = 60.0  # seconds; a busy machine is slow
@@ -37,7 +37,7 @@ LISTS = b"[" + b",".join([b"[]"] * 200_000) + b"]"
 def closed(api: TestClient, engine: Engine) -> Iterator[tuple[TestClient, Keys]]:
     """A client of a server that requires keys, and its keys."""
     api.app.state.access.required = True  # type: ignore[attr-defined]
-    keys = Keys(beside.path(engine.store))
+    keys = Keys(server_db.path(engine.store))
     yield api, keys
     keys.close()
 

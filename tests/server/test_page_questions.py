@@ -6,15 +6,15 @@ import pytest
 from hardship import web
 from playwright.sync_api import Page, expect
 
-from everthread import characters
-from everthread.prompt.character import Character
+from everthread.chat import character_library
+from everthread.chat.character import Character
 from server.shown import remember, say, tell, visit
 
 
 @pytest.fixture
 def vey() -> None:
     """A character in the gallery."""
-    characters.save(Character("Captain Vey", description="A sailor."), force=True)
+    character_library.save(Character("Captain Vey", description="A sailor."), force=True)
 
 
 def choose_vey(page: Page) -> None:

@@ -19,13 +19,13 @@ from everthread import Hit, Line, Memory, NewLine, Where
 from everthread.bench import synthetic
 from everthread.bench.speed import BulkEmbedder
 from everthread.errors import BadLine, BadQuery, EverthreadError, NotFound
-from everthread.models.fakes import HashEmbedder
 from everthread.recipes.default import Default
 from everthread.stores.base import Rewriting, Store
-from everthread.stores.postgres import PostgresStore
-from everthread.stores.sqlite import SQLiteStore
-from everthread.stores.text import ECHO
-from everthread.stores.text import words as analysed
+from everthread.stores.postgres.store import PostgresStore
+from everthread.stores.sqlite.store import SQLiteStore
+from everthread.testing import HashEmbedder
+from everthread.text.analyzer import ECHO
+from everthread.text.analyzer import words as analysed
 from everthread.types import NewUnit, Seqs, Vectors, Work
 
 BEGUN = datetime(2024, 5, 6, 20, tzinfo=timezone(timedelta(hours=2)))

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from everthread import Line, Memory, NewLine, Where
-from everthread.models.fakes import HashEmbedder
-from everthread.stores.sqlite import SQLiteStore
+from everthread.stores.sqlite.store import SQLiteStore
+from everthread.testing import HashEmbedder
 
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
 NAMES, SESSIONS, ROLES = ("Ann", "Bob", "Cid"), ("monday", "friday", "sunday"), ("user", "assistant", "tool")

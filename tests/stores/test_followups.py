@@ -13,14 +13,15 @@ from pathlib import Path
 import pytest
 from hardship import forked, steps
 
-from everthread import Memory, NewLine, pins
+from everthread import Memory, NewLine
+from everthread.chat import pins
 from everthread.errors import NotFound
-from everthread.models.fakes import HashEmbedder
 from everthread.recipes.default import Default
 from everthread.stores.base import Store
 from everthread.stores.pinned import SETTING
-from everthread.stores.postgres import PostgresStore
-from everthread.stores.sqlite import SQLiteStore
+from everthread.stores.postgres.store import PostgresStore
+from everthread.stores.sqlite.store import SQLiteStore
+from everthread.testing import HashEmbedder
 from everthread.types import JSONValue, NewUnit
 
 NOON = datetime(2026, 5, 3, 12, tzinfo=UTC)

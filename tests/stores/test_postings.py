@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everthread.stores import postings, schema
+from everthread.stores import postings
 from everthread.stores.base import POSTING
+from everthread.stores.sqlite import schema
 
 Model = dict[str, dict[int, tuple[int, int]]]  # term -> seq -> (tf, head)
 

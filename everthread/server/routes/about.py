@@ -8,11 +8,10 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel
 from starlette.responses import PlainTextResponse, Response
 
-from everthread import __version__
-from everthread import open as opening
+from everthread import __version__, factory
 from everthread.errors import BankDamaged, BankTooNew
 from everthread.server import metrics
-from everthread.server.access import ReadingAll, Shared, who
+from everthread.server.auth import ReadingAll, Shared, who
 from everthread.server.problems import Problem
 
 router = APIRouter(tags=["about"])  # of the API
@@ -63,7 +62,7 @@ def about(request: Request, engine: Shared) -> AboutView:
     return AboutView(
         version=__version__,
         recipe=engine.recipe.name,
-        recipes=[RecipeView(name=name, about=each.about) for name, each in opening.RECIPES.items()],
+        recipes=[RecipeView(name=name, about=each.about) for name, each in factory.RECIPES.items()],
         model=None if llm is None else ModelView(name=llm.name, context=llm.context),
         embedder=engine.embedder.name,
         key_required=request.app.state.access.required,

@@ -9,13 +9,13 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
 
-from everthread import open as opening
-from everthread import timeline
+from everthread import factory
+from everthread.bank import stats as timeline
+from everthread.chat.character import Character
+from everthread.chat.consent import SETTING
 from everthread.errors import BankDamaged, BankTooNew
 from everthread.memory import Memory
-from everthread.observe.consent import SETTING
-from everthread.prompt.character import Character
-from everthread.server.access import (
+from everthread.server.auth import (
     Bank,
     Changing,
     NeedsAny,
@@ -28,11 +28,10 @@ from everthread.server.access import (
     permitted,
 )
 from everthread.server.bodies import KeyFirst
-from everthread.server.cursors import USUAL, After, Limit, page, place
-from everthread.server.engine import SCRIBE, Engine
-from everthread.server.once import Attempt, Once
+from everthread.server.idempotency import Attempt, Once
+from everthread.server.pagination import USUAL, After, Limit, page, place
 from everthread.server.routes.receipts import forgotten
-from everthread.server.wire import (
+from everthread.server.schemas import (
     All,
     BankView,
     CharacterBody,
@@ -45,6 +44,7 @@ from everthread.server.wire import (
     SettingsView,
     StatsView,
 )
+from everthread.server.services import SCRIBE, Engine
 from everthread.stores.base import Store
 from everthread.types import JSONValue, Stats
 
@@ -143,13 +143,13 @@ def set_bank_character(memory: Changing, once: Once, body: CharacterBody) -> dic
 @router.patch("/{bank}/character", response_model=CharacterView, response_model_exclude_unset=True)
 def change_bank_character(memory: Changing, once: Once, body: CharacterChanges) -> dict[str, Any]:
     """Change some of the bank's character, from now on: its description, where you are, your name."""
-    changed = opening.character(None, memory.settings()).edited(**body.given())
+    changed = factory.character(None, memory.settings()).edited(**body.given())
     return _set(memory, once, "character", changed.to_json(), _character)
 
 
 def _character(kept: Settings) -> dict[str, Any]:
     """The bank's character, or ours."""
-    return dict(opening.character(None, kept).to_json())
+    return dict(factory.character(None, kept).to_json())
 
 
 def _set(

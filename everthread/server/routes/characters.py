@@ -12,17 +12,16 @@ from urllib.parse import quote
 from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi import Path as InPath
 
-from everthread import characters as folder
+from everthread.chat import card, character_library
+from everthread.chat.character import DEFAULT, Character
 from everthread.errors import BadFile, BadInput, NotFound
-from everthread.prompt import card
-from everthread.prompt.character import DEFAULT, Character
 from everthread.server import paths
-from everthread.server.access import ChattingAny, ForgettingAll, WritingAll
+from everthread.server.auth import ChattingAny, ForgettingAll, WritingAll
 from everthread.server.bodies import KeyFirst
-from everthread.server.cursors import USUAL, After, Limit, page, place
-from everthread.server.once import Once, OnceStreamed
+from everthread.server.idempotency import Once, OnceStreamed
+from everthread.server.pagination import USUAL, After, Limit, page, place
+from everthread.server.schemas import CharacterBody, CharacterItem, CharacterView, Page
 from everthread.server.uploads import RAW, Upload, received, unplaced
-from everthread.server.wire import CharacterBody, CharacterItem, CharacterView, Page
 
 router = APIRouter(prefix="/characters", tags=["characters"], route_class=KeyFirst)
 
@@ -38,13 +37,13 @@ def _inside() -> Iterator[None]:
     try:
         yield
     except (BadFile, BadInput) as error:
-        raise type(error)(str(error).replace(f"{folder.folder()}/", "")) from None
+        raise type(error)(str(error).replace(f"{character_library.folder()}/", "")) from None
 
 
 def _known(name: str) -> str:
     """The name, if it is that of a character in the folder: `load` would take a path as well."""
     with _inside():
-        if name not in folder.listed():
+        if name not in character_library.listed():
             raise NotFound(f"there is no character {name!r}; GET /api/v1/characters lists those that there are")
     return name
 
@@ -52,16 +51,16 @@ def _known(name: str) -> str:
 def _loaded(name: str) -> Character:
     """A character of the folder, or ours."""
     with _inside():
-        if name == DEFAULT.name and name not in folder.listed():
+        if name == DEFAULT.name and name not in character_library.listed():
             return DEFAULT
-        return folder.load(_known(name))
+        return character_library.load(_known(name))
 
 
 @router.get("", response_model=Page[CharacterItem])
 def characters(engine: ChattingAny, after: After = None, limit: Limit = USUAL) -> dict[str, Any]:
     """List the characters that there are to be talked with."""
     behind = place(after, (str,))
-    names = sorted({*folder.listed(), DEFAULT.name})
+    names = sorted({*character_library.listed(), DEFAULT.name})
     found = (_item(name) for name in names if behind is None or name > behind[0])
     return page((each for each in found if each), limit, lambda item: [item["name"]])
 
@@ -72,8 +71,13 @@ def _item(name: str) -> dict[str, Any] | None:
         description = _loaded(name).description[:CUT]
     except (BadFile, NotFound):
         return None
-    there = name in folder.listed()
-    return {"name": name, "description": description, "has_picture": folder.pictured(name), "builtin": not there}
+    there = name in character_library.listed()
+    return {
+        "name": name,
+        "description": description,
+        "has_picture": character_library.pictured(name),
+        "builtin": not there,
+    }
 
 
 @router.get("/{name}", response_model=CharacterView, response_model_exclude_unset=True)
@@ -91,7 +95,7 @@ def put_character(engine: WritingAll, once: Once, name: Name, body: CharacterBod
 
     def save() -> None:
         with _inside():
-            folder.save(made, force=True)
+            character_library.save(made, force=True)
 
     once.once(save, lambda _: True, lambda _: None)
     return dict(_loaded(name).to_json())
@@ -100,7 +104,7 @@ def put_character(engine: WritingAll, once: Once, name: Name, body: CharacterBod
 @router.delete("/{name}", status_code=204)
 def remove_character(engine: ForgettingAll, once: Once, name: Name) -> None:
     """Remove a character for good. What was said with it stays in its banks."""
-    once.once(lambda: folder.remove(_known(name)), lambda _: True, lambda _: None)
+    once.once(lambda: character_library.remove(_known(name)), lambda _: True, lambda _: None)
 
 
 async def upload(request: Request) -> AsyncIterator[Upload]:
@@ -127,9 +131,9 @@ def import_character(
     def add() -> Character:
         with unplaced(file.path, "the card"), _inside():
             name = card.read(file.path).name
-            if not replace and name in folder.listed():
+            if not replace and name in character_library.listed():
                 raise BadInput(f"there is a character {name!r} already; import it with ?replace=true")
-            return folder.add(file.path, force=replace)
+            return character_library.add(file.path, force=replace)
 
     def again(_: Any) -> Character:
         with unplaced(file.path, "the card"):
@@ -145,8 +149,8 @@ def character_card(engine: ChattingAny, name: Name, format: Literal["png", "json
     with TemporaryDirectory(prefix="everthread-") as place:
         file = Path(place, f"card.{format}")
         with _inside():
-            if name in folder.listed():
-                folder.export(name, file)
+            if name in character_library.listed():
+                character_library.export(name, file)
             else:
                 card.write(character, file)
         content = file.read_bytes()
@@ -159,4 +163,4 @@ def character_card(engine: ChattingAny, name: Name, format: Literal["png", "json
 def character_picture(engine: ChattingAny, name: Name) -> Response:
     """The picture of a character, without its card."""
     with _inside():
-        return Response(folder.picture(_known(name)), media_type="image/png")
+        return Response(character_library.picture(_known(name)), media_type="image/png")

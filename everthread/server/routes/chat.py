@@ -8,16 +8,13 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Request
 from starlette.responses import StreamingResponse
 
-from everthread.chat import Chat
+from everthread.chat.chat import Chat
+from everthread.chat.reply import Reply
 from everthread.memory import Memory
-from everthread.reply import Reply
 from everthread.server import paths
-from everthread.server.access import Beginning, Chatting, Open, permit, permitted
+from everthread.server.auth import Beginning, Chatting, Open, permit, permitted
 from everthread.server.bodies import KeyFirst
-from everthread.server.once import Attempt, Once
-from everthread.server.running import Running
-from everthread.server.talks import CURRENT, Act, Talks
-from everthread.server.wire_chat import (
+from everthread.server.chat_schemas import (
     AskBody,
     BranchBody,
     EditBody,
@@ -27,6 +24,9 @@ from everthread.server.wire_chat import (
     ReplyBody,
     StateView,
 )
+from everthread.server.conversations.registry import CURRENT, Act, Talks
+from everthread.server.conversations.reply_stream import Running
+from everthread.server.idempotency import Attempt, Once
 
 router = APIRouter(prefix="/banks/{bank}/chat/{session}", tags=["chat"], route_class=KeyFirst)
 

@@ -9,19 +9,19 @@ from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Query
 
+from everthread.bank.corrections import placed
+from everthread.bank.line_validation import clean, keepable
 from everthread.errors import NotFound
 from everthread.memory import Memory
-from everthread.observe.byhand import placed
-from everthread.observe.clean import clean, keepable
-from everthread.server.access import Changing, Forgetting, New, Open, Reading, Writing
+from everthread.server.auth import Changing, Forgetting, New, Open, Reading, Writing
 from everthread.server.bodies import KeyFirst
-from everthread.server.cursors import USUAL, After, Limit, page, place
+from everthread.server.idempotency import Attempt, Once, conflict
 from everthread.server.metrics import Counted, Metrics
-from everthread.server.once import Attempt, Once, conflict
+from everthread.server.pagination import USUAL, After, Limit, page, place
 from everthread.server.routes.receipts import forgotten
-from everthread.server.wire import All, LineBody, LinesBody, LineView, Page, ReceiptView, Seq, TextBody
-from everthread.stores.ids import LARGEST_SEQ
-from everthread.stores.lines import orphan
+from everthread.server.schemas import All, LineBody, LinesBody, LineView, Page, ReceiptView, Seq, TextBody
+from everthread.stores.limits import LARGEST_SEQ
+from everthread.stores.shared_rows import orphan
 from everthread.types import Line, NewLine, Role, Where, now
 
 router = APIRouter(prefix="/banks/{bank}/lines", tags=["lines"], route_class=KeyFirst)

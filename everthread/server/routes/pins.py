@@ -6,12 +6,13 @@ from collections.abc import Callable
 
 from fastapi import APIRouter
 
-from everthread import checks, pins
+from everthread.bank import validation
+from everthread.chat import pins
 from everthread.memory import Memory
-from everthread.server.access import Changing, Reading
+from everthread.server.auth import Changing, Reading
 from everthread.server.bodies import KeyFirst
-from everthread.server.once import Attempt, Once
-from everthread.server.wire import All, LineView
+from everthread.server.idempotency import Attempt, Once
+from everthread.server.schemas import All, LineView
 from everthread.types import Line
 
 router = APIRouter(prefix="/banks/{bank}/pins", tags=["pins"], route_class=KeyFirst)
@@ -26,13 +27,13 @@ def listed(memory: Reading) -> dict[str, list[Line]]:
 @router.put("/{seq}", response_model=All[LineView])
 def add(memory: Changing, once: Once, seq: int) -> dict[str, list[Line]]:
     """Pin a line."""
-    return _once(memory, once, lambda: pins.add(memory, checks.seq(seq, memory.bank)))
+    return _once(memory, once, lambda: pins.add(memory, validation.seq(seq, memory.bank)))
 
 
 @router.delete("/{seq}", response_model=All[LineView])
 def remove(memory: Changing, once: Once, seq: int) -> dict[str, list[Line]]:
     """Take a line off."""
-    return _once(memory, once, lambda: pins.remove(memory, checks.seq(seq, memory.bank)))
+    return _once(memory, once, lambda: pins.remove(memory, validation.seq(seq, memory.bank)))
 
 
 def _once(memory: Memory, once: Attempt, change: Callable[[], list[Line]]) -> dict[str, list[Line]]:

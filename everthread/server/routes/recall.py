@@ -6,10 +6,10 @@ from typing import Any
 
 from fastapi import APIRouter, Request
 
-from everthread.server.access import Reading, permit
+from everthread.server.auth import Reading, permit
 from everthread.server.bodies import KeyFirst
 from everthread.server.metrics import Counted
-from everthread.server.wire import All, ContextBody, ContextView, HitView, RecallBody
+from everthread.server.schemas import All, ContextBody, ContextView, HitView, RecallBody
 from everthread.types import Context
 
 router = APIRouter(prefix="/banks/{bank}", tags=["recall"], route_class=KeyFirst)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from everthread.server.once import Attempt
-from everthread.server.talks import Talks
-from everthread.server.wire import ReceiptView
+from everthread.server.conversations.registry import Talks
+from everthread.server.idempotency import Attempt
+from everthread.server.schemas import ReceiptView
 from everthread.types import Receipt
 
 

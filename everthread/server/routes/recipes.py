@@ -9,13 +9,13 @@ from pydantic import BaseModel, Field
 
 from everthread.errors import NotFound
 from everthread.recipes.base import Recipe
-from everthread.recipes.kept import Kept
 from everthread.recipes.options import changed, check_remote, described
-from everthread.server.access import Bank, NeedsBank, ReadingAny
+from everthread.recipes.saved_recipe import Kept
+from everthread.server.auth import Bank, NeedsBank, ReadingAny
 from everthread.server.bodies import KeyFirst
-from everthread.server.engine import Engine
-from everthread.server.once import Attempt, Once
-from everthread.server.wire import All, Body
+from everthread.server.idempotency import Attempt, Once
+from everthread.server.schemas import All, Body
+from everthread.server.services import Engine
 
 router = APIRouter(tags=["recipes"], route_class=KeyFirst)
 

@@ -8,18 +8,18 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path
 
+from everthread.bank.corrections import placed
+from everthread.common.timestamps import micros
 from everthread.errors import BadQuery, NotFound
 from everthread.memory import Memory
-from everthread.observe.byhand import placed
 from everthread.recall.buffer import LONGEST
 from everthread.server import paths
-from everthread.server.access import Changing, Forgetting, Open, Reading
+from everthread.server.auth import Changing, Forgetting, Open, Reading
 from everthread.server.bodies import KeyFirst
-from everthread.server.cursors import USUAL, After, Limit, page, place
-from everthread.server.once import Once
+from everthread.server.idempotency import Once
+from everthread.server.pagination import USUAL, After, Limit, page, place
 from everthread.server.routes.receipts import forgotten
-from everthread.server.wire import All, BufferBody, Page, PassageView, ReceiptView, SessionView
-from everthread.stores.times import micros
+from everthread.server.schemas import All, BufferBody, Page, PassageView, ReceiptView, SessionView
 from everthread.types import Session, Where
 
 router = APIRouter(prefix="/banks/{bank}/sessions", tags=["sessions"], route_class=KeyFirst)

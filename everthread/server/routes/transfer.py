@@ -9,14 +9,14 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import StreamingResponse
 
-from everthread import open as opening
+from everthread import factory
 from everthread.memory import Memory
-from everthread.server.access import Reading, Writing
+from everthread.server.auth import Reading, Writing
 from everthread.server.bodies import KeyFirst
-from everthread.server.once import OnceStreamed
+from everthread.server.idempotency import OnceStreamed
+from everthread.server.schemas import ImportView
 from everthread.server.uploads import RAW, Upload, received, unplaced
-from everthread.server.wire import ImportView
-from everthread.transfer import into, jsonl
+from everthread.transfer import importing, jsonl
 from everthread.transfer.dates import zone
 
 router = APIRouter(prefix="/banks/{bank}", tags=["transfer"], route_class=KeyFirst)
@@ -49,7 +49,7 @@ def import_file(
     once: OnceStreamed,
     file: Annotated[Upload, Depends(upload)],
     name: Called,
-    format: Annotated[str | None, Query(description=f"{', '.join(opening.FORMATS)}. Else by the file.")] = None,
+    format: Annotated[str | None, Query(description=f"{', '.join(factory.FORMATS)}. Else by the file.")] = None,
     assistant: Annotated[list[str] | None, Query(description="A name that is the bot's; may be given again.")] = None,
     tz: Annotated[str | None, Query(description="The zone of times without one. Else UTC.")] = None,
 ) -> dict[str, Any]:
@@ -58,10 +58,10 @@ def import_file(
     def bring() -> dict[str, Any]:
         with unplaced(file.path, name):
             options = {"assistant": assistant or (), "tz": None if tz is None else zone(tz)}
-            source = into.source(file.path, format, **options)
+            source = importing.source(file.path, format, **options)
             memory = new(lambda: None)
-            into.see(memory, source)
-            return into.bring(memory, source)
+            importing.see(memory, source)
+            return importing.bring(memory, source)
 
     return once.of(file.digest).once(bring, dict, dict)
 

@@ -9,13 +9,13 @@ from fastapi import APIRouter, Path, Query, Request
 from everthread.errors import NotFound
 from everthread.memory import Memory
 from everthread.server import paths
-from everthread.server.access import Changing, Forgetting, Open, Reading, permit
+from everthread.server.auth import Changing, Forgetting, Open, Reading, permit
 from everthread.server.bodies import KeyFirst
-from everthread.server.cursors import USUAL, After, Limit, page, place
-from everthread.server.once import Once
-from everthread.server.talks import Talks
-from everthread.server.wire import NotesBody, NotesView, Page, TextBody, UnitReceipt, UnitView
-from everthread.stores.ids import LARGEST_SEQ
+from everthread.server.conversations.registry import Talks
+from everthread.server.idempotency import Once
+from everthread.server.pagination import USUAL, After, Limit, page, place
+from everthread.server.schemas import NotesBody, NotesView, Page, TextBody, UnitReceipt, UnitView
+from everthread.stores.limits import LARGEST_SEQ
 from everthread.types import Unit
 
 router = APIRouter(prefix="/banks/{bank}", tags=["units"], route_class=KeyFirst)

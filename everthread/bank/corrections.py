@@ -1,0 +1,86 @@
+"""What a person sets right by hand: a line that was written down wrong, a unit that says what is not so.
+
+Nothing is overwritten. A corrected line is retracted, and another stands in its place; a unit is superseded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from everthread.errors import BadInput, NotFound
+from everthread.stores.base import Store
+from everthread.stores.shared_rows import missing, source_key
+from everthread.types import Line, NewLine, NewUnit, Unit, Where
+
+CORRECTS = "everthread.corrects"  # in a line's metadata: the number of the line that stood in its place at first
+BY_HAND = "everthread.by_hand"  # in a unit's metadata: True
+NOTED = "everthread.noted"  # in the metadata of notes: the last line that went into them
+
+
+def correction(store: Store, bank: str, seq: int, text: str, key: str | None = None) -> NewLine:
+    """Return the line that replaces another with a new text, by the same speaker at the same time.
+
+    It has the old line's key, or else the one given. Metadata about the old words, such as which of them are an echo,
+    is dropped. Raises NotFound.
+    """
+    found = store.get(bank, [seq])
+    if not found:
+        raise missing(bank, seq)
+    old = found[0]
+    kept = {name: value for name, value in old.metadata.items() if not name.startswith("everthread.")}
+    first = {**kept, CORRECTS: old.metadata.get(CORRECTS, seq)}
+    return NewLine(text, old.speaker, old.role, old.said_at, old.session, first, old.parent, source_key(old) or key)
+
+
+def placed(lines: Sequence[Line]) -> list[Line]:
+    """The lines of one session (ascending by seq), each corrected one where the line stood that it corrects."""
+    found = [line for line in lines if CORRECTS not in line.metadata]
+    for line in lines:
+        if CORRECTS in line.metadata:
+            at = _moment(line)
+            found.insert(next((n for n, other in enumerate(found) if _moment(other) > at), len(found)), line)
+    return found
+
+
+def place(line: Line) -> int:
+    """The number of the place where a line stands in its conversation: its own, or of the line that it corrects."""
+    first = line.metadata.get(CORRECTS)
+    return first if type(first) is int and 0 < first < line.seq else line.seq
+
+
+def _moment(line: Line) -> tuple[datetime, int]:
+    """When it was said, and for lines of one moment the number of the place."""
+    return line.said_at, place(line)
+
+
+def edit(store: Store, bank: str, kind: str, number: int, text: str) -> NewUnit:
+    """The unit that says this in the place of a current one. NotFound."""
+    found = [unit for unit in store.units(bank, (kind,), current=True, ids=[number]) if unit.kind == kind]
+    if not found:
+        raise NotFound(f"bank {bank!r} has no current {kind} {number} that could be edited; read the current one")
+    return _again(found[0], text)
+
+
+def note(store: Store, bank: str, text: str) -> tuple[NewUnit, int | None]:
+    """The note that says this in the place of the current one, and that one's id. Where there is none, it goes with
+    the bank's last line, and no line counts as noted for it. BadInput where no line stands."""
+    found = store.units(bank, ("note",), current=True)
+    if found:
+        return _again(found[-1], text), found[-1].id
+    sessions = [each for each in store.sessions(bank) if each.lines]
+    latest = max(sessions, key=lambda each: each.last_seq, default=None)
+    last = None if latest is None else list(store.lines(bank, Where(session=latest.id)))[-1]
+    if last is None:
+        raise BadInput(f"bank {bank!r} has no line yet, and notes are of lines; say something first")
+    metadata = {BY_HAND: True, NOTED: 0}
+    return NewUnit("note", text, last.seq, last.seq, last.said_at, metadata=metadata, sources=(last.seq,)), None
+
+
+def _again(old: Unit, text: str) -> NewUnit:
+    metadata = {**old.metadata, BY_HAND: True}
+    return replace(
+        NewUnit(old.kind, text, old.first_seq, old.last_seq, old.said_at, old.importance, old.category),
+        metadata=metadata,
+    )

@@ -1,0 +1,70 @@
+"""Lines that were kept before they were embedded: nobody who talks waits for their vectors, which come a moment later.
+
+They lie in the bank like all others and are found by their words at once. Only their numbers are in mind here; should
+the process end meanwhile, the bank still knows which lines want a vector, and the first that are late the next time
+bring those along.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+
+from everthread.common.fork_safety import Lock
+from everthread.stores.base import Store
+from everthread.text.analyzer import own
+from everthread.types import Line, Vectors
+
+FEW = 32  # lines left without a vector that are brought along; of more, the model is another one or was long away
+
+
+class Late:
+    """Those of one bank. Safe from many threads."""
+
+    def __init__(
+        self, store: Store, bank: str, model: str, embed: Callable[[Sequence[str]], list[Vectors] | None]
+    ) -> None:
+        """embed gives the vectors of the pieces of each text, of the model of that name; None: not now."""
+        self._store, self._bank, self._model, self._embed = store, bank, model, embed
+        self._seqs: set[int] = set()
+        self._looked = False  # whether the bank was asked what was left
+        self._lock = Lock()
+        self._embedding = Lock()  # held until the vectors of the lines that were taken are kept
+
+    def __bool__(self) -> bool:
+        return bool(self._seqs)
+
+    def add(self, lines: Iterable[Line]) -> None:
+        """Have these embedded later."""
+        with self._lock:
+            self._seqs.update(line.seq for line in lines)
+
+    def catch_up(self, without: Collection[int] = ()) -> None:
+        """Embed the lines, but for some. Where no embedder answers, they stay without. Raises StoreUnavailable, and
+        they are late still."""
+        if self._seqs.issubset(without):
+            return
+        with self._embedding:  # who comes while they are embedded waits for them
+            with self._lock:
+                seqs = self._seqs.difference(without)
+            lines = self._store.get(self._bank, sorted(seqs)) if seqs and self._store.has(self._bank) else []
+            dim = self._keep(lines)
+            with self._lock:
+                self._seqs -= seqs
+            if dim and not self._looked and self._store.has(self._bank):  # or it would be there again
+                self._keep(self._left(dim))
+                self._looked = True
+
+    def _keep(self, lines: list[Line]) -> int:
+        """Embed these; the dimension of their vectors, 0 where there are none."""
+        vectors = self._embed([own(line.text, line.metadata) for line in lines]) if lines else None
+        if not vectors:
+            return 0
+        by_seq = {line.seq: each for line, each in zip(lines, vectors, strict=True)}
+        self._store.put_vectors(self._bank, self._model, by_seq, lines)  # one may be forgotten since
+        return int(vectors[0].shape[1])
+
+    def _left(self, dim: int) -> list[Line]:
+        """The lines that were left without a vector, if they are few; those that are late have their turn yet."""
+        if not 0 < self._store.stats(self._bank, self._model).pending <= FEW:
+            return []
+        return [line for line in self._store.pending(self._bank, self._model, dim, FEW) if line.seq not in self._seqs]

@@ -1,0 +1,111 @@
+"""A large bank beside many small ones: whether anybody's questions wait for somebody else's memories."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from everthread import factory
+from everthread.bench import synthetic
+from everthread.bench.speed import QUERIES, BulkEmbedder, Timing, timed
+from everthread.embedders.onnx import Embedder
+from everthread.errors import BadInput
+from everthread.memory import Memory
+from everthread.stores.base import Store
+
+SMALL = 100  # lines of each small bank
+ASKED = 4 * QUERIES  # questions to small banks, each to another one
+CHUNK = 10_000  # lines given to the large bank at once
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """Recall in small banks: before the large one is filled, when it is there, while it is asked without a pause."""
+
+    banks: int
+    lines: int
+    before: Timing
+    after: Timing
+    during: Timing
+    large: Timing
+
+    def json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def text(self) -> str:
+        """The figures for the terminal and the docs."""
+        small = f"recall in {self.banks:,} banks of {SMALL} lines"
+        rows = [
+            (small, self.before),
+            (f"{small}, beside one of {self.lines:,}", self.after),
+            (f"{small}, while that one is asked", self.during),
+            (f"recall in the bank of {self.lines:,} lines", self.large),
+        ]
+        return "\n".join(f"{name:70} p50 {time.p50:6.1f} ms, p95 {time.p95:6.1f} ms" for name, time in rows)
+
+
+def beside(
+    store: Store,
+    *,
+    banks: int = 10_000,
+    lines: int = 1_000_000,
+    embedder: str | None = None,
+    progress: Progress | None = None,
+) -> Beside:
+    """Measure recall in small banks without and with a large one.
+
+    The banks stay, "small 0" and so on and "large", so that a run that was cut short goes on where it was. Raises
+    BadInput.
+    """
+    if banks < 1 or lines < CHUNK:
+        raise BadInput(f"banks must be positive and lines at least {CHUNK:,}, got {banks} and {lines}")
+    tell = progress or (lambda _: None)
+    bulk, recipe = BulkEmbedder(factory.embedder(embedder)), factory.recipe("default")
+    for number in range(banks):
+        _fill(store, f"small {number}", SMALL, SMALL * number, bulk)
+        if number % 1000 == 0:
+            tell(f"{number:,} of {banks:,} small banks")
+    chance = random.Random(0)
+    small = [Memory(f"small {n}", store, bulk, recipe) for n in chance.choices(range(banks), k=ASKED)]
+    asked = list(zip(small, synthetic.queries(ASKED, behind=SMALL * banks), strict=True))
+    before = _recalled(asked)
+    for size in range(CHUNK, lines + 1, CHUNK):
+        _fill(store, "large", size, 0, bulk)
+        tell(f"{size:,} of {lines:,} lines of the large bank")
+    large = [(Memory("large", store, bulk, recipe), query) for query in synthetic.queries(QUERIES, behind=lines)]
+    after = _recalled(asked)
+    alone = _recalled(large)
+    end = threading.Event()
+    busy = threading.Thread(target=_without_pause, args=(large, end))
+    busy.start()
+    during = _recalled(asked)
+    end.set()
+    busy.join()
+    return Beside(banks, lines, before, after, during, alone)
+
+
+def _fill(store: Store, bank: str, size: int, behind: int, embedder: Embedder) -> None:
+    """Let the bank hold so many lines."""
+    memory = Memory(bank, store, embedder, factory.recipe("default"))
+    have = store.corpus(bank).lines
+    if have < size:
+        memory.observe_many(synthetic.lines(size - have, behind=behind + have))
+
+
+def _recalled(asked: list[tuple[Memory, str]]) -> Timing:
+    for memory, query in asked[:5]:
+        memory.recall(query)
+    return timed(lambda each: each[0].recall(each[1]), asked)
+
+
+def _without_pause(asked: list[tuple[Memory, str]], end: threading.Event) -> None:
+    while not end.is_set():
+        for memory, query in asked:
+            memory.recall(query)
+            if end.is_set():
+                return

@@ -1,0 +1,188 @@
+"""What is recalled from a bank that knows next to nothing: packabby's options, and the default recipe's gate.
+
+A bank holds one, two or three sessions of a conversation that follow one another, and a summary of each. It is asked
+what stands in these lines, and what was asked of the conversation before: as it is, and with this bank's names in it.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from functools import cache
+from itertools import chain, groupby
+from typing import Any
+
+from everthread import factory
+from everthread.bench.metrics import percentile, share
+from everthread.bench.questions import Conversation
+from everthread.bench.run import renamed
+from everthread.embedders.onnx import Embedder
+from everthread.errors import BadInput
+from everthread.memory import Memory
+from everthread.recipes.base import Recipe
+from everthread.recipes.default import Default
+from everthread.recipes.packabby import GENERAL, KIND, Packabby
+from everthread.scribes.base import Scribe
+from everthread.scribes.extractive import ExtractiveScribe
+from everthread.stores.base import Store
+from everthread.types import NewLine, NewUnit, Vector, Vectors
+
+SIZES = (1, 2, 3)  # summaries in a bank
+STEP = 3  # of so many sessions one begins a bank of each size: more would ask much the same again
+STRANGE = 20  # questions of another conversation that a bank is asked
+ARMS: Mapping[str, Recipe] = {
+    "packabby, as in the source": Packabby(),
+    "with general texts": Packabby(general=GENERAL),
+    "with a threshold of 0.2": Packabby(threshold=0.2),
+    "with a threshold of 0.3": Packabby(threshold=0.3),
+    "with the extractive scribe's verdict": Packabby(scribe=ExtractiveScribe()),
+    "the default recipe's gate": Default(),
+}
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """Shares (0..1) of questions for which something is recalled: of what the bank knows, and of what it doesn't, as it
+    is and with the bank's names."""
+
+    known: float
+    strange: float
+    renamed: float
+
+
+@dataclass(frozen=True, slots=True)
+class Primed:
+    """What passes, by arm and by how many summaries the banks hold."""
+
+    dataset: str
+    embedder: str
+    banks: int
+    questions: int
+    strange: int
+    passed: Mapping[tuple[str, int], Passed]
+    milliseconds: Mapping[str, float]  # of a recall, by arm: the median, where the question's vector is known
+
+    def json(self) -> dict[str, Any]:
+        rows = [{"arm": arm, "summaries": size, **asdict(each)} for (arm, size), each in self.passed.items()]
+        counts = {"banks": self.banks, "questions": self.questions, "strange": self.strange}
+        return {
+            "dataset": self.dataset,
+            "embedder": self.embedder,
+            **counts,
+            "passed": rows,
+            "milliseconds": self.milliseconds,
+        }
+
+    def text(self) -> str:
+        """The shares in percent, a row an arm, for each size of bank."""
+        width = max(map(len, self.milliseconds))
+        head = f"{'':<{width}}" + "".join(f"{f'{size} summaries' if size > 1 else '1 summary':>24}" for size in SIZES)
+        head += f"{'ms':>8}"
+        rows = [
+            f"{arm:<{width}}"
+            + "".join(f"{_shares(self.passed[arm, size]):>24}" for size in SIZES)
+            + f"{self.milliseconds[arm]:>8.2f}"
+            for arm in self.milliseconds
+        ]
+        about = (
+            f"{self.dataset}, {self.embedder}: {self.banks} banks, {self.questions} questions of what they know and "
+            f"{self.strange} of what they don't. Recalled for, in percent: known / strange / strange with their names"
+        )
+        return "\n".join([about, "", head, *rows])
+
+
+def _shares(passed: Passed) -> str:
+    return " / ".join(f"{100 * value:.1f}" for value in (passed.known, passed.strange, passed.renamed))
+
+
+@dataclass(frozen=True, slots=True)
+class _Bank:
+    """A few sessions of a conversation, and what is asked about them."""
+
+    name: str
+    person: str  # of whom the summaries tell
+    sessions: tuple[tuple[NewLine, ...], ...]
+    known: tuple[str, ...]
+    strange: tuple[str, ...]
+    renamed: tuple[str, ...]
+
+    def fill(self, store: Store, embedder: Embedder, scribe: Scribe) -> None:
+        """Write the lines, with the vectors that packabby does without, and a summary of each session."""
+        memory = Memory(self.name, store, embedder, Default())
+        for new in self.sessions:
+            lines = memory.observe_many(new)
+            text = scribe.summarize(lines, self.person)
+            if text.strip():
+                first, last = lines[0], lines[-1]
+                metadata = {"session": first.session, "scribe": scribe.name}
+                memory.write(NewUnit(KIND, text, first.seq, last.seq, last.said_at, metadata=metadata))
+
+    def ask(self, memory: Memory, taken: list[float]) -> tuple[list[bool], ...]:
+        """For which questions something is recalled: the known, the strange, the renamed. taken gets the milliseconds
+        of each."""
+
+        def recalled(text: str) -> bool:
+            begun = time.perf_counter()
+            context = memory.context(text)
+            taken.append(1000 * (time.perf_counter() - begun))
+            return bool(context)
+
+        return tuple([recalled(text) for text in asked] for asked in (self.known, self.strange, self.renamed))
+
+
+def priming(
+    conversations: Sequence[Conversation],
+    *,
+    dataset: str,
+    embedder: Embedder | str | None = None,
+    progress: Progress = lambda done, total: None,
+) -> Primed:
+    """Ask banks of so few summaries. Raises BadInput where no conversation has another beside it."""
+    asked = [each for each in conversations if each.questions]
+    if len(asked) < 2:
+        raise BadInput(f"{dataset} has {len(asked)} conversations with questions, and two are needed; choose others")
+    banks = [bank for at, own in enumerate(asked) for bank in _banks(own, asked[at - 1])]
+    model, scribe = _Kept(factory.embedder(embedder)), ExtractiveScribe()
+    told: dict[tuple[str, int], list[tuple[list[bool], ...]]] = defaultdict(list)
+    taken: dict[str, list[float]] = {arm: [] for arm in ARMS}
+    with tempfile.TemporaryDirectory(prefix="everthread-priming-") as folder, closing(factory.store(folder)) as store:
+        for done, bank in enumerate(banks, 1):
+            bank.fill(store, model, scribe)
+            for arm, recipe in ARMS.items():
+                told[arm, len(bank.sessions)].append(bank.ask(Memory(bank.name, store, model, recipe), taken[arm]))
+            progress(done, len(banks))
+    passed = {key: Passed(*map(share, map(chain.from_iterable, zip(*rows, strict=True)))) for key, rows in told.items()}
+    counts = len(banks), sum(len(bank.known) for bank in banks), sum(len(bank.strange) for bank in banks)
+    return Primed(dataset, model.name, *counts, passed, {arm: percentile(each, 50) for arm, each in taken.items()})
+
+
+def _banks(own: Conversation, other: Conversation) -> Iterator[_Bank]:
+    """Banks of a conversation, as far as they know an answer: lines of the person's, of whom the summaries tell."""
+    person = own.speakers[0]
+    ids = {line.key: id for line, id in zip(own.lines, own.ids, strict=True)}
+    sessions = [tuple(lines) for _, lines in groupby(own.lines, lambda line: line.session)]
+    strange = [question.text for question in other.questions]
+    strange = strange[:: max(len(strange) // STRANGE, 1)][:STRANGE]
+    mapped = [renamed(text, other.speakers, own.speakers) for text in strange]
+    for size in SIZES:
+        for first in range(0, len(sessions) - size + 1, STEP):
+            held = tuple(sessions[first : first + size])
+            there = {ids[line.key] for lines in held for line in lines if line.speaker == person}
+            known = tuple(question.text for question in own.questions if question.gold <= there)
+            if known:
+                yield _Bank(f"{own.id} {size} {first}", person, held, known, tuple(strange), tuple(mapped))
+
+
+class _Kept:
+    """An embedder that is asked each question once: every bank and recipe asks the same."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self.name, self.multilingual = embedder.name, embedder.multilingual
+        self.embed: Callable[[Sequence[str]], Vectors] = embedder.embed
+        self.embed_query: Callable[[str], Vector] = cache(embedder.embed_query)

@@ -1,0 +1,305 @@
+"""The one thing that a character may bring up unasked: what the person said was to come, or what bears strongly on the
+moment. Pure: lines, hits and the clock are arguments.
+
+A person's line announces an event where a sentence of it names a day to come and something of the person's own ("My
+interview is tomorrow", "We fly to Rome on Friday", "我明天面试"). Questions, negations, quotations and conditions
+announce nothing. Days are those of the speaker's own clock, reckoned from the moment the line was said.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+
+from everthread.errors import BadInput
+from everthread.text.analyzer import fold
+from everthread.text.indentation import in_one_row
+from everthread.text.relative_time import how_long_ago
+from everthread.text.time_expressions import DAY, MONTHS, RECKONED, WEEK, WEEKDAYS, Date, dates
+from everthread.types import Hit, JSONValue, Line
+
+STRONG = 0.1  # relevance of a hit: of MADial's moments 84% of such hits are the right memory; docs/log.md
+OLD = timedelta(days=1)  # what was said since is still fresh in mind
+PAST = 14 * DAY  # after which nobody asks any more how it went
+GAP = 8  # turns between two offers; a friend who brings up something at every turn is a nuisance
+KEPT = 200  # lines that are remembered as offered; by then so much was said that one of them may be news again
+LONGEST = 300  # characters of a line in a phrase
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that a line announced for the days from first to last. what is the sentence that did."""
+
+    line: Line
+    first: date
+    last: date
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Offers:
+    """What was brought up of late. turns counts those since the last offer, seqs are the lines offered."""
+
+    turns: int = GAP
+    seqs: tuple[int, ...] = field(default=())
+
+    def allowed(self, seq: int) -> bool:
+        """Whether this line may be brought up now: not so soon after another, and never twice."""
+        return self.turns >= GAP and seq not in self.seqs
+
+    def offered(self, seq: int) -> Offers:
+        """With this line brought up just now."""
+        return Offers(0, (*self.seqs, seq)[-KEPT:])
+
+    def turned(self) -> Offers:
+        """One turn later."""
+        return Offers(min(self.turns + 1, GAP), self.seqs)
+
+    def begun(self) -> Offers:
+        """At the beginning of another session, where one may be made however short the last was."""
+        return Offers(GAP, self.seqs)
+
+    def to_json(self) -> JSONValue:
+        """As a bank's settings keep it."""
+        return {"turns": self.turns, "seqs": list(self.seqs)}
+
+    @staticmethod
+    def from_json(value: JSONValue) -> Offers:
+        """What to_json wrote. BadInput if it is anything else."""
+        match value:
+            case {"turns": int(turns), "seqs": [*seqs]} if turns >= 0:
+                found = tuple(seq for seq in seqs if isinstance(seq, int))
+                if len(found) == len(seqs):
+                    return Offers(min(turns, GAP), found[-KEPT:])
+        raise BadInput(f"offers must be what Offers.to_json wrote, got {value!r}; begin anew with Offers()")
+
+
+# ---------------------------------------------------------------------- events
+
+
+def upcoming(line: Line) -> Event | None:
+    """The event that a person's line announces, if it does."""
+    if line.role != "user" or line.said_at.year not in RECKONED:
+        return None
+    for sentence in _SENTENCE.split(line.text):
+        what = " ".join(sentence.split())
+        folded = fold(what)
+        if _OPEN.search(folded):
+            continue
+        for part in (folded, *_CLAUSE.split(folded)):
+            if _announces(part) and (days := _days(part, line.said_at.date())):
+                return Event(line, *days, what)
+    return None
+
+
+def due(events: Iterable[Event], now: datetime, since: datetime) -> list[Event]:
+    """The events whose last day has passed since the two last spoke, at most PAST ago, or which are today or tomorrow:
+    the telling ones first, then the nearest."""
+    today, spoke = now.date(), since.astimezone(now.tzinfo).date()
+
+    def apart(event: Event) -> timedelta:
+        return max(today - event.last, event.first - today, timedelta(0))
+
+    def concerns(event: Event) -> bool:
+        passed = spoke <= event.last < today and today - event.last <= PAST
+        return passed or (event.last >= today and event.first <= today + DAY)
+
+    return sorted(
+        filter(concerns, events),
+        key=lambda event: (not _OCCASION.search(fold(event.what)), apart(event), -event.line.seq),
+    )
+
+
+def strong(hits: Sequence[Hit], now: datetime) -> Hit | None:
+    """The best hit, if a person said it at least OLD ago and it bears on the moment by STRONG or more."""
+    fit = [hit for hit in hits if hit.relevance >= STRONG and hit.line.role == "user" and now - hit.line.said_at >= OLD]
+    return max(fit, key=lambda hit: (hit.relevance, hit.score), default=None)
+
+
+def phrase(found: Event | Hit, now: datetime) -> str:
+    """One line for a prompt: who said what when, and for which day."""
+    line = found.line
+    said = found.what if isinstance(found, Event) else " ".join(line.text.split())
+    said = said if len(said) <= LONGEST else f"{said[:LONGEST].rstrip()}…"
+    ago = how_long_ago(line.said_at, now)
+    text = f'On {_written(line.said_at.date())} ({ago}) {in_one_row(line.speaker)} said: "{said}"'
+    return f"{text} That was for {_named(found, now)}." if isinstance(found, Event) else text
+
+
+def _named(event: Event, now: datetime) -> str:
+    if event.first != event.last:
+        return f"the days from {_written(event.first)} to {_written(event.last)}"
+    away = (event.first - now.date()).days
+    if away in _NEAR:
+        return _NEAR[away]
+    return f"{_written(event.first)} ({how_long_ago(datetime.combine(event.first, now.timetz()), now)})"
+
+
+def _written(day: date) -> str:
+    return f"{day.day} {MONTHS[day.month - 1].title()} {day.year:04d}"
+
+
+def _announces(folded: str) -> bool:
+    """Whether a sentence, or a clause, tells of something of the speaker's own."""
+    own = _OWN.search(folded) and (_OCCASION.search(folded) or _DOES.search(folded))
+    return bool(own and not _DENIES.search(folded))
+
+
+def _days(folded: str, today: date) -> tuple[date, date] | None:
+    """The first and last day to come that a sentence names."""
+    for pattern, read in _RULES:
+        if found := pattern.search(folded):
+            return read(found, today)
+    if _BYGONE.search(folded):
+        return None
+    for pattern, read in _VAGUE_RULES:
+        if found := pattern.search(folded):
+            return read(found, today)
+    day = next((day for time in dates(folded)[0] if isinstance(time, Date) and (day := _date(time, today))), None)
+    return (day, day) if day else None
+
+
+def _date(named: Date, today: date) -> date | None:
+    """The next such day."""
+    years = (named.year,) if named.year is not None else range(today.year, today.year + 5)  # a 29 February
+    for year in years:
+        try:
+            day = date(year, named.month, named.day or 0)
+        except ValueError:
+            continue
+        if day > today:
+            return day
+    return None
+
+
+# ----------------------------------------------------------------------- rules
+
+_Days = tuple[date, date]
+_Rule = tuple[re.Pattern[str], Callable[[re.Match[str], date], _Days]]
+
+
+def _rule(pattern: str, read: Callable[[re.Match[str], date], _Days]) -> _Rule:
+    return re.compile(pattern), read
+
+
+def _in(today: date, days: int) -> _Days:
+    return today + days * DAY, today + days * DAY
+
+
+def _week(today: date, weeks: int) -> _Days:
+    """From Monday to Sunday of the week so many on."""
+    monday = today - today.weekday() * DAY + weeks * WEEK
+    return monday, monday + 6 * DAY
+
+
+def _weekend(today: date, weeks: int) -> _Days:
+    sunday = _week(today, weeks)[1]
+    return max(sunday - DAY, today), sunday
+
+
+def _month(today: date) -> _Days:
+    """From the first to the last day of the next month."""
+    first = (today.replace(day=1) + 31 * DAY).replace(day=1)
+    return first, (first + 31 * DAY).replace(day=1) - DAY
+
+
+def _weekday(today: date, weekday: int) -> _Days:
+    """The next such day; in a week, if it is today."""
+    return _in(today, (weekday - today.weekday() - 1) % 7 + 1)
+
+
+def _next_weekday(today: date, weekday: int) -> _Days:
+    """That day of the next week."""
+    return _in(_week(today, 1)[0], weekday)
+
+
+def _nth(today: date, day: int) -> _Days:
+    """The next day of that number, 1 to 31, in a month; one of the next two has it."""
+    return next(_in(today, days) for days in range(1, 63) if (today + days * DAY).day == day)
+
+
+def _after(today: date, count: str, unit: str) -> _Days:
+    """In so many days, weeks or months; of longer ones about then, as nobody counts the days."""
+    number = _NUMBERS[count] if count in _NUMBERS else int(count)
+    days, apart = _UNITS[unit]
+    return today + (number * days - apart) * DAY, today + (number * days + apart) * DAY
+
+
+_NEAR = {-1: "yesterday", 0: "today", 1: "tomorrow"}
+_NAMES = "|".join(WEEKDAYS)
+_MONTHS = f"(?:{'|'.join(MONTHS)})"
+_HAN = "一二三四五六日天"
+_NUMBERS = {word: number for number, word in enumerate("one two three four five six seven eight nine ten".split(), 1)}
+_NUMBERS |= {word: number for number, word in enumerate("一二三四五六七八九十", 1)}
+_NUMBERS |= {"a": 1, "an": 1, "a couple of": 2, "a few": 3, "两": 2, "几": 3}
+_NUMBER = rf"(\d{{1,3}}|{'|'.join(sorted(_NUMBERS, key=len, reverse=True))})"
+# Days of each, and how many days sooner or later it may be.
+_UNITS = {"day": (1, 0), "week": (7, 1), "month": (30, 4), "天": (1, 0), "周": (7, 1), "星期": (7, 1), "个月": (30, 4)}
+
+_RULES = (
+    _rule(r"\b(?:the )?day after tomorrow\b|(?<!大)后天", lambda m, today: _in(today, 2)),
+    _rule(r"\btomorrow\b|明[天早晚日]", lambda m, today: _in(today, 1)),
+    _rule(
+        r"\b(?:tonight|this (?:afternoon|evening)|later today)\b|今晚|今天(?:下午|晚上)", lambda m, today: _in(today, 0)
+    ),
+    _rule(rf"\bnext ({_NAMES})\b", lambda m, today: _next_weekday(today, WEEKDAYS.index(m[1]))),
+    _rule(rf"下个?(?:周|星期|礼拜)([{_HAN}])", lambda m, today: _next_weekday(today, min(_HAN.index(m[1]), 6))),
+    _rule(r"\bnext weekend\b|下个?周末", lambda m, today: _weekend(today, 1)),
+    _rule(r"\bnext week\b|下个?(?:周|星期|礼拜)", lambda m, today: _week(today, 1)),
+    _rule(r"\bnext month\b|下个?月", lambda m, today: _month(today)),
+    _rule(rf"\bin {_NUMBER} (day|week|month)s?(?:'s? time)?\b", lambda m, today: _after(today, m[1], m[2])),
+    _rule(rf"{_NUMBER} ?(天|周|个月|星期)(?:之|以)?后", lambda m, today: _after(today, m[1], m[2])),
+)
+# Days that may be gone by as well: what tells of something bygone means those.
+_VAGUE_RULES = (
+    _rule(r"\b(?:this|on the|at the|the) weekend\b|(?<!上)(?<!个)周末", lambda m, today: _weekend(today, 0)),
+    _rule(rf"(?<!last )(?<!every )\b({_NAMES})\b(?!')", lambda m, today: _weekday(today, WEEKDAYS.index(m[1]))),
+    _rule(rf"(?<!每)(?<!上)(?:周|星期|礼拜)([{_HAN}])", lambda m, today: _weekday(today, min(_HAN.index(m[1]), 6))),
+    _rule(
+        rf"\bon the ([12]?[1-9]|10|20|3[01])(?:st|nd|rd|th)\b(?! of| (?:{'|'.join(MONTHS)}))",
+        lambda m, today: _nth(today, int(m[1])),
+    ),
+    _rule(r"(?<![月\d])([12]?[1-9]|10|20|3[01])号", lambda m, today: _nth(today, int(m[1]))),
+)
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
+_CLAUSE = re.compile(r"[,;:—]|\b(?:but|because|and (?=i\b|we\b))\b")
+_OWN = re.compile(r"\b(?:i|we|my|our)\b|我")
+_OCCASION = re.compile(
+    r"\b(?:interview|exam|test|appointment|surgery|operation|flight|date|party|wedding|funeral|move|visit|meeting|concert"
+    r"|race|marathon|deadline|birthday|trip|holiday|vacation|anniversary|game|match|recital|audition|scan|check-?up|due"
+    r"|presentation|thesis|defen[cs]e|class|lesson|course|job|shift|dentist|doctor|therapist|train|rehearsal|show|play"
+    r"|graduation|dinner|lunch|picnic|reunion|hearing|final|performance|competition|tournament|camp)s?\b"
+    r"|\b(?:tickets?|opera|theatre|first day)\b"
+    r"|面试|考试|手术|航班|飞机|火车|约会|婚礼|葬礼|搬家|开会|会议|演唱会|音乐会|比赛|生日|论文|旅行|旅游|出差|体检|看医生|牙医"
+    r"|答辩|聚会|复诊|开学|入职|演出|毕业|截止|马拉松|约了"
+)
+_DO = (
+    r"(?:go|fly|leave|move|start|begin|visit|meet|travel|drive|get married|marry|run|perform|present|defend|sing|host"
+    r"|celebrate|graduate|retire|return|turn|sit|sign|take|be (?:in|at|on)|pick up|see my|see the|have)\b"
+)
+_DOING = (
+    r"(?:going(?! to \w+ (?:about|of)\b| to (?:bed|sleep)\b)|flying|leaving|moving|starting|beginning|visiting|meeting"
+    r"|travell?ing|driving|getting (?:married|my|our|a)|running|performing|presenting|defending|singing|hosting"
+    r"|celebrating|graduating|retiring|returning|turning|signing|taking|seeing|having|off to|picking up|playing)\b"
+)
+_OTHERS_DO = r"(?:(?:is|are) )?(?:(?:com|visit|arriv|start|turn)(?:e|s|es|ing)?|get(?:s|ting) married)\b"
+_DOES = re.compile(
+    rf"\b(?:i|we) (?:(?:will|shall|have to|need to|must|plan to) )?{_DO}|\b(?:i'll|we'll|i've got to) {_DO}"
+    rf"|\b(?:i'm|we're|i am|we are) (?:\w+ly )?{_DOING}|\b(?:my|our) (?:\w+ ){{1,3}}?{_OTHERS_DO}"
+    r"|我们?[^,.;!]{0,8}(?:要|去|飞|搬|见|回|开始|参加|出发|结婚|上班|陪)"
+)
+_OPEN = re.compile(  # asks, quotes, or leaves it open whether it will be
+    r"[?\"“”„«»「」『』]|\b(?:if|unless|whether|would|i wish|might|maybe|perhaps|could|dreamt|dreamed)\b"
+    r"|[吗呢]|如果|要是|可能|也许|说不定"
+)
+_DENIES = re.compile(
+    r"\b(?:not|never|no|cancel\w*|called off|aren't|isn't|won't|can't|cannot|don't|doesn't)\b"
+    r"|\b(?:see|talk to|tell) you\b|\blet you know\b|[不没别]|取消"
+)
+_BYGONE = re.compile(  # "I was", "we finished"; but "I'm excited", "it is scheduled", "they moved it to Friday"
+    r"\b(?:was|were|had|went|did|(?<!'ve )got|took|met|came|saw|left|flew|been|ran|won|lost|last|ago|yesterday)\b"
+    r"|\b(?!(?:moved|postponed) (?:\w+ ){1,3}to\b|(?:excited|scared|worried|terrified|stressed|scheduled|booked|planned"
+    r"|invited|need|wed|bed|red|supposed|married|engaged|called|named|hundred|indeed|speed)\b)\w{2,}ed\b|[了过]|上周|上个"
+)

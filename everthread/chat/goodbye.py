@@ -1,0 +1,128 @@
+"""Recognises a goodbye, and decides what becomes of the conversation that it ends. Pure.
+
+`goodbyes.toml` holds the phrases by language. A text is a goodbye only if phrases cover all of it: "ok bye then!" is
+one, "Goodbye was her favourite song" is not. A false goodbye costs a question; a missed one costs nothing that is kept.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+import unicodedata
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from everthread.chat.consent import consent, unclear
+
+LONGEST = 200  # characters of a goodbye; a longer text is talk
+LONGEST_NAME = 20  # characters of an unknown name in a clause of its own: "Bye, Jonas!"
+PHRASES = Path(__file__).with_name("goodbyes.toml")
+
+Step = Literal["ask", "ask again", "remember", "forget", "part", "go on"]
+
+_APOSTROPHE = re.compile("[’ʼ`´]")
+_CLAUSES = re.compile(r"[,;:.!…—–，。；：！、~～\n()]+")
+_UNSPACED = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"  # kana and Chinese characters
+_TOKEN = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+(?:'[^\W_]+)*")
+_ASKS = re.compile("[?？¿؟]")
+
+Tokens = tuple[str, ...]
+
+
+def next_step(said: str, *, name: str, pending: bool, begun: bool, remember: bool | None, asks: bool = True) -> Step:
+    """Decides what follows what a person said.
+
+    Args:
+        said: what the person said.
+        name: the name of the character, which may be part of a goodbye.
+        pending: whether the question "Shall I remember this conversation?" waits for an answer.
+        begun: whether the person said something before in the conversation.
+        remember: what the bank is set to: True always, False never, None ask.
+        asks: whether a goodbye ends a conversation here; otherwise it is an ordinary line.
+
+    Returns:
+        "remember" or "forget" for an answer, "ask" for a goodbye that the question follows, "part" for one that ends
+        the conversation as the bank is set, "ask again" for an unclear answer, and "go on" for anything else.
+    """
+    if pending and (agreed := _consent(said, name)) is not None:
+        return "remember" if agreed else "forget"
+    if asks and (begun or remember is False) and is_goodbye(said, name):
+        return "ask" if remember is None else "part"
+    return "ask again" if pending and unclear(said) else "go on"
+
+
+def _consent(said: str, name: str) -> bool | None:
+    """Returns the answer of a text that may also say goodbye: "Yes. See you tomorrow!" agrees."""
+    if len(said) > LONGEST or _ASKS.search(said) or consent(said) is not None:
+        return consent(said)
+    goodbyes, _ = _phrases()
+    beside = _silent() | _names(name)
+    rest = [clause for clause in _CLAUSES.split(said) if not _covered(_tokens(clause), goodbyes, beside)]
+    return consent(", ".join(rest))
+
+
+def is_goodbye(text: str, name: str = "") -> bool:
+    """Returns whether a text is a goodbye and nothing else. name is that of the character it is said to."""
+    if len(text) > LONGEST or _ASKS.search(text):
+        return False
+    goodbyes, beside = _phrases()
+    names = _names(name)
+    parted = False
+    for clause in filter(str.strip, _CLAUSES.split(text)):
+        words = _tokens(clause)
+        covered = _covered(words, goodbyes, beside | names)
+        if covered is None and not _may_be_name(clause):
+            return False
+        parted = parted or bool(covered)
+    return parted
+
+
+def _covered(words: Tokens, goodbyes: frozenset[Tokens], beside: frozenset[Tokens]) -> bool | None:
+    """Returns whether phrases that cover all of the words include a goodbye; None if nothing covers them."""
+    reached: list[bool | None] = [False, *[None] * len(words)]  # by the number of words covered
+    for start in range(len(words)):
+        if (before := reached[start]) is None:
+            continue
+        for end in range(start + 1, min(start + _longest(), len(words)) + 1):
+            phrase = words[start:end]
+            if phrase in goodbyes:
+                reached[end] = True
+            elif phrase in beside:
+                reached[end] = reached[end] or before
+    return reached[-1]
+
+
+def _may_be_name(clause: str) -> bool:
+    return len(clause.split()) == 1 and len(clause.strip()) <= (LONGEST_NAME if clause.isascii() else LONGEST_NAME // 4)
+
+
+def _names(name: str) -> frozenset[Tokens]:
+    return frozenset((token,) for token in _tokens(name))
+
+
+def _tokens(text: str) -> Tokens:
+    """Splits a text into words in small letters; of Chinese and Japanese into single characters."""
+    return tuple(_TOKEN.findall(_APOSTROPHE.sub("'", unicodedata.normalize("NFKC", text)).casefold()))
+
+
+@cache
+def _phrases() -> tuple[frozenset[Tokens], frozenset[Tokens]]:
+    languages = tomllib.loads(PHRASES.read_text(encoding="utf-8")).values()
+    goodbyes, beside = (
+        frozenset(_tokens(phrase) for language in languages for phrase in language[kind])
+        for kind in ("goodbye", "beside")
+    )
+    return goodbyes, beside
+
+
+@cache
+def _silent() -> frozenset[Tokens]:
+    """Returns what may accompany a goodbye and neither agrees nor refuses."""
+    return frozenset(phrase for phrase in _phrases()[1] if consent(" ".join(phrase)) is None)
+
+
+@cache
+def _longest() -> int:
+    """Returns the number of words of the longest phrase."""
+    return max(len(phrase) for phrases in _phrases() for phrase in phrases)

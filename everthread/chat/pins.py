@@ -1,0 +1,69 @@
+"""Pinned lines: what a person wants a bot to bear in mind always. They stand in every prompt of the bank, in the part
+that stays the same. The bank's setting `pinned` holds their numbers and no word of them; one that is retracted or
+forgotten is pinned no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from everthread.errors import BadInput, NotFound
+from everthread.stores.pinned import SETTING, numbers, without
+from everthread.text.formatting import layout
+from everthread.text.tokens import Counter, estimate
+from everthread.types import JSONValue, Line
+
+if TYPE_CHECKING:
+    from everthread.memory import Memory
+
+MOST = 20  # lines
+ROOM = 200  # tokens of them in a prompt: a dozen short lines, a fortieth of the usual context
+SHORTEST = 12  # characters of a line that is cut to fit: less tells nothing
+
+
+def listed(memory: Memory, settings: Mapping[str, JSONValue] | None = None) -> list[Line]:
+    """The pinned lines that stand, in the order of the conversation; settings are the bank's, where they are known."""
+    kept = memory.store.settings(memory.bank) if settings is None else settings
+    seqs = numbers(kept.get(SETTING))
+    return memory.store.get(memory.bank, seqs) if seqs else []
+
+
+def add(memory: Memory, seq: int) -> list[Line]:
+    """Pin a line; the lines that are pinned now. NotFound where it doesn't stand, BadInput where MOST are pinned."""
+    if not memory.store.get(memory.bank, [seq]):
+        raise NotFound(f"there is no line {seq} in bank {memory.bank!r} that could be pinned")
+    settings = memory.store.settings(memory.bank)
+    gone = set(numbers(settings.get(SETTING))).difference(line.seq for line in listed(memory, settings))
+
+    def pinned(value: JSONValue | None) -> JSONValue | None:
+        seqs = [each for each in numbers(value) if each not in gone]
+        if seq in seqs:
+            return value
+        if len(seqs) >= MOST:
+            raise BadInput(f"{MOST} lines are pinned already, the most that may be; take one of them off first")
+        return [*sorted([*seqs, seq])]
+
+    memory.store.update_setting(memory.bank, SETTING, pinned)
+    return listed(memory)
+
+
+def remove(memory: Memory, seq: int) -> list[Line]:
+    """Take a line off, if it is pinned; the lines that are pinned now."""
+    memory.store.update_setting(memory.bank, SETTING, lambda value: without(value, [seq]))
+    return listed(memory)
+
+
+def told(lines: Sequence[Line], count: Counter = estimate) -> str:
+    """The lines as text for a prompt, dated and named as passages are, in ROOM tokens: the newest, where not all have
+    room. One that is longer alone is cut."""
+    for first in range(len(lines)):
+        if count(text := layout(lines[first:])) <= ROOM:
+            return text
+    return _cut(layout(lines[-1:]), count) if lines else ""
+
+
+def _cut(text: str, count: Counter) -> str:
+    while count(text) > ROOM and len(text) > SHORTEST:
+        text = text[: len(text) * 3 // 4].rstrip() + "…"
+    return text

@@ -1,0 +1,151 @@
+"""What of a reply only repeats what was recalled for it.
+
+A model that is shown "I moved to Lisbon in May" says it again; kept as news, it would be found twice as often the next
+time, and so on. Such words are told by fingerprints: hashes of runs of words, as they are compared without case and
+punctuation. Pure: it knows neither stores nor prompts, and nothing of what it has seen outlives it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+
+from everthread.text.analyzer import ECHO, STOP, UNSPACED, fold
+from everthread.text.line_features import SMALL_TALK
+from everthread.types import JSONValue
+
+RUN = 6  # words of one text in a row that are no chance; "I don't know what to say" is as long as small talk gets
+QUOTED = 4  # words of a whole text that are none either, in quotation marks
+TELLING = 2  # of them say something: "how are you doing" does not
+TEXTS = 2_000  # kept at most, the latest
+WORDS = 200_000  # in them at most, however few they are; but for the latest, which is always kept
+
+Spans = list[tuple[int, int]]  # from a character until before another
+
+# A character of a script without spaces counts as half a word, as Chinese words have two of them on average.
+_WORD = re.compile(rf"(?![\u3000-\u3004\u3007-\u3030])[{UNSPACED}]|[^\W_{UNSPACED}]+(?:['’][^\W_{UNSPACED}]+)*")
+_HALF = re.compile(f"[{UNSPACED}]")
+_QUOTES = "\"'“”„‘’«»‹›「」『』"
+_OPENING = "\"'“„‘«‹「『【〈《([{*_~¿¡"
+_CLOSING = "\"'”’»›」』】〉》)]}*_~.,!?…;:。，！？；：、"
+_MARKS = 8  # in a row, on either side of a span, belong to it
+
+
+class Echoes:
+    """Fingerprints of the texts that were recalled for a conversation: of the last TEXTS of them."""
+
+    def __init__(self) -> None:
+        self._texts: dict[int, list[int]] = {}  # by a text's hash, the hashes of its runs of RUN
+        self._runs: dict[int, set[int]] = {}  # by the hash of a run, the texts that have it
+        self._quotable: dict[int, int] = {}  # texts that are too short to have a run, and the hash of all their words
+        self._words = 0
+
+    def add(self, texts: Iterable[str]) -> None:
+        """Remember these texts, and forget the oldest when they are too many."""
+        for text in texts:
+            key = hash(text)
+            if key in self._texts:  # what is recalled again is the latest again
+                self._texts[key] = self._texts.pop(key)
+                continue
+            words = [word for word, _ in _words(text)]
+            if _weight(words) < QUOTED:
+                continue
+            self._texts[key] = runs = _runs(words)
+            self._words += len(runs)
+            for run in runs:
+                self._runs.setdefault(run, set()).add(key)
+            if _weight(words) < RUN and len(set(words) - STOP - SMALL_TALK) >= TELLING:
+                self._quotable[key] = hash(tuple(words))
+            while len(self._texts) > TEXTS or (self._words > WORDS and len(self._texts) > 1):
+                self._forget(next(iter(self._texts)))
+
+    def metadata(self, reply: str) -> dict[str, JSONValue]:
+        """The metadata that tell which spans of a reply repeat recalled text; none where it repeats nothing."""
+        spans = self.spans(reply)
+        return {ECHO: [list(span) for span in spans]} if spans else {}
+
+    def spans(self, reply: str) -> Spans:
+        """The spans of the reply that repeat recalled text, ascending and apart: runs of at least RUN words of one
+        text, and whole shorter texts in quotation marks. Marks and quotes directly around belong to them."""
+        found = list(_words(reply))
+        words, at = [word for word, _ in found], [at for _, at in found]
+        repeated = [*self._repeated(words), *self._quotes(reply, words, at)]
+        spans: Spans = []
+        for first, last in sorted(repeated):
+            start, end = _with_marks(reply, at[first][0], at[last][1])
+            if spans and start < spans[-1][1]:
+                spans[-1] = (min(spans[-1][0], start), max(spans[-1][1], end))
+            else:
+                spans.append((start, end))
+        return spans
+
+    def _repeated(self, words: Sequence[str]) -> Iterator[tuple[int, int]]:
+        """The first and last word of each run that one text has too."""
+        open_runs: dict[int, int] = {}  # text: where the run of its words begins
+        for at, run in enumerate([*_runs(words), None]):
+            texts = tuple(self._runs.get(run, ())) if run is not None else ()  # the talk may go on and add to them
+            for text in open_runs.keys() - texts:
+                first, last = open_runs.pop(text), at + RUN - 2
+                if _weight(words[first : last + 1]) >= RUN:
+                    yield first, last
+            for text in texts:
+                open_runs.setdefault(text, at)
+
+    def _quotes(self, reply: str, words: Sequence[str], at: Spans) -> Iterator[tuple[int, int]]:
+        """The first and last word of each whole short text in quotation marks."""
+        quotable = set(self._quotable.values())
+        if not quotable:
+            return
+        for first in range(len(words)):
+            start, _ = _with_marks(reply, *at[first])
+            if not any(char in _QUOTES for char in reply[start : at[first][0]]):
+                continue
+            for last in range(first + QUOTED - 1, min(first + 2 * RUN, len(words))):
+                end = _with_marks(reply, *at[last])[1]
+                closed = any(char in _QUOTES for char in reply[at[last][1] : end])
+                if closed and hash(tuple(words[first : last + 1])) in quotable:
+                    yield first, last
+
+    def _forget(self, key: int) -> None:
+        for run in (runs := self._texts.pop(key, [])):
+            texts = self._runs.get(run, set())  # a run that a text has twice is gone by now
+            texts.discard(key)
+            if not texts:
+                self._runs.pop(run, None)
+        self._words -= len(runs)
+        self._quotable.pop(key, None)
+
+
+def without(text: str, spans: Sequence[tuple[int, int]]) -> str:
+    """The text without these spans, which are ascending and apart, and without the blanks that would stand double."""
+    if not spans:
+        return text
+    edges = [0, *(edge for span in spans for edge in span), len(text)]
+    left = ""
+    for start, end in list(pairwise(edges))[::2]:
+        part = text[start:end]
+        left += part.lstrip(" ") if not left or left[-1].isspace() else part
+    return left.strip()
+
+
+def _words(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
+    """The words of a text as they are compared, and where they stand."""
+    for found in _WORD.finditer(text):
+        yield fold(found[0]), found.span()
+
+
+def _weight(words: Sequence[str]) -> float:
+    """How many words these count as."""
+    return len(words) - sum(1 for word in words if _HALF.match(word)) / 2
+
+
+def _runs(words: Sequence[str]) -> list[int]:
+    """The hash of each run of RUN words."""
+    return [hash(run) for run in zip(*(words[start:] for start in range(RUN)), strict=False)]
+
+
+def _with_marks(text: str, start: int, end: int) -> tuple[int, int]:
+    """The span with the marks directly around it."""
+    before, after = text[max(0, start - _MARKS) : start], text[end : end + _MARKS]
+    return start - len(before) + len(before.rstrip(_OPENING)), end + len(after) - len(after.lstrip(_CLOSING))

@@ -1,0 +1,83 @@
+"""What a character may bring up unasked in a conversation, and what it has brought up. Which line it was stands in the
+metadata of the reply, so that a reply that never came or is discarded has brought up nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from everthread.chat.events import GAP, KEPT, Offers, due, phrase, strong, upcoming
+from everthread.chat.prompt_builder import own
+from everthread.memory import Memory
+from everthread.types import Context, Line, Where
+
+OFFERED = "everthread.offered"  # in a reply's metadata: the number of the line that it could bring up
+LOOKED_BACK = 400  # latest lines of the person in which a session's beginning looks for what they announced
+
+Offer = tuple[int, str]  # the line that is brought up, and the words for the prompt
+
+
+class Offering:
+    """What is offered in one bank's conversations: one thing at a time, and none twice."""
+
+    def __init__(self, memory: Memory) -> None:
+        """As the bank's settings have it. Raises BadInput where they are none of ours."""
+        self._memory = memory
+        kept = memory.settings().get("offers")
+        self._seqs = (Offers.from_json(kept) if kept else Offers()).seqs
+
+    def found(
+        self,
+        lines: Sequence[Line],
+        context: Context,
+        since: datetime | None,
+        now: datetime,
+        replaces: Line | None = None,
+    ) -> Offer | None:
+        """The one thing that could be brought up at this moment, behind these lines; nothing most of the time. since is
+        when the two spoke last, before this conversation. What the reply that is to be replaced has brought up may be
+        brought up again."""
+        spoken = [line for line in lines if own(line)]
+        if not spoken and (event := self.event(since, now, replaces)) is not None:
+            return event
+        hit = strong(context.hits, now)
+        if hit is None or not self._made(spoken, replaces).allowed(hit.line.seq):
+            return None
+        return hit.line.seq, phrase(hit, now)
+
+    def event(self, since: datetime | None, now: datetime, replaces: Line | None = None) -> Offer | None:
+        """What the person announced, and has happened since the two spoke last, or is about to."""
+        if since is None:
+            return None
+        last = self._memory.store.corpus(self._memory.bank).last_seq
+        recent = self._memory.lines(Where(role="user"), after=max(0, last - LOOKED_BACK))
+        events = [event for line in recent if (event := upcoming(line)) is not None]
+        made = self._but(replaces)
+        fresh = [event for event in due(events, now, since) if event.line.seq not in made]
+        return (fresh[0].line.seq, phrase(fresh[0], now)) if fresh else None
+
+    def _but(self, *gone: Line | None) -> tuple[int, ...]:
+        """What was brought up, but for what these lines did."""
+        theirs = {_seq(line) for line in gone if line is not None}
+        return tuple(seq for seq in self._seqs if seq not in theirs)
+
+    def _made(self, spoken: Sequence[Line], replaces: Line | None) -> Offers:
+        """What was brought up, and how many replies ago."""
+        turns = next((turns for turns, line in enumerate(reversed(spoken), 1) if _seq(line) is not None), GAP)
+        return Offers(min(turns, GAP), self._but(replaces))
+
+    def keep(self, came: Sequence[Line], gone: Sequence[Line]) -> None:
+        """Keep what was brought up by the lines that came, and not by those that are gone. Raises StoreUnavailable."""
+        seqs = list(self._but(*gone))
+        seqs += [seq for line in came if (seq := _seq(line)) is not None and seq not in seqs]
+        if tuple(seqs) != self._seqs:
+            offers = Offers(0, tuple(seqs)[-KEPT:])
+            self._memory.set_setting("offers", offers.to_json())
+            self._seqs = offers.seqs
+
+
+def _seq(line: Line) -> int | None:
+    """The number of the line that a reply could bring up."""
+    seq = line.metadata.get(OFFERED)
+    return seq if isinstance(seq, int) else None

@@ -1,0 +1,66 @@
+"""Window: the notes and the lines of a conversation that a prompt holds word for word."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from everthread.chat.conversation import Conversation
+from everthread.chat.prompt_builder import cost
+from everthread.chat.scribe_worker import Desk, work
+from everthread.text.tokens import Counter
+from everthread.types import Line, Unit
+
+
+class Window:
+    """Selects the lines and notes of a conversation that a prompt holds."""
+
+    def __init__(self, conversation: Conversation, desk: Desk, count: Counter) -> None:
+        self.conversation, self.desk, self._count = conversation, desk, count
+        self._noted_in: tuple[int, datetime] | None = None
+        self._noted_last = 0
+
+    def notes(self, replaces: Line | None) -> Unit | None:
+        """Returns the latest notes that hold nothing of a reply that is to be replaced, nor of lines discarded in
+        private; None without notes."""
+        if not self.conversation.memory.recipe.notes:
+            return None
+        gone = {*self.conversation.hidden, *([replaces.seq] if replaces else [])}
+        current = self.desk.notes()
+        if current is None or not any(current.first_seq <= seq <= current.last_seq for seq in gone):
+            return current
+        older = (unit for unit in reversed(self.conversation.memory.units("note")))
+        return next((unit for unit in older if not any(unit.first_seq <= seq <= unit.last_seq for seq in gone)), None)
+
+    def lines(self, lines: Sequence[Line], notes: Unit | None, most: int) -> list[Line]:
+        """Returns the lines that are not in the notes yet, at most as many as the recipe wants, in `most` tokens."""
+        waiting, wanted = self.unnoted(lines, notes, most), self.conversation.memory.recipe.window
+        return waiting if wanted is None else waiting[max(len(waiting) - wanted, 0) :]
+
+    def unnoted(self, lines: Sequence[Line], notes: Unit | None, most: int) -> list[Line]:
+        """Returns the lines that are not in the notes yet, and the recipe's overlap; of many the last, in `most`
+        tokens."""
+        noted, left, first = self._noted(notes), most, len(lines)
+        while first and not 0 < lines[first - 1].seq <= noted and left > 0:
+            first -= 1
+            left -= cost(lines[first], self._count)
+        return list(lines[max(first - self.conversation.memory.recipe.overlap, 0) :])
+
+    def leave(self, room: int, most: int) -> None:
+        """Queue notes on the oldest lines if the window has more than `room` tokens; of many lines the last are
+        considered, in `most` tokens."""
+        memory, gone, window = self.conversation.memory, 0, list[Line]()
+        if memory.recipe.notes:
+            window = self.unnoted(self.conversation.lines, self.desk.notes(), most)
+            gone = memory.recipe.leaving([cost(line, self._count) for line in window], room)
+        if gone and not any(waiting.kind == "notes" for waiting in memory.queued()):
+            self.desk.put(work("notes", window[:gone]))
+        else:
+            self.desk.wake()
+
+    def _noted(self, notes: Unit | None) -> int:
+        """Returns the last line of the conversation that is in the notes. Looked up when other notes are current."""
+        current = None if notes is None else (notes.id, notes.valid_from)
+        if current != self._noted_in:
+            self._noted_in, self._noted_last = current, self.desk.noted(self.conversation.lines) if notes else 0
+        return self._noted_last

@@ -1,0 +1,256 @@
+"""What the commands of the command line share: how errors are told, options, and what is printed."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from importlib import import_module
+from io import TextIOWrapper
+from typing import Any, NoReturn, TypeVar, get_args
+
+import click
+
+from everthread.cli.sanitize import harmless
+from everthread.common.installation import install_extra
+from everthread.errors import BadInput, ConfigError, EverthreadError
+from everthread.text.formatting import heading, sentence
+from everthread.types import Hit, Line, Role, Where
+
+Command = TypeVar("Command", bound=Callable[..., None])
+JSON = "--json"
+AS_JSON = "everthread.as_json"  # whether JSON was asked for; click keeps it for all of one invocation
+LATE = {
+    "bench": "everthread.bench.commands",
+    "characters": "everthread.chat.character_library",
+    "chat": "everthread.cli.chat",
+    "db": "everthread.cli.db",
+    "keys": "everthread.cli.keys",
+    "recipes": "everthread.cli.recipes",
+    "serve": "everthread.cli.serve",
+}
+EXTRAS = {"db": "postgres", "serve": "server"}  # the extra that a command's packages come with
+
+
+class Group(click.Group):
+    """Turns what goes wrong into one line on standard error and an exit status, never a traceback. A command that was
+    asked for JSON prints {"error": …} as well.
+
+    The groups of commands in LATE are imported when they are called, for the others are done sooner without them.
+    """
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted([*super().list_commands(ctx), *LATE])
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in LATE:
+            return super().get_command(ctx, name)
+        try:
+            return getattr(import_module(LATE[name]), name)  # type: ignore[no-any-return]
+        except ModuleNotFoundError as error:
+            return lacking(name, error)
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, TextIOWrapper):
+                stream.reconfigure(errors="backslashreplace")  # what a terminal can't show must not end the command
+        asked = JSON in until_dashes(args)
+        try:
+            ctx = super().make_context(info_name, args, parent, **extra)
+        except click.UsageError as error:
+            show_error(error.format_message(), asked)
+            raise
+        ctx.meta[AS_JSON] = asked
+        return ctx
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+            return result
+        except click.ClickException as error:
+            error = self.explained(ctx, error)
+            show_error(error.format_message(), ctx.meta[AS_JSON])
+            raise error from None  # click adds how the command is used
+        except EverthreadError as error:
+            complain(ctx, str(error), 2 if isinstance(error, BadInput | ConfigError) else 1)
+        except KeyboardInterrupt:
+            click.echo(err=True)
+            complain(ctx, "interrupted; what was kept stays, and the same command does the rest", 130)
+        except BrokenPipeError:
+            raise  # whoever read has seen enough; click ends quietly
+        except OSError as error:
+            if error.filename is not None:
+                complain(ctx, f"{error.filename} can't be used ({error.strerror})", 1)
+            with suppress(OSError, ValueError):  # or what is left would be written, and fail, once more at the end
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            complain(ctx, f"the output can't be written ({error.strerror}); make room, or send it elsewhere", 1)
+
+    def explained(self, ctx: click.Context, error: click.ClickException) -> click.ClickException:
+        """The error; one about an option that stands behind the command, and belongs before it, says so."""
+        if not isinstance(error, click.NoSuchOption) or error.ctx is None:
+            return error
+        name, command = error.option_name, error.ctx.command_path.removeprefix(ctx.command_path)
+        if not any(name in option.opts for option in self.params):
+            return error
+        return click.UsageError(f"{name} goes before the command: everthread {name} …{command} …", error.ctx)
+
+
+def lacking(name: str, error: ModuleNotFoundError) -> click.Command:
+    """What stands for a command whose packages are not installed: it says how to install them."""
+    needed = f"needs an extra: {install_extra(EXTRAS.get(name, name))}"
+
+    def refuse(arguments: tuple[str, ...]) -> None:
+        raise ConfigError(f"{name} {needed} ({error})")
+
+    everything = click.Argument(["arguments"], nargs=-1, type=click.UNPROCESSED)
+    taken = {"ignore_unknown_options": True}
+    return click.Command(name, callback=refuse, params=[everything], help=f"N{needed[1:]}", context_settings=taken)
+
+
+def decoded(raw: bytes) -> str:
+    """What standard input holds. BadInput where it is not UTF-8."""
+    try:
+        return raw.decode()
+    except UnicodeDecodeError as error:
+        raise BadInput(f"standard input is not UTF-8: {error}; convert it first") from None
+
+
+def until_dashes(arguments: Sequence[str]) -> Sequence[str]:
+    """The arguments that may be options."""
+    return arguments[: arguments.index("--")] if "--" in arguments else arguments
+
+
+def show_error(words: str, as_json: bool) -> None:
+    """What went wrong, on standard output, for whoever reads JSON there."""
+    if as_json:
+        click.echo(json_of({"error": words}))
+
+
+def complain(ctx: click.Context, words: str, status: int) -> NoReturn:
+    show_error(words, ctx.meta[AS_JSON])
+    click.echo(f"everthread: {harmless(words)}", err=True)
+    ctx.exit(status)
+
+
+# ------------------------------------------------------------------------ options
+
+
+def bank_option(command: Command) -> Command:
+    return click.option(
+        "-b", "--bank", default="default", show_default=True, help="Which memory: any text, like alice."
+    )(command)
+
+
+def set_option(command: Command) -> Command:
+    return click.option(
+        "--set",
+        "options",
+        multiple=True,
+        metavar="NAME=VALUE",
+        callback=_named,
+        help="An option of the recipe: see `everthread recipes NAME`. May be given again.",
+    )(command)
+
+
+def _named(ctx: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
+    """The options by their names."""
+    pairs = [each.partition("=") for each in given]
+    for said, (name, equals, _) in zip(given, pairs, strict=True):
+        if not equals or not name.strip():
+            raise click.BadParameter(f"{said!r} is no NAME=VALUE; write it like threshold=0.3")
+    return {name.strip(): value for name, _, value in pairs}
+
+
+def json_option(command: Command) -> Command:
+    return click.option(JSON, "as_json", is_flag=True, help="Print JSON.")(command)
+
+
+def where_options(command: Command) -> Command:
+    for option in (
+        click.option("--session", multiple=True, help="Only this session. May be given again."),
+        click.option("--speaker", multiple=True, help="Only what this speaker said. May be given again."),
+        click.option("--role", multiple=True, type=click.Choice(get_args(Role)), help="Only this role."),
+        click.option("--since", metavar="TIME", help="Said then or later (ISO 8601; without a zone: UTC)."),
+        click.option("--until", metavar="TIME", help="Said before."),
+    ):
+        command = option(command)
+    return command
+
+
+def category_option(command: Command) -> Command:
+    return click.option("--category", multiple=True, help="Only summaries of this category. May be given again.")(
+        command
+    )
+
+
+def moment(text: str | None) -> datetime | None:
+    """A time as it is typed. A time without a zone is UTC."""
+    if text is None:
+        return None
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        raise BadInput(f"{text!r} is no time; write it like 2024-05-01 or 2024-05-01T18:30+02:00") from None
+    return at if at.tzinfo else at.replace(tzinfo=UTC)
+
+
+def where(values: dict[str, Any]) -> Where:
+    """The filter of `where_options`, taken out of the command's values."""
+    session, speaker, role, since, until = (
+        values.pop(name) for name in ("session", "speaker", "role", "since", "until")
+    )
+    category = values.pop("category", ())
+    kind = "summary" if category else None
+    return Where(
+        *(session or None, speaker or None, role or None, kind, moment(since), moment(until)), category=category or None
+    )
+
+
+# ---------------------------------------------------------------------- printing
+
+
+def plain(value: Any) -> Any:
+    """A dataclass as JSON can hold it."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    return value.isoformat() if isinstance(value, datetime) else value
+
+
+def json_of(value: Any, indent: int | None = None) -> str:
+    """The value as JSON, in escapes where standard output could not print it."""
+    text = json.dumps(plain(value), ensure_ascii=False, indent=indent)
+    try:
+        text.encode(sys.stdout.encoding)
+    except UnicodeEncodeError:
+        return json.dumps(plain(value), indent=indent)
+    return text
+
+
+def show_json(value: Any) -> None:
+    click.echo(json_of(value, indent=2))
+
+
+def show_line(line: Line) -> str:
+    gone = "(retracted) " if line.retracted_at else ""
+    return harmless(f"{line.seq:>6}  {line.said_at:%Y-%m-%d %H:%M}  {gone}{sentence(line)}")
+
+
+def show_hit(hit: Hit, signals: bool) -> str:
+    place = f" in {hit.bank}" if hit.bank else ""
+    text = f"{hit.relevance:4.0%}  {heading(hit.line)} #{hit.line.seq}{place}\n"
+    rows = (f"{'>' if line.seq == hit.line.seq else ' '} {sentence(line)}" for line in hit.passage)
+    text += "\n".join(f"    {row}".replace("\n", "\n    ") for row in rows)
+    if signals:
+        text += "\n      " + "  ".join(f"{name} {value:.2f}" for name, value in hit.signals.items() if value)
+    return harmless(text)

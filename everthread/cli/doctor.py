@@ -1,0 +1,103 @@
+"""The doctor: is everything that Everthread needs there, and are the banks sound?
+
+It mends nothing that it finds. But to be looked at a bank is opened, and as at any opening one of an earlier version is
+brought to the present one, and an erasing that was cut short is finished.
+"""
+
+from __future__ import annotations
+
+import platform
+import sqlite3
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+
+import numpy as np
+
+from everthread import config, factory
+from everthread.common.installation import install_package
+from everthread.embedders import shapes
+from everthread.errors import EverthreadError, NotFound
+from everthread.stores.postgres import dsn
+from everthread.stores.sqlite.bank_file import orphans
+from everthread.stores.sqlite.store import SQLiteStore
+
+NEEDED = ("numpy", "onnxruntime", "tokenizers", "pystemmer", "httpx", "click", "platformdirs")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at."""
+
+    what: str
+    ok: bool
+    detail: str
+
+
+def examine(store: str | None, embedder: str | None, banks: Sequence[str] = ()) -> Iterator[Finding]:
+    """Look at the installation, the configuration, the model, and these banks (all, when none is named)."""
+    yield Finding("python", True, f"{platform.python_version()}, SQLite {sqlite3.sqlite_version}")
+    for package in NEEDED:
+        yield _installed(package)
+    yield Finding("store", True, dsn.shown(store or config.load().store))
+    yield _recipe()
+    yield _model(embedder)
+    yield _language_model()
+    yield from _banks(store, banks)
+
+
+def _installed(package: str) -> Finding:
+    try:
+        return Finding(package, True, version(package))
+    except PackageNotFoundError:
+        return Finding(package, False, f"is not installed; run: {install_package(package)}")
+
+
+def _recipe() -> Finding:
+    """Open the recipe of banks that keep none, with the options that the configuration sets."""
+    try:
+        return Finding("recipe", True, factory.recipe().name)
+    except EverthreadError as error:
+        return Finding("recipe", False, str(error))
+
+
+def _model(name: str | None) -> Finding:
+    try:
+        model = factory.embedder(name)
+        said = shapes.passages(model, ["I adopted a kitten.", "The invoice is overdue."])
+        near, far = shapes.nearest(said, shapes.question(model, "my new cat"))
+    except EverthreadError as error:
+        return Finding("embedder", False, str(error))
+    return Finding("embedder", bool(np.isfinite(near + far)), f"{model.name} answers")
+
+
+def _language_model() -> Finding:
+    """Which one a chat would talk through. That there is none is no fault: it then shows what it remembers."""
+    try:
+        model = factory.llm()
+    except EverthreadError as error:
+        return Finding("language model", False, str(error))
+    return Finding(
+        "language model", True, f"{model.name}, which was not asked" if model else "none; see everthread chat --help"
+    )
+
+
+def _banks(store: str | None, names: Sequence[str]) -> Iterator[Finding]:
+    try:
+        kept = factory.store(store, make=False)
+        there = kept.banks()
+        if missing := sorted(set(names) - set(there)):
+            raise NotFound(f"there is no bank {missing[0]!r}")
+    except EverthreadError as error:  # that there are no banks yet is no fault, unless one was named
+        yield Finding("banks", isinstance(error, NotFound) and not names, str(error))
+        return
+    if isinstance(kept, SQLiteStore):
+        for path in orphans(kept.folder):
+            yield Finding("log", False, f"{path} belongs to no bank and may hold text of a forgotten one; remove it")
+    for bank in names or there:
+        try:
+            wrong = kept.check(bank)
+        except EverthreadError as error:
+            wrong = [str(error)]
+        yield Finding(f"bank {bank}", not wrong, "; ".join(wrong) or "sound")
+    kept.close()

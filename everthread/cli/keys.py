@@ -1,0 +1,87 @@
+"""`everthread keys …`: who may use the server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from datetime import date
+
+import click
+
+from everthread import factory
+from everthread.cli.common import json_option, show_json
+from everthread.cli.sanitize import harmless
+from everthread.server import server_db
+from everthread.server.keys import EVERYTHING, VERBS, Key, Keys
+
+
+@contextmanager
+def _kept(ctx: click.Context) -> Iterator[Keys]:
+    """The keys that belong to the store."""
+    with closing(factory.store(ctx.obj["store"])) as store, closing(Keys(server_db.path(store))) as keys:
+        yield keys
+
+
+@click.group()
+def keys() -> None:
+    """Make and revoke keys for the server. They are kept beside the banks, as hashes."""
+
+
+@keys.command()
+@click.argument("name")
+@click.option(
+    "-b", "--bank", multiple=True, metavar="BANK", help="A bank it is good for, or all below one: 'alice/*'. May be "
+    "given again. Default: all."
+)  # fmt: skip
+@click.option(
+    "--may", multiple=True, type=click.Choice(VERBS), help="What may be done with it. May be given again. Default: all."
+)
+@json_option
+@click.pass_context
+def new(ctx: click.Context, /, name: str, bank: tuple[str, ...], may: tuple[str, ...], as_json: bool) -> None:
+    """Make a key, and show it: this once, for only its hash is kept. NAME is for you, such as phone."""
+    with _kept(ctx) as kept:
+        secret = kept.new(name, bank or (EVERYTHING,), may or VERBS)
+        made = next(each for each in kept.list() if each.name == name)
+    if as_json:
+        show_json({"name": name, "key": secret, "banks": made.banks, "may": made.verbs})
+        return
+    click.echo(secret)
+    click.echo(f"That is the key; it is not shown again. {_scope(made)}", err=True)
+
+
+@keys.command("list")
+@json_option
+@click.pass_context
+def list_(ctx: click.Context, /, as_json: bool) -> None:
+    """List the keys, what they are for, and when they were last used."""
+    with _kept(ctx) as kept:
+        found = kept.list()
+    if as_json:
+        show_json([{**_days(key), "name": key.name, "banks": key.banks, "may": key.verbs} for key in found])
+        return
+    for key in found:
+        used = f"last used {key.used_on}" if key.used_on else "never used"
+        click.echo(harmless(f"{key.name:<20} made {key.made_on}, {used}. {_scope(key)}"))
+    if not found:
+        click.echo("There are no keys; make one with: everthread keys new phone")
+
+
+@keys.command()
+@click.argument("name")
+@click.pass_context
+def revoke(ctx: click.Context, /, name: str) -> None:
+    """Have a key be good for nothing any more, also with a server that runs."""
+    with _kept(ctx) as kept:
+        kept.revoke(name)
+    click.echo(harmless(f"revoked {name}"))
+
+
+def _scope(key: Key) -> str:
+    banks = "all banks" if EVERYTHING in key.banks else ", ".join(key.banks)
+    return f"It may {', '.join(key.verbs)}: {banks}"
+
+
+def _days(key: Key) -> dict[str, str | None]:
+    used: date | None = key.used_on
+    return {"made_on": key.made_on.isoformat(), "used_on": used.isoformat() if used else None}

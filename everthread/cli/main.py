@@ -1,0 +1,578 @@
+"""The command line. Each command is a thin layer over `Memory`: it parses, calls and prints."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from textwrap import indent
+from typing import Any, get_args
+
+import click
+
+from everthread import __version__, factory
+from everthread.cli import doctor
+from everthread.cli.common import (
+    Group,
+    bank_option,
+    category_option,
+    decoded,
+    json_option,
+    moment,
+    plain,
+    set_option,
+    show_hit,
+    show_json,
+    show_line,
+    where,
+    where_options,
+)
+from everthread.cli.repl import LEGEND, counted
+from everthread.cli.sanitize import harmless
+from everthread.errors import BadFile, BadInput, NotFound
+from everthread.memory import Memory
+from everthread.recipes import general_knowledge
+from everthread.stores.base import Store
+from everthread.stores.postgres import dsn
+from everthread.transfer import copy_bank, importing, jsonl
+from everthread.transfer.dates import zone
+from everthread.transfer.files import lasting, whole
+from everthread.types import Role, Where
+
+SHOWN_BANKS = 20  # that a message lists: enough to find a mistyped name
+
+
+@click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="everthread")
+@click.option(
+    "--store",
+    metavar="PLACE",
+    help="Where the banks are: a folder, or postgresql://… Default: EVERTHREAD_STORE, or your data folder.",
+)
+@click.option(
+    "--embedder",
+    metavar="NAME",
+    help="minilm (default), hash, a model's folder, st:NAME (sentence-transformers), openai:NAME, or "
+    "https://host/v1#model.",
+)
+@click.option("--recipe", metavar="NAME", help="How it remembers. Default: as the bank keeps it, else default.")
+@set_option
+@click.option(
+    "--tokens", metavar="NAME", help="How tokens are counted: estimate (default), a tokenizer.json, tiktoken:ENCODING."
+)
+@click.pass_context
+def main(ctx: click.Context, /, **values: Any) -> None:
+    """Everthread: long-term memory for chatbots. Every conversation, for years, on this machine alone.
+
+    \b
+    Begin with:   everthread chat
+    or:           everthread import talk.txt --bank alice
+                  everthread recall "Where does her sister live?" --bank alice
+    """
+    ctx.obj = values
+
+
+# -------------------------------------------------------------------------- banks
+
+
+@contextmanager
+def kept(ctx: click.Context, /, bank: str, make: bool = False) -> Iterator[Store]:
+    """The store of a bank. A bank that is only read must be there, so that a mistyped name is not a new bank."""
+    store = factory.store(ctx.obj["store"], make)
+    try:
+        if not make and not store.has(bank):
+            there = store.banks()
+            more = " …" if len(there) > SHOWN_BANKS else ""
+            known = f"there are {', '.join(there[:SHOWN_BANKS])}{more}" if there else "there are none yet"
+            raise NotFound(f"there is no bank {bank!r}; {known}")
+        yield store
+    finally:
+        store.close()
+
+
+@contextmanager
+def opened(ctx: click.Context, /, bank: str, make: bool = False) -> Iterator[Memory]:
+    """The memory of a bank, as `kept` has it."""
+    with kept(ctx, bank, make) as store, Memory.open(bank, **{**ctx.obj, "store": store}) as memory:
+        yield memory
+
+
+# ---------------------------------------------------------------------- commands
+
+
+@main.command()
+@click.argument("text")
+@bank_option
+@click.option("--speaker", help="Who said it. Default: the role.")
+@click.option("--role", type=click.Choice(get_args(Role)), default="user", show_default=True)
+@click.option("--session", help="The conversation. Default: the current one; a new one after an hour of silence.")
+@click.option("--said-at", metavar="TIME", help="When it was said. Default: now.")
+@click.option("--key", help="Its name at its source; a line with a known key is not kept twice.")
+@json_option
+@click.pass_context
+def observe(ctx: click.Context, /, text: str, bank: str, said_at: str | None, as_json: bool, **values: Any) -> None:
+    """Remember one line. TEXT - reads it from standard input.
+
+    Of a line whose key is known already nothing is kept; it is shown as it is there, and said to be "already_known". A
+    retracted line does not count: the new one is kept, and has its key.
+    """
+    said, at = piped() if text == "-" else text, moment(said_at)
+    with opened(ctx, bank, make=True) as memory:
+        last = memory.store.corpus(bank).last_seq
+        line = memory.observe(said, said_at=at, **values)
+    known = line.seq <= last
+    if as_json:
+        show_json({**plain(line), "already_known": known})
+        return
+    if known:
+        click.echo(f"already known as line {line.seq}; nothing was kept")
+    click.echo(show_line(line))
+
+
+def piped() -> str:
+    """All of standard input, without the line end that a shell puts behind it."""
+    return decoded(sys.stdin.buffer.read()).removesuffix("\n").removesuffix("\r")
+
+
+@main.command("import")
+@click.argument("file", type=click.Path(path_type=Path))
+@bank_option
+@click.option("--format", "form", metavar="NAME", help=f"{', '.join(factory.FORMATS)}. Default: by the file.")
+@click.option("--only", multiple=True, help="Only this conversation of the file (locomo, realtalk).")
+@click.option("--assistant", multiple=True, help="A name that is the bot's (transcript, whatsapp).")
+@click.option("--tz", help="The zone of times without one. Default: UTC.")
+@json_option
+@click.pass_context
+def import_(
+    ctx: click.Context,
+    file: Path,
+    bank: str,
+    form: str | None,
+    only: tuple[str, ...],
+    assistant: tuple[str, ...],
+    tz: str | None,
+    as_json: bool,
+) -> None:
+    """Remember a file of conversations, with the dates they were held. FILE - reads standard input.
+
+    The whole file is checked before the first line is kept. Importing it again adds nothing, or what the file has
+    gained, and completes an import that was cut off. A bank's own export adds nothing to it.
+    """
+    at = None if tz is None else zone(tz)
+    with lasting(file) as path:
+        counts = imported(ctx, path, bank, form, only=only, assistant=assistant, tz=at)
+    if as_json:
+        show_json({"bank": bank, **counts})
+        return
+    gone = f" and {counts['retracted']} retracted" if counts["retracted"] else ""
+    click.echo(
+        f"{counts['added']} of {counted(counts['read'], 'line')} {'was' if counts['read'] == 1 else 'were'} new; "
+        f"{bank} has {counts['lines']} now{gone}{importing.skips(counts['skipped'])}"
+    )
+
+
+def imported(ctx: click.Context, file: Path, bank: str, form: str | None, **options: Any) -> dict[str, Any]:
+    """Check the file and keep its lines; what was read, added and skipped."""
+    source = importing.source(file, form, **options)
+    with opened(ctx, bank, make=True) as memory:
+        importing.see(memory, source)
+        with click.progressbar(length=source.lines, label=f"{file.name} → {bank}", file=sys.stderr) as bar:
+            return importing.bring(memory, source, bar.update)
+
+
+in_option = click.option(
+    "--in", "banks", metavar="BANK", multiple=True, help="In this bank, not --bank. May be given again."
+)
+
+
+@main.command()
+@click.argument("query")
+@bank_option
+@in_option
+@click.option("-k", default=5, show_default=True, help="How many hits.")
+@where_options
+@category_option
+@click.option("--as-of", metavar="TIME", help="What was known then.")
+@click.option("--why", is_flag=True, help="Show the signals behind each score.")
+@json_option
+@click.pass_context
+def recall(
+    ctx: click.Context,
+    /,
+    query: str,
+    bank: str,
+    banks: tuple[str, ...],
+    k: int,
+    as_of: str | None,
+    why: bool,
+    as_json: bool,
+    **values: Any,
+) -> None:
+    """Find the lines that bear on QUERY, best first, each among its neighbours. A blank QUERY finds nothing.
+
+    Of several banks (--in) the lines are one list, and each names its bank.
+    Where nothing seems relevant, the nearest lines are shown all the same, and standard error says so.
+    """
+    chosen, at = where(values), moment(as_of)
+    with opened(ctx, banks[0] if banks else bank) as memory:
+        hits = memory.recall(query, k, where=chosen, as_of=at, banks=banks or None)
+        if as_json:
+            show_json(hits)
+            return
+        asked = (Memory(each, memory.store, memory.embedder, memory.recipe) for each in banks or [bank])
+        relevant = any(each.context(query, where=chosen, as_of=at) for each in asked)
+        rows = [show_hit(hit, why) for hit in hits] or [none_found(memory, query, chosen, at is not None)]
+    click.echo("\n\n".join([*rows, LEGEND] if why and hits else rows))
+    if hits and not relevant:
+        click.echo("(nothing here seems relevant, so a context would be empty; these lines come nearest)", err=True)
+
+
+def none_found(memory: Memory, query: str, chosen: Where, dated: bool) -> str:
+    """Why there are no hits."""
+    if not query.strip():
+        return "nothing was asked"
+    if chosen.category is not None:
+        return f"no summary that fits has this category; {in_categories(memory)}"
+    if dated or chosen != Where():
+        return "no line fits these filters"
+    if not (lines := memory.stats().lines):
+        return "nothing is remembered here yet"
+    kinds = " and ".join(memory.recipe.kinds)
+    return f"no {kinds} was found by the recipe {memory.recipe.name}; lines the bank holds: {lines}"
+
+
+def in_categories(memory: Memory) -> str:
+    """Says which categories the units of a bank have."""
+    known = sorted({unit.category for unit in memory.units() if unit.category})
+    return f"the bank has {', '.join(known)}" if known else "the bank has none"
+
+
+@main.command()
+@click.argument("query")
+@bank_option
+@in_option
+@click.option("--budget", default=1000, show_default=True, help="Tokens at most.")
+@click.option("--all", "everything", is_flag=True, help="Also when nothing seems relevant.")
+@where_options
+@category_option
+@click.option("--as-of", metavar="TIME", help="What was known then.")
+@json_option
+@click.pass_context
+def context(
+    ctx: click.Context,
+    /,
+    query: str,
+    bank: str,
+    banks: tuple[str, ...],
+    budget: int,
+    everything: bool,
+    as_of: str | None,
+    as_json: bool,
+    **values: Any,
+) -> None:
+    """Print what bears on QUERY as text for a prompt; nothing when nothing is relevant.
+
+    Of several banks (--in) the text has a part for each, under the bank's name.
+    """
+    chosen = where(values)
+    with opened(ctx, banks[0] if banks else bank) as memory:
+        found = memory.context(
+            *(query, budget),
+            where=chosen,
+            as_of=moment(as_of),
+            gated=not everything,
+            floor=0.0 if everything else None,
+            banks=banks or None,
+        )
+    if as_json:
+        show_json(found)
+        return
+    if found.text:  # as it is for a program, which puts it into a prompt
+        click.echo(harmless(found.text) if sys.stdout.isatty() else found.text)
+    cut = f"; {counted(len(found.cut), 'hit')} cut" if found.cut else ""
+    click.echo(f"({found.tokens} tokens, relevance {found.relevance:.0%}{cut})", err=True)
+
+
+@main.command()
+@bank_option
+@where_options
+@click.option("--after", default=0, help="Only lines behind this number.")
+@click.option("--limit", type=int, help="At most so many.")
+@click.option("--retracted", is_flag=True, help="Retracted lines too.")
+@json_option
+@click.pass_context
+def lines(
+    ctx: click.Context, /, bank: str, after: int, limit: int | None, retracted: bool, as_json: bool, **values: Any
+) -> None:
+    """List what was said, in order."""
+    chosen = where(values)
+    with opened(ctx, bank) as memory:
+        found = memory.lines(chosen, after=after, limit=limit, retracted=retracted)
+        if as_json:
+            show_json(list(found))
+            return
+        for line in found:
+            click.echo(show_line(line))
+
+
+@main.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@bank_option
+@json_option
+@click.pass_context
+def seed(ctx: click.Context, /, file: Path, bank: str, as_json: bool) -> None:
+    """Give a bank general knowledge: the texts of FILE, with blank rows between them.
+
+    With the recipe packabby each is recalled where it bears on a message, and marked as general knowledge; it never
+    counts as something that the person said. `everthread units general` lists the texts, and
+    `everthread forget --unit general ID` removes one.
+    """
+    texts = general_knowledge.paragraphs(whole(file))
+    if not texts:
+        raise BadInput(f"invalid file {str(file)!r}: it holds no text; expected texts with blank rows between them")
+    with opened(ctx, bank, make=True) as memory:
+        new = general_knowledge.seed(memory, texts)
+        held = len(memory.units(general_knowledge.KIND, current=True))
+    if as_json:
+        show_json({"read": len(texts), "added": len(new), "texts": held})
+        return
+    were = "was" if len(texts) == 1 else "were"
+    click.echo(f"{len(new)} of {counted(len(texts), 'text')} {were} new; {bank} has {held} now")
+
+
+@main.command()
+@bank_option
+@json_option
+@click.pass_context
+def sessions(ctx: click.Context, /, bank: str, as_json: bool) -> None:
+    """List the conversations of a bank: what --session of `lines`, `recall` and `forget` names."""
+    with opened(ctx, bank) as memory:
+        found = memory.sessions()
+    if as_json:
+        show_json(found)
+        return
+    for each in found:
+        ended = "" if each.ended_at is None else "  ended"
+        click.echo(harmless(f"{each.id:<24} {each.started_at:%Y-%m-%d %H:%M}  {counted(each.lines, 'line')}{ended}"))
+
+
+@main.command()
+@click.argument("kind", required=False)
+@bank_option
+@click.option("--current", is_flag=True, help="Without those that a later one has superseded.")
+@click.option("--category", help="Only of this category.")
+@json_option
+@click.pass_context
+def units(
+    ctx: click.Context, /, kind: str | None, bank: str, current: bool, category: str | None, as_json: bool
+) -> None:
+    """Show what a scribe has written of the lines: of KIND (note, summary), or all."""
+    with opened(ctx, bank) as memory:
+        found = memory.units(kind, current=current, category=category)
+        known = in_categories(memory)
+    if as_json:
+        show_json(found)
+        return
+    if not found:
+        click.echo("nothing has been written of these lines yet" if category is None else f"nothing; {known}")
+    for unit in found:
+        of = f", {unit.category}" if unit.category else ""
+        span = f"lines {unit.first_seq} to {unit.last_seq}" if unit.last_seq else "no line"
+        click.echo(harmless(f"{unit.kind} {unit.id}{of}, of {span}"))
+        click.echo(harmless(indent(unit.text, "  ")))
+
+
+@main.command()
+@json_option
+@click.pass_context
+def banks(ctx: click.Context, /, as_json: bool) -> None:
+    """List the banks."""
+    found, none = [], "there are no banks yet; begin with: everthread chat"
+    try:
+        store = factory.store(ctx.obj["store"], make=False)
+        found = store.banks()
+        store.close()
+    except NotFound as error:
+        none = str(error)
+    show_json(found) if as_json else click.echo("\n".join(found) or none)
+
+
+@main.command()
+@bank_option
+@json_option
+@click.pass_context
+def stats(ctx: click.Context, /, bank: str, as_json: bool) -> None:
+    """Count what a bank holds."""
+    with opened(ctx, bank) as memory:
+        found = memory.stats()
+    if as_json:
+        show_json(found)
+        return
+    for name, value in plain(found).items():
+        if isinstance(value, dict):
+            value = [f"{key}: {count}" for key, count in value.items()]
+        click.echo(f"{name:>15}  {', '.join(value) if isinstance(value, list) else '-' if value is None else value}")
+
+
+@main.command()
+@click.argument("seq", type=int)
+@bank_option
+@json_option
+@click.pass_context
+def retract(ctx: click.Context, /, seq: int, bank: str, as_json: bool) -> None:
+    """Take line SEQ out of recall for good; its text stays in the record. `forget` removes it."""
+    with opened(ctx, bank) as memory:
+        line = memory.retract(seq)
+    show_json(line) if as_json else click.echo(show_line(line).lstrip())
+
+
+@main.command()
+@bank_option
+@click.option("--seq", type=int, help="The line of this number.")
+@click.option("--session", help="All lines of this session.")
+@click.option("--speaker", help="Everything this speaker said.")
+@click.option("--unit", nargs=2, type=(str, int), metavar="KIND ID", help="What was written of lines, as units shows.")
+@click.option("--everything", is_flag=True, help="The whole bank.")
+@click.option("-y", "--yes", is_flag=True, help="Don't ask.")
+@json_option
+@click.pass_context
+def forget(ctx: click.Context, /, bank: str, yes: bool, as_json: bool, **scope: Any) -> None:
+    """Remove a line, a session, a speaker, a unit or a bank for good, and print the receipt.
+
+    In a folder no byte of it is left. Postgres overwrites its bytes only when it uses their pages again; to be sure,
+    run: everthread db scrub URL.
+    """
+    phrases = {
+        "seq": "line {}",
+        "session": "session {!r}",
+        "speaker": "all that {!r} said",
+        "unit": "{0[0]} {0[1]}",
+        "everything": "everything",
+    }
+    given = {name: value for name, value in scope.items() if value is not None and value is not False}
+    if not given:
+        raise BadInput("nothing is named to be forgotten; give --seq, --session, --speaker, --unit or --everything")
+    if len(given) > 1:
+        both = " and ".join(f"--{name}" for name in given)
+        raise BadInput(f"{both} can't be given together; forget one after the other")
+    (named,) = (phrases[name].format(value) for name, value in given.items())
+    if as_json and not yes:
+        raise BadInput(f"with --json nothing is asked; give --yes, too, to forget {named} of bank {bank!r} for good")
+    if not yes:
+        with kept(ctx, bank):  # nothing is asked about a bank that isn't there
+            confirm(f"Forget {named} of bank {bank!r} for good?")
+    if unit := scope.pop("unit"):
+        with opened(ctx, bank) as memory:
+            gone = memory.forget_unit(*unit)
+        show_json({"kind": unit[0], "ids": gone}) if as_json else click.echo(f"forgotten: {named}")
+        return
+    if given == {"everything": True}:  # also a bank so damaged that it can't be opened
+        with kept(ctx, bank) as store:
+            receipt = store.forget(bank, "bank", None, datetime.now(UTC))
+    else:
+        with opened(ctx, bank) as memory:
+            receipt = memory.forget(**scope)
+    show_json(receipt) if as_json else click.echo(
+        f"forgotten: {counted(receipt.lines, 'line')}, {receipt.forgotten_at:%Y-%m-%d %H:%M:%S} UTC"
+    )
+
+
+def confirm(question: str) -> None:
+    """Ask before it is done. Where there is nobody to answer, say how it is done without."""
+    try:
+        if click.confirm(question, err=True):
+            return
+    except click.Abort:
+        click.echo(err=True)  # ends the question's line
+        if not sys.stdin.isatty():
+            raise BadInput("there is nobody to answer; give --yes, too, to have it done without asking") from None
+    raise click.Abort
+
+
+@main.command()
+@bank_option
+@json_option
+@click.pass_context
+def reindex(ctx: click.Context, /, bank: str, as_json: bool) -> None:
+    """Give every line a vector of the present embedder. May be stopped and started again."""
+    with opened(ctx, bank) as memory:
+        with click.progressbar(length=memory.stats().pending, label=f"reindex {bank}", file=sys.stderr) as bar:
+            done = memory.reindex(lambda count: bar.update(count - bar.pos))
+        result = {"bank": bank, "embedded": done, "embedder": memory.embedder.name}
+    show_json(result) if as_json else click.echo(
+        f"{counted(done, 'line')} of {bank} {'was' if done == 1 else 'were'} embedded by {result['embedder']}"
+    )
+
+
+@main.command()
+@click.argument("source", metavar="SRC")
+@click.argument("target", metavar="DST")
+@click.option("--bank", "-b", multiple=True, help="Only this bank. May be given again.")
+@json_option
+@click.pass_context
+def move(ctx: click.Context, /, source: str, target: str, bank: tuple[str, ...], as_json: bool) -> None:
+    """Copy banks from one store to another, each a folder or a postgresql:// URL, and compare them.
+
+    May be stopped and started again. The source stays as it is.
+    """
+    moved: list[tuple[str, int, str]] = []
+    embedder = factory.embedder(ctx.obj["embedder"])  # one for all, for a model takes a while to be read
+    with closing(factory.store(source, make=False)) as here:
+        names = bank or here.banks()
+        if missing := [name for name in names if not here.has(name)]:
+            raise NotFound(f"there is no bank {missing[0]!r} in {dsn.shown(source)}; nothing was moved")
+        with closing(factory.store(target)) as there:
+            for name in names:
+                old, new = (
+                    Memory.open(name, store=store, embedder=embedder, recipe="default") for store in (here, there)
+                )
+                counts = old.stats()
+                with click.progressbar(
+                    length=counts.lines + counts.retracted, label=f"move {name}", file=sys.stderr
+                ) as bar:
+                    moved.append((name, *copy_bank.move(old, new, bar.update)))
+    if as_json:
+        show_json([{"bank": name, "lines": lines, "sha256": digest} for name, lines, digest in moved])
+    else:
+        for name, lines, digest in moved:
+            click.echo(f"{name}: {counted(lines, 'line')}, the same in both ({digest[:12]})")
+
+
+@main.command()
+@bank_option
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="A file. Default: standard output.")
+@click.option("--retracted", is_flag=True, help="Retracted lines too; `import` keeps them as such.")
+@json_option
+@click.pass_context
+def export(ctx: click.Context, /, bank: str, output: Path | None, retracted: bool, as_json: bool) -> None:
+    """Write a bank as JSON Lines, which `import` reads back. To a file, say how many lines were written."""
+    with opened(ctx, bank) as memory:
+        found = memory.lines(retracted=retracted)
+        if output is None:
+            jsonl.write(found, sys.stdout)
+            return
+        try:
+            with output.open("w", encoding="utf-8") as file:
+                count = jsonl.write(found, file)
+        except OSError as error:
+            raise BadFile(f"{output} can't be written ({error.strerror}); name a file with room for it") from None
+    show_json({"bank": bank, "lines": count, "file": str(output)}) if as_json else click.echo(
+        f"{counted(count, 'line')} written to {output}", err=True
+    )
+
+
+@main.command("doctor")
+@click.option("-b", "--bank", multiple=True, help="Only this bank. May be given again. Default: all.")
+@json_option
+@click.pass_context
+def doctor_(ctx: click.Context, /, bank: tuple[str, ...], as_json: bool) -> None:
+    """Check what is installed, where the data is, whether the model loads and whether the banks are sound."""
+    findings = list(doctor.examine(ctx.obj["store"], ctx.obj["embedder"], bank))
+    if as_json:
+        show_json(findings)
+    else:
+        for finding in findings:
+            click.echo(f"{'ok ' if finding.ok else 'BAD'}  {finding.what:<22} {finding.detail}")
+    ctx.exit(0 if all(finding.ok for finding in findings) else 1)

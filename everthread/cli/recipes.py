@@ -1,0 +1,82 @@
+"""`everthread recipes`: the recipes, their options, and the words by which replies count as refusals."""
+
+from __future__ import annotations
+
+import click
+
+from everthread import factory
+from everthread.cli.common import json_option, show_json
+from everthread.cli.main import kept
+from everthread.cli.refusals import refusals
+from everthread.recipes import options
+from everthread.recipes.base import Recipe
+from everthread.recipes.saved_recipe import Kept
+
+bank_option = click.option("-b", "--bank", help="With the values that this bank has.")
+
+
+class RecipeGroup(click.Group):
+    """Takes the name of a recipe where a command's is expected, and shows that recipe's options."""
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """Return the command of that name, else the one that shows the options of the recipe of that name."""
+        return super().get_command(ctx, name) or _options_of(name)
+
+
+@click.group(cls=RecipeGroup, invoke_without_command=True, subcommand_metavar="[NAME | COMMAND [ARGS]...]")
+@bank_option
+@json_option
+@click.pass_context
+def recipes(ctx: click.Context, /, bank: str | None, as_json: bool) -> None:
+    """List the recipes: complete ways of remembering, one of which --recipe names; or the options of recipe NAME.
+
+    With --bank and without a NAME, it is the bank's own recipe.
+    """
+    if ctx.invoked_subcommand is not None:
+        return
+    if bank is not None:
+        _show(_recipe(ctx, None, bank), as_json)
+        return
+    found = {name: recipe.about for name, recipe in factory.RECIPES.items()}
+    if as_json:
+        show_json(found)
+        return
+    click.echo("\n".join(f"{name:<12} {about}" for name, about in found.items()))
+    click.echo("(options of one: everthread recipes NAME; to talk with it: everthread chat --recipe NAME)", err=True)
+
+
+recipes.add_command(refusals)
+
+
+def _options_of(name: str) -> click.Command:
+    @click.command(name, help=f"Show the options of the recipe {name}.")
+    @bank_option
+    @json_option
+    @click.pass_context
+    def show(ctx: click.Context, /, bank: str | None, as_json: bool) -> None:
+        parent = ctx.parent.params if ctx.parent else {}
+        _show(_recipe(ctx, name, bank or parent.get("bank")), as_json or parent.get("as_json", False))
+
+    return show
+
+
+def _recipe(ctx: click.Context, name: str | None, bank: str | None) -> Recipe:
+    """Return the recipe of that name, else the one that was asked for, with the values of the bank."""
+    own = None
+    if bank is not None:
+        with kept(ctx, bank) as store:
+            own = Kept.of(store, bank)
+    return factory.recipe(name or ctx.obj["recipe"], own, ctx.obj["options"])
+
+
+def _show(recipe: Recipe, as_json: bool) -> None:
+    if as_json:
+        show_json({"name": recipe.name, "about": recipe.about, "options": options.described(recipe)})
+        return
+    present = options.values(recipe)
+    rows = [
+        f"\n{name} = {options.as_text(present[name])}\n    {each.limits.meaning}\n"
+        f"    {each.expected.capitalize()}; default: {options.as_text(each.default) or 'empty'}"
+        for name, each in options.options(recipe).items()
+    ]
+    click.echo("\n".join([f"{recipe.name}: {recipe.about}", *rows]))

@@ -1,0 +1,141 @@
+"""`everthread recipes refusals`: the words by which replies count as refusals, and learning further ones."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import click
+
+from everthread import config, factory
+from everthread.cli.common import json_option, show_json
+from everthread.cli.sanitize import harmless
+from everthread.errors import BadInput, NotFound
+from everthread.memory import Memory
+from everthread.text.refusal import refuses
+from everthread.text.refusal_words import Words, extended, merged, read, shipped
+from everthread.types import Where
+
+REPLIES = 500  # of a bank's latest, of which refusing words are learnt
+EXAMPLES = 3  # of replies that the new words condemn
+
+
+@click.command()
+@click.option("--learn", is_flag=True, help="Ask the language model for further words, and keep them.")
+@click.option("-b", "--bank", help="Learn from this bank's replies.")
+@click.option(
+    "--from", "source", type=click.Path(path_type=Path), metavar="FILE", help="Learn from its replies, one a line."
+)
+@click.option("--language", default="English", show_default=True, help="Without replies: the language to ask for.")
+@click.option("-m", "--model", metavar="NAME", help="A model's name, or http://host/v1#model. Default: as for chat.")
+@click.option("--yes", is_flag=True, help="Keep them without asking.")
+@json_option
+@click.pass_context
+def refusals(
+    ctx: click.Context,
+    /,
+    learn: bool,
+    bank: str | None,
+    source: Path | None,
+    language: str,
+    model: str | None,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    """Show the words by which replies count as refusals, which are not remembered; or learn further ones.
+
+    Everthread's own words come with it. Yours are in the file that the setting `refusals` names; an intensity of 0
+    switches a word off. --learn asks the language model which words refuse in a bank's replies, in a file's, or in its
+    own, shows them, and adds them to your file once you agree.
+    """
+    path = Path(config.load().refusals)
+    if not learn:
+        _show(path, as_json)
+        return
+    if bank is not None and source is not None:
+        raise BadInput("--bank and --from are two sources of replies; give one of them")
+    replies = _of_bank(ctx, bank) if bank is not None else _of_file(source) if source is not None else []
+    before = extended(path) if path.exists() else shipped()
+    found = _learnt(model, replies, language)
+    after = merged(before, found)
+    condemned = [text for text in replies if refuses(text, after) and not refuses(text, before)]
+    if as_json and not yes:
+        raise BadInput("--json shows no question; give --yes, too, to keep the words that are learnt")
+    if not as_json:
+        _tell(found, condemned, replies)
+    if found and not yes:
+        from everthread.cli.main import confirm  # which imports the commands
+
+        confirm(f"Add them to {path}?")
+    if found:
+        from everthread.scribes.refusal_learning import keep
+
+        keep(path, found)
+    if as_json:
+        show_json({"file": str(path), "learnt": found, "newly_refused": condemned})
+    elif found:
+        click.echo(f"kept in {path}")
+
+
+def _show(path: Path, as_json: bool) -> None:
+    words = extended(path) if path.exists() else shipped()
+    own = read(path).get("phrases", {}) if path.exists() else {}
+    if as_json:
+        show_json({"file": str(path), "exists": path.exists(), "own": own, "phrases": _plain(words)})
+        return
+    click.echo(
+        f"{len(words.phrases)} phrases, {len(words.excuses)} excuses; yours: {path}{'' if own else ' (none yet)'}"
+    )
+    for text, intensity in own.items():
+        click.echo(harmless(f"{intensity:5}  {text}"))
+
+
+def _plain(words: Words) -> dict[str, float]:
+    return {phrase.text: phrase.intensity for phrase in words.phrases}
+
+
+def _of_bank(ctx: click.Context, /, bank: str) -> list[str]:
+    """The bank's latest replies: those that count as refusals first."""
+    store = factory.store(ctx.obj["store"], make=False)
+    with closing(store):
+        if not store.has(bank):
+            raise NotFound(f"there is no bank {bank!r}; `everthread banks` lists them")
+        with Memory.open(bank, store=store, embedder="hash", recipe="default") as memory:
+            lines = list(memory.lines(Where(role="assistant"), retracted=True))[-REPLIES:]
+    texts = [line.text for line in sorted(lines, key=lambda line: not line.metadata.get("refused"))]
+    if not texts:
+        raise BadInput(f"bank {bank!r} has no replies to learn from; talk with it first, or leave --bank away")
+    return texts
+
+
+def _of_file(source: Path) -> list[str]:
+    try:
+        texts = [line.strip() for line in source.read_text(encoding="utf-8").splitlines() if line.strip()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"{source} can't be read: {error}; expected replies as UTF-8, one a line") from error
+    if not texts:
+        raise BadInput(f"{source} is empty; expected replies, one a line")
+    return texts
+
+
+def _learnt(model: str | None, replies: list[str], language: str) -> dict[str, float]:
+    from everthread.scribes import refusal_learning  # needs pydantic, which no other command loads
+
+    llm = factory.llm(model)
+    if llm is None:
+        raise BadInput("no language model is configured; name one with --model or EVERTHREAD_LLM_MODEL")
+    return refusal_learning.from_replies(llm, replies) if replies else refusal_learning.from_itself(llm, language)
+
+
+def _tell(found: dict[str, float], condemned: list[str], replies: list[str]) -> None:
+    if not found:
+        click.echo("no refusing words were found; nothing was changed")
+        return
+    for word, intensity in sorted(found.items(), key=lambda each: -each[1]):
+        click.echo(harmless(f"{intensity:5.2f}  {word}"))
+    if replies:
+        click.echo(
+            f"With them {len(condemned)} more of {len(replies)} replies count as refusals{':' if condemned else '.'}"
+        )
+        for text in condemned[:EXAMPLES]:
+            click.echo(harmless(f"       {text[:100]}"))

@@ -1,0 +1,109 @@
+"""`everthread serve`: the page and the API."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import webbrowser
+from contextlib import closing
+from dataclasses import replace
+from functools import partial
+
+import click
+
+from everthread import config, factory
+from everthread.errors import ConfigError
+from everthread.llms.openai_compatible import OpenAICompatible
+from everthread.server import app, logs, server_db
+from everthread.server.keys import Keys
+from everthread.server.services import Engine
+from everthread.server.settings import Settings
+from everthread.server.sms.twilio import host_of
+from everthread.server.workers import runner
+
+PORT = 7391
+
+
+@click.command()
+@click.option("--host", default="127.0.0.1", show_default=True, help="Where to serve. Anywhere else needs a key.")
+@click.option("--port", type=click.IntRange(0, 65535), default=PORT, show_default=True, help="0: any that is free.")
+@click.option("--open", "opens", is_flag=True, help="Open the page in the browser.")
+@click.option(
+    "-m", "--model", metavar="NAME", help="A model's name, http://host/v1#model, or none. Default: as for chat."
+)
+@click.option(
+    "--scribe-model",
+    metavar="NAME",
+    help="Another model for notes and summaries; none: without a model.",
+)
+@click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes.")
+@click.option("--require-key", is_flag=True, help="Ask for a key on this machine, too.")
+@click.option("--log-level", type=click.Choice(logs.LEVELS), help="Default: info; on a terminal, warning.")
+@click.pass_context
+def serve(
+    ctx: click.Context,
+    /,
+    host: str,
+    port: int,
+    opens: bool,
+    model: str | None,
+    scribe_model: str | None,
+    workers: int,
+    require_key: bool,
+    log_level: str | None,
+) -> None:
+    """Serve the page and the API until Ctrl-C; what is being answered then is finished.
+
+    On this machine no key is needed. Any other address refuses to start before there is one: see `everthread keys`.
+    What happens is logged on standard error, as JSON, without anything that was said.
+    """
+    settings = _settings(host, require_key or not runner.loopback(host))
+    level = log_level or ("warning" if sys.stderr.isatty() else "info")
+    given = runner.Given(
+        **ctx.obj, model=model, scribe=scribe_model, settings=settings, log_level=level, several=workers > 1
+    )
+    _check_key(given.store, host)
+    with runner.listening(host, port, workers) as taken:
+        engine = given.engine()
+        with closing(engine.store):
+            url = runner.url(taken)
+            greet = partial(_greet, _greeting(engine, url), url, opens)
+            logs.install(level)
+            if workers == 1:
+                runner.run(lambda: app.create(engine, settings, closes=True), taken, told=greet)
+                return
+        runner.run(given, taken, workers=workers, told=greet)  # each opens an engine of its own
+
+
+def _settings(host: str, key_required: bool) -> Settings:
+    said = config.load()
+    named = (*said.server_hosts.split(","), host_of(said.sms_url) if said.sms_token else "")
+    hosts = [name for each in named if (name := each.strip().lower())]
+    limits = Settings(
+        threads=said.server_threads, body=said.server_body, rate=said.server_rate, streams=said.server_streams
+    )
+    texts = {name: getattr(said, name) for name in ("sms_token", "sms_account", "sms_number", "sms_url")}
+    return replace(limits, host=host, hosts=tuple(hosts), key_required=key_required, **texts)
+
+
+def _check_key(place: str | None, host: str) -> None:
+    """ConfigError where others could come in and nobody has a key."""
+    if not runner.loopback(host):
+        with closing(factory.store(place)) as store, closing(Keys(server_db.path(store))) as keys:
+            if not keys.list():
+                raise ConfigError(runner.WITHOUT_KEY.format(host))
+
+
+def _greeting(engine: Engine, url: str) -> str:
+    llm = engine.llm
+    if llm is None:
+        model = "no language model: it shows what it remembers (see https://ollama.com, or --model)"
+    else:
+        model = f"{llm.name} at {llm.url}" if isinstance(llm, OpenAICompatible) else llm.name
+    return f"Everthread is at {url}\n  replies by  {model}\n  memories in {engine.store.place}\nCtrl-C stops it."
+
+
+def _greet(said: str, url: str, opens: bool) -> None:
+    click.echo(said)
+    if opens:
+        threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()  # some browsers return when closed

@@ -1,0 +1,349 @@
+"""Client: a bank on a server, with the methods of `Memory`.
+
+What they take, give and raise is the same; so what is written for the one runs with the other. A write is done once,
+also where its answer was lost and it is asked for again.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from datetime import datetime
+from itertools import islice
+from pathlib import PurePath
+from types import TracebackType
+from typing import Any, Self
+
+from everthread.bank import validation
+from everthread.chat.character import Character
+from everthread.chat.consent import ANSWERS, SETTING
+from everthread.client import decode
+from everthread.client.characters import Characters
+from everthread.client.connection import JSON, RAW, Connection, File, in_python, path, rows
+from everthread.client.reply import RemoteReply
+from everthread.errors import BadInput, BadQuery
+from everthread.stores.limits import LARGEST_SEQ, checked
+from everthread.types import (
+    Context,
+    Ending,
+    Hit,
+    Imported,
+    JSONValue,
+    Line,
+    Metadata,
+    NewLine,
+    Receipt,
+    Role,
+    Sampling,
+    Session,
+    Stats,
+    Unit,
+    Where,
+)
+
+URL = "http://127.0.0.1:7391"
+SCRIBE = "scribe"  # a setting
+BATCH = 200  # lines sent together, which at their longest fit into one request
+TYPES = {".json": JSON, ".jsonl": "application/x-ndjson", ".ndjson": "application/x-ndjson"}  # of files by their names
+
+
+class Client:
+    """One bank on a server. Safe from many threads; usable as a context manager.
+
+        with Client(bank="alice") as memory:
+            memory.observe("My sister Mia moved to Lisbon in May.", speaker="Alice")
+            print(memory.context("Where does Mia live?").text)
+
+    The bank is made by the first line. `characters` are the server's, of all its banks. Every method raises
+    StoreUnavailable where no server answers, ConfigError where it wants a key, or another one, and NotFound for a bank
+    that is not there.
+    """
+
+    def __init__(self, url: str = URL, bank: str = "default", key: str | None = None) -> None:
+        """Nothing is asked yet. key is one that `everthread keys` made; on the server's own machine none is needed.
+        Raises BadBankId and ConfigError."""
+        self.bank = checked(bank)
+        self._connection = Connection(url, key)
+        self.characters = Characters(self._connection)
+
+    # ------------------------------------------------------------------ observe
+
+    def observe(
+        self,
+        text: str,
+        *,
+        speaker: str | None = None,
+        role: Role = "user",
+        said_at: datetime | None = None,
+        session: str | None = None,
+        metadata: Metadata | None = None,
+        parent: int | str | None = None,
+        key: str | None = None,
+    ) -> Line:
+        """Keep one line; it is durable and can be recalled when this returns. Raises as `Memory.observe`."""
+        new = NewLine(text, role if speaker is None else speaker, role, said_at, session, metadata or {}, parent, key)
+        return decode.line(self._ask("POST", "lines", body=decode.new_line(new)))
+
+    def observe_many(self, lines: Iterable[NewLine], progress: Callable[[int], None] | None = None) -> list[Line]:
+        """Keep many lines, in batches. progress is called with how many are done after each. What is no line is seen
+        before the first is kept, and what is wrong with one before its batch is. Raises as `Memory.observe_many`."""
+        told = iter([decode.new_line(line) for line in lines])
+        kept: list[Line] = []
+        while batch := list(islice(told, BATCH)):
+            kept += decode.lines(self._ask("POST", "lines", "batch", body={"lines": batch})["items"])
+            if progress is not None:
+                progress(len(kept))
+        return kept
+
+    def correct(self, seq: int, text: str) -> Line:
+        """Put another text in the place of a line. Raises as `Memory.correct`."""
+        return decode.line(self._ask("PATCH", "lines", validation.seq(seq, self.bank), body={"text": text}))
+
+    # ------------------------------------------------------------------- recall
+
+    def recall(
+        self,
+        query: str,
+        k: int = 10,
+        *,
+        where: Where | None = None,
+        as_of: datetime | None = None,
+        without: Collection[int] = (),
+        banks: Collection[str] | None = None,
+    ) -> list[Hit]:
+        """The k lines that bear most on the query, best first. As `Memory.recall`."""
+        validation.positive(k, "k")
+        named = {} if banks is None else {"banks": list(banks)}
+        told = self._ask("POST", "recall", body={**self._asked(query, where, as_of, without), "k": k, **named})
+        return [decode.hit(each) for each in told["items"]]
+
+    def context(
+        self,
+        query: str,
+        budget: int = 1000,
+        *,
+        where: Where | None = None,
+        as_of: datetime | None = None,
+        session: str | None = None,
+        gated: bool = True,
+        floor: float | None = None,
+        without: Collection[int] = (),
+        banks: Collection[str] | None = None,
+    ) -> Context:
+        """What is remembered that bears on the query, laid out for a prompt. As `Memory.context`, but that tokens are
+        counted by the server's own count."""
+        validation.positive(budget, "budget")
+        asked = self._asked(query, where, as_of, without)
+        named = {} if banks is None else {"banks": list(banks)}
+        more = {"budget": budget, "session": session, "gated": gated, "floor": floor, **named}
+        return decode.context(self._ask("POST", "context", body={**asked, **more}))
+
+    def _asked(
+        self, query: str, where: Where | None, as_of: datetime | None, without: Collection[int]
+    ) -> dict[str, Any]:
+        seqs = sorted(validation.seqs(without))
+        return {"query": query, "where": decode.where(where), "as_of": decode.iso(as_of), "without": seqs}
+
+    # --------------------------------------------------------------------- chat
+
+    def reply(
+        self,
+        text: str,
+        *,
+        session: str = "current",
+        model: str | None = None,
+        recipe: str | None = None,
+        sampling: Sampling | None = None,
+        budget: int | None = None,
+        banks: Collection[str] = (),
+    ) -> RemoteReply:
+        """Keep what the person says, and have it answered by the bank's character. The line is on the disk when this
+        returns, and `context` of what comes back is what was recalled; it is iterated for the reply. session is one of
+        the bank's, or the one that goes on; budget, the tokens of what is remembered; banks, others on which the reply
+        may draw. Raises as `Chat.reply`."""
+        options = decode.options(sampling, model=model, recipe=recipe, budget=budget, banks=list(banks) or None)
+        return RemoteReply(self._connection, self.bank, session, text, options)
+
+    def end(self, session: str = "current", remember: bool | None = None) -> Ending:
+        """End a conversation: it is summarised and remembered, or forgotten. As `Chat.end`, of any session."""
+        return decode.ending(self._ask("POST", "chat", session, "end", body={"remember": remember}))
+
+    def character(self) -> Character:
+        """The character with which the bank is talked to: its own, or ours."""
+        return Character.from_json(self._ask("GET", "character"))
+
+    def set_character(self, character: Character) -> None:
+        """Give the bank a character, from now on. NotFound before the bank has its first line."""
+        self._ask("PUT", "character", body=character.to_json())
+
+    # ------------------------------------------------------- what is remembered
+
+    def lines(
+        self, where: Where | None = None, *, after: int = 0, limit: int | None = None, retracted: bool = False
+    ) -> Iterator[Line]:
+        """The lines by seq, from the one behind `after`, asked for as they are read; by session, speaker, role and
+        time. Raises as `Memory.lines`."""
+        if limit is not None and (type(limit) is not int or limit < 0):
+            raise BadQuery(f"limit must be a whole number from 0, got {limit!r}")
+        if type(after) is not int:
+            raise BadQuery(f"after must be a whole number, got {after!r}")
+        query = {**decode.listing(where), "retracted": retracted}
+        found = self._pages("lines", after=_behind(min(max(after, 0), LARGEST_SEQ)), **query)
+        return islice(map(decode.line, found), limit)
+
+    def sessions(self) -> list[Session]:
+        """The conversations, in the order they began."""
+        found = map(decode.session, self._pages("sessions"))
+        return sorted(found, key=lambda each: (each.started_at, each.first_seq))
+
+    def stats(self) -> Stats:
+        """What the bank holds."""
+        return decode.stats(self._ask("GET"))
+
+    def banks(self) -> list[str]:
+        """The ids of the banks that the key may read, sorted."""
+        return [told["id"] for told in self._connection.listed("banks")]
+
+    def export(self, *, retracted: bool = False) -> Iterator[str]:
+        """All lines as rows of JSON Lines, which `everthread import` reads back, as they come."""
+        with self._connection.stream("GET", path("banks", self.bank, "export"), retracted=retracted) as answer:
+            yield from rows(answer)
+
+    def import_file(
+        self,
+        content: bytes,
+        *,
+        name: str | None = None,
+        format: str | None = None,
+        assistant: Collection[str] = (),
+        tz: str | None = None,
+    ) -> Imported:
+        """Keep the lines of a file of conversations: all of them, or none where anything in it is wrong. Those that the
+        bank has already are not added again.
+
+        name is what the file is called, by which its format is found and its sessions are named; format, assistant
+        and tz are as for `everthread import`. Raises BadFile, BadInput for what is not the bytes of a file, BadQuery
+        for a name that can be none, and ConfigError for an unknown format or zone and for an option that means nothing
+        to the format.
+        """
+        for what, said in (("name", name), ("format", format), ("tz", tz)):
+            if said is not None:
+                validation.name(said, what)
+        names = [
+            validation.name(each, "assistant") for each in ([assistant] if isinstance(assistant, str) else assistant)
+        ]
+        file = File(content, TYPES.get(PurePath(name or "").suffix.lower(), RAW))
+        place = path("banks", self.bank, "import")
+        with in_python():
+            told = self._connection.ask("POST", place, file, name=name, format=format, assistant=names, tz=tz)
+        return Imported(**told)
+
+    def retract(self, seq: int) -> Line:
+        """Take a line out of recall for good. Raises as `Memory.retract`."""
+        return decode.line(self._ask("POST", "lines", validation.seq(seq, self.bank), "retract"))
+
+    def forget(self, *, seq: int | None = None, session: str | None = None, everything: bool = False) -> Receipt:
+        """Remove a line, a session, or the whole bank, for good: exactly one of them. Raises as `Memory.forget`."""
+        if (seq is not None) + (session is not None) + everything != 1:
+            raise BadQuery("forget takes exactly one of seq, session, everything=True")
+        what: tuple[str | int, ...] = ()
+        if seq is not None:
+            what = "lines", validation.seq(seq, self.bank)
+        elif session is not None:
+            what = "sessions", validation.name(session, "session")
+        return decode.receipt(self._ask("DELETE", *what))
+
+    # -------------------------------------------------------- what is written of it
+
+    def units(self, kind: str | None = None, *, current: bool = False, category: str | None = None) -> list[Unit]:
+        """The units that are not retracted, by kind and id. As `Memory.units`."""
+        told = self._pages("units", kind=kind, current=current, category=category)
+        found = [decode.unit(each) for each in told]
+        return sorted(found, key=lambda unit: (unit.kind, unit.id))
+
+    def edit_unit(self, kind: str, number: int, text: str) -> Unit:
+        """Put another text in the place of a current unit. Raises as `Memory.edit_unit`."""
+        return decode.unit(self._ask("PATCH", "units", kind, number, body={"text": text}))
+
+    def forget_unit(self, kind: str, number: int) -> list[int]:
+        """Remove a unit for good, and those whose place it took; their ids. Raises as `Memory.forget_unit`."""
+        told = self._ask("DELETE", "units", kind, number)
+        return [told["id"], *told["earlier"]]
+
+    def note(self, text: str) -> Unit:
+        """Write the notes by hand. Raises as `Memory.note`."""
+        if not isinstance(text, str) or not text.strip():  # the server would empty them
+            raise BadInput(f"notes must be text that is not blank, got {text!r}; forget_unit removes them")
+        told = self._ask("PUT", "notes", body={"text": text})
+        return next(unit for unit in self.units("note") if unit.id == told["id"])
+
+    def settings(self) -> dict[str, JSONValue]:
+        """What was set for this bank: whether it remembers conversations, and its scribe's model, if it has one."""
+        return dict(self._ask("GET", "settings"))
+
+    def set_setting(self, name: str, value: JSONValue | None) -> None:
+        """Set whether conversations are remembered (remember: always, ask or never; None is ask), or which model writes
+        notes and summaries (scribe: its name, none, or None for the server's). BadQuery for another name or value,
+        ConfigError for a model that the server doesn't have."""
+        if name == SCRIBE and isinstance(value, str | None):
+            self._ask("PATCH", "settings", body={SCRIBE: value})
+            return
+        if name != SETTING or (value is not None and value not in ANSWERS):
+            raise BadQuery(f"{name!r} can't be set to {value!r} here; remember can, to {', '.join(ANSWERS)}")
+        self._ask("PATCH", "settings", body={SETTING: value or "ask"})
+
+    # ------------------------------------------------------------------ its recipe
+
+    def recipes(self) -> list[dict[str, Any]]:
+        """List the server's recipes with their options: type, limits, meaning and value of each."""
+        return list(self._connection.ask("GET", "recipes")["items"])
+
+    def recipe(self) -> dict[str, Any]:
+        """Show the bank's recipe with the values of its options."""
+        return dict(self._ask("GET", "recipe"))
+
+    def set_recipe(self, name: str | None = None, options: Mapping[str, JSONValue] | None = None) -> dict[str, Any]:
+        """Have the bank keep a recipe with these options.
+
+        Args:
+            name: one of `recipes`; None leaves the recipe to the server.
+            options: values by the options' names. What isn't given is as the server has it.
+
+        Returns:
+            The bank's recipe, as `recipe`.
+
+        Raises:
+            ConfigError: for an unknown recipe.
+            BadInput: for an unknown option or a value outside its limits.
+        """
+        return dict(self._ask("PUT", "recipe", body={"name": name, "options": dict(options or {})}))
+
+    def set_options(self, options: Mapping[str, JSONValue]) -> dict[str, Any]:
+        """Change some options of the bank's recipe, which keeps the others. Raises BadInput."""
+        return dict(self._ask("PATCH", "recipe", body={"options": dict(options)}))
+
+    # -------------------------------------------------------------- the connection
+
+    def _ask(self, method: str, *what: str | int, body: object = None) -> Any:
+        return self._connection.ask(method, path("banks", self.bank, *what), body)
+
+    def _pages(self, what: str, *, after: str | None = None, **query: object) -> Iterator[Any]:
+        return self._connection.listed(path("banks", self.bank, what), after=after, **query)
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _behind(seq: int) -> str | None:
+    """The cursor of a list of lines behind a number, as `everthread.server.pagination` writes it."""
+    return base64.urlsafe_b64encode(json.dumps([seq]).encode()).decode().rstrip("=") if seq else None

@@ -1,0 +1,76 @@
+"""Installation: the command that adds an extra to this installation, or brings it up to date.
+
+A remedy such as `pip install 'everthread[server]'` is right only for an installation from a package index. For a
+clone, an archive or a repository the requirement differs (PEP 610 records which it was), and the `pip` of a shell may
+belong to another environment than the running interpreter.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from importlib.metadata import PackageNotFoundError, distribution
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+NAME = "everthread"
+
+
+def install_extra(extra: str) -> str:
+    """Return the shell command that installs an extra into the running environment."""
+    clone = _clone()
+    if clone is not None and extra == "server" and Path(sys.prefix) == clone / ".venv":
+        return "make serve"
+    if clone is not None:
+        return f"{_installer()} --editable {shlex.quote(f'{clone}[{extra}]')}"
+    return f"{_installer()} {shlex.quote(_requirement(f'[{extra}]'))}"
+
+
+def upgrade() -> str:
+    """Return the shell command that brings Everthread up to date."""
+    clone = _clone()
+    if clone is not None:
+        return f"git -C {shlex.quote(str(clone))} pull"
+    return f"{_installer()} --upgrade {shlex.quote(_requirement())}"
+
+
+def install_package(package: str) -> str:
+    """Return the shell command that installs another package into the running environment."""
+    return f"{_installer()} {shlex.quote(package)}"
+
+
+def _installer() -> str:
+    python = shlex.quote(sys.executable)
+    return f"{python} -m pip install" if find_spec("pip") else f"uv pip install --python {python}"
+
+
+def _clone() -> Path | None:
+    """Return the folder that the package runs from where it is an editable source tree, else None."""
+    origin = _origin()
+    if origin is None:
+        root = Path(__file__).resolve().parents[2]
+        return root if (root / "pyproject.toml").is_file() else None
+    editable = origin.get("dir_info", {}).get("editable", False)
+    return Path(url2pathname(urlsplit(origin["url"]).path)) if editable else None
+
+
+def _requirement(extras: str = "") -> str:
+    origin = _origin()
+    if not origin:
+        return f"{NAME}{extras}"
+    url, vcs = origin["url"], origin.get("vcs_info")
+    return f"{NAME}{extras} @ " + (f"{vcs['vcs']}+{url}@{vcs['commit_id']}" if vcs else url)
+
+
+def _origin() -> dict[str, Any] | None:
+    """Return where the package was installed from; {} for a package index, None where it is not installed."""
+    try:
+        recorded = distribution(NAME).read_text("direct_url.json")
+    except PackageNotFoundError:
+        return None
+    found: dict[str, Any] = json.loads(recorded) if recorded else {}
+    return found

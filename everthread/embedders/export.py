@@ -1,0 +1,292 @@
+"""Turning a sentence-transformers folder into one that OnnxEmbedder reads: model.onnx, tokenizer.json, embedder.json.
+
+    python -m everthread.embedders.export FOLDER OUT [--name NAME] [--quantise int8|none]
+
+It is for bringing one's own model, and made the one in minilm/. It wants the `train` extra (torch, transformers, onnx,
+onnxscript); what it writes wants none of them. It knows BERT and its kin with mean or CLS pooling. It does not know
+whether a model is any good, and never downloads one.
+
+Quantising was chosen by measurement (docs/benchmarks.md). Weights become eight-bit, with a scale for each output
+channel, embedding tables eight-bit per row, and activations are quantised as they come. Quantised in blocks instead
+(MatMulNBits) the vectors are closer to fp32 (cosine 0.999 to 0.991), recall is no better, and no time is saved.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import inspect
+import json
+import sys
+import tempfile
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from everthread.common.installation import install_extra
+from everthread.embedders.onnx import EmbedderConfig
+from everthread.errors import ConfigError, EverthreadError
+
+if TYPE_CHECKING:
+    import onnx
+    import torch
+
+Quantise = Literal["int8", "none"]
+TABLE = 256  # a table of fewer rows (token types) is not worth quantising
+MASKED = -10_000.0  # added to the score of a padded token: e^-10000 is 0, and no sum overflows
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """What a sentence-transformers folder says about turning tokens into one vector."""
+
+    pooling: Literal["mean", "cls"]
+    normalise: bool
+    max_tokens: int
+    query_prompt: str
+    text_prompt: str
+
+
+def export(
+    folder: Path, out: Path, quantise: Quantise = "int8", name: str | None = None, multilingual: bool = False
+) -> EmbedderConfig:
+    """Write the model in folder to out, and return its description. name defaults to the folder's and quantise."""
+    if quantise not in get_args(Quantise):
+        raise ConfigError(f"unknown quantisation {quantise!r}; choose one of {', '.join(get_args(Quantise))}")
+    recipe = read_recipe(folder)
+    tokenizer = _tokenizer_text(folder)
+    out.mkdir(parents=True, exist_ok=True)
+    dim = _write_model(folder, out / "model.onnx", recipe, quantise)
+    (out / "tokenizer.json").write_text(tokenizer, encoding="utf-8", newline="\n")
+    config = EmbedderConfig(
+        name=name or f"{folder.resolve().name}-{quantise}",
+        dim=dim,
+        max_tokens=recipe.max_tokens,
+        pooling=recipe.pooling,
+        quantisation=quantise,
+        query_prompt=recipe.query_prompt,
+        text_prompt=recipe.text_prompt,
+        multilingual=multilingual,
+        model_bytes=(out / "model.onnx").stat().st_size,
+        tokenizer_sha256=hashlib.sha256(tokenizer.encode()).hexdigest(),
+    )
+    (out / "embedder.json").write_text(json.dumps(asdict(config), indent=2) + "\n", encoding="utf-8", newline="\n")
+    return config
+
+
+def read_recipe(folder: Path) -> Recipe:
+    """Read modules.json and what it points to; ConfigError when it asks for something that isn't known here."""
+    modules = _json(folder / "modules.json", "is this a sentence-transformers folder?")
+    kinds = [str(module["type"]).rsplit(".", 1)[-1] for module in modules]
+    if kinds[:2] != ["Transformer", "Pooling"] or kinds[2:] not in ([], ["Normalize"]):
+        raise ConfigError(f"{folder} has the modules {kinds}; only Transformer, Pooling and Normalize can be exported")
+    prompts = _json_or_empty(folder / "config_sentence_transformers.json").get("prompts") or {}
+    return Recipe(
+        pooling=_pooling(_json(folder / modules[1]["path"] / "config.json", "the pooling must be known"), folder),
+        normalise="Normalize" in kinds,
+        max_tokens=_max_tokens(folder, folder / modules[0]["path"]),
+        query_prompt=str(prompts.get("query") or ""),
+        text_prompt=str(prompts.get("document") or prompts.get("passage") or ""),
+    )
+
+
+def _pooling(config: Mapping[str, Any], folder: Path) -> Literal["mean", "cls"]:
+    """Old folders hold one flag for each way of pooling, newer ones a word."""
+    words = {"mean_tokens": "mean", "cls_token": "cls"}
+    on = [key.removeprefix("pooling_mode_") for key, flag in config.items() if key.startswith("pooling_mode_") and flag]
+    ways = [words.get(way, way) for way in on] or [config.get("pooling_mode", "nothing")]
+    if ways == ["mean"]:
+        return "mean"
+    if ways == ["cls"]:
+        return "cls"
+    raise ConfigError(f"{folder} pools by {ways}; only mean and cls can be exported")
+
+
+def _max_tokens(folder: Path, transformer: Path) -> int:
+    limit = _json_or_empty(folder / "sentence_bert_config.json").get("max_seq_length")
+    if limit is None:
+        limit = _json(transformer / "config.json", "the transformer must be known").get("max_position_embeddings", 512)
+    return int(limit)
+
+
+def _tokenizer_text(folder: Path) -> str:
+    """tokenizer.json without the padding and truncation that its last user left in it: the embedder sets its own."""
+    tokenizer = _json(folder / "tokenizer.json", "load the tokenizer with transformers and save it as a fast one")
+    tokenizer["padding"] = tokenizer["truncation"] = None
+    return json.dumps(tokenizer, ensure_ascii=False, separators=(",", ":")) + "\n"
+
+
+def _json(path: Path, hint: str) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(f"{path} is missing; {hint}") from None
+    except ValueError as error:
+        raise ConfigError(f"{path} is no sound JSON ({error})") from error
+
+
+def _json_or_empty(path: Path) -> Any:
+    return _json(path, "") if path.exists() else {}
+
+
+def _write_model(folder: Path, path: Path, recipe: Recipe, quantise: Quantise) -> int:
+    """Trace, fuse and quantise; returns the vector's length."""
+    try:
+        import onnx
+        import onnxscript  # noqa: F401  torch's exporter wants it, and says so less clearly
+        from transformers import AutoModel
+    except ImportError as error:
+        raise ConfigError(f"exporting needs the extra: {install_extra('train')} ({error})") from error
+    try:
+        encoder = AutoModel.from_pretrained(folder, local_files_only=True, attn_implementation="eager").eval()
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"transformers can't load {folder} ({error})") from error
+    with tempfile.TemporaryDirectory() as scratch:
+        traced = Path(scratch, "traced.onnx")
+        _trace(encoder, recipe, traced)
+        model = _fuse(traced)
+        if quantise == "int8":
+            # Not fused once more: that would write attributes which an older onnxruntime refuses.
+            model = _quantise(model, Path(scratch))
+    onnx.save(_bare(model), path)
+    return int(encoder.config.hidden_size)
+
+
+def _trace(encoder: torch.nn.Module, recipe: Recipe, path: Path) -> None:
+    """Token ids and mask in, one vector a text out; pooling and normalising are inside the graph."""
+    import torch
+
+    takes_types = "token_type_ids" in inspect.signature(encoder.forward).parameters
+
+    class Sentence(torch.nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.encoder = encoder
+
+        def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
+            keep = attention_mask.to(torch.float32)  # (N, T)
+            # A ready-made additive mask passes by transformers' own mask code, which traces into a hundred nodes.
+            bias = (1.0 - keep[:, None, None, :]) * MASKED  # (N, 1, 1, T)
+            types = {"token_type_ids": torch.zeros_like(input_ids)} if takes_types else {}
+            hidden = self.encoder(input_ids=input_ids, attention_mask=bias, **types).last_hidden_state  # (N, T, D)
+            vector = hidden[:, 0] if recipe.pooling == "cls" else _mean(hidden, keep)
+            if recipe.normalise:
+                vector = vector / torch.linalg.vector_norm(vector, dim=1, keepdim=True).clamp(min=1e-12)
+            return vector
+
+    ids = torch.tensor([[5, 6, 7, 8], [5, 6, 7, 0]])
+    shape = {0: torch.export.Dim("texts"), 1: torch.export.Dim("tokens")}
+    with torch.no_grad(), warnings.catch_warnings(action="ignore"):  # of torch's own inner workings
+        torch.onnx.export(
+            Sentence().eval(),
+            (ids, (ids > 0).long()),
+            path,
+            input_names=["input_ids", "attention_mask"],
+            output_names=["sentence_vector"],
+            dynamic_shapes={"input_ids": shape, "attention_mask": shape},
+            dynamo=True,
+            external_data=False,
+            verbose=False,
+        )
+
+
+def _mean(hidden: torch.Tensor, keep: torch.Tensor) -> torch.Tensor:
+    weight = keep.unsqueeze(-1)  # (N, T, 1)
+    return (hidden * weight).sum(1) / weight.sum(1).clamp(min=1.0)  # (N, D)
+
+
+def _fuse(path: Path) -> onnx.ModelProto:
+    """onnxruntime's optimisations, done once and for all. EXTENDED: the level above writes this very CPU's layout."""
+    import onnx
+    import onnxruntime as ort
+
+    options = ort.SessionOptions()
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
+    options.optimized_model_filepath = str(path.with_suffix(".fused.onnx"))
+    ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    return onnx.load(options.optimized_model_filepath)
+
+
+def _quantise(model: onnx.ModelProto, scratch: Path) -> onnx.ModelProto:
+    import onnx
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    _quantise_tables(model)
+    plain, quantised = scratch / "plain.onnx", scratch / "quantised.onnx"
+    onnx.save(model, plain)
+    quantize_dynamic(
+        plain,
+        quantised,
+        op_types_to_quantize=["MatMul"],
+        weight_type=QuantType.QInt8,
+        per_channel=True,
+        reduce_range=True,  # seven bits: the sums of eight overflow on processors without VNNI
+        extra_options={"DefaultTensorType": onnx.TensorProto.FLOAT},
+    )
+    return onnx.load(quantised)
+
+
+def _quantise_tables(model: onnx.ModelProto) -> None:
+    """Replace every embedding table by eight-bit rows, each with its own scale."""
+    import numpy as np
+    from onnx import TensorProto, helper, numpy_helper
+
+    graph = model.graph
+    tables = {t.name: t for t in graph.initializer if len(t.dims) == 2 and t.dims[0] >= TABLE}
+    nodes = []
+    for node in graph.node:
+        if node.op_type != "Gather" or node.input[0] not in tables:
+            nodes.append(node)
+            continue
+        name, ids, out = node.input[0], node.input[1], node.output[0]
+        rows = numpy_helper.to_array(tables[name])  # (V, D)
+        scale = np.maximum(np.abs(rows).max(axis=1, keepdims=True), 1e-12) / 127  # (V, 1)
+        codes = np.rint(rows / scale).astype(np.int8)
+        graph.initializer.remove(tables[name])
+        graph.initializer.extend(
+            [numpy_helper.from_array(codes, f"{name}.codes"), numpy_helper.from_array(scale, f"{name}.scale")]
+        )
+        nodes += [
+            helper.make_node("Gather", [f"{name}.codes", ids], [f"{out}.codes"]),
+            helper.make_node("Gather", [f"{name}.scale", ids], [f"{out}.scale"]),
+            helper.make_node("Cast", [f"{out}.codes"], [f"{out}.float"], to=TensorProto.FLOAT),
+            helper.make_node("Mul", [f"{out}.float", f"{out}.scale"], [out]),
+        ]
+    del graph.node[:], graph.value_info[:]
+    graph.node.extend(nodes)
+
+
+def _bare(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Without the notes of the exporter, which hold source lines and paths of the machine it ran on."""
+    graph = model.graph
+    del graph.value_info[:]
+    for part in (model, graph, *graph.node, *graph.initializer, *graph.input, *graph.output):
+        part.doc_string = ""
+        del part.metadata_props[:]
+    return model
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line; the message of an error is all that is printed of it."""
+    parser = argparse.ArgumentParser(
+        prog="python -m everthread.embedders.export", description=(__doc__ or "").split("\n")[0]
+    )
+    parser.add_argument("folder", type=Path, help="a sentence-transformers folder")
+    parser.add_argument("out", type=Path, help="where model.onnx, tokenizer.json and embedder.json go")
+    parser.add_argument("--quantise", choices=get_args(Quantise), default="int8", help="default: int8")
+    parser.add_argument("--name", help="the vectors' identity; vectors of two names are never compared")
+    parser.add_argument("--multilingual", action="store_true", help="the model understands more than English")
+    given = parser.parse_args(arguments)
+    try:
+        config = export(given.folder, given.out, given.quantise, given.name, given.multilingual)
+    except EverthreadError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    print(f"{given.out}: {config.name}, {config.dim} dimensions, {config.model_bytes / 1e6:.1f} MB")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

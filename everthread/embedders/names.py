@@ -1,0 +1,103 @@
+"""Embedding models by name: those of Everthread, and those that goodai-ltm's users know as `st:` and `openai:`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from everthread import config
+from everthread.config import Config
+from everthread.embedders.onnx import Embedder, OnnxEmbedder, RemoteEmbedder, SentenceTransformerEmbedder
+from everthread.errors import ConfigError
+from everthread.llms.discovery import OPENAI, openai_key
+from everthread.testing import HashEmbedder
+
+ST = ("st:", "sentence-transformers:")  # a model of sentence-transformers, before its name
+THEIRS = "openai:"  # an embedding model of OpenAI, before its name
+TRAINED = {  # models that goodai-ltm trained itself, and the public model that each was trained from
+    "em-minilm": "st:sentence-transformers/multi-qa-MiniLM-L6-cos-v1",
+    "em-distilroberta": "st:sentence-transformers/all-distilroberta-v1",
+}
+
+
+def embedder(given: Embedder | str | None = None, *, device: object = None) -> Embedder:
+    """Returns an embedder as it is, or by name; without either, the configured one.
+
+    Args:
+        given: an object, or `minilm` (ships with the package), `st:NAME` or `sentence-transformers:NAME`,
+            `openai:NAME`, `http://…/v1#MODEL`, the folder of a model made by `everthread.embedders.export`, or `hash`
+            (no meaning, for tests).
+        device: where torch runs a sentence-transformers model: `cuda`, `cuda:1`, `mps`, `cpu` or a torch.device.
+            Without one it is the configured device, else torch's own choice.
+
+    Raises:
+        ConfigError: for an unknown name, a missing key, and a device for a model that torch doesn't run.
+    """
+    settings = config.load()
+    if device is not None:
+        settings = replace(settings, device=str(device))
+    name = settings.embedder if given is None else given
+    found = _named(name, settings) if isinstance(name, str) else name
+    if device is not None and not isinstance(found, SentenceTransformerEmbedder):
+        raise ConfigError(
+            f"invalid device {device!s}: {found.name} doesn't run on torch; expected none (ONNX models use the "
+            "processor, see `threads`; servers choose for themselves), or an embedder st:NAME"
+        )
+    return found
+
+
+def on_torch(given: object) -> bool:
+    """Returns whether torch runs the model of this name, so that it has a device; None is the configured one."""
+    name = config.load().embedder if given is None else given
+    return isinstance(name, str) and after(ST, name) is not None
+
+
+def after(prefixes: tuple[str, ...], name: str) -> str | None:
+    """Returns what follows the first of these prefixes in a name; None where it has none of them."""
+    return next((name.removeprefix(each) for each in prefixes if name.startswith(each)), None)
+
+
+def _named(name: str, settings: Config) -> Embedder:
+    if name == "minilm":
+        return OnnxEmbedder(threads=settings.threads)
+    if name == "hash":
+        return HashEmbedder()
+    if (model := after(ST, name)) is not None:
+        return SentenceTransformerEmbedder(_model(model, name), device=settings.device or None)
+    if name.startswith(THEIRS):
+        return _of_openai(name, settings)
+    if name.startswith(("http://", "https://")):
+        address, _, model = name.partition("#")
+        if not model:
+            raise ConfigError(f"embedder {name!r} names no model; write it after a #: {address}#nomic-embed-text")
+        return RemoteEmbedder(address, model, api_key=settings.embedder_key or openai_key(address) or None)
+    if Path(name).expanduser().is_dir():
+        return OnnxEmbedder(Path(name).expanduser(), threads=settings.threads)
+    if name.startswith("em-"):
+        raise ConfigError(_not_here(name))
+    raise ConfigError(
+        f"embedder {name!r} is unknown; use minilm, hash, a folder with model.onnx, st:NAME (sentence-transformers), "
+        "openai:NAME, or https://host/v1#model"
+    )
+
+
+def _model(model: str, name: str) -> str:
+    if not model:
+        raise ConfigError(f"invalid model name {name!r}: nothing follows the prefix; expected {name}NAME")
+    return model
+
+
+def _of_openai(name: str, settings: Config) -> Embedder:
+    model = _model(name.removeprefix(THEIRS), name)
+    if not (key := settings.embedder_key or openai_key(OPENAI)):
+        raise ConfigError(f"embedder {name!r} needs a key: set OPENAI_API_KEY or EVERTHREAD_EMBEDDER_KEY")
+    return RemoteEmbedder(OPENAI, model, api_key=key)
+
+
+def _not_here(name: str) -> str:
+    base = next((base for theirs, base in TRAINED.items() if name.lower().startswith(theirs)), None)
+    trained = f", or {base}, which it was trained from" if base else ""
+    return (
+        f"embedder {name!r} is one of the models that goodai-ltm trained itself; their weights don't come with "
+        f"Everthread. The nearest here are minilm (shipped, nothing to install){trained}"
+    )

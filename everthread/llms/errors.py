@@ -1,0 +1,180 @@
+"""What goes wrong with a language model's server, in our words.
+
+No error holds a word of what was said, or the key: of the server's own words only codes and types are told, since some
+servers echo the prompt.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import urlsplit
+
+from everthread.embedders.onnx import retry_after
+from everthread.errors import ConfigError, LLMDenied, LLMRejected, LLMUnavailable, ModelError, ModelNotFound
+
+if TYPE_CHECKING:
+    import httpx2
+    import openai
+
+Kind = TypeVar("Kind", bound=ModelError)
+
+CONNECT = 5.0  # seconds to reach the server: it is there, or it is not
+AGAIN = {408, 409, 429}  # besides 5xx: what may go better the next time
+NAME = re.compile(r"[\w.-]{1,60}", re.ASCII)
+TOO_LONG = re.compile(
+    r"context.?(length|size|window)|maximum context|too many tokens|prompt is too long", re.IGNORECASE
+)
+
+
+class Faults:
+    """Makes the errors of one model of one server. context is in tokens."""
+
+    def __init__(self, model: str, url: str, context: int) -> None:
+        self._model = model
+        self._url = shown(url)
+        self._context = context
+
+    @contextmanager
+    def understood(self, timeout: float) -> Iterator[None]:
+        """What goes wrong while a body is read."""
+        import httpx2
+
+        try:
+            yield
+        except httpx2.TimeoutException:
+            raise self.silent(timeout) from None
+        except httpx2.HTTPError as error:
+            raise self.broken(type(error).__name__) from None
+        except (ValueError, RecursionError):  # whose text may be that of the reply
+            remedy = "check that the URL is that of an OpenAI-compatible server; it mostly ends in /v1"
+            raise self._fault(LLMUnavailable, "answers nonsense", remedy) from None
+
+    def check(self, event: object) -> None:
+        """Raises LLMUnavailable for an error that comes in the place of a reply."""
+        if not isinstance(event, dict):
+            raise ValueError("no object")
+        if (error := event.get("error")) or event.get("object") == "error":
+            told = error if isinstance(error, dict) else event
+            failed = f"failed while it replied{_codes(told.get('code'), told.get('type'))}"
+            raise self._fault(LLMUnavailable, failed, "try again, or look into the log of its server")
+
+    def broken(self, why: str = "") -> LLMUnavailable:
+        return self._fault(LLMUnavailable, f"broke off in the middle of its reply{_codes(why)}", "try again")
+
+    def silent(self, timeout: float) -> LLMUnavailable:
+        remedy = "try again, or give it longer with EVERTHREAD_LLM_TIMEOUT"
+        return self._fault(LLMUnavailable, f"said nothing for {timeout:g} seconds", remedy)
+
+    def unreached(self, error: openai.APIConnectionError, timeout: float) -> LLMUnavailable:
+        import httpx2
+
+        cause = error.__cause__
+        if isinstance(cause, httpx2.TimeoutException) and not isinstance(cause, httpx2.ConnectTimeout):
+            return self.silent(timeout)
+        unreached, remedy = "can't be reached", "start its server, or check its URL"
+        why = f"no connection within {CONNECT:g} seconds"
+        if not isinstance(cause, httpx2.ConnectTimeout):
+            why = _why(cause or error)
+        return self._fault(LLMUnavailable, f"{unreached} ({why})", remedy, unreached)  # the reason may name the host
+
+    def status(self, error: openai.APIStatusError) -> ModelError:
+        """A status in our words: of the server's only type and code are told, since its text may echo the prompt."""
+        status = error.status_code
+        codes = _codes(status, error.type, error.code)
+        if status in (401, 403):
+            return self._fault(LLMDenied, f"wants a key, or another one{codes}", "set EVERTHREAD_LLM_KEY")
+        if status == 404:
+            remedy = "check the model's name, and the URL: it mostly ends in /v1"
+            return self._fault(ModelNotFound, f"isn't there{codes}", remedy)
+        if status in AGAIN or status >= 500:
+            return self._overloaded(error, codes)
+        if too_long(error):
+            remedy = f"lower EVERTHREAD_LLM_CONTEXT (it is {self._context}), or have its server take more"
+            return self._fault(LLMRejected, f"finds the prompt too long{codes}", remedy)
+        if status < 400:
+            return self._fault(LLMRejected, f"has moved{codes}", "set the URL to where it is now")
+        named = f", because of {error.param}" if error.param and NAME.fullmatch(str(error.param)) else ""
+        return self._fault(LLMRejected, f"doesn't take the request{codes}{named}", "check the model and its settings")
+
+    def _overloaded(self, error: openai.APIStatusError, codes: str) -> LLMUnavailable:
+        wait = asked_wait(error)
+        again = f"try again in {wait:.0f} seconds" if wait >= 1 else "try again in a while"
+        if error.status_code == 429:
+            return self._fault(LLMUnavailable, f"has more to do than it can, or than it may for you{codes}", again)
+        return self._fault(LLMUnavailable, f"failed{codes}", f"{again}, or look into the log of its server")
+
+    def _fault(self, kind: type[Kind], what: str, remedy: str, public: str = "") -> Kind:
+        """The error: its message names the server's address, its public text does not, and says `public` if given."""
+        model = f"language model {self._model!r}"
+        return kind(f"{model} at {self._url} {what}; {remedy}", f"{model} {public or what}; {remedy}")
+
+
+def shown(url: str) -> str:
+    """A server's address without what may be secret in it. ConfigError if it is none."""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host = None
+    if not host or parts.scheme not in ("http", "https"):
+        where = re.sub(r"//[^/@]*@", "//", url)
+        raise ConfigError(f"{where!r} is no address of a language model; it looks like http://localhost:11434/v1")
+    host = f"[{host}]" if ":" in host else host
+    return f"{parts.scheme}://{host}{f':{port}' if port else ''}{parts.path.rstrip('/')}"
+
+
+def _why(error: BaseException) -> str:
+    """Why there is no connection: the system's word for it, where that is at the bottom of it."""
+    first = error
+    while (cause := first.__cause__ or first.__context__) is not None:
+        first = cause.exceptions[0] if isinstance(cause, BaseExceptionGroup) else cause
+    if isinstance(first, OSError) and first.errno is not None and first.errno > 0:
+        return os.strerror(first.errno)
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def refused(response: httpx2.Response) -> openai.APIStatusError:
+    """The SDK's error for an answer that is none, whose body has been read."""
+    import openai
+
+    text = response.content.decode(errors="replace").strip()
+    try:
+        body = json.loads(text)
+    except (ValueError, RecursionError):
+        body = text
+    told = body.get("error", body) if isinstance(body, dict) else body
+    message = told.get("message") if isinstance(told, dict) else text
+    return openai.APIStatusError(str(message or ""), response=response, body=told)
+
+
+def passing(error: openai.APIError) -> bool:
+    """Whether it may go better the next time. A server that was silent may still be at work."""
+    import openai
+
+    if isinstance(error, openai.APIStatusError):
+        return error.status_code in AGAIN or error.status_code >= 500
+    return not isinstance(error, openai.APITimeoutError)
+
+
+def asked_wait(error: openai.APIError) -> float:
+    """The seconds that a server asks to wait, or 0."""
+    import openai
+
+    said = error.response.headers.get("retry-after", "") if isinstance(error, openai.APIStatusError) else ""
+    return max(retry_after(said), 0.0)
+
+
+def too_long(error: openai.APIStatusError) -> bool:
+    """Whether the prompt is; servers say it in many ways."""
+    return error.status_code == 413 or bool(TOO_LONG.search(f"{error.code} {error.type} {error.message}"))
+
+
+def _codes(*said: object) -> str:
+    """Codes and types of errors in brackets, as far as they are such: a server may put any text there."""
+    told = [str(each) for each in said if each is not None and NAME.fullmatch(str(each))]
+    return f" ({' '.join(dict.fromkeys(told))})" if told else ""

@@ -1,0 +1,346 @@
+"""Language models that write the replies. Whatever speaks OpenAI's chat completions will do.
+
+`OpenAICompatible` asks such a server; `fakes.ScriptedLLM` says what it is told. They know nothing of banks, characters
+or prompts, and they keep nothing of what is said: no error of theirs holds a word of it, nor the key.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from everthread.common.fork_safety import Lock
+from everthread.common.installation import install_extra
+from everthread.embedders.onnx import clean
+from everthread.errors import ConfigError
+from everthread.llms import discovery
+from everthread.llms.errors import CONNECT, Faults, asked_wait, passing, refused, shown, too_long
+from everthread.llms.event_loop import close_with, run
+from everthread.llms.streaming import Reply, at, counted_by, estimated, glimpsed, text_at, whole
+from everthread.types import JSONValue, Message, Sampling, Usage
+
+if TYPE_CHECKING:
+    import httpx2
+    import openai
+
+
+class Stream(Protocol):
+    """A reply on its way: an iterator over pieces of text, none of them empty.
+
+    While it is iterated it raises LLMUnavailable where it is cut. usage is known once it has ended, finish then says
+    why it ended: "stop", "length", "content_filter", "refusal", or None where the server did not say.
+    """
+
+    @property
+    def usage(self) -> Usage: ...
+
+    @property
+    def finish(self) -> str | None: ...
+
+    def __iter__(self) -> Iterator[str]: ...
+
+    def __next__(self) -> str: ...
+
+    def close(self) -> None:
+        """Stop it, from any thread; the server hears of it, and whoever waits for the next piece gets the end."""
+
+
+@runtime_checkable
+class Listened(Protocol):
+    """What a Stream has that can tell its pieces by itself, so that no thread has to wait for them."""
+
+    def listen(self, heard: Callable[[str], bool], over: Callable[[], None]) -> None:
+        """Have each piece told as it comes, until heard says False, and then that it is over. The pieces that are left,
+        or what went wrong, are there when it is iterated. Whoever is told must be quick: others are waiting."""
+
+
+class LLM(Protocol):
+    """A language model. Safe from many threads."""
+
+    name: str
+    context: int  # tokens that prompt and reply may have together
+
+    @property
+    def usage(self) -> Usage:
+        """All that was used since it was made."""
+
+    def stream(self, messages: Sequence[Message], sampling: Sampling | None = None) -> Stream:
+        """The reply to these messages. Returns once the server has taken the request.
+
+        Raises LLMUnavailable, LLMDenied, LLMRejected, ModelNotFound.
+        """
+
+    def complete(
+        self,
+        messages: Sequence[Message],
+        schema: Mapping[str, JSONValue] | None = None,
+        sampling: Sampling | None = None,
+    ) -> str:
+        """The whole reply at once; with a JSON schema, as far as the server can, JSON of it. Raises as `stream`."""
+
+
+WHOLE = 5  # times as long as between two pieces a server may be silent over a reply that it sends whole
+FIRST_WAIT = 0.5  # seconds before the second try, doubled for each further one
+PATIENCE = 20.0  # seconds of waiting between all tries together: someone sits before an empty line
+
+
+SENT = {  # the headers that go out. The SDK would add what it finds in the environment, and tell of this machine
+    *("host", "accept", "accept-encoding", "authorization", "connection", "content-length", "content-type"),
+    "user-agent",
+}
+
+
+class OpenAICompatible:
+    """A model behind OpenAI's chat completions: OpenAI, Ollama, vLLM, llama.cpp, LM Studio, OpenRouter and others.
+
+    What is said goes to base_url and nowhere else; redirects are not followed. timeout is how many seconds the server
+    may be silent between two pieces. Broken connections, 408, 409, 429 and 5xx are tried again, before the first piece
+    only, after a pause that doubles, or as long as the server asks for (Retry-After). The pauses take no more than
+    PATIENCE seconds together: whoever is asked to wait longer hears so at once. A server that is silent is not asked
+    again, for it may still be at work. A parameter that it doesn't know is left out from then on.
+    prices are those of a million tokens read and written. ConfigError where the SDK is missing or an argument is none.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        model: str,
+        api_key: str | None = None,
+        *,
+        context: int = 8192,
+        timeout: float = 60.0,
+        retries: int = 3,
+        prices: tuple[float, float] | None = None,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        if not installed():
+            raise ConfigError(f"language models need an extra: {install_extra('llm')}")
+        self.name = model
+        self.context = context
+        self.url = shown(base_url)
+        self._faults = Faults(model, base_url, context)
+        self._base_url = base_url
+        self._key = _checked(api_key or "none")  # local servers need no key, and the SDK wants one
+        self._timeout = timeout
+        self._retries = retries
+        self._prices = prices
+        self._sleep = sleep
+        self._lock = Lock()
+        self._usage = Usage()
+        self._refused: frozenset[str] = frozenset()  # parameters that the server doesn't take
+        self._opened: dict[int, httpx2.AsyncClient] = {}  # by process: one that was forked off has its own
+
+    @property
+    def usage(self) -> Usage:
+        with self._lock:
+            return self._usage
+
+    def models(self) -> list[str] | None:
+        """The names of the models that the server has, or None where it doesn't tell."""
+        return discovery.models(self._base_url, self._key)
+
+    def ready(self) -> None:
+        """Load what the first request would wait for; nothing is asked."""
+        self._client()
+
+    def named(self, model: str) -> OpenAICompatible:
+        """Another model of the same server. The prices are this one's own, and not known of the other."""
+        return OpenAICompatible(
+            *(self._base_url, model, self._key),
+            context=self.context,
+            timeout=self._timeout,
+            retries=self._retries,
+            sleep=self._sleep,
+        )
+
+    def stream(self, messages: Sequence[Message], sampling: Sampling | None = None) -> Stream:
+        options: dict[str, JSONValue] = {"stream_options": {"include_usage": True}}
+        response = self._ask(messages, sampling, options, stream=True)
+        counted = "stream_options" not in self._refused
+        return Reply(response, messages, self._faults, self._used, timeout=self._timeout, counted=counted)
+
+    def complete(
+        self,
+        messages: Sequence[Message],
+        schema: Mapping[str, JSONValue] | None = None,
+        sampling: Sampling | None = None,
+    ) -> str:
+        response = self._ask(messages, sampling, _format(schema) if schema else {}, stream=False)
+        try:
+            with self._faults.understood(self._silence(False)):
+                reply = json.loads(run(whole(response)))
+                self._faults.check(reply)
+                if not isinstance(message := at(reply, "choices", 0, "message"), dict):
+                    raise ValueError("no message")
+        finally:
+            run(response.aclose())
+        text = clean(text_at(message, "content") or text_at(message, "refusal"))
+        self._used(counted_by(reply) or estimated(messages, text))
+        return text
+
+    def _used(self, usage: Usage) -> Usage:
+        """Adds to what was used; returns it with what it cost."""
+        if self._prices is not None:
+            read, written = self._prices
+            usage = replace(usage, cost=(usage.prompt * read + usage.completion * written) / 1_000_000)
+        with self._lock:
+            self._usage += usage
+        return usage
+
+    def _ask(
+        self, messages: Sequence[Message], sampling: Sampling | None, options: Mapping[str, JSONValue], *, stream: bool
+    ) -> httpx2.Response:
+        """The answer, of which the head has been read. What the server doesn't know is left out, one by one."""
+        import openai
+
+        chosen = {name: value for name, value in asdict(sampling or Sampling()).items() if value is not None}
+        given = {**chosen, **options}
+        refused = self._refused
+        while True:
+            sent = _without(given, refused)
+            try:
+                response = self._try(messages, sent, stream=stream)
+            except openai.APIStatusError as error:
+                if (blamed := _blamed(error, sent)) is None:
+                    raise self._faults.status(error) from None  # its text may hold the prompt
+                refused |= {blamed}
+            except openai.APIConnectionError as error:
+                raise self._faults.unreached(error, self._silence(stream)) from error.__cause__
+            else:
+                with self._lock:
+                    self._refused |= refused
+                return response
+
+    def _try(self, messages: Sequence[Message], sent: Mapping[str, JSONValue], *, stream: bool) -> httpx2.Response:
+        """Try, and try again where that may help and there is time."""
+        import openai
+
+        waited = 0.0
+        for attempt in itertools.count():
+            try:
+                return self._post(messages, sent, stream=stream)
+            except openai.APIError as error:
+                # By chance a little shorter, so that not all who wait come again at once.
+                wait = asked_wait(error) or FIRST_WAIT * 2.0**attempt * random.uniform(0.75, 1.0)
+                if not passing(error) or attempt >= self._retries or waited + wait > PATIENCE:
+                    raise
+            self._sleep(wait)
+            waited += wait
+        raise AssertionError("never reached")
+
+    def _post(self, messages: Sequence[Message], sent: Mapping[str, JSONValue], *, stream: bool) -> httpx2.Response:
+        """One request, by the SDK's connections and in its errors. Its methods would cost as much again, before a first
+        word: they look at every part of what is sent."""
+        import httpx2
+        import openai
+
+        said = [{"role": each.role, "content": clean(each.content)} for each in messages]
+        http = self._client()
+        request = http.build_request(
+            *("POST", f"{self._base_url.rstrip('/')}/chat/completions"),
+            json={**sent, "model": self.name, "messages": said, "stream": stream},
+            # A stream has its connection for itself, so that `close` may cut it at any moment.
+            headers={"Connection": "close"} if stream else {},
+            timeout=openai.Timeout(self._silence(stream), connect=CONNECT),
+        )
+        try:
+            response = run(_sent(http, request))
+        except httpx2.TimeoutException as error:
+            raise openai.APITimeoutError(request=request) from error
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+            raise openai.APIConnectionError(request=request) from error
+        if not response.is_success:
+            raise refused(response)
+        return response
+
+    def _silence(self, stream: bool) -> float:
+        """The seconds that the server may be silent."""
+        return self._timeout if stream else WHOLE * self._timeout
+
+    def _client(self) -> httpx2.AsyncClient:
+        import openai
+
+        with self._lock:
+            if (opened := self._opened.get(os.getpid())) is None:
+                opened = self._opened[os.getpid()] = openai.DefaultAsyncHttpxClient(
+                    follow_redirects=False,
+                    headers={
+                        "Accept": "application/json",
+                        "Accept-Encoding": "identity",  # packed, pieces would come in heaps
+                        "Authorization": f"Bearer {self._key}",  # not one of the environment
+                    },
+                    event_hooks={"request": [_bare], "response": [glimpsed]},
+                )
+                close_with(self, opened.aclose)
+            return opened
+
+
+def installed() -> bool:
+    """Whether the SDK is there, in a version that will do."""
+    return all(find_spec(name) for name in ("openai", "httpx2"))
+
+
+def _checked(key: str) -> str:
+    key = key.strip()
+    if not key.isascii() or not key.isprintable():
+        raise ConfigError("the key of the language model holds characters that no key has; copy it anew")
+    return key
+
+
+async def _sent(http: httpx2.AsyncClient, request: httpx2.Request) -> httpx2.Response:
+    """The answer; the body has been read only where it is an error's."""
+    response = await http.send(request, stream=True)
+    if not response.is_success:
+        try:
+            await response.aread()
+        finally:
+            await response.aclose()
+    return response
+
+
+async def _bare(request: httpx2.Request) -> None:
+    for name in [name for name in request.headers if name not in SENT]:
+        del request.headers[name]
+
+
+def _without(given: Mapping[str, JSONValue], refused: frozenset[str]) -> dict[str, JSONValue]:
+    """The parameters that the server takes. Newer models call max_tokens otherwise."""
+    sent = {name: value for name, value in given.items() if name not in refused}
+    if "max_tokens" in given and "max_tokens" in refused and "max_completion_tokens" not in refused:
+        sent["max_completion_tokens"] = given["max_tokens"]
+    return sent
+
+
+def _blamed(error: openai.APIStatusError, sent: Mapping[str, JSONValue]) -> str | None:
+    """The parameter to leave out: the one that the server names, or else one that not all servers know."""
+    if error.status_code not in (400, 422) or too_long(error):
+        return None
+    named = str(error.param).partition(".")[0]
+    return next((name for name in (named, "response_format", "stream_options") if name in sent), None)
+
+
+def _format(schema: Mapping[str, JSONValue]) -> dict[str, JSONValue]:
+    told: JSONValue = {"name": "reply", "schema": schema, "strict": _strict(schema)}
+    return {"response_format": {"type": "json_schema", "json_schema": told}}
+
+
+def _strict(schema: object) -> bool:
+    """Whether OpenAI's strict mode takes the schema: every object closed, all of its fields required, no defaults.
+
+    Source: OpenAI's guide to structured outputs, "Supported schemas".
+    """
+    if not isinstance(schema, dict):
+        return True
+    fields = schema.get("properties", {})
+    closed = schema.get("additionalProperties") is False and set(schema.get("required", ())) == set(fields)
+    if "default" in schema or (schema.get("type") == "object" and not closed):
+        return False
+    below = [*fields.values(), *schema.get("$defs", {}).values(), *schema.get("anyOf", ()), schema.get("items")]
+    return all(_strict(each) for each in below)

@@ -1,0 +1,283 @@
+"""Replies of a language model's server, read as they come: streams of server-sent events, or whole.
+
+It knows no prompt and no SDK beyond the response; a reply that isn't what it should be is a fault. Pieces are valid
+Unicode, none is empty, and nothing is kept waiting.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+import time
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Coroutine, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError, Future
+from contextlib import aclosing, suppress
+from typing import TYPE_CHECKING, Any
+
+from everthread.embedders.onnx import clean
+from everthread.errors import ModelError
+from everthread.llms.errors import Faults
+from everthread.llms.event_loop import close_with, run, start
+from everthread.text.tokens import estimate
+from everthread.types import Message, Usage
+
+if TYPE_CHECKING:
+    import httpx2
+
+LIMIT = 4_000_000  # bytes of a whole reply, and of one line of a stream: many times what any model writes
+GLIMPSE = 65_536  # bytes of the body of an error; those of real servers have some hundred
+GLIMPSE_TIME = 2.0  # seconds
+OVERHEAD = 4  # tokens that chat templates put around a message: about what the common ones do
+FINISHES = {"stop", "length", "content_filter"}
+
+
+class Reply:
+    """A reply on its way: the Stream of OpenAICompatible, which may be listened to. used is told what it took, and
+    returns it with its price."""
+
+    def __init__(
+        self,
+        response: httpx2.Response,
+        messages: Sequence[Message],
+        faults: Faults,
+        used: Callable[[Usage], Usage],
+        *,
+        timeout: float,
+        counted: bool,
+    ) -> None:
+        self._faults = faults
+        self._used = used
+        self._timeout = timeout
+        self._response = response
+        self._messages = tuple(messages)
+        self._counted = counted  # whether the server was asked to count
+        self._usage: Usage | None = None
+        self._finish: str | None = None
+        self._refusal = False
+        self._written: list[str] = []  # what the model wrote, also of what it only thought
+        self._half = ""  # the first half of a surrogate pair, whose other half comes with the next piece
+        self._closed = self._ended = False
+        self._failed: ModelError | None = None  # while somebody listened
+        self._waiting: set[Future[str | None] | Future[None]] = set()  # whoever reads it
+        self._process = os.getpid()  # a fork has no part in what is its parent's
+        self._reading = asyncio.Lock()
+        self._pieces = self._read()
+        close_with(self, response.aclose)
+
+    @property
+    def usage(self) -> Usage:
+        return self._usage or estimated(self._messages, "".join(self._written))
+
+    @property
+    def finish(self) -> str | None:
+        return "refusal" if self._refusal else self._finish
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        if self._closed or (piece := self._awaited(self._next())) is None:
+            raise StopIteration
+        return piece
+
+    def listen(self, heard: Callable[[str], bool], over: Callable[[], None]) -> None:
+        waiting = start(self._listen(heard))
+        self._waiting.add(waiting)
+        waiting.add_done_callback(lambda _: over())
+        if self._closed:
+            waiting.cancel()
+
+    def close(self) -> None:
+        self._closed = True
+        if self._process != os.getpid() or sys.is_finalizing():
+            return  # the connection is the parent's, or ends with the interpreter; the loop's thread is not there
+        for waiting in list(self._waiting):
+            waiting.cancel()
+        run(self._shut())
+
+    def _awaited(self, next_: Coroutine[Any, Any, str | None]) -> str | None:
+        """What comes next, or the end where it is closed meanwhile."""
+        waiting = start(next_)
+        self._waiting.add(waiting)
+        try:
+            if self._closed:
+                waiting.cancel()
+            return waiting.result()
+        except CancelledError:
+            return None
+        except BaseException:
+            waiting.cancel()
+            raise
+        finally:
+            self._waiting.discard(waiting)
+
+    async def _next(self) -> str | None:
+        async with self._reading:
+            if (failed := self._failed) is not None:
+                self._failed = None
+                raise failed
+            return await anext(self._pieces, None)
+
+    async def _listen(self, heard: Callable[[str], bool]) -> None:
+        try:
+            async with self._reading:
+                async for piece in self._pieces:
+                    if not heard(piece):
+                        break
+        except ModelError as error:
+            self._failed = error
+
+    async def _shut(self) -> None:
+        async with self._reading:
+            await self._pieces.aclose()
+            await self._end()
+
+    async def _read(self) -> AsyncGenerator[str]:
+        try:
+            with self._faults.understood(self._timeout):
+                async with aclosing(self._heard()) as pieces:
+                    async for piece in pieces:
+                        yield piece
+        except ModelError:
+            if not self._closed and self._finish is None:  # what breaks off behind the end cuts nothing
+                raise
+        finally:
+            await self._end()
+
+    async def _heard(self) -> AsyncGenerator[str]:
+        async with aclosing(events(self._response)) as told:
+            async for event in told:
+                if event is None:
+                    break
+                self._faults.check(event)
+                if piece := self._taken(event):
+                    yield piece
+                if self._finish and (self._usage or not self._counted):
+                    break  # some servers say no more, and don't hang up
+            else:
+                if self._finish is None:
+                    raise self._faults.broken()
+        if self._half:
+            yield "\ufffd"
+
+    def _taken(self, event: Mapping[str, Any]) -> str:
+        """The piece of text in an event, if any; what else it tells is noted."""
+        if event.get("usage"):
+            self._usage = counted_by(event) or self._usage
+        choice = at(event, "choices", 0)
+        delta = at(choice, "delta")
+        refusal, thought = text_at(delta, "refusal"), text_at(delta, "reasoning_content") or text_at(delta, "reasoning")
+        text = text_at(delta, "content") + refusal
+        self._refusal = self._refusal or bool(refusal)
+        self._written += [thought, text]
+        if isinstance(finish := at(choice, "finish_reason"), str):
+            if finish in ("error", "abort"):
+                raise self._faults.broken(finish)
+            self._finish = finish if finish in FINISHES else "stop"
+        text = self._half + text
+        self._half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
+        return clean(text[: len(text) - len(self._half)])
+
+    async def _end(self) -> None:
+        await self._response.aclose()
+        if not self._ended:
+            self._ended = True
+            self._usage = self._used(self.usage)
+
+
+def estimated(messages: Sequence[Message], reply: str) -> Usage:
+    """What was used for a reply, where the server didn't count."""
+    read = sum(estimate(each.content) + OVERHEAD for each in messages)
+    return Usage(read, estimate(reply), estimated=True)
+
+
+async def whole(response: httpx2.Response) -> bytes:
+    body = bytearray()
+    async for part in response.aiter_bytes():
+        body += part
+        if len(body) > LIMIT:
+            raise ValueError("too long")
+    return bytes(body)
+
+
+async def glimpsed(response: httpx2.Response) -> None:
+    """Have no more read of an error's body than tells what it is, also where the body is endless, breaks off or is
+    packed: the status is known, and what a server does then is no reason to fail in another way."""
+    import httpx2
+
+    class Glimpse(httpx2.AsyncByteStream):
+        def __init__(self, stream: Any) -> None:
+            self._stream = stream
+
+        async def __aiter__(self) -> AsyncGenerator[bytes]:
+            left, until = GLIMPSE, time.monotonic() + GLIMPSE_TIME
+            with suppress(httpx2.HTTPError):
+                async for part in self._stream:
+                    yield part[:left]
+                    left -= len(part)
+                    if left <= 0 or time.monotonic() > until:
+                        break
+
+        async def aclose(self) -> None:
+            await self._stream.aclose()
+
+    if not response.is_success:
+        response.headers.pop("content-encoding", None)
+        response.stream = Glimpse(response.stream)
+
+
+async def events(response: httpx2.Response) -> AsyncGenerator[dict[str, Any] | None]:
+    """What a stream tells, and None where it says that this is all. ValueError for what is no such stream."""
+    kind = response.headers.get("content-type", "")
+    if kind.startswith(("text/html", "application/json")):
+        raise ValueError("no stream")
+    async with aclosing(_lines(_parts(response))) as lines:
+        async for line in lines:
+            name, _, value = line.partition(b":")
+            if name == b"data" and (value := value.strip()):
+                yield None if value == b"[DONE]" else json.loads(value)
+
+
+def _parts(response: httpx2.Response) -> AsyncIterable[bytes]:
+    """The body as it comes. Where nothing is to be unpacked, straight from the connection: what the client puts
+    between costs as much as all that is done here."""
+    plain = response.headers.get("content-encoding", "identity") == "identity"
+    return response.stream if plain and isinstance(response.stream, AsyncIterable) else response.aiter_bytes()
+
+
+async def _lines(parts: AsyncIterable[bytes]) -> AsyncGenerator[bytes]:
+    rest = bytearray()
+    async for part in parts:
+        rest += part
+        if b"\n" in part:
+            *whole, rest = rest.split(b"\n")
+            for line in whole:
+                yield bytes(line)
+        if len(rest) > LIMIT:
+            raise ValueError("a line without end")
+    yield bytes(rest)
+
+
+def at(value: Any, *path: str | int) -> Any:
+    """What stands there in JSON, or None."""
+    for step in path:
+        if type(step) is int:
+            value = value[step] if isinstance(value, list) and len(value) > step else None
+        else:
+            value = value.get(step) if isinstance(value, dict) else None
+    return value
+
+
+def text_at(value: Any, name: str) -> str:
+    text = at(value, name)
+    return text if isinstance(text, str) else ""
+
+
+def counted_by(reply: object) -> Usage | None:
+    """What the server says that was used; a server that says nothing was read doesn't count."""
+    read, written = at(reply, "usage", "prompt_tokens"), at(reply, "usage", "completion_tokens")
+    if type(read) is int and read > 0 and (written is None or type(written) is int):
+        return Usage(read, written or 0)
+    return None

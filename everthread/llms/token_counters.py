@@ -1,0 +1,79 @@
+"""Counters of tokens by name: the estimate, a model's own tokenizer.json, or an encoding of tiktoken."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from everthread.common.installation import install_package
+from everthread.errors import ConfigError
+from everthread.text.tokens import Counter, estimate
+
+ESTIMATE = "estimate"
+TIKTOKEN = "tiktoken:"
+EXPECTED = f"{ESTIMATE}, the path of a tokenizer.json or of the folder that holds one, or {TIKTOKEN}cl100k_base"
+
+
+@cache  # a tokenizer takes a while to be read, and is the same for all banks
+def counter(name: str) -> Counter:
+    """Open a counter of tokens.
+
+    Args:
+        name: `estimate`; the path of a Hugging Face tokenizer.json, or of its folder; `tiktoken:` and the name of an
+            encoding or of a model of OpenAI's.
+
+    Returns:
+        The number of tokens of a text.
+
+    Raises:
+        ConfigError: for any other name, and for a tokenizer that can't be loaded.
+    """
+    if name == ESTIMATE:
+        return estimate
+    if name.startswith(TIKTOKEN):
+        return _tiktoken(name.removeprefix(TIKTOKEN))
+    path = Path(name).expanduser()
+    file = path / "tokenizer.json" if path.is_dir() else path
+    if not file.is_file():
+        raise ConfigError(f"invalid tokens {name!r}: there is no file {file}; expected {EXPECTED}")
+    return _hugging_face(file)
+
+
+def _hugging_face(file: Path) -> Counter:
+    from tokenizers import Tokenizer
+
+    try:
+        tokenizer = Tokenizer.from_file(str(file))
+    except Exception as error:  # noqa: BLE001  # the library has no error of its own
+        raise ConfigError(f"invalid tokens: {file} is no tokenizer that can be read ({error})") from None
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return lambda text: len(tokenizer.encode(_encodable(text), add_special_tokens=False).ids)
+
+
+def _tiktoken(name: str) -> Counter:
+    try:
+        import tiktoken
+    except ImportError:
+        raise ConfigError(
+            f"tokens {TIKTOKEN}{name} needs tiktoken; install it: {install_package('tiktoken')}"
+        ) from None
+    try:
+        known = name in tiktoken.list_encoding_names()
+        encoding = tiktoken.get_encoding(name) if known else tiktoken.encoding_for_model(name)
+    except (KeyError, ValueError):
+        raise ConfigError(
+            f"invalid tokens {TIKTOKEN}{name}: tiktoken knows no such encoding or model; expected "
+            f"{', '.join(tiktoken.list_encoding_names())}, or a model of OpenAI's"
+        ) from None
+    except OSError as error:  # those of requests are such, too
+        raise ConfigError(
+            f"tokens {TIKTOKEN}{name} can't be loaded, for tiktoken downloads an encoding once, and can't reach its "
+            f"place ({type(error).__name__}); fill the folder of TIKTOKEN_CACHE_DIR, or use another counter"
+        ) from None
+    return lambda text: len(encoding.encode(_encodable(text), disallowed_special=()))
+
+
+def _encodable(text: str) -> str:
+    """Replace halves of surrogate pairs, which no tokenizer takes."""
+    return text.encode("utf-8", "replace").decode("utf-8")

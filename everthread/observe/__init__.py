@@ -1,1 +1,0 @@
-"""From a message to what a store writes: `clean`, then `units`."""

@@ -1,1 +1,0 @@
-"""From what was recalled to the text of a prompt."""

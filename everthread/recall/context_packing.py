@@ -1,0 +1,93 @@
+"""Choosing the lines that fit into a budget of tokens. Pure.
+
+The order of choice: the hits themselves, best first; then the neighbours of the hits, best hit first; then what the
+relevance buffer still holds, newest first. Only whole lines are taken. A line too long for the room that is left is
+passed over, and shorter ones behind it still come in; of a hit that would fill the whole budget an excerpt is shown.
+Where the best hit finds no room at all, nothing is shown: the crumbs would pass for all that is known.
+The result is laid out in the order in which lines were said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Iterable, Sequence
+from dataclasses import replace
+from datetime import date
+from functools import lru_cache
+
+from everthread.recall.excerpt import excerpt
+from everthread.text.formatting import GAP, heading, layout, sentence, when
+from everthread.text.tokens import Counter
+from everthread.types import Context, Hit, Line
+
+EXCERPT = 0.5  # of the budget, the most that an excerpt takes
+SHORT = 100  # tokens that a heading is at most, by any tokenizer
+
+Day = tuple[str, date]  # a session, and a day on the speaker's clock
+
+
+def fit(
+    hits: Sequence[Hit],
+    held: Iterable[Line],
+    budget: int,
+    count: Counter,
+    relevance: float,
+    wanted: Collection[str] = (),
+) -> Context:
+    """The context of these hits (best first) and the lines of the buffer, at most `budget` tokens by `count`.
+
+    wanted are the terms of the question, by which an excerpt is chosen.
+    """
+    chosen: dict[Hashable, Line] = {}
+    spent = 0
+    days: set[Day] = set()
+    count = lru_cache(maxsize=None)(count)  # a line is looked at more than once
+    for line in _wanted([_shortened(hit, wanted, budget, count) for hit in hits], held):
+        if _id(line) in chosen or spent + count(sentence(line)) > budget:  # most don't fit: that is seen quickly
+            continue
+        cost = _cost(line, days, count)
+        if spent + cost <= budget:
+            spent += cost
+            chosen[_id(line)] = line
+            days.add(_day(line))
+    if hits and _id(hits[0].line) not in chosen:
+        chosen.clear()
+    text = layout(list(chosen.values()))
+    while chosen and count(text) > budget:  # headings repeat where conversations were said at the same time
+        chosen.popitem()
+        text = layout(list(chosen.values()))
+    lines = tuple(sorted(chosen.values(), key=when))
+    kept = tuple(hit for hit in hits if _id(hit.line) in chosen)
+    cut = tuple(hit for hit in hits if _id(hit.line) not in chosen)
+    return Context(text, count(text) if text else 0, lines, kept, cut, relevance)
+
+
+def _id(line: Line) -> Hashable:
+    """What tells one line from another. A unit comes as a line of the number of its last one, and has a key."""
+    return line.seq, line.key
+
+
+def _shortened(hit: Hit, wanted: Collection[str], budget: int, count: Counter) -> Hit:
+    """The hit, with an excerpt for its line where that would not even fit alone."""
+    if SHORT + count(sentence(hit.line)) <= budget or _cost(hit.line, (), count) <= budget:
+        return hit
+
+    room = int(EXCERPT * budget) - _cost(replace(hit.line, text=""), (), count)
+    text = excerpt(hit.line.text, wanted, room, count)
+    return hit if text is None else replace(hit, line=replace(hit.line, text=text))
+
+
+def _wanted(hits: Sequence[Hit], held: Iterable[Line]) -> Iterable[Line]:
+    yield from (hit.line for hit in hits)
+    for hit in hits:
+        yield from (line for line in hit.passage if line.seq != hit.line.seq)
+    yield from held
+
+
+def _day(line: Line) -> Day:
+    return line.session, line.said_at.date()
+
+
+def _cost(line: Line, days: Collection[Day], count: Counter) -> int:
+    """Tokens the line adds: its own, and the most that can come before it (a heading, or a gap and line ends)."""
+    lead = f"\n\n{heading(line)}\n" if _day(line) not in days else f"\n{GAP}\n"
+    return count(f"{lead}{sentence(line)}")

@@ -1,0 +1,76 @@
+"""A hit grows by its neighbours: the lines before and after it in its session. Pure arithmetic on the numbers of their
+places: a line stands at its own number, and a corrected one where the line stood that it corrects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from everthread.bank.corrections import place
+from everthread.types import Hit, Line
+
+if TYPE_CHECKING:
+    from everthread.recipes.base import Ranked
+
+Span = tuple[int, int]  # first and last seq, both inclusive
+
+
+def grown(
+    ranked: Iterable[Ranked], width: int, shown: Callable[[Sequence[int]], list[Line]], without: Collection[int]
+) -> list[Hit]:
+    """The lines that were found, each with `width` neighbours on either side. shown tells those of these numbers that
+    may be shown."""
+    found = {each.seq: each for each in ranked}
+    near = neighbours(found, width, without)
+    lines = shown(near)
+    if moved := [at for line in lines if line.seq in found and (at := place(line)) != line.seq]:
+        lines += shown(neighbours(moved, width, {*without, *near}))  # of corrected lines, in their old places
+    around = standing(lines)
+    places = {line.seq: at for at, line in around.items()}
+    return [
+        Hit(around[stands], score, relevance, signals, passage(around[stands], stands, around, width))
+        for seq, score, relevance, signals in found.values()
+        if (stands := places.get(seq)) is not None  # it may have been forgotten meanwhile
+    ]
+
+
+def neighbours(seqs: Iterable[int], width: int, without: Collection[int] = frozenset()) -> list[int]:
+    """Every seq within `width` of one of these, ascending, but for those `without`; some may not exist or belong to
+    another session."""
+    return sorted({near for seq in seqs for near in range(max(1, seq - width), seq + width + 1)}.difference(without))
+
+
+def standing(lines: Iterable[Line]) -> dict[int, Line]:
+    """The lines by their places. Where another line stands at the place that one names, as it may in a bank that it was
+    not said in, it is at its own number."""
+    every = {line.seq: line for line in lines}
+    found: dict[int, Line] = {}
+    for line in every.values():
+        at = place(line)
+        found[line.seq if at in every or at in found else at] = line
+    return found
+
+
+def passage(line: Line, at: int, around: Mapping[int, Line], width: int) -> tuple[Line, ...]:
+    """The line, which stands at this place, among its neighbours of the same session, in order. Lines missing from
+    `around`, which holds them by their places (forgotten, retracted), are left out."""
+    near = (around.get(each) for each in range(at - width, at + width + 1))
+    return tuple(found for found in near if found is not None and found.session == line.session)
+
+
+def merge(spans: Iterable[Span]) -> list[Span]:
+    """Spans that overlap or touch become one; ascending."""
+    merged: list[Span] = []
+    for first, last in sorted(spans):
+        if merged and first <= merged[-1][1] + 1:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], last))
+        else:
+            merged.append((first, last))
+    return merged
+
+
+def spans(lines: Sequence[Line]) -> list[Span]:
+    """From the first line's seq to the last's; a corrected line, whose number is far from its place, by itself."""
+    own = [line.seq for line in lines if place(line) == line.seq]
+    moved = [(line.seq, line.seq) for line in lines if place(line) != line.seq]
+    return [(own[0], own[-1]), *moved] if own else moved

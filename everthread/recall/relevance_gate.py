@@ -1,0 +1,96 @@
+"""Is anything relevant? From raw signals to a calibrated relevance in 0..1. Pure.
+
+Two logistic curves. One judges the query as a whole from absolute pieces of evidence, so that a question about
+what was never said injects nothing, even when some line must come first; a context asks it. The other gives each hit
+its chance to bear on the query. Both are fitted by `everthread bench fit`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from everthread.recall.candidates import Found
+from everthread.recall.features import Signals
+from everthread.recall.query import Query
+from everthread.text.time_expressions import Span
+
+Floats = npt.NDArray[np.float32]
+
+EVIDENCE = (
+    "match",  # the greatest cosine x idf share of the window: near in meaning and in words at the same place
+    "cosine",  # the greatest cosine, whatever the words
+    "top",  # the best score
+    "stranger",  # the question names someone or something that never occurs in the bank
+    "small",  # how far the bank is from FULL, on a log scale: 1 for a bank of one line, 0 for a full one
+    "small_cosine",  # the greatest cosine x small: among few lines even a faint likeness tells
+    "small_top",  # the best score x small
+    "asked",  # the log of one more than the question's terms: where words alone tell, many of them find something
+)
+FULL = 500  # lines; from here on a bank has something near to any question
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A logistic curve: the chance is 1 / (1 + exp(-(bias + weights · evidence)))."""
+
+    bias: float
+    weights: Mapping[str, float]
+
+    def at(self, evidence: Mapping[str, float]) -> float:
+        """The chance that this evidence gives."""
+        return float(_logistic(self.bias + sum(self.weights[name] * evidence[name] for name in self.weights)))
+
+
+def evidence(found: Found, values: Signals, scores: Floats) -> dict[str, float]:
+    """What speaks for and against the bank knowing anything of the question. A line that tells nothing is no
+    evidence of an answer."""
+    told = values["empty"] == 0
+    cosine = float(values["cosine"][told].max(initial=0.0))
+    top = float(scores[told].max()) if told.any() else 0.0
+    small = 1 - math.log(min(max(found.corpus.lines, 1), FULL)) / math.log(FULL)
+    return {
+        "match": float((values["cosine"] * values["share_window"])[told].max(initial=0.0)),
+        "cosine": cosine,
+        "top": top,
+        "stranger": float(stranger(found)),
+        "small": small,
+        "small_cosine": small * cosine,
+        "small_top": small * top,
+        "asked": math.log1p(len(found.query.terms)),
+    }
+
+
+def trusted(query: Query, weights: Mapping[str, float]) -> Mapping[str, float]:
+    """The weights by which the best score is evidence. Lines of last week are no evidence that anything is known of
+    what is asked of last week; only of dates have the curves seen how much they are."""
+    if not any(isinstance(time, Span) for time in query.times):
+        return weights
+    return {name: weight for name, weight in weights.items() if name not in ("day", "month")}
+
+
+def stranger(found: Found) -> bool:
+    """Whether the question names someone or something of whom the bank has never heard."""
+    unknown = {term for term, posting in found.postings.items() if not posting.df} - found.query.speaker_terms
+    return any(unknown.issuperset(terms) for terms in found.query.names)
+
+
+def chances(hit: Curve, scores: Floats, whole: float) -> Floats:
+    """(C,) each candidate's chance to bear on the query: that anything does, times that it is this one."""
+    return np.asarray(whole * _logistic(hit.bias + hit.weights["share"] * log_share(scores)), np.float32)
+
+
+def log_share(scores: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
+    """(C,) the log of each candidate's share in a softmax over the scores: how far it stands out among the others."""
+    if not len(scores):
+        return scores
+    apart = scores - scores.max()
+    return np.asarray(apart - np.log(np.exp(apart).sum()))
+
+
+def _logistic(x: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    return np.asarray(1 / (1 + np.exp(-np.clip(x, -50, 50))))

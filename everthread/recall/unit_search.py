@@ -1,0 +1,126 @@
+"""Units found for a question: summaries, notes, facts, by meaning and by words. Pure.
+
+There are few of them and each is a text of its own, so none of the signals of conversation applies: a unit's score is
+the cosine of its nearest piece and the share of the question's words that stand in it. The relevance of a hit is its
+cosine, clipped: no curve was fitted for units, so it is no calibrated chance as that of a line is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+import numpy as np
+
+from everthread.errors import BadQuery
+from everthread.recall.features import UNKNOWN_COSINE
+from everthread.recall.query import Query
+from everthread.stores.filters import any_of, as_json, checked
+from everthread.text.analyzer import terms
+from everthread.text.bm25 import idf
+from everthread.types import Hit, Line, NewUnit, Unit, Where
+
+PASSES = (
+    0.5  # the best score from which a context holds any unit; by hand: what shares neither words nor meaning has less
+)
+
+Key = tuple[str, int]  # kind and id
+REWRITTEN = "everthread.rewritten"  # in a unit's metadata: its text so that it can be understood alone
+
+
+def embedded(unit: Unit | NewUnit) -> str:
+    """Returns the text that a unit's vector is of: as it was rewritten, else its own."""
+    rewritten = unit.metadata.get(REWRITTEN)
+    return rewritten if isinstance(rewritten, str) and rewritten else unit.text
+
+
+def kinds(where: Where | None, as_of: datetime | None = None) -> tuple[str, ...]:
+    """The kinds of units that a filter asks for; none where it asks for lines. BadQuery where it asks for both, or for
+    what a unit doesn't have."""
+    if where is None or checked(where, as_of).kind is None:
+        return ()
+    wanted = tuple(dict.fromkeys(any_of(where.kind, "kind")))
+    if "line" not in wanted:
+        for name in ("session", "speaker", "role"):
+            if wanted and getattr(where, name) is not None:
+                raise BadQuery(
+                    f"where.{name} is of lines, and no {wanted[0]} has one; filter by since, until, metadata"
+                )
+        return wanted
+    if len(wanted) > 1:
+        raise BadQuery(
+            f"where.kind asks for lines and for units ({', '.join(wanted)}), whose scores can't be compared; ask for "
+            "one after the other"
+        )
+    return ()
+
+
+def see_category(where: Where | None, name: str, categorised: bool) -> None:
+    """Raises BadQuery if a filter by category is put to a recipe whose hits have none."""
+    if where is not None and where.category is not None and not categorised and not kinds(where):
+        raise BadQuery(
+            f"invalid where.category {where.category!r}: what the recipe {name!r} finds has no category; "
+            "filter by kind as well, as in Where(kind='summary', category='food')"
+        )
+
+
+def eligible(units: Sequence[Unit], where: Where, as_of: datetime | None) -> list[Unit]:
+    """Those that the filter allows, and that held then. What is superseded holds no more, but for notes: they tell of
+    their time, and the later one has left out what no longer mattered then."""
+    known = [unit for unit in units if as_of is None or unit.said_at <= as_of]
+    over = {(unit.kind, unit.supersedes) for unit in known if unit.kind != "note"}
+    return [unit for unit in known if (unit.kind, unit.id) not in over and _fits(unit, where)]
+
+
+def _fits(unit: Unit, where: Where) -> bool:
+    if where.since is not None and unit.said_at < where.since:
+        return False
+    if where.until is not None and unit.said_at >= where.until:
+        return False
+    if where.category is not None and unit.category not in any_of(where.category, "category"):
+        return False
+    return all(
+        key in unit.metadata and as_json(unit.metadata[key]) == as_json(wanted)
+        for key, wanted in where.metadata.items()
+    )
+
+
+def shares(query: Query, units: Sequence[Unit]) -> list[float]:
+    """Of the rarity of all the question's words among these units, the share whose words stand in each."""
+    texts = [set(terms(unit.text)) for unit in units]
+    weights = {term: idf(sum(term in text for text in texts), len(texts)) for term in query.terms}
+    mass = sum(weights.values())
+    return [sum(weights[term] for term in weights.keys() & text) / mass if mass else 0.0 for text in texts]
+
+
+def rank(query: Query, units: Sequence[Unit], cosines: Mapping[Key, float], k: int) -> list[Hit]:
+    """The k best units, the later one first where two are as good."""
+    found: list[Hit] = []
+    for unit, share in zip(units, shares(query, units), strict=True):
+        cosine = cosines.get((unit.kind, unit.id), UNKNOWN_COSINE)
+        view = line(unit)
+        signals = {"cosine": cosine, "share": share}
+        relevance = 0.0 if query.small_talk else float(np.clip(cosine, 0, 1))
+        found.append(Hit(view, cosine + share, relevance, signals, (view,), unit.kind))
+    return sorted(found, key=lambda hit: (-hit.score, -hit.line.seq))[:k]
+
+
+def line(unit: Unit) -> Line:
+    """A unit as a line, said last of those that it was written of, by its kind. Its key tells it from them."""
+    return Line(
+        *(unit.last_seq, "", "system", unit.kind, unit.text, unit.said_at),
+        metadata={"unit": unit.id, **unit.metadata},
+        key=f"{unit.kind}:{unit.id}",
+    )
+
+
+def is_unit(line: Line) -> bool:
+    """Whether a line is a unit that came as one."""
+    return line.role == "system" and "unit" in line.metadata and str(line.key).startswith(f"{line.speaker}:")
+
+
+def placed(hit: Hit, sessions: Mapping[int, str]) -> Hit:
+    """The hit in the session of the last line that its unit was written of, where that line is there."""
+    view = replace(hit.line, session=sessions.get(hit.line.seq, ""))
+    return replace(hit, line=view, passage=(view,))

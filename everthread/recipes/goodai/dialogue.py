@@ -1,0 +1,45 @@
+"""A dialogue given as one text, read as lines: the context in which a text or query is rewritten. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import datetime
+
+from everthread.text.sentences import sentences
+from everthread.types import Line
+
+UNNAMED = "Someone"  # the speaker of what no name precedes
+_TURN = re.compile(r"(?:^|(?<!\s)(?=[^\S\n]*+\n)|(?<=[.!?…。！？]))\s*+(?P<name>[^\W\d_][^\n:.!?]{0,39}):\s++(?=\S)")
+
+
+def lines_of(context: Sequence[Line] | str, at: datetime) -> list[Line]:
+    """Returns the turns of a dialogue as lines; lines stay as they are.
+
+    Args:
+        context: lines, or a text in which a name and a colon begin each turn, on rows of their own or in one row. What
+            comes before the first name, and a text without names, is one line.
+        at: the moment that the lines of a text are given.
+    """
+    if not isinstance(context, str):
+        return list(context)
+    return [Line(seq, "", "user", name, said, at) for seq, (name, said) in enumerate(_turns(context), 1)]
+
+
+def split(text: str) -> tuple[str, str]:
+    """Returns what comes before the last turn of a dialogue, and that turn; of a text without names, its last sentence
+    is taken for the turn."""
+    starts = [match.start() for match in _TURN.finditer(text)]
+    if not starts:
+        rows = sentences(text)
+        starts = [text.rfind(rows[-1])] if rows else [0]
+    return text[: starts[-1]].strip(), text[starts[-1] :].strip()
+
+
+def _turns(text: str) -> list[tuple[str, str]]:
+    found = list(_TURN.finditer(text))
+    starts = [match.start() for match in found] + [len(text)]
+    named = [
+        (match["name"].strip(), text[match.end() : end].strip()) for match, end in zip(found, starts[1:], strict=True)
+    ]
+    return [(name, said) for name, said in ((UNNAMED, text[: starts[0]].strip()), *named) if said]

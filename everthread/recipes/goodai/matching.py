@@ -1,0 +1,69 @@
+"""Matching models: how well texts answer a query, as another model says than the one that found them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Protocol
+
+from everthread import config
+from everthread.embedders import names
+from everthread.errors import BadInput, ConfigError, ModelError
+from everthread.recall.rerank_models import CrossEncoder, EmbedderMatch
+
+EM = "em:"  # an embedding model that matches, before its name
+
+
+class Matcher(Protocol):
+    """Estimates how well texts answer a query: a cross-encoder, another embedding model, a language model."""
+
+    def predict(self, pairs: Sequence[tuple[str, str]]) -> Sequence[float]:
+        """Returns for each pair of a query and a text the probability, 0..1, that the text answers the query."""
+        ...
+
+
+def matcher(given: Matcher | str | None, *, device: object = None) -> Matcher | None:
+    """Returns a matching model as it is, or by name; None for None and "".
+
+    Args:
+        given: an object, or `em:EMBEDDER` (any name of an embedding model, such as `em:minilm`), or `st:NAME` (a
+            cross-encoder of sentence-transformers).
+        device: where torch runs it, as for `everthread.embedders.names.embedder`.
+
+    Raises:
+        ConfigError: for an unknown name. BadInput: for an object without `predict`.
+    """
+    if not isinstance(given, str):
+        if given is not None and not callable(getattr(given, "predict", None)):
+            raise BadInput(f"invalid matching model {type(given).__name__}: it has no predict(pairs); expected one")
+        return given
+    if not given:
+        return None
+    if given.startswith(EM):
+        return EmbedderMatch(names.embedder(given.removeprefix(EM), device=device))
+    if name := names.after(names.ST, given):
+        return CrossEncoder(name, device=str(device or config.load().device) or None)
+    raise ConfigError(
+        f"invalid matching model {given!r}: expected em:EMBEDDER, such as em:minilm, or st:NAME, a cross-encoder of "
+        "sentence-transformers"
+    )
+
+
+def on_torch(given: Matcher | str | None) -> bool:
+    """Returns whether torch runs the matching model of this name, of which a device can be chosen."""
+    return isinstance(given, str) and names.on_torch(given.removeprefix(EM))
+
+
+def confidences(matcher: Matcher, query: str, texts: Sequence[str]) -> list[float]:
+    """Returns the matcher's probability for each text.
+
+    Raises:
+        ModelError: where it fails, or doesn't give each text a probability.
+    """
+    found = [float(each) for each in matcher.predict([(query, text) for text in texts])] if texts else []
+    if len(found) != len(texts) or not all(math.isfinite(each) and 0 <= each <= 1 for each in found):
+        raise ModelError(
+            f"the matcher gave {len(found)} numbers for {len(texts)} texts: {found[:4]}; expected a probability, 0 to "
+            "1, for each"
+        )
+    return found

@@ -1,0 +1,63 @@
+"""Questions and chunks rewritten by a scribe, so that they can be understood alone.
+
+What a scribe can't rewrite stays as it was said, and for a while it isn't asked again: nothing waits twice for a model
+that is down, and no line is lost for it.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from everthread.errors import EverthreadError
+from everthread.recall.unit_search import REWRITTEN
+from everthread.recipes.base import Asked
+from everthread.scribes.base import Scribe
+from everthread.types import Line, NewUnit
+
+if TYPE_CHECKING:
+    from everthread.memory import Memory
+
+log = logging.getLogger("everthread")
+
+CONTEXT = 3  # lines before a chunk or a question that its scribe is shown
+COOLDOWN = 30.0  # seconds without asking a scribe that has failed
+
+
+class Rewriter:
+    """Rewrites with the scribe that `scribe` gives when one is first needed. Safe from many threads."""
+
+    def __init__(self, scribe: Callable[[], Scribe]) -> None:
+        self._give = scribe
+        self._scribe: Scribe | None = None
+        self._retry_at = 0.0  # by time.monotonic()
+
+    def question(self, memory: Memory, asked: Asked) -> str:
+        """Returns a question so that it can be understood without the lines that are in the prompt already."""
+        shown = memory.store.get(memory.bank, sorted(asked.without)[-CONTEXT - 1 :])
+        before = [line for line in shown if line.text.strip() != asked.query.strip()]
+        if not before:
+            return asked.query
+        return self._try(lambda scribe: scribe.rewrite_query(asked.query, before), asked.query)
+
+    def chunks(self, memory: Memory, units: Sequence[NewUnit]) -> list[NewUnit]:
+        """Returns chunks with what they are rewritten to, for their vectors; their own text stays what was said."""
+        return [self._chunk(unit, memory.store.get(memory.bank, unit.sources)) for unit in units]
+
+    def _chunk(self, unit: NewUnit, lines: Sequence[Line]) -> NewUnit:
+        text = self._try(lambda scribe: scribe.rewrite_memory(unit.text.strip(), lines), "")
+        return replace(unit, metadata={**unit.metadata, REWRITTEN: text}) if text else unit
+
+    def _try(self, rewrite: Callable[[Scribe], str], otherwise: str) -> str:
+        if time.monotonic() < self._retry_at:
+            return otherwise
+        try:
+            self._scribe = self._scribe or self._give()
+            return rewrite(self._scribe)
+        except (EverthreadError, RuntimeError, OSError) as error:
+            self._retry_at = time.monotonic() + COOLDOWN
+            log.warning("questions and chunks stay as they were said for %.0f s: %s", COOLDOWN, error)
+            return otherwise

@@ -1,0 +1,289 @@
+"""The recipe of GoodAI-LTM: the talk as a queue of overlapping chunks, grown to passages."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import cached_property, lru_cache
+from itertools import islice
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from everthread.errors import EverthreadError
+from everthread.recall import unit_search
+from everthread.recall.context_packing import fit
+from everthread.recall.weighted_score import Weighing
+from everthread.recipes.base import OFFERS, Asked, Ranked, Recalled, Recipe, Room
+from everthread.recipes.goodai import chunk_queue, matching, tokenizers
+from everthread.recipes.goodai.chunk_context import Around
+from everthread.recipes.goodai.chunk_index import Chunking, Cut
+from everthread.recipes.goodai.expansion import EXPANSIONS, REDUNDANCY, Expansion, Passage, expanded, novel, pooled
+from everthread.recipes.goodai.matching import Matcher, confidences
+from everthread.recipes.goodai.query_rewriting import CONTEXT, Rewriter
+from everthread.recipes.goodai.text_memory import RERANKING_K_FACTOR
+from everthread.recipes.goodai.token_stream import CHUNK, LINES, SPEAKER, Stream
+from everthread.recipes.goodai.tokenizers import Tokenizer, word_pieces
+from everthread.recipes.options import option
+from everthread.scribes.base import Scribe
+from everthread.types import Context, Hit, JSONValue, Seqs, Unit, Vector, now
+
+if TYPE_CHECKING:
+    from everthread.memory import Memory
+
+log = logging.getLogger("everthread")
+
+PAGE = 16  # chunks read together, the nearest first
+NEIGHBOURS = 1  # lines on either side by which one grows that was found by its words
+FEW = 128  # chunks whose distances are told at first; all are only where these don't suffice
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A chunk that was found, the passage that it grows to, and what is thought of it."""
+
+    unit: Unit  # the passage, under the chunk's id
+    text: str  # of the chunk
+    session: str
+    distance: float
+    confidence: float | None = None
+    score: float | None = None
+
+    @property
+    def relevance(self) -> float:
+        return 1 - self.distance / 4 if self.confidence is None else self.confidence
+
+
+@dataclass(frozen=True, kw_only=True)
+class GoodAI(Recipe):
+    """GoodAI-LTM (github.com/GoodAI/goodai-ltm): the lines of a session follow one another in a stream of tokens, cut
+    into overlapping chunks of `chunk_capacity` tokens; a question finds the nearest, and each grows to a passage.
+
+    A new session is a separator. The distance of two vectors is 2 − 2 cos, of several the least. Passages of which
+    `redundancy` is in better ones are left out. A matcher rates `reranking_k_factor` times as many chunks again;
+    weighing orders what was found by relevance, recency and importance, which is in a line's metadata as
+    "importance", from 1 to 10. There is no gate: the nearest are found, however far they are.
+
+    Where it deviates: the embedder is the bank's, with one vector a chunk as a rule. Chunks lie where they would lie if
+    the standing lines had been said and nothing else, so a line taken back costs no neighbour its chunk. Those of the
+    last session's end that aren't full are written when they are first asked for. Beyond `capacity` a hundredth of the
+    chunks is evicted at once, and never a line. While no embedder answers, or where it can't read the question, lines
+    are found by the words that they share with it. Where the source keeps a rewritten text in the place of the one that
+    was added, `rewrite` makes only a chunk's vector of it: what is found is always what was said.
+    """
+
+    name = "goodai"
+    about = "goodai-ltm's: overlapping chunks of the talk, grown to passages"
+    kinds = (CHUNK,)
+    vectors = False
+    notes: ClassVar[bool] = False
+    summaries: ClassVar[bool] = False
+    offers: bool = option(False, OFFERS)
+
+    hits: int = option(10, "Passages recalled at most.", low=1, high=1000)  # as its evaluation asks for
+    chunk_capacity: int = option(chunk_queue.CAPACITY, "Tokens of a chunk.", low=1)
+    chunk_overlap: float = option(
+        chunk_queue.OVERLAP, "Share of a chunk that the next one holds again.", low=0, high=0.5
+    )
+    capacity: int = option(chunk_queue.LIMIT, "Chunks kept of a bank; beyond it the oldest go.", low=1)
+    tokenizer: Any = word_pieces  # anything that `tokenizers.tokenizer` takes
+    expansion: Expansion | str = option(
+        "sentence", "The unit of text to which a chunk that is found grows.", choices=tuple(EXPANSIONS)
+    )
+    redundancy: float = option(
+        REDUNDANCY, "Share of a passage found in better ones from which it is left out.", low=0.01, high=1
+    )
+    matcher: Matcher | str | None = option(
+        "",
+        "Matching model that rates candidates again: em:EMBEDDER, such as em:minilm, or st:NAME; empty for none.",
+        remote=("", "em:minilm"),
+    )
+    reranking_k_factor: float = option(
+        RERANKING_K_FACTOR, "Candidates for each passage asked for, where they are rated again.", low=1, high=1000
+    )
+    recency: float = option(0.0, "Weight of how lately a passage was said; its relevance weighs 1.", low=0)
+    importance: float = option(0.0, "Weight of a passage's importance, where lines have one.", low=0)
+    half_life_days: float = option(1.0, "Days after which recency is a half.", low=0.001, high=1_000_000)
+    weighing: Weighing | None = None  # in place of these three
+    rewrite: bool = option(
+        False,
+        "Whether the language model rewrites questions, and chunks for their vectors, so that they can be understood "
+        "alone; each then waits for it.",
+    )
+    scribe: Scribe | None = None  # rewrites; None: the configured language model, else the extractive scribe
+
+    def __post_init__(self) -> None:
+        """Check the options. Raises BadInput."""
+        super().__post_init__()
+        self._tokens, self._matching, self._weighing  # noqa: B018  # now, so that an error comes now
+
+    @cached_property
+    def _tokens(self) -> Tokenizer:
+        return tokenizers.tokenizer(self.tokenizer)
+
+    @cached_property
+    def _matching(self) -> Matcher | None:
+        return _matcher(self.matcher) if isinstance(self.matcher, str) else matching.matcher(self.matcher)
+
+    @cached_property
+    def _growth(self) -> Expansion:
+        return EXPANSIONS[self.expansion] if isinstance(self.expansion, str) else self.expansion
+
+    @cached_property
+    def _weighing(self) -> Weighing | None:
+        if self.weighing is not None or not (self.recency or self.importance):
+            return self.weighing
+        return Weighing(1.0, self.recency, self.importance, timedelta(days=self.half_life_days))
+
+    @cached_property
+    def _rewriter(self) -> Rewriter:
+        return Rewriter(self._scribe)
+
+    def _scribe(self) -> Scribe:
+        from everthread import factory  # it imports the recipes
+
+        return self.scribe or factory.scribe(factory.llm())
+
+    def written(self, memory: Memory) -> None:
+        self._chunking(memory).update()
+
+    def _chunking(self, memory: Memory) -> Chunking:
+        step = self.chunk_capacity - int(self.chunk_capacity * self.chunk_overlap)
+        if not self.rewrite:
+            return Chunking(memory, Cut(self.chunk_capacity, step, self._tokens), self.capacity)
+        cut = Cut(self.chunk_capacity, step, self._tokens, CONTEXT)
+        return Chunking(memory, cut, self.capacity, lambda units: self._rewriter.chunks(memory, units))
+
+    def recall(self, memory: Memory, asked: Asked, k: int) -> Recalled:
+        if self.rewrite:
+            asked = replace(asked, query=self._rewriter.question(memory, asked))
+        allowed = memory.allowed(asked)
+        if (vector := memory.embed_query(asked.query)) is None:
+            return _by_words(memory, asked, k)
+        self._chunking(memory).update(shown=asked.without)
+        found = self._best(asked, k, self._candidates(memory, asked, vector, allowed))
+        hits = [_hit(each) for each in found]
+        return Recalled(hits, max((hit.relevance for hit in hits), default=0.0), bool(hits), allowed=allowed)
+
+    def lay_out(self, memory: Memory, found: Recalled, room: Room) -> Context:
+        hits = [_as_said(hit) if hit.kind == CHUNK else hit for hit in found.hits]
+        return fit(hits, (), room.budget, room.count, found.relevance, found.terms)
+
+    def _candidates(
+        self, memory: Memory, asked: Asked, vector: Vector, allowed: Seqs | None
+    ) -> Iterator[tuple[Passage, _Candidate]]:
+        """Chunks with their passages, from the nearest on."""
+        around = Around(memory.store, memory.bank, self._tokens, self._growth.most, allowed, asked.without)
+        nearest = _nearest(memory, vector, allowed)
+        while some := dict(islice(nearest, PAGE)):
+            units = {unit.id: unit for unit in memory.store.units(memory.bank, (CHUNK,), ids=list(some))}
+            around.read(list(units.values()))
+            for id, distance in some.items():
+                if id in units and (placed := around.of(units[id])) is not None:
+                    passage = expanded(*placed, self._growth)
+                    if passage.text:
+                        yield passage, _candidate(units[id], passage, placed[0], distance)
+
+    def _best(self, asked: Asked, k: int, candidates: Iterator[tuple[Passage, _Candidate]]) -> Sequence[_Candidate]:
+        if self._matching is None and self._weighing is None:
+            return [each for _, each in islice(novel(candidates, self.redundancy), k)]
+        wanted = math.ceil(k * self.reranking_k_factor)
+        pool = self._matched(asked.query, pooled(candidates, wanted, self.redundancy))
+        best = [each for _, each in islice(novel(pool, self.redundancy), wanted)]
+        if self._weighing is not None:
+            best = _weighed(best, self._weighing, asked.as_of or now())
+        return best[:k]
+
+    def _matched(self, query: str, pool: list[tuple[Passage, _Candidate]]) -> list[tuple[Passage, _Candidate]]:
+        """The candidates by the matcher's confidence; by their distance where it fails."""
+        if self._matching is None:
+            return pool
+        try:
+            rated = confidences(self._matching, query, [each.text for _, each in pool])
+        except (EverthreadError, RuntimeError, OSError) as error:
+            log.warning("chunks are ordered by their distance alone: %s", error)
+            return pool
+        found = [(passage, replace(each, confidence=value)) for (passage, each), value in zip(pool, rated, strict=True)]
+        return sorted(found, key=lambda each: -each[1].relevance)
+
+
+@lru_cache(maxsize=8)
+def _matcher(name: str) -> Matcher | None:
+    """One model for every recipe that names it: a server has one a bank, and a model takes its memory once."""
+    return matching.matcher(name)
+
+
+def _by_words(memory: Memory, asked: Asked, k: int) -> Recalled:
+    """The lines that share words with a question, the best by BM25 first, each with its share of the words."""
+    found, signals = memory.measure(asked.query, k, where=asked.where, as_of=asked.as_of, without=asked.without)
+    scores, shares = signals["bm25_window"], signals["share"]
+    best = [at for at in np.argsort(-scores, kind="stable").tolist() if shares[at] > 0][:k]
+    ranked = [
+        Ranked(int(found.seqs[at]), float(scores[at]), float(shares[at]), {"words": float(shares[at])}) for at in best
+    ]
+    hits = memory.grown(ranked, NEIGHBOURS, found.allowed, asked.without)
+    relevance = max((hit.relevance for hit in hits), default=0.0)
+    return Recalled(hits, relevance, bool(hits), found.query.terms, found.allowed)
+
+
+def _nearest(memory: Memory, vector: Vector, allowed: Seqs | None) -> Iterator[tuple[int, float]]:
+    """The ids of all chunks with their distances, the nearest first, but for those whose first or last line may not be
+    shown; the lines between these are checked when they are read."""
+    shown: Seqs | None = None
+    if allowed is not None:
+        spans = memory.store.unit_spans(memory.bank, CHUNK)
+        shown = spans[np.isin(spans[:, 1], allowed) & np.isin(spans[:, 2], allowed), 0]
+    seen: set[int] = set()
+    for most in (FEW, None):  # as a rule the few suffice
+        told = memory.store.unit_cosines(memory.bank, memory.embedder.name, vector, (CHUNK,), most)
+        ids = np.array([number for _, number, _ in told], np.int64)
+        distances = np.maximum(2 - 2 * np.array([cosine for *_, cosine in told], np.float64), 0)
+        order = np.lexsort((ids, distances))
+        if shown is not None:
+            order = order[np.isin(ids[order], shown)]
+        for id, distance in zip(ids[order].tolist(), distances[order].tolist(), strict=True):
+            if id not in seen:
+                yield id, distance
+        if most is None or len(told) < most:
+            return
+        seen.update(ids.tolist())
+
+
+def _candidate(unit: Unit, passage: Passage, stream: Stream, distance: float) -> _Candidate:
+    """The chunk as the passage that it grew to."""
+    lines = stream.between(passage.start, passage.end)
+    first, last = lines[0], lines[-1]
+    metadata: dict[str, JSONValue] = {LINES: [first.seq, last.seq], SPEAKER: first.speaker}
+    grown = replace(
+        unit, text=passage.text, first_seq=first.seq, last_seq=last.seq, said_at=last.said_at, metadata=metadata
+    )
+    return _Candidate(grown, unit.text, last.session, distance)
+
+
+def _weighed(found: Sequence[_Candidate], weighing: Weighing, at: datetime) -> list[_Candidate]:
+    """What was found, by relevance, recency and importance together."""
+
+    def weighed(each: _Candidate) -> _Candidate:
+        importance = None if each.unit.importance is None else round(each.unit.importance)
+        return replace(each, score=weighing.score(each.relevance, at - each.unit.said_at, importance))
+
+    return sorted(map(weighed, found), key=lambda each: -(each.score or 0.0))
+
+
+def _hit(found: _Candidate) -> Hit:
+    """The passage as a line of its own."""
+    view = replace(unit_search.line(found.unit), session=found.session)
+    signals = {"distance": found.distance}
+    signals |= {} if found.confidence is None else {"confidence": found.confidence}
+    score = found.relevance if found.score is None else found.score
+    return Hit(view, score, found.relevance, signals, (view,), CHUNK)
+
+
+def _as_said(hit: Hit) -> Hit:
+    """The hit as a prompt has it: by the speaker where it begins."""
+    speaker = str(hit.line.metadata.get(SPEAKER, hit.line.speaker))
+    view = replace(hit.line, speaker=speaker, text=hit.line.text.removeprefix(f"{speaker}: "))
+    return replace(hit, line=view, passage=(view,))

@@ -1,0 +1,136 @@
+"""Where the tokens of a text begin: the shipped model's own word pieces, plain words, or any Hugging Face tokenizer."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from array import array
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from everthread.common.installation import install_package
+from everthread.embedders.onnx import MINILM, REMEDY
+from everthread.errors import ConfigError, ModelNotFound
+
+if TYPE_CHECKING:
+    import tokenizers
+
+Tokenizer = Callable[[str], Sequence[int]]  # a text to the ascending places at which its tokens begin
+
+KNOWN = 10_000  # texts whose tokens' places are kept in mind
+_known: dict[int, Sequence[int]] = {}  # by the hash of a text
+_BREAKS = re.compile(r"\n+")
+_WORD = re.compile(r"\w+|[^\w\s]")
+
+
+def words(text: str) -> list[int]:
+    """Words and marks, for tests and where no model's pieces are wanted."""
+    return [match.start() for match in _WORD.finditer(text)]
+
+
+def word_pieces(text: str) -> Sequence[int]:
+    """The word pieces of the shipped model, however long the text. It is to hold no lone surrogate.
+
+    Line breaks are a token, too: the model leaves them out, but goodai-ltm's tokenizer counts them, and a chunk of so
+    many tokens is to hold as much as there. A line is looked at again and again: its places are kept in mind, and no
+    word of it.
+    """
+    key = hash(text)
+    if (known := _known.get(key)) is None:
+        pieces = {start for start, _ in _pieces().encode(text, add_special_tokens=False).offsets}
+        known = array("I", sorted(pieces.union(match.start() for match in _BREAKS.finditer(text))))  # 4 bytes each
+        if len(_known) >= KNOWN:
+            _known.clear()
+        _known[key] = known
+    return known
+
+
+class HuggingFace:
+    """The tokens of a tokenizer of the `tokenizers` library, as many as a text has.
+
+    It works on a copy, which neither truncates nor pads; special tokens such as [CLS] are left out.
+    """
+
+    def __init__(self, tokenizer: tokenizers.Tokenizer) -> None:
+        described = tokenizer.to_str()
+        self.name = f"hugging-face-{hashlib.sha256(described.encode()).hexdigest()[:12]}"
+        self._tokenizer = type(tokenizer).from_str(described)
+        self._tokenizer.no_padding()
+        self._tokenizer.no_truncation()
+
+    def __call__(self, text: str) -> Sequence[int]:
+        starts = {start for start, _ in self._tokenizer.encode(text, add_special_tokens=False).offsets}
+        return sorted(start for start in starts if start < len(text))  # several tokens of one character begin together
+
+
+def tokenizer(given: Any) -> Tokenizer:
+    """Returns what tells where the tokens of a text begin.
+
+    Args:
+        given: a function of a text; a tokenizer of the `transformers` library, such as AutoTokenizer loads; a
+            `tokenizers.Tokenizer`; the path of a tokenizer.json or of the folder that holds one; or a model's name,
+            such as `gpt2`, which transformers loads.
+
+    Raises:
+        ConfigError: for anything else, and where transformers is needed and isn't installed.
+    """
+    if isinstance(given, str | Path):
+        return _read(given)
+    if hasattr(given, "encode") and hasattr(given, "to_str"):
+        return HuggingFace(given)
+    if hasattr(given, "convert_ids_to_tokens"):  # of transformers
+        if (backend := getattr(given, "backend_tokenizer", None)) is None:
+            raise ConfigError(
+                f"invalid tokenizer {type(given).__name__}: it doesn't know where its tokens begin; expected a fast "
+                "one, as AutoTokenizer.from_pretrained(NAME, use_fast=True) loads"
+            )
+        return HuggingFace(backend)
+    if not callable(given):
+        raise ConfigError(f"invalid tokenizer {given!r}: expected a function from a text to where its tokens begin")
+    return given  # type: ignore[no-any-return]  # any function of the signature will do
+
+
+def _read(given: str | Path) -> Tokenizer:
+    path = Path(given).expanduser()
+    path = path / "tokenizer.json" if path.is_dir() else path
+    if path.is_file():
+        from tokenizers import Tokenizer
+
+        try:
+            return HuggingFace(Tokenizer.from_file(str(path)))
+        except Exception as error:  # the library raises nothing narrower
+            raise ConfigError(f"invalid tokenizer {str(path)!r}: {error}; expected a tokenizer.json") from error
+    if path.suffix == ".json":
+        raise ConfigError(f"invalid tokenizer {str(given)!r}: there is no such file; expected a tokenizer.json")
+    try:
+        from transformers import AutoTokenizer
+    except ImportError as error:
+        raise ConfigError(
+            f"tokenizer {str(given)!r} needs the transformers library ({install_package('transformers')}), "
+            f"or give the path of its tokenizer.json ({error})"
+        ) from error
+    try:
+        return tokenizer(AutoTokenizer.from_pretrained(str(given)))
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"tokenizer {str(given)!r} can't be loaded; check the name ({error})") from error
+
+
+def piece_names(text: str) -> list[str]:
+    """The same pieces by their names: lower-cased, ## before one that goes on with a word."""
+    names: list[str] = _pieces().encode(text, add_special_tokens=False).tokens
+    return names
+
+
+@cache
+def _pieces() -> tokenizers.Tokenizer:
+    from tokenizers import Tokenizer
+
+    path = MINILM / "tokenizer.json"
+    if not path.is_file():
+        raise ModelNotFound(f"{path} is not there; {REMEDY}")
+    found = Tokenizer.from_file(str(path))
+    found.no_padding()
+    found.no_truncation()
+    return found

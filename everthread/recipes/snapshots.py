@@ -1,0 +1,180 @@
+"""character: notes that are kept up to date, and every earlier state of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import islice
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from everthread.errors import BadInput
+from everthread.recall import unit_search
+from everthread.recall.context_packing import fit
+from everthread.recall.features import UNKNOWN_COSINE
+from everthread.recall.query import LONGEST
+from everthread.recipes.base import OFFERS, Asked, Recalled, Recipe, Room
+from everthread.recipes.options import option
+from everthread.text.analyzer import terms
+from everthread.text.centrality import DIGITS, cosines, mmr
+from everthread.text.formatting import heading, sentence
+from everthread.types import Context, Hit, Line, Seqs, Unit
+
+if TYPE_CHECKING:
+    from everthread.memory import Memory
+
+NOTE = "note"
+EVER = datetime.max.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Noted(Recalled):
+    """What was recalled, and the notes as they stand, if they are not in the prompt already."""
+
+    notes: Hit | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Snapshots(Recipe):
+    """long-memory-character-chat, a page on which one talks with characters: three tiers of memory.
+
+    The window: where 16 lines stand in it, the oldest 8 are noted and go, and the last 2 of these stay for one more
+    round, to be noted again with what follows them. The notes (at most 125 words), which the scribe brings up to date
+    from the old ones, what was recalled and those lines. The earlier states of the notes: each message searches them
+    for 3 by maximal marginal relevance, which are told in the order of their dates, and where two differ the newer one
+    counts. There is no gate, and there are no summaries of sessions but the notes. The source's next step, a character
+    that refers to the past unasked, is an option (`offers=True`): at the beginning of a conversation it may bring up
+    what the person announced and has come since.
+
+    Where it deviates: the window also gives way where its tokens outgrow the model's room; lines that could not be
+    noted stay in it. How like one note is to another is told by their words, not by their vectors: states of one
+    scratchpad are alike by the rows that they share, and words are there when no embedder is. Of states with the same
+    text only the latest is found.
+
+    A note is found only where all the lines that it derives from may be recalled. It tells of both sides and of all
+    that went before, so none is found for one speaker's lines alone, nor for what was said since some day.
+    """
+
+    name = "character"
+    about = "long-memory-character-chat's: notes kept up to date, and every earlier state of them"
+    kinds = (NOTE,)
+    vectors = False
+    summaries: ClassVar[bool] = False
+    offers: bool = option(False, OFFERS)
+
+    full: int = option(16, "Lines in the window at which the oldest are noted and leave it.", low=2)
+    left: int = option(8, "Lines that leave the window at a time.", low=1)
+    overlap: int = option(2, "Lines of those noted that stay in the window for one more round.", low=0)
+    hits: int = option(3, "Earlier states of the notes recalled at most.", low=1, high=1000)
+    floor: float = option(0.0, "Relevance below which an earlier state of the notes is left out.", low=0, high=1)
+    pool: int = option(20, "Most relevant notes of which the recalled ones are chosen.", low=1)
+    balance: float = option(0.5, "Weight of relevance (1) against novelty (0) in that choice.", low=0, high=1)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 <= self.overlap < self.left < self.full:
+            raise BadInput(
+                f"of a window of full={self.full} lines left={self.left} can't go and overlap={self.overlap} of these "
+                "stay; give overlap from 0, left above it, and full above that"
+            )
+
+    def leaving(self, costs: Sequence[int], room: int) -> int:
+        """So many that at least one goes that was not noted yet; the newest line stays."""
+        gone = super().leaving(costs, room)
+        if len(costs) >= self.full:
+            gone = max(gone, self.left)
+        wanted = max(gone, self.overlap + 1) if gone else 0
+        return wanted if wanted < len(costs) else 0
+
+    def recall(self, memory: Memory, asked: Asked, k: int) -> Noted:
+        excluded = _excluded(memory, asked)
+        units = [unit for unit in memory.units(NOTE) if not _tells_of(unit, excluded)]
+        query = asked.query[:LONGEST]
+        pool = list(islice(_by_text(_scored(memory, query, units), asked.notes), max(k, self.pool)))
+        hits = memory.placed(self._varied(pool)[:k])
+        whole = max((hit.relevance for hit in hits), default=0.0)
+        stands = memory.placed([_hit(unit, 0.0, "notes") for unit in units[-1:] if asked.notes is None])
+        notes = stands[0] if stands else None
+        return Noted(hits, whole, True, tuple(dict.fromkeys(terms(query))), notes=notes)
+
+    def _varied(self, hits: Sequence[Hit]) -> list[Hit]:
+        """The hits by maximal marginal relevance; Carbonell and Goldstein, SIGIR 1998."""
+        near = cosines([terms(hit.line.text) for hit in hits])
+        order = mmr(np.array([hit.score for hit in hits]), near, lambda _: True, self.balance)
+        return [hits[place] for place in order]
+
+    def lay_out(self, memory: Memory, found: Recalled, room: Room) -> Context:
+        """The notes as they stand, then the earlier states by their dates."""
+        notes = found.notes if isinstance(found, Noted) else None
+        hits = found.hits if notes is None else [notes, *(hit for hit in found.hits if _id(hit) != _id(notes))]
+        for most in range(len(hits), 0, -1):
+            context = fit(hits[:most], (), room.budget, room.count, found.relevance, found.terms)
+            text = _told(context.lines, None if notes is None else notes.line.key)
+            if (tokens := room.count(text)) <= room.budget:
+                return replace(context, text=text, tokens=tokens, cut=(*context.cut, *hits[most:]))
+        return Context("", 0, (), (), tuple(hits), found.relevance)
+
+    def told(self, context: Context, name: str, now: datetime) -> str:
+        """The earlier notes, each with how long ago that was; the layout of a prompt may have left some out."""
+        title = f"[Older notes of {name}'s, the oldest first; what a newer one says otherwise is so no more]"
+        return "\n\n".join([title, *(_dated(line, now) for line in context.lines)])
+
+
+def _id(hit: Hit) -> int:
+    """The number of the unit that a hit is."""
+    return int(str(hit.line.key).rpartition(":")[2])
+
+
+def _scored(memory: Memory, query: str, units: Sequence[Unit]) -> Iterator[Hit]:
+    """The notes as hits, the most relevant first: by their cosines, or where there is no vector of the question, by the
+    share of its words in them. Of two that are as relevant, the later one."""
+    vector = memory.embed_query(query)
+    if vector is None:
+        wanted = set(terms(query))
+        scores = [len(wanted.intersection(terms(unit.text))) / max(len(wanted), 1) for unit in units]
+    else:
+        known = memory.unit_cosines(vector, (NOTE,))
+        scores = [round(known.get((NOTE, unit.id), UNKNOWN_COSINE), DIGITS) for unit in units]
+    signal = "share" if vector is None else "cosine"
+    for score, unit in sorted(zip(scores, units, strict=True), key=lambda each: (-each[0], -each[1].id)):
+        yield _hit(unit, score, signal)
+
+
+def _hit(unit: Unit, score: float, signal: str) -> Hit:
+    view = unit_search.line(unit)
+    return Hit(view, score, min(max(score, 0.0), 1.0), {signal: score}, (view,), NOTE)
+
+
+def _by_text(hits: Iterable[Hit], notes: Unit | None) -> Iterator[Hit]:
+    """Of the hits of one text the first, which is the latest, for they are as relevant; none of that of these notes."""
+    seen = set() if notes is None else {notes.text}
+    for hit in hits:
+        if hit.line.text not in seen:
+            seen.add(hit.line.text)
+            yield hit
+
+
+def _excluded(memory: Memory, asked: Asked) -> Seqs:
+    """The lines that may not be shown, and those that are in the prompt already, ascending."""
+    shown = np.array(sorted(asked.without), np.int64)
+    if (allowed := memory.allowed(asked)) is None:
+        return shown
+    standing = np.asarray(memory.allowed(Asked("", as_of=EVER)), np.int64)
+    return np.union1d(np.setdiff1d(standing, allowed), shown)
+
+
+def _tells_of(unit: Unit, seqs: Seqs) -> bool:
+    """Whether a note derives from any of these lines, which are ascending."""
+    first, behind = np.searchsorted(seqs, [unit.first_seq, unit.last_seq + 1])
+    return bool(first < behind)
+
+
+def _told(lines: Sequence[Line], first: str | None) -> str:
+    """The line of this key first, then the others as they come, each under its date."""
+    return "\n\n".join(_dated(line) for line in sorted(lines, key=lambda line: line.key != first))
+
+
+def _dated(line: Line, now: datetime | None = None) -> str:
+    return f"{heading(line, now)}\n{sentence(line)}"

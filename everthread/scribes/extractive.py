@@ -1,0 +1,226 @@
+"""ExtractiveScribe: writes about a conversation without a model, in the words of the conversation itself.
+
+It chooses and leaves out, and never makes a sentence of its own; so it can't invent anything, and a word of somebody
+else is never taken for the person's. The same lines always give the same text: no clock, no chance.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+
+import numpy as np
+
+from everthread.errors import BadInput
+from everthread.scribes.base import CATEGORIES, NOTES, SUMMARY, Near
+from everthread.text import redaction
+from everthread.text import salience as telling
+from everthread.text.analyzer import terms, tokens
+from everthread.text.centrality import Floats, cosines, degree, mmr, repeats
+from everthread.text.sentences import sentences, shortened
+from everthread.text.tokens import estimate
+from everthread.types import Line
+
+CANDIDATES = 400  # sentences compared with one another, the most telling; more would cost their square
+CENTRAL = 1.0  # what being central counts beside telling; by hand
+MOST_TELLING = 4.0  # about what telling gives at most
+NEAR = 0.4  # cosine of two sentences from which they are compared for being the same
+SHARE = 0.5  # of the notes' room that new rows may take from old ones
+LONGEST_NOTE = 40  # tokens of a sentence in the notes; a longer one is shortened
+RELEVANT = 0.4  # share of the question's telling words that a relevant text holds: two of five, one of two; by hand
+ABOUT = 0.25  # cosine of a row to a target from which it counts as being about it; by hand, for the shipped model
+LEANING_WORDS = 4  # a question with so many telling words stands by itself
+CARRIED_LINES = 2  # whose words complete a question that leans on them
+CARRIED_WORDS = 12  # at most, for more would drown the question
+
+_LEANS = re.compile(
+    r"^\W*(?:and|but|or|then|so|what about|how about)\b"
+    r"|\b(?:he|him|his|she|her|hers|it|its|they|them|their|theirs|this|that|these|those|there|then|one|ones|same)\b"
+    r"|^(?:那|然后|还有)|[他她它]|这个|那个|那里|那时|这里",
+    re.IGNORECASE,
+)
+_BULLET = re.compile(r"^(?:[-*•]\s*)+(?:\d{1,2} \w+ \d{4}: )?")
+_WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """A sentence of a line."""
+
+    line: Line
+    text: str
+    telling: float
+    terms: tuple[str, ...]
+
+
+class ExtractiveScribe:
+    """A scribe that needs no model. Safe from many threads; raises nothing but BadInput for a limit below 1."""
+
+    name = "extractive"
+
+    def summarize(self, lines: Sequence[Line], person: str, limit: int = SUMMARY) -> str:
+        """The person's most telling sentences in the order they were said, a row each, with the day: "- 6 May 2024: I
+        moved to Lisbon." At most limit tokens; only a first row that is too long alone is shortened."""
+        said = _chosen_from([line for line in lines if line.speaker == person])
+        return "\n".join(_fill(said, [dated(each.line.said_at.date(), "") for each in said], checked(limit)))
+
+    def note(self, old: str, recalled: Sequence[Line], leaving: Sequence[Line], limit: int = NOTES) -> str:
+        """The old rows, the newest of them first where there is not room for all, and the most telling sentences of the
+        leaving lines behind them, a row each with its speaker. New rows take at most SHARE of the room from old ones,
+        and replace those that they repeat; what repeats a recalled text is not noted."""
+        limit = checked(limit)
+        rows = [row.rstrip() for row in old.splitlines() if row.strip()]
+        known = [_terms(sentence) for line in recalled for sentence in sentences(line.text)]
+        said = [each for each in _chosen_from(leaving) if not _repeated(frozenset(each.terms), known)]
+        room = max(int(limit * SHARE), limit - estimate("\n".join(rows)) - 1) if rows else limit
+        new = _fill(said, [f"{' '.join(each.line.speaker.split())}: " for each in said], room, LONGEST_NOTE)
+        fresh = [_terms(row) for row in new]
+        return "\n".join([*_newest([row for row in rows if not _repeated(_terms(row), fresh)], new, limit), *new])
+
+    def categorize(self, text: str, categories: Sequence[str] = CATEGORIES) -> str:
+        """The category of which the text holds the most words; "other" where it holds none. Categories of your own
+        are known by their names alone, unless they are among CATEGORIES."""
+        return telling.category(text, categories)
+
+    def strip(self, text: str) -> str | None:
+        """The text with [removed] for numbers of cards and accounts, keys, passwords and PINs; None where a row of
+        substance is not left."""
+        return redaction.strip(text)
+
+    def narrow(self, text: str, target: str, near: Near | None = None) -> str | None:
+        """The rows that share a telling word with the target, hold a word of a category that it names, or are at
+        least ABOUT near to it; None if none is."""
+        rows = [row for row in text.splitlines() if row.strip()]
+        cosines = near([one_row(row) for row in rows]) if near is not None and rows else [0.0] * len(rows)
+        kept = [
+            row
+            for row, cosine in zip(rows, cosines, strict=True)
+            if telling.about(one_row(row), target) or cosine >= ABOUT
+        ]
+        return "\n".join(kept) or None
+
+    def relevant(self, query: str, text: str) -> bool:
+        """Whether the text holds at least RELEVANT of the query's telling words, by their stems."""
+        wanted = frozenset(terms(" ".join(telling.words(query))))
+        return bool(wanted) and len(wanted.intersection(terms(text))) >= RELEVANT * len(wanted)
+
+    def importance(self, text: str) -> int:
+        """By rules: small talk 1, births, deaths and weddings 9, illness 8, moving and jobs 7, promises 6 …"""
+        return telling.importance(text)
+
+    def rewrite_query(self, query: str, lines: Sequence[Line]) -> str:
+        """The query with the telling words of the last two lines behind it, if it leans on them: if it has fewer than
+        LEANING_WORDS telling words and says "he", "it", "there", "and …", or has no telling word at all."""
+        held = telling.amount(telling.words(query))
+        if held >= LEANING_WORDS or (held and not _LEANS.search(query)):
+            return query
+        here = set(tokens(query))
+        before = [word for line in lines[-CARRIED_LINES:] for word in _WORD.findall(line.text) if telling.words(word)]
+        carried = [word for word in dict.fromkeys(before) if not here.issuperset(tokens(word))]
+        return " ".join([query, *carried[-CARRIED_WORDS:]])
+
+    def rewrite_memory(self, text: str, lines: Sequence[Line]) -> str:
+        """The text with the day and the speaker of the line that holds it, else of the last line: "On 6 May 2024 Nora
+        said: …"; unchanged where no lines are given."""
+        if not lines:
+            return text
+        line = next((line for line in reversed(lines) if text.strip() in line.text), lines[-1])
+        return f"On {day(line.said_at.date())} {line.speaker} said: {text}"
+
+
+def day(at: date) -> str:
+    """A day as rows have it: 6 May 2024."""
+    return f"{at.day} {at:%B} {at.year}"
+
+
+def dated(at: date, text: str) -> str:
+    """A row of a summary."""
+    return f"- {day(at)}: {text}"
+
+
+def one_row(text: str) -> str:
+    """A text as one row, without a bullet or a date before it."""
+    return _BULLET.sub("", " ".join(text.split())).strip()
+
+
+def checked(limit: int) -> int:
+    """The limit, if it is one. Raises BadInput."""
+    if limit < 1:
+        raise BadInput(f"limit must be at least 1 token, got {limit}")
+    return limit
+
+
+def _terms(text: str) -> frozenset[str]:
+    return frozenset(terms(text))
+
+
+def _repeated(row: frozenset[str], others: Sequence[frozenset[str]]) -> bool:
+    return any(repeats(row, other) for other in others)
+
+
+def _chosen_from(lines: Sequence[Line]) -> list[_Said]:
+    """The telling sentences of the lines in the order they were said, at most CANDIDATES, none repeated by a later."""
+    latest: dict[tuple[str, ...], _Said] = {}
+    for line in sorted(lines, key=lambda line: (line.said_at, line.seq)):
+        for text in sentences(line.text):
+            if worth := telling.telling(text):
+                said = _Said(line, text, worth, tuple(terms(text)))
+                latest.pop(said.terms, None)
+                latest[said.terms] = said
+    found = list(latest.values())
+    best = sorted(range(len(found)), key=lambda place: -found[place].telling)[:CANDIDATES]
+    return [found[place] for place in sorted(best)]
+
+
+def _fill(said: Sequence[_Said], prefixes: Sequence[str], room: int, longest: int | None = None) -> list[str]:
+    """The rows of the sentences that tell the most and repeat each other the least, in the order said, in room tokens.
+
+    Where no row fits, the best is shortened.
+    """
+    near = cosines([each.terms for each in said])  # (N, N)
+    kept = _unrepeated(said, near)
+    if not kept:
+        return []
+    near = near[np.ix_(kept, kept)]
+    worth = CENTRAL * degree(near) + np.array([said[place].telling for place in kept])  # (N,)
+    texts = [said[place].text if longest is None else shortened(said[place].text, longest) for place in kept]
+    rows = [prefixes[place] + text for place, text in zip(kept, texts, strict=True)]
+    costs = [estimate(row) + 1 for row in rows]  # with the end of the row
+    left = room + 1
+
+    def fits(place: int) -> bool:
+        nonlocal left
+        left -= (cost := costs[place] if costs[place] <= left else 0)
+        return cost > 0
+
+    if taken := mmr(worth / (CENTRAL + MOST_TELLING), near, fits):
+        return [rows[place] for place in sorted(taken)]
+    best = int(worth.argmax())
+    prefix = prefixes[kept[best]]
+    cut = shortened(texts[best], room - estimate(prefix))
+    return [prefix + cut] if cut else []
+
+
+def _unrepeated(said: Sequence[_Said], near: Floats) -> list[int]:
+    """The places of the sentences that no later one repeats. Whatever repeats another is at least NEAR to it."""
+    sets = [frozenset(each.terms) for each in said]
+    pairs = np.argwhere(np.triu(near, 1) >= NEAR)
+    repeated = {int(one) for one, later in pairs if repeats(sets[one], sets[later])}
+    return [place for place in range(len(said)) if place not in repeated]
+
+
+def _newest(rows: Sequence[str], new: Sequence[str], limit: int) -> list[str]:
+    """The old rows for which there is room beside the new, the newest first considered, in their order. Where there is
+    no room for any and nothing is new, the newest is shortened."""
+    left = limit - sum(estimate(row) + 1 for row in new)
+    kept: list[str] = []
+    for row in reversed(rows):
+        cost = estimate(row) + (1 if kept else 0)
+        if cost <= left:
+            kept.append(row)
+            left -= cost
+    if rows and not kept and not new:
+        kept = [cut] if (cut := shortened(rows[-1], limit)) else []
+    return kept[::-1]

@@ -1,0 +1,272 @@
+"""LLMScribe: asks a language model to write about a conversation.
+
+The model is asked for JSON of a schema. What it answers is repaired, checked and cut to its limit here, so that a small
+model on one's own machine will do. What was said stands between marks, as material.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date
+from typing import TypeVar
+
+from everthread.errors import ScribeFailed
+from everthread.llms.openai_compatible import LLM
+from everthread.scribes import prompts
+from everthread.scribes.base import CATEGORIES, NOTES, SUMMARY, Near
+from everthread.scribes.extractive import checked, dated, day, one_row
+from everthread.scribes.prompts import Span, day_of, found_in, grouped, in_parts, joined, named_in, newest, quoted
+from everthread.scribes.responses import (
+    Importance,
+    Kept,
+    Notes,
+    Points,
+    Rewritten,
+    Unusable,
+    Verdict,
+    Wanted,
+    one_of,
+    read,
+)
+from everthread.text import redaction
+from everthread.text.analyzer import terms
+from everthread.text.centrality import repeats
+from everthread.text.formatting import layout
+from everthread.text.sentences import pieces, sentences, whole
+from everthread.text.tokens import estimate
+from everthread.types import Line, Message, Sampling
+
+Used = TypeVar("Used")
+
+TRIES = 2  # a wrong answer is asked for once more
+ANSWER = 2_000  # tokens an answer may have beside what is asked for: room to think, and an end to a model that has none
+PROMPT = 500  # tokens of our own words in a prompt, and of the marks
+LEAST_ROOM = 200  # tokens of the conversation that are sent to a model with however small a context
+WORDS = 0.6  # of a limit in tokens, as words asked for; models write more than they are asked for
+LONGER = 60  # tokens by which a text may grow when it is rewritten
+COPIED = 1_500  # tokens that a model is asked to copy at once; of more, small ones lose some
+LONGEST_NAME = 60  # characters of the person's name in a prompt
+FEW_WORDS = 10  # of notes; so few may change all at once
+BEARS = 0.1  # share of the old notes' words that new notes hold at least; fewer, and the model has lost them
+
+
+class LLMScribe:
+    """A scribe that asks a language model. Safe from many threads if the model is.
+
+    What the model raises is passed on. ScribeFailed is raised where its answer was of no use twice; the message says
+    what was asked and what was wrong, and holds no word of the conversation or the answer.
+    """
+
+    def __init__(self, llm: LLM) -> None:
+        self.llm = llm
+        self.name = f"llm:{llm.name}"
+
+    def summarize(self, lines: Sequence[Line], person: str, limit: int = SUMMARY) -> str:
+        """The key points, a row each: "- 6 May 2024: Nora moved to Lisbon." A day that is none of the session's is
+        replaced by its first. A session longer than the model's context is read in parts, which are then merged."""
+        checked(limit)
+        if not any(line.speaker == person for line in lines):
+            return ""
+        lines = sorted(lines, key=lambda line: (line.said_at, line.seq))
+        days = list(dict.fromkeys(line.said_at.date() for line in lines))
+        parts = list(in_parts(lines, self._room(limit)))
+        rows: list[str] = []
+        for part in parts:
+            rows += self._points(prompts.SUMMARIZE, quoted(CONVERSATION=layout(part)), person, days, limit)
+        if len(parts) > 1:
+            rows = self._merged(_unique(rows), person, days, limit)
+        return whole("\n".join(rows), limit)
+
+    def note(self, old: str, recalled: Sequence[Line], leaving: Sequence[Line], limit: int = NOTES) -> str:
+        """The notes, a row each. An answer without notes, or with nothing of the old ones in it, is ScribeFailed, so
+        that the old ones stay. Rows that copy a recalled text are dropped."""
+        checked(limit)
+        room = self._room(limit)
+        background = newest(recalled, room // 4)
+        for part in in_parts(leaving, room // 2):
+            old = self._noted(whole(old, room // 4), background, part, limit)
+        return whole(old, limit)
+
+    def categorize(self, text: str, categories: Sequence[str] = CATEGORIES) -> str:
+        """One of the categories, "other" where the model names none of them."""
+        names = tuple(dict.fromkeys((*categories, "other")))
+        asked = prompts.CATEGORIZE.format(categories=", ".join(names))
+        data = quoted(TEXT=self._short(text))
+        return self._ask("a category", asked, data, one_of(names), lambda answer: named_in(answer.category, names))
+
+    def strip(self, text: str) -> str | None:
+        """The text without secrets: first by ExtractiveScribe's rules, so that the model sees none that they know; then
+        without the sentences that the model leaves out. It can take away and never add: what is not in the text, word
+        for word, is dropped."""
+        return self._copied(redaction.strip(text) or "", "what may be kept", prompts.STRIP)
+
+    def narrow(self, text: str, target: str, near: Near | None = None) -> str | None:
+        """What of a text is about the target. The model can take away and never add: what is not in the text, word for
+        word, is dropped. The cosines are not needed."""
+        return self._copied(text, "what is about the target", prompts.NARROW, SUBJECT=self._short(target))
+
+    def relevant(self, query: str, text: str) -> bool:
+        """The model's verdict."""
+        data = quoted(QUESTION=self._short(query), REMEMBERED=self._short(text))
+        return self._ask("a verdict", prompts.RELEVANT, data, Verdict, lambda answer: answer.relevant)
+
+    def importance(self, text: str) -> int:
+        """The model's rating, at least 1 and at most 10."""
+        data = quoted(TEXT=self._short(text))
+        return self._ask("a rating", prompts.IMPORTANCE, data, Importance, lambda answer: answer.importance)
+
+    def rewrite_query(self, query: str, lines: Sequence[Line]) -> str:
+        """The query, by at most LONGER tokens longer; unchanged where no lines are given."""
+        return self._rewritten(prompts.REWRITE_QUERY, "QUESTION", query, lines)
+
+    def rewrite_memory(self, text: str, lines: Sequence[Line]) -> str:
+        """The text, by at most LONGER tokens longer; unchanged where no lines are given."""
+        return self._rewritten(prompts.REWRITE_MEMORY, "TEXT", text, lines)
+
+    def _points(self, asked: str, data: str, person: str, days: Sequence[date], limit: int) -> list[str]:
+        asked = asked.format(person=one_row(person)[:LONGEST_NAME], words=_words(limit), day=day(days[0]))
+        points = self._ask("a summary", asked, data, Points, lambda answer: answer.points, limit)
+        rows = [dated(day_of(point.date, days), text) for point in points if (text := one_row(point.point))]
+        return _unique(rows)
+
+    def _merged(self, rows: list[str], person: str, days: Sequence[date], limit: int) -> list[str]:
+        """The rows of all parts as rows of at most limit tokens, group by group as the model's context has room."""
+        while estimate("\n".join(rows)) > limit:
+            groups = list(grouped(rows, self._room(limit)))
+            fewer: list[str] = []
+            for group in groups:
+                fewer += self._points(prompts.MERGE, quoted(FACTS="\n".join(group)), person, days, limit)
+            fewer = _unique(fewer)
+            if len(groups) == 1 or estimate("\n".join(fewer)) >= estimate("\n".join(rows)):
+                return fewer or rows
+            rows = fewer
+        return rows
+
+    def _noted(self, old: str, recalled: Sequence[Line], leaving: Sequence[Line], limit: int) -> str:
+        own = _rows_of([old, *(line.text for line in leaving)])
+        copied = [row for row in _rows_of([line.text for line in recalled]) if not _among(row, own)]
+
+        def usable(answer: Notes) -> str:
+            rows = dict.fromkeys(text for row in answer.notes if (text := one_row(row)))
+            text = whole("\n".join(row for row in rows if not _among(frozenset(terms(row)), copied)), limit)
+            if old.strip() and not text:
+                raise Unusable("there were no notes in it; keep what is still true of the old ones")
+            if not bears_on(text, old):
+                raise Unusable("nothing of the old notes was in it; keep what is still true of them")
+            return text
+
+        data = quoted(OLD_NOTES=old, BACKGROUND=layout(recalled), NEW_LINES=layout(leaving))
+        return self._ask("notes", prompts.NOTE.format(words=_words(limit)), data, Notes, usable, limit)
+
+    def _copied(self, text: str, what: str, asked: str, **more: str) -> str | None:
+        """Returns the sentences of a text that the model copies, word for word; None if it copies none."""
+        spans: list[Span] = []
+        start = 0
+        for piece in pieces(text, min(self._room(0) // 2, COPIED)):
+            if piece.strip():
+                spans += [(start + first, start + end) for first, end in self._spans(piece, what, asked, more)]
+            start += len(piece)
+        return joined(text, spans) or None
+
+    def _spans(self, piece: str, what: str, asked: str, more: Mapping[str, str]) -> list[Span]:
+        """Returns where in a piece of a text the sentences are that the model lets pass."""
+
+        def usable(answer: Kept) -> list[Span]:
+            spans = found_in(piece, answer.keep)
+            if answer.keep and not spans:
+                raise Unusable("no row of it stood in the text; copy word for word")
+            return spans
+
+        return self._ask(what, asked, quoted(**more, TEXT=piece), Kept, usable, estimate(piece))
+
+    def _rewritten(self, asked: str, name: str, text: str, lines: Sequence[Line]) -> str:
+        limit = estimate(text) + LONGER
+        room = self._room(limit) - estimate(text)
+        if not lines or not text.strip() or room < LEAST_ROOM:
+            return text  # too long to be written again within the model's context
+
+        def usable(answer: Rewritten) -> str:
+            if not answer.text.strip():
+                raise Unusable("its text was empty")
+            return whole(answer.text, limit)
+
+        data = quoted(**{"LINES": layout(newest(lines, room)), name: text})
+        return self._ask("a rewritten text", asked, data, Rewritten, usable, limit)
+
+    def _room(self, limit: int) -> int:
+        """Tokens that the material of a prompt may have, if an answer is to have about limit."""
+        return max(self.llm.context - self._answer(limit) - PROMPT, LEAST_ROOM)
+
+    def _answer(self, limit: int) -> int:
+        return max(min(self.llm.context // 2, ANSWER + 4 * limit), 1)
+
+    def _short(self, text: str) -> str:
+        """As much of a text as is judged: what comes behind changes no verdict."""
+        return whole(text, self._room(0) // 2)
+
+    def _ask(
+        self, what: str, asked: str, data: str, wanted: type[Wanted], use: Callable[[Wanted], Used], limit: int = 0
+    ) -> Used:
+        """What use makes of the model's answer; where it raises Unusable, the model is told why, and asked again."""
+        return ask(self.llm, what, asked, data, wanted, use, self._answer(limit))
+
+
+def ask(
+    llm: LLM,
+    what: str,
+    asked: str,
+    data: str,
+    wanted: type[Wanted],
+    use: Callable[[Wanted], Used],
+    tokens: int,
+) -> Used:
+    """Ask a model for JSON, and once more with the reason where its answer can't be used.
+
+    Args:
+        llm: the model.
+        what: what is asked for, as an error names it.
+        asked: the instruction.
+        data: the material, between marks.
+        wanted: the form of the answer.
+        use: makes of the answer what is returned, or raises Unusable.
+        tokens: the most that the answer may have.
+
+    Raises:
+        ScribeFailed: where no answer could be used.
+        ModelError: as the model raises it.
+    """
+    sent = data
+    for _ in range(TRIES):
+        messages = [Message("system", f"{asked}\n\n{prompts.MATERIAL}"), Message("user", sent)]
+        answer = llm.complete(messages, wanted.model_json_schema(), Sampling(temperature=0.0, max_tokens=tokens))
+        try:
+            return use(read(answer, wanted))
+        except Unusable as error:
+            problem = str(error)
+            sent = f"{data}\n\nYour last answer could not be used: {problem}. Answer with the JSON alone."
+    raise ScribeFailed(
+        f"{llm.name} was asked for {what} {TRIES} times and its answer could not be used: {problem}; "
+        "try again, or choose a model that is better at JSON"
+    )
+
+
+def _words(limit: int) -> int:
+    return max(int(limit * WORDS), 1)
+
+
+def _unique(rows: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys(rows))
+
+
+def _rows_of(texts: Sequence[str]) -> list[frozenset[str]]:
+    return [frozenset(terms(row)) for text in texts for row in sentences(text)]
+
+
+def _among(row: frozenset[str], others: Sequence[frozenset[str]]) -> bool:
+    return any(repeats(row, other) for other in others)
+
+
+def bears_on(text: str, old: str) -> bool:
+    """Whether notes hold at least BEARS of the old ones' words. Very short ones may have changed as a whole."""
+    before = frozenset(terms(old))
+    return len(before) < FEW_WORDS or len(before.intersection(terms(text))) >= BEARS * len(before)

@@ -1,0 +1,137 @@
+"""Learning refusing words from a language model: from real replies, or from what it says about its own refusals.
+
+A model's intensities go from 1 to 10 and are scaled to the dictionary's 0 to 2. (The way in which the Emi chatbot made
+its dictionary.)
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from everthread.chat.card import put
+from everthread.errors import ConfigError
+from everthread.llms.openai_compatible import LLM
+from everthread.scribes.llm import ask
+from everthread.scribes.prompts import quoted
+from everthread.scribes.responses import RefusingWords, Unusable
+from everthread.text.analyzer import UNSPACED, fold
+from everthread.text.refusal_words import STRONGEST, extended, merged, read, shipped
+from everthread.text.tokens import estimate
+
+TOP = 10  # the highest intensity that a model gives
+ANSWER = 1_000  # tokens
+LONGEST = 60  # characters of a word or phrase
+SHORTEST, SHORTEST_UNSPACED = 4, 2  # shorter ones, such as "no", are in every other reply
+
+FROM_REPLIES = (
+    "The REPLIES come from a chatbot, and some of them refuse what the person asked for. List the words and short "
+    "phrases by which they refuse, each copied word for word from a reply, with the strength of the refusal from 1 (a "
+    "mild apology) to 10 (a flat no). Leave out what a friendly answer may say as well. "
+    'Form: {"words": [{"word": "...", "intensity": 7}]}. If no reply refuses, the list is empty.'
+)
+FROM_ITSELF = (
+    "List 20 words and short phrases with which you refuse what a person asks for, in the LANGUAGE, each with the "
+    "strength of the refusal from 1 (a mild apology) to 10 (a flat no). Leave out what a friendly answer may say as "
+    'well. Form: {"words": [{"word": "...", "intensity": 7}]}.'
+)
+
+_SIGNS = re.compile(r"[{}_^\x00-\x1f\x7f]|\.\.\.")
+_UNSPACED = re.compile(f"[{UNSPACED}]")
+
+
+def from_replies(llm: LLM, replies: Sequence[str]) -> dict[str, float]:
+    """Ask a model by which words these replies refuse.
+
+    Args:
+        llm: the model.
+        replies: real replies, the most telling first; as many are sent as half the model's context holds.
+
+    Returns:
+        Words that occur in the replies, with intensities from 0 to 2.
+
+    Raises:
+        ScribeFailed: where the answer could not be used twice.
+        ModelError: as the model raises it.
+    """
+    sent: list[str] = []
+    room = llm.context // 2
+    for reply in replies:
+        room -= estimate(reply) + 2
+        if room < 0 and sent:
+            break
+        sent.append(reply)
+    there = fold("\n".join(sent))
+    found = _asked(llm, FROM_REPLIES, quoted(REPLIES="\n\n".join(sent)))
+    return {word: intensity for word, intensity in found.items() if word in there}
+
+
+def from_itself(llm: LLM, language: str) -> dict[str, float]:
+    """Ask a model by which words it refuses.
+
+    Args:
+        llm: the model.
+        language: the language, such as "English".
+
+    Returns:
+        Words with intensities from 0 to 2.
+
+    Raises:
+        ScribeFailed: where the answer could not be used twice.
+        ModelError: as the model raises it.
+    """
+    return _asked(llm, FROM_ITSELF, quoted(LANGUAGE=language))
+
+
+def keep(path: Path, words: Mapping[str, float]) -> None:
+    """Add words to a file, whole or not at all. What the file has already is overwritten, its comments are lost.
+
+    Raises:
+        ConfigError: where the file that is there can't be understood.
+        StoreUnavailable: where it can't be written.
+    """
+    tables = read(path) if path.exists() else {}
+    if tables:
+        extended(path)  # a faulty file is left as it is
+    merged(shipped(), words)
+    tables["phrases"] = {**tables.get("phrases", {}), **words}
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"the folder of {path} can't be made: {error.strerror}; name another file") from error
+    put(path, _toml(tables).encode(), force=True)
+
+
+def _asked(llm: LLM, asked: str, data: str) -> dict[str, float]:
+    def usable(answer: RefusingWords) -> dict[str, float]:
+        found = {}
+        for each in answer.words:
+            if not 0 < each.intensity <= TOP:
+                raise Unusable(f"an intensity was not from 1 to {TOP}")
+            word = fold(each.word).strip(" \t\n.!,\"'")
+            if _usable(word):
+                found[word] = round(each.intensity * STRONGEST / TOP, 2)
+        if answer.words and not found:
+            raise Unusable(f"none of its words was {SHORTEST} to {LONGEST} characters of plain text")
+        return found
+
+    return ask(llm, "refusing words", asked, data, RefusingWords, usable, ANSWER)
+
+
+def _usable(word: str) -> bool:
+    least = SHORTEST_UNSPACED if _UNSPACED.search(word) else SHORTEST
+    return least <= len(word) <= LONGEST and not _SIGNS.search(word)
+
+
+def _toml(tables: Mapping[str, Mapping[str, object]]) -> str:
+    """Return the tables as TOML. Its basic strings, numbers and lists of texts are written as in JSON."""
+    rows = ["# Refusing words in addition to Everthread's: docs/recipes.md explains them.", ""]
+    for name, table in tables.items():
+        rows += [f"[{name}]", *(f"{_json(key)} = {_json(value)}" for key, value in table.items()), ""]
+    return "\n".join(rows)
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)

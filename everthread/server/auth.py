@@ -1,0 +1,184 @@
+"""Checks keys: one dependency for every route. What a key allows, `keys` knows.
+
+A key is checked before the store and the body of the request are read (see `bodies`): a caller who may not use a bank
+gets the same answer whether it exists or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Annotated
+
+from fastapi import Depends, Path, Request
+from fastapi.security import HTTPBearer
+from starlette.concurrency import run_in_threadpool
+
+from everthread.memory import Memory
+from everthread.server import paths
+from everthread.server.conversations.registry import Talks
+from everthread.server.keys import Key, Keys, Verb
+from everthread.server.problems import Problem
+from everthread.server.services import Engine
+
+BEARER = HTTPBearer(auto_error=False, description="A key made by `everthread keys new`.")
+FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip")  # what a proxy says of whoever asked it
+OUTSIDE = "this key is not for that; `everthread keys list` shows what it is for"  # the same for whatever it is not for
+
+
+class Access:
+    """Who may come in. Without `required`, whoever asks on this machine and shows no key may do everything."""
+
+    def __init__(self, keys: Keys, required: bool) -> None:
+        self.keys, self.required = keys, required
+
+    def key(self, authorization: str | None) -> Key | None:
+        """The key that a header shows, if it is one."""
+        scheme, _, secret = (authorization or "").partition(" ")
+        return self.keys.find(secret.strip()) if scheme.lower() == "bearer" and secret.strip() else None
+
+    def caller(self, request: Request) -> Key | None:
+        """The key of whoever asks; None who needs none. Problem 401 for whoever shows none, or a wrong one.
+
+        A proxy on this machine asks for others: who comes through it is not on this machine.
+        """
+        shown = request.headers.get("authorization")
+        if (key := self.key(shown)) is not None:
+            return key
+        if shown is not None or self.required or any(name in request.headers for name in FORWARDED):
+            what = "the key is unknown, or was revoked" if shown else "a key is needed: Authorization: Bearer et_…"
+            remedy = "make one with `everthread keys new` where the server runs"
+            raise Problem(401, "unauthorized", f"{what}; {remedy}", {"WWW-Authenticate": "Bearer"})
+        return None
+
+
+def engine(request: Request) -> Engine:
+    """What the requests share."""
+    return request.app.state.engine  # type: ignore[no-any-return]
+
+
+def who(request: Request) -> Key | None:
+    """The key of whoever asks, looked up once a request; None who needs none. Problem 401."""
+    if not hasattr(request.state, "key"):
+        request.state.key = request.app.state.access.caller(request)
+    return request.state.key  # type: ignore[no-any-return]
+
+
+def permit(request: Request, verb: Verb, bank: str) -> None:
+    """Problem 403 unless whoever asks may do this with the bank; for a bank that a body names, and not the path."""
+    if (key := who(request)) is not None and not key.may(verb, bank):
+        raise Problem(403, "forbidden", OUTSIDE)
+
+
+def permitted(request: Request, verb: Verb, banks: Iterable[str]) -> list[str]:
+    """Those of the banks with which whoever asks may do this, in their order."""
+    key = who(request)
+    return [bank for bank in banks if key is None or key.may(verb, bank)]
+
+
+Bank = Annotated[paths.Segment, Path(description="A bank's id; a / in it is written %2F.")]
+
+
+class Need:
+    """What a route requires of a key."""
+
+    def __init__(self, verb: Verb) -> None:
+        self.verb = verb
+
+    def check(self, request: Request) -> None:
+        """Raises Problem 401 or 403 unless the caller's key allows the verb. Here: with the bank in the path."""
+        permit(request, self.verb, paths.name(request.path_params["bank"]))
+
+    async def checked(self, request: Request) -> None:
+        """Runs `check`, in a thread where a key has to be looked up."""
+        if "authorization" in request.headers:
+            await run_in_threadpool(self.check, request)
+        else:
+            self.check(request)
+
+
+class Needs(Need):
+    """The memory of the bank in the path, if the key permits the action: a route's `Annotated[Memory, Needs(…)]`."""
+
+    def __call__(self, request: Request, bank: Bank, _: Annotated[object, Depends(BEARER)]) -> Memory:
+        self.check(request)
+        return engine(request).memory(bank)
+
+
+class NeedsBank(Need):
+    """What is shared, for a route of a bank that is not opened."""
+
+    def __call__(self, request: Request, bank: Bank, _: Annotated[object, Depends(BEARER)]) -> Engine:
+        self.check(request)
+        return engine(request)
+
+
+class New:
+    """The memory of a bank that may not be there yet. Called, it is; what is to be kept in it is seen to be good
+    before, so that nothing is made for what is refused."""
+
+    def __init__(self, engine: Engine, bank: str) -> None:
+        self.engine, self.bank = engine, bank
+
+    def __call__(self, see: Callable[[], object]) -> Memory:
+        """The memory. Raises what `see` raises, and nothing was made."""
+        if not self.engine.store.has(self.bank):
+            see()
+        return self.engine.memory(self.bank, make=True)
+
+    def known(self) -> Memory:
+        """The memory, if the bank is there. NotFound."""
+        return self.engine.memory(self.bank)
+
+
+class NeedsNew(Need):
+    """The memory of the bank in the path, once it is called, for whoever may do this with it."""
+
+    async def __call__(self, request: Request, bank: Bank, _: Annotated[object, Depends(BEARER)]) -> New:
+        await self.checked(request)
+        return New(engine(request), bank)
+
+
+class NeedsEverything(Need):
+    """What is shared, for a route of no bank in particular: whoever has a key must have one for all banks."""
+
+    def check(self, request: Request) -> None:
+        """Raises Problem 401 or 403 unless the caller's key allows the verb with all banks."""
+        if (key := who(request)) is not None and not key.may_everywhere(self.verb):
+            raise Problem(403, "forbidden", OUTSIDE)
+
+    def __call__(self, request: Request, _: Annotated[object, Depends(BEARER)]) -> Engine:
+        self.check(request)
+        return engine(request)
+
+
+class NeedsAny(Need):
+    """What is shared, for a route of no bank in particular: any key will do that may do this with some bank."""
+
+    def check(self, request: Request) -> None:
+        """Raises Problem 401 or 403 unless the caller's key allows the verb with some bank."""
+        if (key := who(request)) is not None and self.verb not in key.verbs:
+            raise Problem(403, "forbidden", OUTSIDE)
+
+    def __call__(self, request: Request, _: Annotated[object, Depends(BEARER)]) -> Engine:
+        self.check(request)
+        return engine(request)
+
+
+async def talks(request: Request) -> Talks:
+    """The conversations that are open."""
+    return request.app.state.talks  # type: ignore[no-any-return]
+
+
+Open = Annotated[Talks, Depends(talks)]
+Shared = Annotated[Engine, Depends(engine)]
+Reading = Annotated[Memory, Depends(Needs("read"))]
+Writing = Annotated[New, Depends(NeedsNew("write"))]
+Changing = Annotated[Memory, Depends(Needs("write"))]
+Forgetting = Annotated[Memory, Depends(Needs("forget"))]
+Chatting = Annotated[Memory, Depends(Needs("chat"))]
+Beginning = Annotated[New, Depends(NeedsNew("chat"))]
+ReadingAll = Annotated[Engine, Depends(NeedsEverything("read"))]
+WritingAll = Annotated[Engine, Depends(NeedsEverything("write"))]
+ForgettingAll = Annotated[Engine, Depends(NeedsEverything("forget"))]
+ChattingAny = Annotated[Engine, Depends(NeedsAny("chat"))]
+ReadingAny = Annotated[Engine, Depends(NeedsAny("read"))]

@@ -1,0 +1,205 @@
+"""What goes over the wire of a conversation: its state, what a reply is asked with, and the data of its events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from pydantic import Field, TypeAdapter
+
+from everthread.chat.alternatives import swipes
+from everthread.chat.chat import Chat
+from everthread.chat.consent import beforehand
+from everthread.chat.reply import Reply
+from everthread.server.schemas import MOST, Body, HitView, LineView, ReceiptView, Remember, View
+from everthread.types import Context, Hit, Line, Sampling, Usage
+
+
+class OptionsBody(Body):
+    """How a reply is made; what is not given is as the server has it. budget: tokens of what is remembered; banks:
+    others on which the reply may draw."""
+
+    model: str | None = None
+    recipe: str | None = None
+    temperature: float | None = Field(default=None, ge=0, le=2)
+    top_p: float | None = Field(default=None, ge=0, le=1)
+    frequency_penalty: float | None = Field(default=None, ge=-2, le=2)
+    presence_penalty: float | None = Field(default=None, ge=-2, le=2)
+    max_tokens: int | None = Field(default=None, ge=1, le=1_000_000)
+    budget: int | None = Field(default=None, ge=1, le=100_000)
+    banks: list[str] | None = Field(default=None, max_length=MOST)
+
+    def sampling(self) -> Sampling:
+        """How the model chooses its words."""
+        return Sampling(self.temperature, self.top_p, self.frequency_penalty, self.presence_penalty, self.max_tokens)
+
+
+class AskBody(Body):
+    """A reply to what stands. incognito: whoever asks takes it that nothing is written, and is refused where it would
+    be."""
+
+    options: OptionsBody = OptionsBody.model_validate({})
+    incognito: bool = False
+
+
+class ReplyBody(AskBody):
+    """What the person says."""
+
+    text: str
+
+
+class EditBody(ReplyBody):
+    """What a line says instead."""
+
+    seq: int
+
+
+class BranchBody(Body):
+    """The line to go on from."""
+
+    seq: int
+
+
+class IncognitoBody(Body):
+    """Whether nothing is written from now on."""
+
+    on: bool
+
+
+class EndBody(Body):
+    """Whether the conversation is remembered; null asks, where the bank is not set to always."""
+
+    remember: bool | None = None
+
+
+class SwipeView(View):
+    """A reply that stood where the last one stands."""
+
+    seq: int
+    text: str
+
+
+class UsageView(View):
+    """Tokens of a language model. cost is in the currency of the configured prices."""
+
+    prompt: int
+    completion: int
+    cost: float | None
+    estimated: bool
+
+
+class StateView(View):
+    """A conversation as it stands."""
+
+    session: str
+    lines: list[LineView]
+    swipes: list[SwipeView]
+    greeting: str
+    offer: str
+    notes: str
+    incognito: bool
+    remember: Remember
+    unanswered: bool
+    question: str
+    replying: bool
+    character: dict[str, Any]
+    model: str | None
+    recipe: str
+    usage: UsageView
+
+
+class EndingView(View):
+    """How a conversation ended. remembered is null where `question` is to be answered first."""
+
+    session: str
+    remembered: bool | None
+    question: str
+    receipt: ReceiptView | None
+
+
+LINES = TypeAdapter(list[LineView])
+HITS = TypeAdapter(list[HitView])
+
+REMEMBER: dict[bool | None, Remember] = {True: "always", None: "ask", False: "never"}
+
+
+def state(chat: Chat, usage: Usage, replying: bool) -> StateView:
+    """A conversation as it stands."""
+    lines = list(chat.lines)
+    return StateView.model_validate(
+        {
+            "session": chat.session,
+            "lines": lines,
+            "swipes": [] if replying else swipes(chat.memory, lines),
+            "greeting": chat.greeting,
+            "offer": chat.offer,
+            "notes": chat.notes,
+            "incognito": chat.incognito,
+            "remember": REMEMBER[beforehand(chat.memory.settings())],
+            "unanswered": chat.unanswered,
+            "question": chat.question,
+            "replying": replying,
+            "character": chat.character.to_json(),
+            "model": chat.llm.name if chat.llm else None,
+            "recipe": chat.memory.recipe.name,
+            "usage": usage,
+        }
+    )
+
+
+def line_event(line: Line) -> dict[str, object]:
+    """The data of `line`: what the person said, as it is kept."""
+    return {"line": lines([line])[0]}
+
+
+def context_event(reply: Reply) -> dict[str, object]:
+    """The data of `context`: what was remembered for a reply."""
+    return {**_context(reply.context), "offer": reply.offer, "notes": reply.notes}
+
+
+def _context(found: Context) -> dict[str, object]:
+    return {
+        "text": found.text,
+        "tokens": found.tokens,
+        "relevance": found.relevance,
+        "hits": hits(found.hits),
+        "lines": lines(found.lines),
+        "bank": found.bank,
+        "others": list(map(_context, found.others)),
+    }
+
+
+def done_event(line: Line | None, reply: Reply | None = None) -> dict[str, object]:
+    """The data of `done`: the line that was kept, of a reply that has just ended or of an earlier one."""
+    told = line.metadata if line else {}
+    return {
+        "line": lines([line])[0] if line else None,
+        "text": reply.text.strip() if reply else line.text if line else "",
+        "partial": reply.partial if reply else bool(told.get("partial")),
+        "refused": reply.refused if reply else bool(told.get("refused")),
+        "model": told.get("model") or None,
+        "usage": UsageView.model_validate(reply.usage if reply else Usage()).model_dump(),
+        "labelled": reply is not None and reply.prompt is None and reply.ending is None,
+    }
+
+
+def ending_event(reply: Reply) -> tuple[str, dict[str, Any]]:
+    """Returns the name and the data of `question`, or of `ended` where a conversation has ended with a reply."""
+    ending = EndingView.model_validate(reply.ending)
+    if ending.remembered is None:
+        return "question", {"question": ending.question}
+    return "ended", ending.model_dump(mode="json")
+
+
+def lines(given: Iterable[Line]) -> list[dict[str, Any]]:
+    """Lines as JSON has them."""
+    found: list[dict[str, Any]] = LINES.dump_python(
+        LINES.validate_python(list(given), from_attributes=True), mode="json"
+    )
+    return found
+
+
+def hits(given: Iterable[Hit]) -> list[dict[str, Any]]:
+    """Hits as JSON has them."""
+    found: list[dict[str, Any]] = HITS.dump_python(HITS.validate_python(list(given), from_attributes=True), mode="json")
+    return found

@@ -1,0 +1,45 @@
+"""Conclusions: the replies that ask whether a conversation is to be remembered, or that have ended it, as events."""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+
+from everthread.chat.reply import Reply
+from everthread.server.chat_schemas import done_event, ending_event, line_event
+from everthread.server.conversations.reply_stream import Running
+from everthread.server.problems import Problem
+
+KEPT = 256  # ended conversations whose last reply can be given again under its key
+
+
+class Conclusions:
+    """Emits such replies. The answer that ends a conversation is no line, so its key is known only here."""
+
+    def __init__(self) -> None:
+        self._by_key = OrderedDict[str, Running]()
+
+    def of(self, key: str | None, said: str) -> Running | None:
+        """Returns the reply that ended a conversation under this key. Raises Problem if the key was another text's."""
+        found = None if key is None else self._by_key.get(key)
+        return found if found is None or found.said == said else conflict()
+
+    def emit(self, running: Running, reply: Reply, told: bool) -> bool:
+        """Emits all events of the reply; told: with the goodbye that was kept. Returns whether it is an ending."""
+        if told and reply.said is not None:
+            running.put("line", line_event(reply.said))
+        name, data = ending_event(reply)
+        running.put(name, data)
+        deque(reply, 0).clear()
+        running.end("done", done_event(None, reply))
+        if name == "ended" and running.key is not None and reply.said is None:
+            self._by_key[running.key] = running
+            while len(self._by_key) > KEPT:
+                self._by_key.popitem(last=False)
+        return name == "ended"
+
+
+def conflict() -> Running:
+    """Raises Problem: the key belongs to another text."""
+    raise Problem(
+        422, "idempotency-conflict", "another text was sent with this Idempotency-Key; take a new key for a new one"
+    )

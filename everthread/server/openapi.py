@@ -1,0 +1,74 @@
+"""The OpenAPI document: what FastAPI tells of the routes, with our errors for its own."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
+
+from everthread.server.paths import API
+from everthread.server.problems import MEDIA_TYPE
+from everthread.server.schemas import ProblemView
+from everthread.server.static_files import File
+
+ERRORS = {  # of every route
+    "400": "The body is no JSON",
+    "401": "A key is needed, or another one",
+    "403": "This key is not for that",
+    "404": "There is no such thing",
+    "413": "Too large",
+    "422": "What was given can't be used, and why",
+    "429": "Too often; wait",
+    "503": "Not available just now; try again",
+}
+WRITING = {
+    "409": "The same is being done just now",
+    "415": "The body's Content-Type is not one that is taken",
+}  # and of those that write
+METHODS = {"post", "put", "patch", "delete"}
+DROPPED = ("HTTPValidationError", "ValidationError")  # FastAPI's, which we don't use
+
+
+def name(route: APIRoute) -> str:
+    """The operation's id: the name of its function, as the library calls it."""
+    return route.name
+
+
+def install(app: FastAPI) -> None:
+    """Makes the app describe itself so, and serve the description, which is rendered once."""
+
+    def openapi() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            app.openapi_schema = described(app)
+        return app.openapi_schema
+
+    app.openapi = openapi  # type: ignore[method-assign]
+
+    @cache
+    def rendered() -> File:
+        return File.of("application/json", json.dumps(app.openapi()).encode(), packs=True)
+
+    @app.get(f"{API}/openapi.json", include_in_schema=False)
+    def served(request: Request) -> Response:
+        """The description of the API."""
+        return rendered().response(request)
+
+
+def described(app: FastAPI) -> dict[str, Any]:
+    """The document."""
+    document = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
+    schemas = document.setdefault("components", {}).setdefault("schemas", {})
+    for dropped in DROPPED:
+        schemas.pop(dropped, None)
+    schemas["Problem"] = ProblemView.model_json_schema()
+    problem = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    for operations in document["paths"].values():
+        for method, operation in operations.items():
+            errors = ERRORS | (WRITING if method in METHODS else {})
+            told = {status: {"description": words, "content": problem} for status, words in errors.items()}
+            operation["responses"] = {**operation["responses"], **told}
+    return document

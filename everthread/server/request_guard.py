@@ -1,0 +1,238 @@
+"""What stands before the app: requests that no honest client sends are refused before anything looks at them, and every
+answer says to the browser what it may do with it. It knows no route but by the beginning of its path.
+
+A page of another site that is open in the same browser can send requests here. It can't lie about the Host to which it
+sends them, nor about its own Origin, nor send JSON without asking first; so these three are looked at (OWASP,
+Cross-Site Request Forgery Prevention; W3C, Fetch Metadata). A name that is made to lead to this machine (DNS rebinding)
+is still the name in Host.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import NamedTuple
+from urllib.parse import unquote_to_bytes
+
+import anyio
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from everthread.errors import StoreUnavailable
+from everthread.server.auth import Access
+from everthread.server.problems import Problem
+from everthread.server.rate_limit import Rates, address
+from everthread.server.settings import Settings
+
+API = "/api/"
+LOCAL = ("localhost", "127.0.0.1", "[::1]")  # names of this machine in any browser on it
+LONGEST_TARGET = 8_000  # bytes of path and query: two names of 200 characters, each of 12 bytes once escaped, and more
+PACE = 16_000  # bytes a second: a body may take as long as it does on a line that is this slow
+HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::(\d{1,5}))?", re.ASCII)
+PORTS = {"http": 80, "https": 443}
+JSON = frozenset({"application/json"})
+BODIES = {"POST", "PUT", "PATCH", "DELETE"}
+
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; "
+    "connect-src 'self'; font-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+
+
+class Takes(NamedTuple):
+    """The bodies that a path takes: which types, and how many bytes; None is what the server is set to."""
+
+    types: frozenset[str]
+    bytes: int | None
+
+
+FILES: dict[re.Pattern[str], Takes] = {  # paths as they are sent that take something else than JSON of the usual size
+    re.compile(r"/api/v1/characters"): Takes(JSON | {"image/png", "application/octet-stream"}, 8_000_000),
+    re.compile(r"/api/v1/banks/[^/]+/import"): Takes(
+        JSON | {"application/octet-stream", "application/x-ndjson"}, 100_000_000
+    ),
+    # Twilio's have some 500 bytes, and 1,600 characters in %-escapes at most 20,000
+    re.compile(r"/sms(/.*)?"): Takes(frozenset({"application/x-www-form-urlencoded"}), 64_000),
+}
+USUAL = Takes(JSON, None)
+LARGEST = max(takes.bytes or 0 for takes in FILES.values())
+
+
+class Guard:
+    """Refuses, limits, and dresses the answers."""
+
+    def __init__(self, app: ASGIApp, settings: Settings, access: Access) -> None:
+        self.app, self.settings, self.access = app, settings, access
+        self.rates = Rates(settings.rate)
+        self.proxied = {host.lower() for host in settings.hosts}
+        self.hosts = {*LOCAL, settings.host.lower(), *self.proxied}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+
+        send = dressed(send)
+        try:
+            taken = self.checked(scope)
+        except Problem as problem:
+            await problem.response()(scope, receive, send)
+            return
+        await self.app(scope, limited(receive, taken, self.settings.patience), send)
+
+    def checked(self, scope: Scope) -> int:
+        """The bytes that the request's body may have. Problem for a request that is refused as it is."""
+        headers = Headers(scope=scope)
+        path(scope)
+        host = self._host(headers, scope)
+        self._origin(headers, host)
+        self._site(headers, scope)
+        self._rate(headers, scope)
+        return self._body(headers, scope)
+
+    def _host(self, headers: Headers, scope: Scope) -> str:
+        """The host as the request names it. The address at which the connection came in will do: a name that leads
+        there by a trick is no address."""
+        said = headers.get("host", "").lower()
+        found = HOST.fullmatch(said)
+        if not found:
+            raise Problem(
+                400, "bad-host", f"Host is {said[:100]!r}; it must be the name at which the server is reached"
+            )
+        arrived = (scope.get("server") or ("", 0))[0]
+        if found[1] not in self.hosts and found[1].strip("[]") != arrived:
+            what = f"this server is not reached as {found[1][:100]!r}"
+            raise Problem(421, "wrong-host", f"{what}; if it shall be, set server_hosts in its configuration")
+        return said
+
+    def _origin(self, headers: Headers, host: str) -> None:
+        """A browser says which page sends what; only our own may."""
+        for origin in headers.getlist("origin"):
+            if not self._own(origin.lower(), host):
+                raise Problem(403, "foreign-origin", f"requests of pages at {origin[:100]!r} are not answered here")
+
+    def _own(self, origin: str, host: str) -> bool:
+        scheme, _, place = origin.partition("://")
+        found, asked = HOST.fullmatch(place), HOST.fullmatch(host)
+        if scheme not in PORTS or not found or not asked:
+            return False
+        usual = PORTS[scheme]
+        port = int(found[2] or usual)
+        same = found[1] == asked[1] and port == int(asked[2] or usual)
+        return same or (found[1] in self.proxied and port == usual)  # a proxy may put its own Host in place of theirs
+
+    def _site(self, headers: Headers, scope: Scope) -> None:
+        """The same, where a browser sends no Origin: an image or a form of another page. Its links may lead here."""
+        if headers.get("sec-fetch-site", "none") in ("same-origin", "none"):
+            return
+        link = scope["method"] in ("GET", "HEAD") and headers.get("sec-fetch-mode") == "navigate"
+        if not link or headers.get("sec-fetch-dest") != "document" or scope["path"].startswith(API):
+            raise Problem(403, "foreign-origin", "requests of another site's pages are not answered here")
+
+    def _rate(self, headers: Headers, scope: Scope) -> None:
+        if not self.settings.rate:
+            return
+        key = None
+        with suppress(StoreUnavailable):  # which is told of where the key is needed
+            key = self.access.key(headers.get("authorization"))
+        wait = self.rates.wait(f"key {key.name}" if key else address(scope), time.monotonic())
+        if wait:
+            what = f"more than {self.settings.rate} requests a minute"
+            raise Problem(429, "too-many-requests", f"{what}; try again in {wait} s", {"Retry-After": str(wait)})
+
+    def _body(self, headers: Headers, scope: Scope) -> int:
+        framing(headers)
+        asked = written(scope).partition(b"?")[0].decode("latin-1")
+        takes = next((takes for of, takes in FILES.items() if of.fullmatch(asked)), USUAL)
+        most = self.settings.body if takes.bytes is None else takes.bytes
+        length = headers.get("content-length", "0")
+        if not length.isdecimal():
+            raise Problem(400, "bad-length", f"Content-Length is {length[:40]!r}; it must be a number of bytes")
+        if int(length) > most:
+            raise too_large(most)
+        if scope["method"] in BODIES and (int(length) or "transfer-encoding" in headers):
+            kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+            if kind not in takes.types:
+                wanted = " or ".join(sorted(takes.types))
+                raise Problem(415, "wrong-type", f"the body's Content-Type is {kind[:100]!r}; it must be {wanted}")
+        return most
+
+
+def framing(headers: Headers) -> None:
+    """Raises Problem for a body whose length is given in two ways: a proxy and a server could disagree where the next
+    request begins. The connection is closed (RFC 9112, 6.1)."""
+    if "content-length" in headers and "transfer-encoding" in headers:
+        detail = "Content-Length and Transfer-Encoding exclude each other; send one of them"
+        raise Problem(400, "bad-length", detail, {"Connection": "close"})
+
+
+def written(scope: Mapping[str, object]) -> bytes:
+    """The path as it was sent, in which an escaped / parts no segments."""
+    raw = scope.get("raw_path")
+    return raw if isinstance(raw, bytes) else str(scope["path"]).encode()
+
+
+def path(scope: Mapping[str, object]) -> None:
+    """Problem for a path that nobody writes who means well, or that two could read in two ways."""
+    target = written(scope)
+    query = scope.get("query_string", b"")
+    if len(target) + len(query if isinstance(query, bytes) else b"") > LONGEST_TARGET:
+        raise Problem(414, "path-too-long", f"path and query are longer than {LONGEST_TARGET:,} bytes")
+    if not target.startswith(b"/"):
+        raise Problem(400, "bad-path", "the path must begin with /")
+    for segment in target.partition(b"?")[0].split(b"/"):
+        name = unquote_to_bytes(segment)
+        if name in (b".", b"..") or b"\x00" in name:
+            raise Problem(400, "bad-path", "no segment of the path may be . or .. or hold NUL")
+        try:
+            name.decode()
+        except UnicodeDecodeError:
+            raise Problem(400, "bad-path", "the path is not UTF-8; escape its bytes as in %C3%A9") from None
+
+
+def too_large(most: int) -> Problem:
+    return Problem(413, "too-large", f"the body has more than {most:,} bytes; send less, or in parts")
+
+
+def dressed(send: Send) -> Send:
+    """The same, where each answer says what a browser may do with it."""
+
+    async def sent(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in HEADERS.items():
+                headers[name] = value
+            headers.setdefault("Cache-Control", "no-store")
+        await send(message)
+
+    return sent
+
+
+def limited(receive: Receive, most: int, patience: float) -> Receive:
+    """The same, as long as the body has at most so many bytes, and comes in its time. Problem 413 and 408 else."""
+    took, whole, began = 0, False, 0.0
+
+    async def within() -> Message:
+        nonlocal took, whole, began
+        if whole:
+            return await receive()
+        began = began or time.monotonic()
+        try:
+            with anyio.fail_after(began + patience + took / PACE - time.monotonic()):
+                message = await receive()
+        except TimeoutError:
+            detail = f"the body did not come within {patience:g} s; send it again"
+            raise Problem(408, "too-slow", detail, {"Connection": "close"}) from None
+        took += len(message.get("body", b""))
+        if took > most:
+            raise too_large(most)
+        whole = not message.get("more_body", False)
+        return message
+
+    return within

@@ -1,0 +1,121 @@
+"""What all requests share: one store, one embedder, one language model, and the memories that are open."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import OrderedDict
+from contextlib import suppress
+
+from everthread import factory
+from everthread.embedders.onnx import Embedder
+from everthread.errors import ConfigError, NotFound
+from everthread.llms.openai_compatible import LLM
+from everthread.memory import FAILURES, Memory
+from everthread.recipes.base import Recipe
+from everthread.recipes.options import identity
+from everthread.recipes.saved_recipe import SETTING, Kept, setting
+from everthread.scribes.base import Scribe
+from everthread.server.bounded_embedder import Bounded
+from everthread.server.llm_catalog import Models
+from everthread.stores.base import Store
+from everthread.text.tokens import Counter, estimate
+
+log = logging.getLogger("everthread.server")
+
+SCRIBE = "scribe"  # the bank's setting: the name of a model for notes and summaries
+OPEN = 1024  # memories kept open; each is small, and what it has learnt of the embedder is measured again else
+
+
+class Engine:
+    """Safe from many threads. The store stays the caller's to close. several: other processes serve the same store."""
+
+    def __init__(
+        self,
+        store: Store,
+        embedder: Embedder,
+        llm: LLM | None,
+        recipe: Recipe,
+        *,
+        several: bool = False,
+        scribe: Scribe | None = None,
+    ) -> None:
+        self.store, self.embedder, self.llm, self.recipe = store, Bounded(embedder), llm, recipe
+        self.several = several
+        self.count: Counter = estimate  # the tokens of a text
+        self.models = Models(llm)
+        self._scribes: dict[str | None, Scribe] = {None: scribe or factory.scribe(llm), "none": factory.scribe_by(None)}
+        self._usual = {**factory.configured(), recipe.name: recipe}
+        self._memories: OrderedDict[tuple[object, ...], Memory] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def ready(self) -> None:
+        """Load what the first reply would wait for."""
+        self.models.ready()
+        with suppress(*FAILURES):  # whoever then talks hears of it
+            self.embedder.embed_query("hello")
+
+    def scribe(self, name: str | None = None) -> Scribe:
+        """Find the scribe that writes with a model of the configured server; `none`: without a model; None: as the
+        server is set. Raises ConfigError."""
+        if name not in self._scribes:
+            self._scribes[name] = factory.scribe_by(self.models.named(name))
+        return self._scribes[name]
+
+    def scribe_of(self, bank: str) -> Scribe:
+        """Find the scribe that a bank is set to; the server's, where its model is gone."""
+        name = self.store.settings(bank).get(SCRIBE) if self.store.has(bank) else None
+        try:
+            return self.scribe(name if isinstance(name, str) else None)
+        except ConfigError as error:
+            log.warning("a bank's scribe is left out: %s", error)
+            return self.scribe()
+
+    def recipes(self) -> list[Recipe]:
+        """List the recipes that a bank may have, as the server has them."""
+        return list(self._usual.values())
+
+    def usual(self, name: str) -> Recipe:
+        """Find a recipe by name, as the server has it. Raises ConfigError."""
+        if name not in self._usual:
+            raise ConfigError(f"recipe {name[:100]!r} is unknown; known are {', '.join(self._usual)}")
+        return self._usual[name]
+
+    def way(self, bank: str, name: str | None = None) -> Recipe:
+        """Find the recipe of a bank, which may not be there yet: its own, or the one named, with the options that the
+        bank keeps. Raises ConfigError."""
+        kept = Kept.of(self.store, bank)
+        if name is None:
+            name = kept.name if kept else self.recipe.name
+        usual = self.usual(name)
+        return kept.apply(usual) if kept and kept.name == name else usual
+
+    def keep(self, bank: str, way: Recipe | None) -> None:
+        """Have a bank keep a recipe; None: the server's, whatever that is. Raises as `Store.set_setting`."""
+        told = None if way is None else setting(way, self.usual(way.name))
+        if self.store.settings(bank).get(SETTING) != told:
+            self.store.set_setting(bank, SETTING, told)
+
+    def _held(self, at: tuple[object, ...]) -> Memory | None:
+        with self._lock:
+            held = self._memories.get(at)
+            if held is not None:
+                self._memories.move_to_end(at)
+            return held
+
+    def memory(self, bank: str, *, make: bool = False, recipe: str | None = None) -> Memory:
+        """The memory of a bank. One that isn't there is made, or is NotFound. Raises as `Memory`, and ConfigError for
+        an unknown recipe."""
+        if not make and not self.store.has(bank):
+            raise NotFound(f"there is no bank {bank!r}; what is observed in it first makes it")
+        way = self.way(bank, recipe)
+        at = bank, identity(way)
+        held = self._held(at)
+        if held is None:
+            held = Memory(bank, self.store, self.embedder, way)
+            held.count = self.count
+            with self._lock:
+                held = self._memories.setdefault(at, held)
+                while len(self._memories) > OPEN:
+                    self._memories.popitem(last=False)
+        return held

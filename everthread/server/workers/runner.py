@@ -1,0 +1,271 @@
+"""Serving: a socket, one process or several, and a stop that lets everybody finish. It knows uvicorn, and no route."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import ipaddress
+import logging
+import multiprocessing
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from tempfile import TemporaryDirectory
+from types import FrameType
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+import uvicorn
+from fastapi import FastAPI
+from starlette.types import ASGIApp
+from uvicorn.supervisors import Multiprocess
+
+from everthread import factory
+from everthread.errors import ConfigError
+from everthread.server import app, logs
+from everthread.server.http_protocol import Limits, Protocol
+from everthread.server.metrics import FOLDER
+from everthread.server.services import Engine
+from everthread.server.settings import Settings
+from everthread.server.workers import bank_leases
+from everthread.stores.sqlite.store import SQLiteStore
+
+try:
+    import resource
+except ImportError:  # Windows, which has no such limit
+    resource = None  # type: ignore[assignment]
+
+log = logging.getLogger("everthread.server")
+
+BACKLOG = 2048  # connections that the system holds until they are taken up
+DEALT = sys.platform == "linux"  # whether the system deals connections out among sockets of one address
+BEGIN = 60  # seconds without a word after which a worker counts as hung; on a busy machine one needs ten to begin
+LOOK = 0.05  # seconds between two looks whether workers have begun
+PROXIES = "127.0.0.1,::1"  # who is believed when it says for whom it asks: a proxy on this machine
+WITHOUT_KEY = (
+    "{} can be reached from other machines, and there is no key: make one with `everthread keys new`, or serve at "
+    "127.0.0.1, where none is needed"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What an app is made of, as names, so that every worker can make its own of it."""
+
+    store: str | None
+    embedder: str | None
+    recipe: str | None
+    model: str | None
+    settings: Settings
+    log_level: str = "info"
+    several: bool = False  # whether other processes serve the same store
+    options: Mapping[str, str] = field(default_factory=dict)  # of the recipe
+    scribe: str | None = None  # its model
+    tokens: str | None = None  # how they are counted
+
+    def __call__(self) -> FastAPI:
+        """The app of one process."""
+        logs.install(self.log_level)
+        if self.several:
+            _end_with_parent()
+        return app.create(self.engine(), self.settings, closes=True)
+
+    def engine(self) -> Engine:
+        """An engine of its own. ConfigError for a name that is unknown."""
+        recipe, llm = factory.recipe(self.recipe, options=self.options), factory.llm(self.model)
+        scribe, count = factory.scribe(llm, self.scribe), factory.counter(self.tokens)
+        store = factory.store(self.store)
+        if isinstance(store, SQLiteStore):  # to open a bank again costs a third of a reply
+            store.open_banks = self.settings.streams
+        engine = Engine(store, factory.embedder(self.embedder), llm, recipe, several=self.several, scribe=scribe)
+        engine.count = count
+        return engine
+
+
+def address(host: str, port: int) -> tuple[socket.AddressFamily, str]:
+    """The address of a host on this machine. ConfigError for a name that is none."""
+    try:
+        found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except (OSError, UnicodeError) as error:
+        raise ConfigError(f"host {host!r} is no address of this machine ({error}); 127.0.0.1 always is") from None
+    family, _, _, _, place = found[0]
+    return family, str(place[0])
+
+
+def loopback(host: str) -> bool:
+    """Whether only this machine can reach what is served there. ConfigError for a name that is none."""
+    return ipaddress.ip_address(address(host, 0)[1].partition("%")[0]).is_loopback
+
+
+def listening(host: str, port: int, workers: int = 1) -> socket.socket:
+    """A socket that takes connections from now on; with several workers, from when they do. Port 0 is any that is free.
+    ConfigError where it can't be had."""
+    family, place = address(host, port)
+    try:
+        alone = socket.create_server((place, port), family=family, backlog=BACKLOG)
+        return alone if workers == 1 or not DEALT else _held(alone)
+    except OSError as error:
+        remedy = {
+            errno.EADDRINUSE: "another program has it, maybe an Everthread that runs; choose another with --port",
+            errno.EACCES: "ports below 1024 are the system's; choose another with --port",
+            errno.EADDRNOTAVAIL: "it is no address of this machine; choose another with --host",
+        }.get(error.errno or 0, str(error))
+        raise ConfigError(f"port {port} of {host} can't be had: {remedy}") from None
+
+
+def _held(alone: socket.socket) -> socket.socket:
+    """The same address, which was seen to be free, held for the workers that are to come."""
+    with alone:
+        held = socket.socket(alone.family)
+        place = alone.getsockname()
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    if held.family == socket.AF_INET6:
+        held.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+    held.bind(place)
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 0)  # or another server could listen before the workers do
+    return held
+
+
+def url(taken: socket.socket) -> str:
+    """The address at which a browser on this machine reaches it."""
+    host, port = taken.getsockname()[:2]
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def taken_up(taken: socket.socket) -> bool:
+    """Wait until connections are taken up there; False where none is, for so long that none will be."""
+    place = urlsplit(url(taken))
+    until = time.monotonic() + BEGIN
+    while time.monotonic() < until:
+        with suppress(OSError), socket.create_connection((place.hostname, place.port), timeout=BEGIN):
+            return True
+        time.sleep(LOOK)
+    return False
+
+
+def run(
+    made: Callable[[], ASGIApp],
+    taken: socket.socket,
+    *,
+    limits: Limits | None = None,
+    workers: int = 1,
+    told: Callable[[], None] = lambda: None,
+) -> None:
+    """Serve until SIGTERM or SIGINT; then nobody new is let in, and what is being answered is finished, for so long as
+    the limits say. Returns when all is done. Several workers make the app each, so it must be picklable then. told is
+    called once connections are taken.
+    """
+    _many_files()
+    config = configured(made, limits or Limits(), workers)
+    with ExitStack() as stack:
+        if workers > 1:
+            os.environ[FOLDER] = stack.enter_context(TemporaryDirectory(prefix="everthread-"))
+            bank_leases.gather(os.environ[FOLDER])
+            threading.Thread(target=lambda: told() if taken_up(taken) else None, daemon=True).start()
+            Watched(config, [taken]).run()
+        else:
+            server = Stoppable(config)
+            for each in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(each, server.leave)
+            told()
+            server.run([taken])
+
+
+def configured(made: Callable[[], ASGIApp], limits: Limits, workers: int = 1) -> uvicorn.Config:
+    """How uvicorn serves."""
+    return uvicorn.Config(
+        made,
+        factory=True,
+        loop="everthread.server.workers.runner:Sharing" if workers > 1 else "asyncio",
+        http=cast("type[asyncio.Protocol]", Protocol(limits)),
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,  # `logs` writes one without paths, which hold names
+        server_header=False,
+        forwarded_allow_ips=PROXIES,
+        backlog=BACKLOG,
+        workers=workers,
+        timeout_keep_alive=limits.idle,
+        timeout_graceful_shutdown=limits.stop,
+        timeout_worker_healthcheck=BEGIN,
+    )
+
+
+class Sharing(asyncio.SelectorEventLoop):
+    """The event loop of one worker of several. Where the system deals connections out, it listens at the address with a
+    socket of its own; of one that all had, the first worker to wake would take most. Its neighbours reach it at another
+    one, until the last that it does is done."""
+
+    _near: asyncio.Server | None = None
+
+    async def create_server(self, protocol_factory: Any, *given: Any, **named: Any) -> asyncio.Server:
+        if (place := bank_leases.place()) is not None:
+            self._near = await self.create_unix_server(protocol_factory, place, backlog=BACKLOG)
+        held: socket.socket = named["sock"]
+        if DEALT:
+            at = held.getsockname()[:2]
+            named["sock"] = socket.create_server(at, family=held.family, backlog=BACKLOG, reuse_port=True)
+        return await super().create_server(protocol_factory, *given, **named)
+
+    def close(self) -> None:
+        if self._near is not None:
+            self._near.close()
+        super().close()
+
+
+class Watched(Multiprocess):
+    """uvicorn's workers. Of one that has died, and is replaced, the log tells."""
+
+    def keep_subprocess_alive(self) -> None:
+        for each in self.processes:
+            each.child_conn.close()  # theirs: while we have it, one that dies when it is asked seems to think it over
+        before = list(self.processes)
+        super().keep_subprocess_alive()
+        for old, new in zip(before, self.processes, strict=True):
+            if old is not new:
+                log.warning("worker %s has ended with %s; %s is in its place", old.pid, old.exitcode, new.pid)
+
+
+class Stoppable(uvicorn.Server):
+    """uvicorn's server, which tells a person at a terminal what it waits for when it is told to stop."""
+
+    def leave(self, sig: int, frame: FrameType | None) -> None:
+        """What a signal does before uvicorn heeds it: have it stop as soon as it has begun. And after, for uvicorn
+        raises it again once it has stopped: nothing."""
+        self.should_exit = True
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        waiting = len(self.server_state.tasks)
+        if waiting and not self.should_exit and sys.stderr.isatty():
+            answers = "an answer" if waiting == 1 else f"{waiting} answers"
+            print(f"\nfinishing {answers}; Ctrl-C again ends at once", file=sys.stderr)
+        super().handle_exit(sig, frame)
+
+
+def _end_with_parent() -> None:
+    """Stop where the process that watches over the workers is gone: they would hold the port for nobody."""
+    parent = multiprocessing.parent_process()
+
+    def outlive() -> None:
+        if parent is not None:
+            parent.join()
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=outlive, name="everthread parent", daemon=True).start()
+
+
+def _many_files() -> None:
+    """Have this process hold as many connections open as the system lets it; by default it is often few."""
+    if resource is not None:
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        with suppress(ValueError, OSError):  # macOS says that there is no limit, and then has one
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

@@ -1,0 +1,184 @@
+"""Neighbours: what is asked of a bank that belongs to another worker is passed on to it.
+
+It stands before everything else, and looks at nothing but the bank's name: whoever answers also guards, counts and
+logs. Bodies and answers go through as they come. Who passes a request on says for whom in a header, which is believed
+of what comes in at the worker's own socket alone: that is in a folder which nobody else may enter.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import AsyncIterator
+from pathlib import Path
+from urllib.parse import unquote
+
+import anyio
+import httpx
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from everthread.server.paths import API
+from everthread.server.problems import RETRY, Problem
+from everthread.server.request_guard import LARGEST, dressed, framing, limited, written
+from everthread.server.workers.bank_leases import Claims
+
+log = logging.getLogger("everthread.server")
+
+FOR = b"everthread-for"  # the header that says for whom a request is passed on
+TOLD = ("client", "server", "scheme")  # what it says, of the scope
+BANKS = [*API.split("/"), "banks"]
+OWN = {  # headers of one connection, which each of the two has of its own (RFC 9110, 7.6.1)
+    *(b"connection", b"keep-alive", b"proxy-connection", b"te", b"trailer", b"upgrade", b"expect"),
+    FOR,
+}
+OWN_OF_ANSWERS = OWN | {b"transfer-encoding", b"date"}  # uvicorn adds them anew
+TRIES = 20  # looks for an owner who can be reached
+AGAIN = 0.05  # seconds between two of them
+
+
+class Left(Exception):
+    """Whoever asked has gone."""
+
+
+class Neighbours:
+    """Passes on what is another worker's."""
+
+    def __init__(self, app: ASGIApp, claims: Claims, patience: float) -> None:
+        """patience is in seconds, for a body."""
+        self.app, self.claims, self.patience = app, claims, patience
+        self._ways: dict[Path, httpx.AsyncHTTPTransport] = {}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or self.claims.own is None:
+            await self.app(scope, receive, send)
+            return
+        if (scope.get("server") or ("",))[0] == str(self.claims.own):
+            _believe(scope)
+        try:
+            passed = await self._passed(scope, receive, send)
+        except Problem as problem:
+            log.warning("a request was not passed on: %s", problem.name)
+            await problem.response()(scope, receive, dressed(send))
+        else:
+            if not passed:
+                await self.app(scope, receive, send)
+
+    async def _passed(self, scope: Scope, receive: Receive, send: Send) -> bool:
+        """Whether a request was passed on, and all of it is done. Problem where its worker can't be had."""
+        if (bank := named(scope)) is None:
+            return False
+        framing(Headers(scope=scope))
+        for _ in range(TRIES):
+            if (owner := self.claims.owner(bank)) is None:
+                return False
+            try:
+                await self._pass_on(owner, scope, receive, send)
+            except httpx.ConnectError:
+                if not self.claims.bury(bank, owner):
+                    await anyio.sleep(AGAIN)
+            else:
+                return True
+        raise _lost("the worker that has this bank just now can't be reached; try again")
+
+    async def _pass_on(self, owner: Path, scope: Scope, receive: Receive, send: Send) -> None:
+        """Have a request answered by the owner, for as long as whoever asked is there. Raises httpx.ConnectError where
+        the owner is not, and nothing was read of it yet."""
+        body, failed = Body(limited(receive, LARGEST, self.patience)), list[Exception]()
+        async with anyio.create_task_group() as both:
+
+            async def answer() -> None:
+                try:
+                    await self._answer(owner, scope, body, send)
+                except (httpx.ConnectError, Problem, Left) as error:
+                    failed.append(error)
+                both.cancel_scope.cancel()
+
+            both.start_soon(answer)
+            await body.left()
+            both.cancel_scope.cancel()
+        for error in failed:
+            if not isinstance(error, Left):
+                raise error
+
+    async def _answer(self, owner: Path, scope: Scope, body: Body, send: Send) -> None:
+        try:
+            response = await self._way(owner).handle_async_request(_request(scope, body))
+        except httpx.ConnectError:
+            raise
+        except httpx.TransportError:
+            raise _lost("the worker that was doing this has ended; see what is kept, and ask again") from None
+        assert isinstance(response.stream, httpx.AsyncByteStream)
+        try:
+            headers = [each for each in response.headers.raw if each[0].lower() not in OWN_OF_ANSWERS]
+            await send({"type": "http.response.start", "status": response.status_code, "headers": headers})
+            async for piece in response.stream:
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+            await send({"type": "http.response.body", "body": b""})
+        except httpx.TransportError:
+            pass  # the owner has ended, and the answer with it: uvicorn hangs up on what is not finished
+        finally:
+            await response.stream.aclose()
+
+    def _way(self, owner: Path) -> httpx.AsyncHTTPTransport:
+        """The way to a worker. A connection is made for each request, for one that is kept may just be closing."""
+        if owner not in self._ways:
+            limits = httpx.Limits(max_connections=None, max_keepalive_connections=0)
+            self._ways[owner] = httpx.AsyncHTTPTransport(verify=False, limits=limits, uds=str(owner))
+        return self._ways[owner]
+
+
+class Body(httpx.AsyncByteStream):
+    """The body of a request, as it comes in."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._whole = anyio.Event()
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        more = True
+        while more:
+            message = _there(await self._receive())
+            more = message.get("more_body", False)
+            if piece := message.get("body", b""):
+                yield piece
+        self._whole.set()
+
+    async def left(self) -> None:
+        """Wait until whoever sent it, once it is whole, has gone."""
+        await self._whole.wait()
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+
+
+def _there(message: Message) -> Message:
+    if message["type"] == "http.disconnect":
+        raise Left
+    return message
+
+
+def named(scope: Scope) -> str | None:
+    """The bank that a path names, read as `paths.Segments` has it read."""
+    parts = [unquote(part) for part in written(scope).decode("latin-1").partition("?")[0].split("/")]
+    return parts[len(BANKS)] if parts[: len(BANKS)] == BANKS and len(parts) > len(BANKS) else None
+
+
+def _request(scope: Scope, body: Body) -> httpx.Request:
+    """The same request for another worker."""
+    headers = [each for each in scope["headers"] if each[0].lower() not in OWN]
+    headers.append((FOR, json.dumps({name: scope.get(name) for name in TOLD}).encode()))
+    target = written(scope) + (b"?" + scope["query_string"] if scope["query_string"] else b"")
+    return httpx.Request(scope["method"], "http://worker", headers=headers, stream=body, extensions={"target": target})
+
+
+def _believe(scope: Scope) -> None:
+    """Take a request for what the neighbour says that it is."""
+    for name, value in scope["headers"]:
+        if name == FOR:
+            told = json.loads(value)
+            scope.update({each: tuple(of) if isinstance(of := told[each], list) else of for each in TOLD})
+    scope["headers"] = [each for each in scope["headers"] if each[0] != FOR]
+
+
+def _lost(what: str) -> Problem:
+    return Problem(503, "busy", what, {"Retry-After": str(RETRY)})

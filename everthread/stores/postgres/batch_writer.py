@@ -1,0 +1,279 @@
+"""Writing a batch of lines into a bank on Postgres: numbered, gathered as columns, and sent at once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+
+from everthread.common.timestamps import micros, moment, offset
+from everthread.stores import postings
+from everthread.stores.base import LINE, Entry
+from everthread.stores.filters import as_json
+from everthread.stores.postgres import deletion
+from everthread.stores.postgres import rows as records
+from everthread.stores.postgres.connections import Connection
+from everthread.stores.postgres.rows import Model
+from everthread.stores.shared_rows import SESSION_GAP, gist, gives_way, next_seq, orphan, session_name
+from everthread.stores.shared_rows import line as line_of
+from everthread.types import Line
+
+LARGE = 2**25  # bytes of lines and vectors; a batch of common lines has a tenth of it
+
+
+class Batch:
+    """The bank's row is locked from the beginning to the end of the transaction: its writers come one after the other,
+    which is why its numbers have no gaps, and those of other banks wait for nothing."""
+
+    def __init__(self, db: Connection, bank: str, entries: Sequence[Entry], at: int, number: int) -> None:
+        self.db, self.bank, self.number = db, bank, number
+        self.last, self.session_count, self.speaker_count, self.models = records.lock(db, bank, at)
+        keys = {entry.new.key for entry in entries} | {e.new.parent for e in entries if isinstance(e.new.parent, str)}
+        with db.pipeline():
+            known = db.execute(
+                f"SELECT {records.COLUMNS} {records.FROM} WHERE line.bank_id = %s AND {records.KEYED}",
+                (bank, bank, sorted(key for key in keys if key is not None)),
+            )
+            sessions = db.execute(
+                f"SELECT {_SESSION} FROM everthread.session WHERE bank_id = %s AND session_id = ANY(%s)",
+                (bank, sorted({entry.new.session for entry in entries if entry.new.session is not None})),
+            )
+            latest = db.execute(
+                f"""SELECT {_SESSION} FROM everthread.session WHERE bank_id = %s AND number =
+                    (SELECT session FROM everthread.line WHERE bank_id = %s ORDER BY seq DESC LIMIT 1)""",
+                (bank, bank),
+            )
+            speakers = db.execute(
+                "SELECT name, role, number FROM everthread.speaker WHERE bank_id = %s AND name = ANY(%s)",
+                (bank, sorted({entry.new.speaker for entry in entries})),
+            )
+            parents = db.execute(
+                "SELECT seq FROM everthread.line WHERE bank_id = %s AND seq = ANY(%s)",
+                (bank, sorted({e.new.parent for e in entries if isinstance(e.new.parent, int)})),
+            )
+        self.known = {line.key: line for line in map(line_of, known)}
+        self.latest = next((_Session(*row) for row in latest), None)
+        self.sessions = {row[0]: _Session(*row) for row in sessions}
+        if self.latest:
+            self.latest = self.sessions.setdefault(self.latest.name, self.latest)
+        self.speakers = {(name, role): int(number) for name, role, number in speakers}
+        self.seqs = {int(seq) for (seq,) in parents}
+        self.before = self.last  # the bank's last number until now
+        self.left: list[int] = []  # the lines that lose their keys to new ones
+        self.new_speakers: list[tuple[int, str, str]] = []
+        self.written: list[tuple[Line, Entry, tuple[int, ...]]] = []
+
+    @property
+    def first(self) -> Line | None:
+        """The first line that is new, if one is."""
+        return self.written[0][0] if self.written else None
+
+    def add(self, entry: Entry) -> Line:
+        """The line that the entry becomes, or the one that is there under its key."""
+        new = entry.new
+        if new.key is not None and (there := self.known.get(new.key)) is not None:
+            if there.seq > self.before or not gives_way(there, new):
+                return there
+            self.left.append(there.seq)
+        at, away = micros(entry.said_at), offset(entry.said_at)
+        parent = self._parent(new.parent, moved=entry.seq is not None)
+        seq = next_seq(entry, self.last)
+        session = self._session(new.session, at, seq)
+        speaker = self._speaker(new.speaker, new.role)
+        self.last = seq
+        session.take(self.last, at, entry.words.length)
+        self.latest = session
+        line = Line(
+            *(self.last, session.name, new.role, new.speaker, new.text),
+            *(moment(at, away), parent, json.loads(as_json(new.metadata)), new.key),
+            None if new.retracted_at is None else moment(micros(new.retracted_at)),
+        )
+        self.written.append((line, entry, gist(self.last, at, away, session.number, speaker, entry.words, entry.marks)))
+        self.seqs.add(self.last)
+        if new.key is not None:
+            self.known[new.key] = line
+        return line
+
+    def _parent(self, named: int | str | None, moved: bool) -> int | None:
+        """The seq of the line that is answered. What a line moved from another store answers may be forgotten."""
+        if named is None:
+            return None
+        if isinstance(named, str) and named in self.known:
+            return self.known[named].seq
+        if isinstance(named, int) and (moved or named in self.seqs):
+            return named
+        raise orphan(named)
+
+    def _session(self, name: str | None, at: int, first: int) -> _Session:
+        """The session of this name, or the one that a line said now joins; a new one begins with the line `first`."""
+        if name is None:
+            if (
+                self.latest
+                and self.latest.ended_at is None
+                and abs(at - self.latest.last_at) <= SESSION_GAP // timedelta(microseconds=1)
+            ):
+                return self.latest
+            name = session_name(at, self._like)
+        if name not in self.sessions:
+            self.session_count += 1
+            self.sessions[name] = _Session(name, self.session_count, at, at, first, first)
+        return self.sessions[name]
+
+    def _like(self, prefix: str) -> set[str]:
+        rows = self.db.execute(
+            "SELECT session_id FROM everthread.session WHERE bank_id = %s AND starts_with(session_id, %s)",
+            (self.bank, prefix),
+        )
+        return {str(name) for (name,) in rows} | {name for name in self.sessions if name.startswith(prefix)}
+
+    def _speaker(self, name: str, role: str) -> int:
+        if (name, role) not in self.speakers:
+            self.speaker_count += 1
+            self.speakers[name, role] = self.speaker_count
+            self.new_speakers.append((self.speaker_count, name, role))
+        return self.speakers[name, role]
+
+    # ------------------------------------------------------------------- sending
+
+    def send(self, model: str) -> Model | None:
+        """Write all that was added, in one round trip after the words' last blocks are known, unless it is very much.
+        The model, if it has vectors of these lines."""
+        if not self.written:
+            return None
+        terms = postings.by_term((line.seq, entry.words) for line, entry, _ in self.written)
+        last = records.last_blocks(self.db, self.bank, list(terms))
+        embedded = {line.seq: entry.vectors for line, entry, _ in self.written if entry.vectors is not None}
+        known = records.model(self.db, self.bank, model, embedded, self.models) if embedded else None
+        with nullcontext() if self._is_large() else self.db.pipeline():
+            self._send_sessions()
+            self._insert("speaker", _SPEAKERS, self.new_speakers)
+            self._free_keys()
+            self._send_lines()
+            records.put_words(self.db, self.bank, terms, last)
+            if known is not None:
+                known = records.put_vectors(self.db, self.bank, known, embedded)
+            self._send_counts()
+        for line, _, _ in self.written:
+            if line.retracted_at is not None:
+                deletion.retract(self.db, self.bank, line.seq, micros(line.retracted_at))
+        return known
+
+    def _is_large(self) -> bool:
+        """Whether there is too much for a pipeline: in one, the driver keeps in hand what the server has not read yet,
+        and takes longer and longer for it, or waits for an answer to what it has not sent."""
+        texts = sum(records.size_of(line.text) for line, _, _ in self.written)
+        return texts + sum(16 * entry.vectors.size for _, entry, _ in self.written if entry.vectors is not None) > LARGE
+
+    def _insert(self, table: str, columns: Mapping[str, str], rows: Sequence[tuple[Any, ...]], end: str = "") -> None:
+        """Insert rows of these columns (name -> type)."""
+        if rows:
+            into = f"{table} (bank_id, {', '.join(columns)})"
+            records.insert(self.db, self.bank, into, list(columns.values()), rows, end)
+
+    def _send_sessions(self) -> None:
+        rows = [session.row() for session in self.sessions.values() if session.lines]
+        self._insert(
+            "session",
+            _SESSIONS,
+            rows,
+            """ON CONFLICT (bank_id, session_id) DO UPDATE SET started_at = excluded.started_at,
+               last_at = excluded.last_at, last_seq = excluded.last_seq, lines = session.lines + excluded.lines,
+               terms = session.terms + excluded.terms""",
+        )
+
+    def _free_keys(self) -> None:
+        if self.left:
+            self.db.execute(
+                "UPDATE everthread.line SET key = NULL WHERE bank_id = %s AND seq = ANY(%s)", (self.bank, self.left)
+            )
+
+    def _send_lines(self) -> None:
+        packed = np.array([gist for _, _, gist in self.written], LINE)
+        rows = [
+            (
+                *(line.seq, row["session"].item(), line.parent, row["speaker"].item(), micros(line.said_at)),
+                *(row["offset"].item(), row["length"].item(), row["head_length"].item(), row.tobytes()),
+                *(line.key, as_json(line.metadata), line.text, self.number),
+            )
+            for (line, _, _), row in zip(self.written, packed, strict=True)
+        ]
+        self._insert("line", _LINES, rows)
+
+    def _send_counts(self) -> None:
+        words = [entry.words for _, entry, _ in self.written]
+        self.db.execute(
+            """UPDATE everthread.bank SET last_seq = %s, lines = lines + %s, terms = terms + %s,
+               head_terms = head_terms + %s, sessions = %s, speakers = %s WHERE bank_id = %s""",
+            (
+                *(self.last, len(words), sum(each.length for each in words), sum(each.head_length for each in words)),
+                *(self.session_count, self.speaker_count, self.bank),
+            ),
+        )
+
+
+_SESSION = "session_id, number, started_at, last_at, first_seq, last_seq, ended_at"
+
+# Columns and their types, in the order of the rows.
+_SPEAKERS = {"number": "int", "name": "text", "role": "text"}
+_SESSIONS = {
+    "session_id": "text",
+    "number": "int",
+    "started_at": "bigint",
+    "last_at": "bigint",
+    "first_seq": "bigint",
+    "last_seq": "bigint",
+    "lines": "bigint",
+    "terms": "bigint",
+}
+_LINES = {
+    "seq": "bigint",
+    "session": "int",
+    "parent_seq": "bigint",
+    "speaker": "int",
+    "said_at": "bigint",
+    "said_offset": "int",
+    "length": "int",
+    "head_length": "int",
+    "gist": "bytea",
+    "key": "text",
+    "metadata": "text",
+    "text": "text",
+    "batch": "bigint",
+}
+
+
+def written(db: Connection, bank: str, line: Line, number: int) -> bool:
+    """Whether the batch of this number wrote this line, and so all of its lines."""
+    query = "SELECT 1 FROM everthread.line WHERE bank_id = %s AND seq = %s AND batch = %s"
+    return db.execute(query, (bank, line.seq, number)).fetchone() is not None
+
+
+@dataclass(slots=True)
+class _Session:
+    """A session as it is, and what this batch adds to it."""
+
+    name: str
+    number: int
+    started_at: int
+    last_at: int
+    first_seq: int
+    last_seq: int
+    ended_at: int | None = None
+    lines: int = 0
+    terms: int = 0
+
+    def take(self, seq: int, at: int, terms: int) -> None:
+        self.started_at, self.last_at = min(self.started_at, at), max(self.last_at, at)
+        self.last_seq = seq
+        self.lines, self.terms = self.lines + 1, self.terms + terms
+
+    def row(self) -> tuple[Any, ...]:
+        return (
+            *(self.name, self.number, self.started_at, self.last_at),
+            *(self.first_seq, self.last_seq, self.lines, self.terms),
+        )

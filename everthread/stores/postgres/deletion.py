@@ -1,0 +1,204 @@
+"""Taking lines out of a bank on Postgres: out of the index (retract) or out of the tables (forget)."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+
+from everthread.common.timestamps import micros
+from everthread.errors import NotFound
+from everthread.stores import pinned
+from everthread.stores.base import Scope
+from everthread.stores.postgres import rows as records
+from everthread.stores.postgres import units, vector_index
+from everthread.stores.postgres.connections import Connection, Cursor
+from everthread.stores.postgres.filters import array
+from everthread.stores.postgres.schema import TABLES
+from everthread.text.analyzer import own_of, words
+from everthread.types import Receipt, now
+
+_OF = {
+    "line": "seq = %s",
+    "session": "session = (SELECT number FROM everthread.session WHERE bank_id = line.bank_id AND session_id = %s)",
+    "speaker": "speaker = ANY(SELECT number FROM everthread.speaker WHERE bank_id = line.bank_id AND name = %s)",
+    "bank": "%s::text IS NULL",
+}
+
+
+@contextmanager
+def followed(db: Connection, bank: str, seqs: Sequence[int]) -> Iterator[dict[int, int]]:
+    """A block that takes lines (ascending) out, and what follows from it: summaries that go with them are queued to be
+    written again, of what is left of their sessions, and the lines are pinned no more. The block may put into the
+    mapping which new lines correct which of them: those are pinned instead."""
+    heirs: dict[int, int] = {}
+    before = units.summarised(db, bank, seqs) if seqs else set()
+    yield heirs
+    if gone := before and before - units.summarised(db, bank, seqs):
+        units.summarise(db, bank, gone, now())
+    if seqs and (kept := units.setting(db, bank, pinned.SETTING)) is not None:
+        units.put_setting(db, bank, pinned.SETTING, pinned.without(kept, seqs, heirs))
+
+
+@contextmanager
+def replaced(db: Connection, bank: str, seqs: Sequence[int], at: int) -> Iterator[tuple[list[int], dict[int, int]]]:
+    """A block that writes lines in the place of others, of which those that are there are retracted before: their
+    numbers, and the mapping of `followed`."""
+    there: list[int] = []
+    if seqs:
+        records.lock(db, bank, at)
+        there = [line.seq for line in records.by_seq(db, bank, array(np.array(seqs, np.int64)))]
+    with followed(db, bank, there) as heirs:
+        for seq in there:
+            retract(db, bank, seq, at)
+        yield there, heirs
+
+
+def retract(db: Connection, bank: str, seq: int, at: int) -> None:
+    """Take a line out of the index for good; its text stays."""
+    unindex(db, bank, [seq])
+    units.retract(db, bank, seq, at)
+    with db.pipeline():
+        db.execute("UPDATE everthread.bank SET retracted = retracted + 1 WHERE bank_id = %s", (bank,))
+        db.execute(
+            "UPDATE everthread.line SET retracted_at = %s, gist = NULL WHERE bank_id = %s AND seq = %s", (at, bank, seq)
+        )
+
+
+def forget(db: Connection, bank: str, scope: Scope, name: str | int | None) -> tuple[list[int], Collection[str]]:
+    """Remove the lines in scope and all that was made of them; their seqs, and the tables in which rows of theirs were.
+    NotFound if there are none."""
+    records.hold(db, bank)
+    rows = db.execute(
+        f"SELECT seq, session, speaker FROM everthread.line WHERE bank_id = %s AND {_OF[scope]} ORDER BY seq",
+        (bank, name),
+    ).fetchall()
+    seqs = [int(seq) for seq, _, _ in rows]
+    if scope == "bank":
+        vector_index.drop(db, bank, vector_index.large(db, bank))
+        db.execute("DELETE FROM everthread.posting WHERE bank_id = %s", (bank,))
+        db.execute("DELETE FROM everthread.bank WHERE bank_id = %s", (bank,))  # and by its foreign keys all the rest
+        return seqs, TABLES
+    if not seqs:
+        raise NotFound(f"bank {bank!r} has no {scope} {name!r}; nothing was forgotten")
+    with followed(db, bank, seqs):
+        return seqs, _forget(db, bank, seqs, rows)
+
+
+def _forget(db: Connection, bank: str, seqs: Sequence[int], rows: Sequence[tuple[Any, ...]]) -> Collection[str]:
+    unindex(db, bank, seqs)
+    derived = units.forget(db, bank, seqs)
+    with db.pipeline():
+        db.execute(
+            """UPDATE everthread.bank SET retracted = retracted - (SELECT count(retracted_at) FROM everthread.line
+               WHERE line.bank_id = %s AND seq = ANY(%s)) WHERE bank_id = %s""",
+            (bank, seqs, bank),
+        )
+        db.execute("DELETE FROM everthread.line WHERE bank_id = %s AND seq = ANY(%s)", (bank, seqs))
+        sessions = _emptied(db, bank, "session", "session_id", {session for _, session, _ in rows})
+        speakers = _emptied(db, bank, "speaker", "name", {speaker for _, _, speaker in rows})
+    names = [session for (session,) in sessions]
+    buffers, queued = (
+        db.execute(f"DELETE FROM everthread.{table} WHERE bank_id = %s AND session_id = ANY(%s)", (bank, names))
+        for table in ("buffer", "work")
+    )
+    _shrink(db, bank, sorted({session for _, session, _ in rows}))
+    more = {"session": sessions, "speaker": speakers, "buffer": buffers, "work": queued}
+    derived += [table for table, gone in more.items() if gone.rowcount]
+    return ["line", "posting", "vector", *vector_index.names(db, bank), *derived]
+
+
+def _emptied(db: Connection, bank: str, table: str, name: str, numbers: set[int]) -> Cursor:
+    """Remove those of some sessions or speakers of whom no line is left; their names."""
+    return db.execute(
+        f"""DELETE FROM everthread.{table} WHERE bank_id = %s AND number = ANY(%s) AND NOT EXISTS (
+            SELECT 1 FROM everthread.line WHERE line.bank_id = {table}.bank_id AND line.{table} = {table}.number)
+            RETURNING {name}""",
+        (bank, sorted(numbers)),
+    )
+
+
+def _shrink(db: Connection, bank: str, sessions: Sequence[int]) -> None:
+    """Let these sessions enclose the lines that are left of them."""
+    db.execute(
+        """UPDATE everthread.session SET first_seq = here.first, last_seq = here.last, started_at = here.began,
+           last_at = here.ended FROM (SELECT session, min(seq) AS first, max(seq) AS last, min(said_at) AS began,
+           max(said_at) AS ended FROM everthread.line WHERE bank_id = %s AND session = ANY(%s) GROUP BY session) AS here
+           WHERE bank_id = %s AND number = here.session""",
+        (bank, sessions, bank),
+    )
+
+
+def put_receipt(db: Connection, receipt: Receipt, number: UUID) -> None:
+    """Keep what the receipt says."""
+    _tell(db, receipt.bank)
+    db.execute(
+        """INSERT INTO everthread.receipt (bank_id, id, scope, seqs, lines, forgotten_at)
+           VALUES (%s, %s, %s, %s, %s, %s)""",
+        (receipt.bank, number, receipt.scope, json.dumps(receipt.seqs), receipt.lines, micros(receipt.forgotten_at)),
+    )
+
+
+def has_receipt(db: Connection, bank: str, receipt: Receipt, number: UUID) -> bool:
+    """Whether the receipt of this number was kept."""
+    _tell(db, receipt.bank)
+    query = "SELECT 1 FROM everthread.receipt WHERE bank_id = %s AND id = %s"
+    found = db.execute(query, (receipt.bank, number)).fetchone()
+    _tell(db, bank)
+    return found is not None
+
+
+def _tell(db: Connection, bank: str) -> None:
+    """Tell row-level security whose rows are meant; those of receipts are a hash's."""
+    db.execute("SELECT set_config('everthread.bank', %s, true)", (bank,))
+
+
+def unindex(db: Connection, bank: str, seqs: Sequence[int]) -> None:
+    """Remove the words, vectors and counts of lines."""
+    by_term: defaultdict[str, list[int]] = defaultdict(list)
+    by_session: defaultdict[int, list[int]] = defaultdict(list)  # number -> terms of each line
+    head_terms = 0
+    rows = db.execute(
+        """SELECT seq, session, text, metadata FROM everthread.line
+           WHERE bank_id = %s AND seq = ANY(%s) AND retracted_at IS NULL ORDER BY seq""",
+        (bank, list(seqs)),
+    )
+    for seq, session, text, metadata in rows:
+        found = words(own_of(text, metadata))
+        by_session[session].append(found.length)
+        head_terms += found.head_length
+        for term in found.terms:
+            by_term[term].append(seq)
+    records.remove_words(db, bank, by_term)
+    vectors(db, bank, seqs)
+    with db.pipeline():
+        for session, lengths in by_session.items():
+            db.execute(
+                """UPDATE everthread.session SET lines = lines - %s, terms = terms - %s
+                   WHERE bank_id = %s AND number = %s""",
+                (len(lengths), sum(lengths), bank, session),
+            )
+        db.execute(
+            """UPDATE everthread.bank SET lines = lines - %s, terms = terms - %s, head_terms = head_terms - %s
+               WHERE bank_id = %s""",
+            (sum(map(len, by_session.values())), sum(map(sum, by_session.values())), head_terms, bank),
+        )
+
+
+def vectors(db: Connection, bank: str, seqs: Sequence[int], model: str | None = None) -> None:
+    """Remove the vectors of these lines: all, or those of one model's name."""
+    vector_index.remove(db, bank, vector_index.large(db, bank, model), seqs)
+    db.execute(
+        """WITH gone AS (DELETE FROM everthread.vector WHERE bank_id = %s AND seq = ANY(%s) AND model IN
+               (SELECT number FROM everthread.model WHERE bank_id = %s AND name = coalesce(%s::text, name))
+               RETURNING model, seq),
+           counted AS (SELECT model, count(DISTINCT seq) AS lines FROM gone GROUP BY model)
+           UPDATE everthread.model SET lines = model.lines - counted.lines FROM counted
+           WHERE bank_id = %s AND number = counted.model""",
+        (bank, list(seqs), bank, model, bank),
+    )

@@ -1,0 +1,601 @@
+"""PostgresStore: banks in a Postgres database with pgvector, for when one machine is not enough.
+
+What each call means stands in `stores.base.Store`. Vectors lie in half precision: a small bank's are compared one by
+one, a large bank has an HNSW index of its own (Malkov and Yashunin 2016), so that no bank's size slows another's
+questions. Words lie in blocks as in SQLite, counted by the same analyser, so that BM25 is the same.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import secrets
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from datetime import datetime
+from hashlib import sha256
+from typing import TypeVar
+from uuid import uuid4
+
+import numpy as np
+import numpy.typing as npt
+
+from everthread.common.timestamps import micros
+from everthread.errors import EverthreadError, NotFound
+from everthread.stores.arrays import member
+from everthread.stores.base import LINE, POSTING, Corpus, Entry, Near, Postings, Rewriting, Rows, Scope
+from everthread.stores.limits import UNKEEPABLE, checked
+from everthread.stores.postgres import deletion, schema
+from everthread.stores.postgres import rows as records
+from everthread.stores.postgres import units as written_of
+from everthread.stores.postgres import vector_index as nearest
+from everthread.stores.postgres.batch_writer import Batch, written
+from everthread.stores.postgres.connections import CONNECTIONS, PATIENCE, Connection, Server
+from everthread.stores.postgres.filters import array, clause, only
+from everthread.stores.postgres.lazy import Once
+from everthread.stores.postgres.rows import Model
+from everthread.stores.postgres.vacuum import Vacuum
+from everthread.stores.shared_rows import heirs, standing
+from everthread.stores.shared_rows import session as session_of
+from everthread.stores.sqlite import units
+from everthread.stores.sqlite.deletion import ranges
+from everthread.text.analyzer import ANALYSER
+from everthread.types import (
+    JSONValue,
+    Line,
+    NewUnit,
+    Receipt,
+    Seqs,
+    Session,
+    Stats,
+    Unit,
+    Vector,
+    Vectors,
+    Where,
+    Work,
+    now,
+)
+
+log = logging.getLogger("everthread")
+Result = TypeVar("Result")
+
+BANKS = 100_000  # that a process remembers to have met; beyond that it begins anew
+NONE: npt.NDArray[np.void] = np.empty(0, POSTING)
+
+
+class PostgresStore:
+    """Banks in one database. Its tables are made when they are not there."""
+
+    def __init__(self, url: str, connections: int = CONNECTIONS, patience: float = PATIENCE) -> None:
+        """At most so many connections; so many seconds of patience with a server that is starting again."""
+        self.server = Server(url, connections, patience, schema.CHECK)
+        self._patience = patience
+        self._ready = Once(lambda: schema.ready(self.server))
+        self._met: set[str] = set()  # banks whose words this process has seen to be of its analyser
+        self._vacuum = Vacuum(self.server)
+        self._indexed: set[tuple[str, int]] = set()  # banks and models that this process has had an index made for
+
+    @property
+    def place(self) -> str:
+        return self.server.shown
+
+    def _read(self, bank: str, call: Callable[[Connection], Result]) -> Result:
+        """What the call reads of a bank; made again if the connection breaks."""
+
+        checked(bank)
+
+        def once() -> Result:
+            while True:
+                with self.server.reading(bank) as db:
+                    if self._meets(db, bank):
+                        return call(db)
+                with self.server.writing(bank) as db:
+                    records.settle(db, bank)
+
+        return self._again(once)
+
+    def _write(
+        self,
+        bank: str,
+        call: Callable[[Connection], Result],
+        kept: Callable[[Connection, Result], bool] = lambda db, result: False,
+    ) -> Result:
+        """What the call writes into a bank, in one transaction; made again if the connection breaks.
+
+        Where it broke at the end, `kept` is asked first whether that attempt was kept: for a call that is not the same
+        when it is made twice.
+        """
+        checked(bank)
+        results: list[Result] = []
+
+        def once() -> Result:
+            with self.server.writing(bank) as db:
+                if not results or not kept(db, results[-1]):
+                    results.append(call(db))
+                return results[-1]
+
+        return self._again(once)
+
+    def _again(self, call: Callable[[], Result]) -> Result:
+        """What the call gives, once the tables are there."""
+
+        def once() -> Result:
+            with self.server.explained():
+                self._ready.get(self._patience)
+            return call()
+
+        return self.server.again(once)
+
+    def _meets(self, db: Connection, bank: str) -> bool:
+        """Whether the bank's words are those of this analyser: asked once a bank, for whoever writes asks anyway."""
+        if bank in self._met:
+            return True
+        analyser = records.analyser(db, bank)
+        if analyser == ANALYSER:
+            if len(self._met) >= BANKS:
+                self._met.clear()
+            self._met.add(bank)
+        return analyser in (None, ANALYSER)
+
+    def banks(self) -> list[str]:
+        def once() -> list[str]:
+            with self.server.reading(**schema.LISTING) as db:
+                return [bank for (bank,) in db.execute("SELECT bank_id FROM everthread.bank ORDER BY bank_id")]
+
+        return self._again(once)
+
+    def has(self, bank: str) -> bool:
+        checked(bank)
+
+        def once() -> bool:
+            with self.server.reading(bank) as db:
+                return records.analyser(db, bank) is not None
+
+        return self._again(once)
+
+    # ------------------------------------------------------------------ writing
+
+    def append(
+        self,
+        bank: str,
+        entries: Sequence[Entry],
+        model: str,
+        *,
+        instead: Sequence[int] = (),
+        corrects: int | None = None,
+    ) -> list[Line]:
+        number = secrets.randbits(63)
+
+        def write(db: Connection) -> tuple[list[Line], Model | None, Line | None]:
+            with deletion.replaced(db, bank, instead, micros(now())) as (gone, passed_on):
+                batch = Batch(db, bank, entries, micros(now()), number)
+                lines = [batch.add(entry) for entry in entries]
+                grown = batch.send(model)
+                passed_on.update(heirs(bank, corrects, gone, batch.first))
+            return lines, grown, batch.first
+
+        def kept(db: Connection, result: tuple[list[Line], Model | None, Line | None]) -> bool:
+            records.lock(db, bank, micros(now()))  # wait for the end of the attempt that was not heard
+            return result[2] is not None and written(db, bank, result[2], number)
+
+        lines, grown, _ = self._write(bank, write, kept)
+        self._grown(bank, grown)
+        return lines
+
+    def put_vectors(self, bank: str, model: str, vectors: Mapping[int, Vectors], of: Sequence[Line]) -> None:
+        def write(db: Connection) -> Model | None:
+            if records.hold(db, bank) is None:
+                return None
+            *_, models = records.lock(db, bank, micros(now()))
+            condition = "line.seq = ANY(%s) AND line.retracted_at IS NULL"
+            found = standing(records.lines(db, bank, condition, (sorted(vectors),)), of)
+            there = {seq: data for seq, data in vectors.items() if seq in found}
+            if not there:
+                return None
+            deletion.vectors(db, bank, sorted(there), model)
+            return records.put_vectors(db, bank, records.model(db, bank, model, there, models), there)
+
+        self._grown(bank, self._write(bank, write))
+
+    def _grown(self, bank: str, model: Model | None) -> None:
+        """Have an index made for a bank that has become large, in a thread, for that takes a while; once a process."""
+        if model is None or model.large or model.lines < nearest.EXACT or (bank, model.number) in self._indexed:
+            return
+        self._indexed.add((bank, model.number))
+        threading.Thread(target=self._index, args=(bank,), name="everthread index", daemon=True).start()
+
+    def _index(self, bank: str) -> None:
+        try:
+            self.index(bank)
+        except EverthreadError as error:  # its questions are answered all the same, only slower
+            log.warning(
+                "bank %r has grown large and got no index: %s. Run as the tables' owner: everthread db index URL",
+                *(bank, error),
+            )
+
+    def index(self, bank: str) -> int:
+        """Make an index for each model of which the bank has many vectors and no index yet; how many were made.
+        Writers of the bank wait meanwhile."""
+
+        def write(db: Connection) -> int:
+            records.lock(db, bank, micros(now()))
+            made = [nearest.gather(db, bank, number, dim) for number, dim in nearest.due(db, bank)]
+            for table in made:
+                schema.follow(db, table)
+            return len(made)
+
+        return self._write(bank, write)
+
+    def drop_vectors(self, bank: str, keep: str) -> int:
+        def write(db: Connection) -> int:
+            records.lock(db, bank, micros(now()))
+            old = "SELECT number FROM everthread.model WHERE bank_id = %s AND name <> %s AND large"
+            nearest.drop(db, bank, [int(number) for (number,) in db.execute(old, (bank, keep))])
+            gone = db.execute(
+                """DELETE FROM everthread.vector WHERE bank_id = %s AND model IN
+                   (SELECT number FROM everthread.model WHERE bank_id = %s AND name <> %s)""",
+                (bank, bank, keep),
+            ).rowcount
+            db.execute("DELETE FROM everthread.model WHERE bank_id = %s AND name <> %s", (bank, keep))
+            return int(gone)
+
+        return self._write(bank, write)
+
+    def retract(self, bank: str, seq: int, at: datetime) -> Line:
+        def write(db: Connection) -> Line:
+            records.lock(db, bank, micros(at))
+            found = records.lines(db, bank, "line.seq = %s", (seq,))
+            if not found:
+                raise NotFound(f"bank {bank!r} has no line {seq}")
+            if found[0].retracted_at is None:
+                with deletion.followed(db, bank, [seq]):
+                    deletion.retract(db, bank, seq, micros(at))
+            return records.lines(db, bank, "line.seq = %s", (seq,))[0]
+
+        return self._write(bank, write)
+
+    def forget(self, bank: str, scope: Scope, name: str | int | None, at: datetime) -> Receipt:
+        number = uuid4()
+
+        def write(db: Connection) -> tuple[Receipt, Collection[str]]:
+            if scope != "bank":
+                records.settle(db, bank)  # else words could stay behind; the bank itself goes whoever wrote it
+            seqs, tables = deletion.forget(db, bank, scope, name)
+            receipt = Receipt(sha256(bank.encode()).hexdigest(), scope, ranges(seqs), len(seqs), at)
+            deletion.put_receipt(db, receipt, number)
+            return receipt, tables
+
+        def kept(db: Connection, result: tuple[Receipt, Collection[str]]) -> bool:
+            records.hold(db, bank)  # wait for the end of the attempt that was not heard
+            return deletion.has_receipt(db, bank, result[0], number)
+
+        receipt, tables = self._write(bank, write, kept)
+        self._met.discard(bank)
+        self._vacuum.after(tables, bank=scope == "bank")
+        return receipt
+
+    def reserve(self, bank: str, last: int) -> None:
+        def write(db: Connection) -> None:
+            records.lock(db, bank, micros(now()))
+            db.execute(
+                "UPDATE everthread.bank SET last_seq = %s WHERE bank_id = %s AND last_seq < %s", (last, bank, last)
+            )
+
+        self._write(bank, write)
+
+    def set_buffer(self, bank: str, session: str, spans: Sequence[tuple[int, int]]) -> None:
+        def write(db: Connection) -> None:
+            records.lock(db, bank, micros(now()))
+            db.execute(
+                """INSERT INTO everthread.buffer (bank_id, session_id, spans) VALUES (%s, %s, %s)
+                   ON CONFLICT (bank_id, session_id) DO UPDATE SET spans = excluded.spans""",
+                (bank, session, json.dumps(list(spans))),
+            )
+
+        self._write(bank, write)
+
+    def end_session(self, bank: str, session: str, at: datetime) -> None:
+        def write(db: Connection) -> None:
+            records.lock(db, bank, micros(now()))
+            if not db.execute(
+                "UPDATE everthread.session SET ended_at = %s WHERE bank_id = %s AND session_id = %s",
+                (micros(at, "at"), bank, session),
+            ).rowcount:
+                raise NotFound(f"bank {bank!r} has no session {session!r} that could be ended")
+
+        self._write(bank, write)
+
+    def set_setting(self, bank: str, name: str, value: JSONValue | None) -> None:
+        def write(db: Connection) -> None:
+            records.lock(db, bank, micros(now()))
+            written_of.put_setting(db, bank, name, value)
+
+        self._write(bank, write)
+
+    def update_setting(
+        self, bank: str, name: str, change: Callable[[JSONValue | None], JSONValue | None]
+    ) -> JSONValue | None:
+        def write(db: Connection) -> JSONValue | None:
+            records.lock(db, bank, micros(now()))
+            value = change(written_of.setting(db, bank, name))
+            written_of.put_setting(db, bank, name, value)
+            return value
+
+        return self._write(bank, write)
+
+    def put_unit(
+        self,
+        bank: str,
+        unit: NewUnit,
+        vectors: Vectors | None,
+        model: str,
+        at: datetime,
+        *,
+        supersedes: int | None = None,
+        done: Work | None = None,
+    ) -> Unit:
+        def write(db: Connection) -> Unit:
+            last, _, _, models = records.lock(db, bank, micros(now()))
+            made = written_of.put(db, bank, unit, micros(at), supersedes, last)
+            by_unit = {} if vectors is None else {(made.kind, made.id): vectors}
+            written_of.put_vectors(db, bank, model, by_unit, models)
+            if done is not None:
+                db.execute(_DONE, (bank, *units.work_key(done)))
+            return made
+
+        def kept(db: Connection, made: Unit) -> bool:
+            records.lock(db, bank, micros(now()))  # wait for the end of the attempt that was not heard
+            return written_of.has(db, bank, made)
+
+        return self._write(bank, write, kept)
+
+    def forget_unit(self, bank: str, kind: str, number: int) -> list[int]:
+        forget, gone = written_of.forget_one, written_of.gone
+        ids = self._write(bank, lambda db: forget(db, bank, kind, number), lambda db, ids: gone(db, bank, kind, ids))
+        self._vacuum.after(["unit", "unit_vector"], bank=False)
+        return ids
+
+    def rewrite_units(self, bank: str, change: Rewriting, model: str, at: datetime) -> bool:
+        def write(db: Connection) -> JSONValue | None:
+            *_, models = records.lock(db, bank, micros(now()))
+            return written_of.rewrite(db, bank, change, model, micros(at), models)
+
+        def kept(db: Connection, value: JSONValue | None) -> bool:
+            records.lock(db, bank, micros(now()))  # wait for the end of the attempt that was not heard
+            return value is not None and written_of.setting(db, bank, change.setting) == value
+
+        return self._write(bank, write, kept) is not None
+
+    def restore_unit(self, bank: str, unit: Unit, vectors: Vectors | None, model: str) -> None:
+        def write(db: Connection) -> None:
+            *_, models = records.lock(db, bank, micros(now()))
+            written_of.restore(db, bank, unit)
+            by_unit = {} if vectors is None else {(unit.kind, unit.id): vectors}
+            written_of.put_vectors(db, bank, model, by_unit, models)
+
+        self._write(bank, write)
+
+    def put_unit_vectors(self, bank: str, model: str, vectors: Mapping[tuple[str, int], Vectors]) -> None:
+        def write(db: Connection) -> None:
+            *_, models = records.lock(db, bank, micros(now()))
+            there = {link.key for link in written_of.links(db, bank) if link.live}
+            by_unit = {key: data for key, data in vectors.items() if key in there}
+            written_of.put_vectors(db, bank, model, by_unit, models)
+
+        self._write(bank, write)
+
+    def queue(self, bank: str, work: Work) -> None:
+        def write(db: Connection) -> None:
+            records.lock(db, bank, micros(now()))
+            query = "SELECT 1 FROM everthread.session WHERE bank_id = %s AND session_id = %s"
+            if not db.execute(query, (bank, work.session)).fetchone():
+                raise NotFound(f"bank {bank!r} has no session {work.session!r} of which {work.kind} could be written")
+            written_of.queue(db, bank, work)
+
+        self._write(bank, write)
+
+    def dequeue(self, bank: str, work: Work) -> None:
+        def write(db: Connection) -> None:
+            records.lock(db, bank, micros(now()))
+            db.execute(_DONE, (bank, *units.work_key(work)))
+
+        self._write(bank, write)
+
+    # ------------------------------------------------------------------ reading
+
+    def lines(
+        self,
+        bank: str,
+        where: Where | None = None,
+        *,
+        after: int = 0,
+        limit: int | None = None,
+        retracted: bool = False,
+    ) -> Iterator[Line]:
+        condition, values = clause(where, retracted=retracted)
+        left = -1 if limit is None else limit
+        while left:  # in pages, so that no connection is held while the caller works
+            page = min(left, 1000) if left > 0 else 1000
+            found = self._page(bank, f"{condition} AND line.seq > %s", (*values, after), page)
+            yield from found
+            if len(found) < page:
+                return
+            after, left = found[-1].seq, left - len(found) if left > 0 else left
+
+    def _page(self, bank: str, condition: str, values: Sequence[object], page: int) -> list[Line]:
+        return self._read(bank, lambda db: records.lines(db, bank, condition, values, f"LIMIT {page:d}"))
+
+    def get(self, bank: str, seqs: Sequence[int]) -> list[Line]:
+        wanted = array(np.asarray(seqs, np.int64))
+        return self._read(bank, lambda db: records.by_seq(db, bank, wanted))
+
+    def known(self, bank: str, keys: Sequence[str]) -> dict[str, Line]:
+        keys = [key for key in keys if not UNKEEPABLE.search(key)]
+        if not keys:
+            return {}
+        found = self._read(bank, lambda db: records.lines(db, bank, records.KEYED, (bank, list(keys))))
+        return {line.key: line for line in found if line.key is not None}
+
+    def sessions(self, bank: str) -> list[Session]:
+        rows = self._read(
+            bank,
+            lambda db: db.execute(
+                """SELECT session_id, started_at, last_at, first_seq, last_seq, lines, ended_at FROM everthread.session
+                   WHERE bank_id = %s ORDER BY started_at, number""",
+                (bank,),
+            ).fetchall(),
+        )
+        return list(map(session_of, rows))
+
+    def allowed(self, bank: str, where: Where, as_of: datetime | None) -> Seqs | None:
+        condition, values = clause(where, as_of)
+        if where == Where() and as_of is None:
+            return None
+        row = self._read(
+            bank,
+            lambda db: db.execute(
+                f"SELECT array_agg(line.seq ORDER BY line.seq) {records.FROM} WHERE line.bank_id = %s AND {condition}",
+                (bank, *values),
+                binary=True,
+            ).fetchone(),
+        )
+        return np.array(row[0] if row and row[0] else [], np.int64)
+
+    def nearest(self, bank: str, model: str, query: Vector, k: int, among: Seqs | None) -> Seqs:
+        return self._read(bank, lambda db: nearest.nearest(db, bank, model, query, k, among))
+
+    def cosines(self, bank: str, model: str, query: Vector, seqs: Seqs) -> npt.NDArray[np.float32]:
+        return self._read(bank, lambda db: nearest.cosines(db, bank, model, query, seqs))
+
+    def postings(
+        self, bank: str, terms: Sequence[str], rarest: int, most: int, among: Seqs | None = None
+    ) -> dict[str, Postings]:
+        terms = list(dict.fromkeys(terms))
+
+        def read(db: Connection) -> dict[str, Postings]:
+            last = records.last_blocks(db, bank, terms)
+            counts = {term: before + count for term, (_, before, count) in last.items()}
+            chosen = sorted((term for term in terms if term in counts), key=counts.__getitem__)[:rarest]
+            left, readable = most, []
+            for term in chosen:
+                left -= counts[term]
+                readable += [term] if left >= 0 else []
+            found = records.word_records(db, bank, readable)
+            if among is not None:
+                counts.update(records.about(db, bank, [term for term in chosen if term not in found], among))
+            return {term: _posting(found.get(term), counts[term], among) for term in chosen}
+
+        found = self._read(bank, read)
+        nowhere = [term for term in terms if term not in found or not found[term].df]
+        unknown = {term: Postings(0, NONE) for term in nowhere[:rarest]}
+        return {**unknown, **dict(sorted(found.items(), key=lambda item: item[1].df))}
+
+    def rows(self, bank: str, seqs: Seqs, among: Seqs | None = None) -> Rows:
+        wanted = seqs if among is None else seqs[member(seqs, among)]
+
+        def read(db: Connection) -> Rows:
+            db.execute("SET LOCAL enable_sort = off")  # by the primary key, which has them in order: see records.EACH
+            row = db.execute(
+                """SELECT string_agg(gist, ''::bytea) FROM (SELECT gist FROM everthread.line WHERE bank_id = %s
+                   AND seq = ANY(%s::bigint[]) AND retracted_at IS NULL ORDER BY seq) AS found""",
+                (bank, array(wanted)),
+                binary=True,
+            ).fetchone()
+            lines = np.frombuffer((row and row[0]) or b"", LINE)
+            numbers = np.unique(lines["session"]).tolist()
+            if among is None:
+                query = "SELECT number, first_seq, last_seq, terms FROM everthread.session WHERE bank_id = %s"
+                found = db.execute(f"{query} AND number = ANY(%s) ORDER BY number", (bank, numbers)).fetchall()
+            else:
+                condition, mask = only(among)
+                found = db.execute(
+                    f"""SELECT session, min(seq), max(seq), sum(length)::bigint FROM everthread.line
+                        WHERE bank_id = %s AND session = ANY(%s) AND retracted_at IS NULL {condition}
+                        GROUP BY session ORDER BY session""",
+                    (bank, numbers, *mask),
+                ).fetchall()
+            return Rows(lines, np.array(found, np.int64).reshape(-1, 4))
+
+        return self._read(bank, read)
+
+    def corpus(self, bank: str, among: Seqs | None = None) -> Corpus:
+        found = self._read(bank, lambda db: records.corpus(db, bank, *only(among)))
+        if found is None:
+            self._write(bank, lambda db: records.make(db, bank, micros(now())))
+        return found or Corpus(0, 0, 0, 0, 0, ())
+
+    def pending(self, bank: str, model: str, dim: int, limit: int, after: int = 0) -> list[Line]:
+        condition = f"""line.retracted_at IS NULL AND line.seq > %s AND NOT EXISTS (SELECT 1 FROM everthread.vector
+            WHERE vector.bank_id = line.bank_id AND vector.model = {nearest.MODEL} AND vector.seq = line.seq)"""
+        values = (after, bank, model, dim)
+        return self._read(bank, lambda db: records.lines(db, bank, condition, values, f"LIMIT {limit:d}"))
+
+    def buffer(self, bank: str, session: str) -> list[tuple[int, int]]:
+        row = self._read(
+            bank,
+            lambda db: db.execute(
+                "SELECT spans FROM everthread.buffer WHERE bank_id = %s AND session_id = %s", (bank, session)
+            ).fetchone(),
+        )
+        return [(int(first), int(last)) for first, last in json.loads(row[0])] if row else []
+
+    def settings(self, bank: str) -> dict[str, JSONValue]:
+        query = "SELECT name, value FROM everthread.setting WHERE bank_id = %s ORDER BY name"
+        rows = self._read(bank, lambda db: db.execute(query, (bank,)).fetchall())
+        return {name: json.loads(value) for name, value in rows}
+
+    def units(
+        self,
+        bank: str,
+        kinds: Sequence[str] = (),
+        *,
+        current: bool = False,
+        retracted: bool = False,
+        ids: Sequence[int] | None = None,
+    ) -> list[Unit]:
+        condition = "(%s OR kind = ANY(%s::text[])) AND (%s::bigint[] IS NULL OR unit_id = ANY(%s::bigint[]))"
+        condition += " AND valid_to IS NULL" if current else ""
+        condition += "" if retracted else " AND retracted_at IS NULL"
+        chosen = None if ids is None else list(ids)
+        values = (not kinds, list(kinds), chosen, chosen)
+        return self._read(bank, lambda db: written_of.read(db, bank, condition, values))
+
+    def unit_spans(self, bank: str, kind: str, *, retracted: bool = False) -> npt.NDArray[np.int64]:
+        found = self._read(bank, lambda db: written_of.spans(db, bank, kind, retracted))
+        return np.array(found, np.int64).reshape(-1, 3)
+
+    def unit_cosines(self, bank: str, model: str, query: Vector, kinds: Sequence[str], k: int | None = None) -> Near:
+        return self._read(bank, lambda db: written_of.cosines(db, bank, model, query, kinds, k))
+
+    def pending_units(self, bank: str, model: str, dim: int) -> list[Unit]:
+        condition = f"""retracted_at IS NULL AND NOT EXISTS (SELECT 1 FROM everthread.unit_vector AS has
+            WHERE has.bank_id = unit.bank_id AND has.model = {nearest.MODEL} AND has.kind = unit.kind
+            AND has.unit_id = unit.unit_id)"""
+        values = (bank, model, dim)
+        return self._read(bank, lambda db: written_of.read(db, bank, condition, values))
+
+    def queued(self, bank: str) -> list[Work]:
+        query = f"""SELECT {units.WORK} FROM everthread.work WHERE bank_id = %s
+            ORDER BY queued_at, kind, session_id, first_seq"""
+        return self._read(bank, lambda db: [units.work(row) for row in db.execute(query, (bank,))])
+
+    def stats(self, bank: str, model: str) -> Stats:
+        return self._read(bank, lambda db: records.stats(db, bank, model))
+
+    def check(self, bank: str) -> list[str]:
+        return self._read(bank, lambda db: records.contradictions(db, bank))
+
+    def close(self) -> None:
+        self._vacuum.now()
+        self.server.close()
+
+
+_DONE = "DELETE FROM everthread.work WHERE bank_id = %s AND kind = %s AND session_id = %s AND first_seq = %s"
+
+
+def _posting(records: npt.NDArray[np.void] | None, df: int, among: Seqs | None) -> Postings:
+    """What is told of a term that stands in df lines; its records, where they were read."""
+    if records is None:
+        return Postings(df, NONE)
+    kept = records if among is None else records[member(records["seq"], among)]
+    return Postings(len(kept), kept)

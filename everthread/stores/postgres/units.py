@@ -1,0 +1,262 @@
+"""Units on Postgres: what was written about lines of one bank, its vectors, and a scribe's work. What every store makes
+of them is in `stores.sqlite.units`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+
+import numpy as np
+from pgvector import HalfVector
+
+from everthread.common.timestamps import micros
+from everthread.stores.base import Key, Near, Rewriting
+from everthread.stores.filters import as_json
+from everthread.stores.postgres import rows as records
+from everthread.stores.postgres.connections import Connection, Cursor
+from everthread.stores.sqlite import units
+from everthread.stores.sqlite.units import Link
+from everthread.types import JSONValue, NewUnit, Unit, Vector, Vectors, Work
+
+_OF = "bank_id = %s AND kind = %s AND unit_id = %s"
+_CURRENT = "valid_to IS NULL AND retracted_at IS NULL"
+_THESE = "bank_id = %s AND kind = %s AND unit_id = ANY(%s::bigint[])"
+
+
+def put(db: Connection, bank: str, new: NewUnit, at: int, supersedes: int | None, last: int) -> Unit:
+    """Write a unit that is new, in the place of the one that it supersedes; the bank is locked, and its last seq is
+    `last`."""
+    there = db.execute(
+        "SELECT seq FROM everthread.line WHERE bank_id = %s AND seq = ANY(%s::bigint[]) AND retracted_at IS NULL",
+        (bank, list(new.sources)),
+    ).fetchall()
+    units.see(bank, new, last, {seq for (seq,) in there}, supersedes, _current(db, bank, new.kind, supersedes))
+    db.execute(f"UPDATE everthread.unit SET valid_to = %s WHERE {_OF}", (at, bank, new.kind, supersedes))
+    row = db.execute(
+        "SELECT coalesce(max(unit_id), 0) + 1 FROM everthread.unit WHERE bank_id = %s AND kind = %s", (bank, new.kind)
+    ).fetchone()
+    assert row is not None
+    made = units.numbered(new, row[0], at, supersedes)
+    restore(db, bank, made)
+    return read(db, bank, "kind = %s AND unit_id = %s", (made.kind, made.id))[0]
+
+
+def _current(db: Connection, bank: str, kind: str, supersedes: int | None) -> dict[int, str]:
+    if supersedes is None and kind not in units.SINGLE:
+        return {}
+    query = f"""SELECT unit_id, metadata FROM everthread.unit WHERE bank_id = %s AND kind = %s AND {_CURRENT}
+        AND unit_id = coalesce(%s::bigint, unit_id)"""
+    return dict(db.execute(query, (bank, kind, supersedes)))
+
+
+def restore(db: Connection, bank: str, made: Unit) -> None:
+    """Write a unit as it is, in place of one of its kind and number."""
+    values = units.row_of(made)
+    db.execute(f"DELETE FROM everthread.unit WHERE {_OF}", (bank, made.kind, made.id))
+    db.execute(
+        f"INSERT INTO everthread.unit (bank_id, {units.COLUMNS}) VALUES (%s, {', '.join(['%s'] * len(values))})",
+        (bank, *values),
+    )
+
+
+def rewrite(db: Connection, bank: str, change: Rewriting, model: str, at: int, models: int) -> JSONValue | None:
+    """Units in the place of others, and the setting, if all is still as it was when this was thought out: what the
+    setting has become, None where it has not. The bank is locked; `models` have been numbered."""
+    lines = units.sources(change)
+    there = db.execute(
+        """SELECT count(*) FROM everthread.line
+           WHERE bank_id = %s AND seq = ANY(%s::bigint[]) AND retracted_at IS NULL""",
+        (bank, lines),
+    ).fetchone()
+    if setting(db, bank, change.setting) != change.before or there is None or there[0] < len(lines):
+        return None
+    highest = db.execute(
+        "SELECT coalesce(max(unit_id), 0) FROM everthread.unit WHERE bank_id = %s AND kind = %s", (bank, change.kind)
+    ).fetchone()
+    first = max(highest[0] if highest else 0, change.above) + 1
+    db.execute(
+        "DELETE FROM everthread.unit WHERE bank_id = %s AND kind = %s AND unit_id = ANY(%s::bigint[])",
+        (bank, change.kind, [int(number) for number in change.gone]),
+    )
+    records.insert(db, bank, f"unit (bank_id, {units.COLUMNS})", _KINDS, units.rows_of(change, first, at))
+    put_vectors(db, bank, model, units.embedded(change, first), models)
+    value = change.after(first)
+    put_setting(db, bank, change.setting, value)
+    return value
+
+
+# The types of units.COLUMNS.
+_KINDS = (
+    *("bigint", "text", "text", "bigint", "bigint", "bigint", "int", "bigint", "bigint", "float8", "text"),
+    *("text", "bigint", "bigint"),
+)
+
+
+def setting(db: Connection, bank: str, name: str) -> JSONValue | None:
+    """A setting of the bank; None where it is not set."""
+    query = "SELECT value FROM everthread.setting WHERE bank_id = %s AND name = %s"
+    row = db.execute(query, (bank, name)).fetchone()
+    value: JSONValue | None = None if row is None else json.loads(row[0])
+    return value
+
+
+def put_setting(db: Connection, bank: str, name: str, value: JSONValue | None) -> None:
+    """Keep one setting; None removes it."""
+    if value is None:
+        db.execute("DELETE FROM everthread.setting WHERE bank_id = %s AND name = %s", (bank, name))
+    else:
+        db.execute(
+            """INSERT INTO everthread.setting (bank_id, name, value) VALUES (%s, %s, %s)
+               ON CONFLICT (bank_id, name) DO UPDATE SET value = excluded.value""",
+            (bank, name, as_json(value)),
+        )
+
+
+def queue(db: Connection, bank: str, work: Work) -> None:
+    """Keep work that a scribe is to do, or what has changed of it."""
+    db.execute(
+        f"""INSERT INTO everthread.work (bank_id, {units.WORK}) VALUES (%s, %s, %s, %s, %s, %s, %s, %s)
+            ON CONFLICT (bank_id, kind, session_id, first_seq) DO UPDATE SET
+            last_seq = excluded.last_seq, tries = excluded.tries, error = excluded.error""",
+        (bank, *units.work_row(work)),
+    )
+
+
+def summarised(db: Connection, bank: str, seqs: Sequence[int]) -> set[str]:
+    """The sessions with a current summary that may derive from these lines (ascending)."""
+    rows = db.execute(
+        f"""SELECT metadata FROM everthread.unit WHERE bank_id = %s AND kind = 'summary' AND {_CURRENT}
+            AND first_seq <= %s AND last_seq >= %s""",
+        (bank, seqs[-1], seqs[0]),
+    )
+    return {session for (metadata,) in rows if (session := units.session_of(metadata)) is not None}
+
+
+def summarise(db: Connection, bank: str, sessions: Collection[str], at: datetime) -> None:
+    """Queue a summary of what is left of each of these sessions."""
+    rows = db.execute(
+        """SELECT session_id, min(line.seq), max(line.seq) FROM everthread.line JOIN everthread.session
+           ON session.bank_id = line.bank_id AND session.number = line.session
+           WHERE line.bank_id = %s AND line.retracted_at IS NULL AND session_id = ANY(%s)
+           GROUP BY session_id ORDER BY session_id""",
+        (bank, sorted(sessions)),
+    )
+    for session, first, last in rows.fetchall():
+        queue(db, bank, Work("summary", session, first, last, at))
+
+
+def has(db: Connection, bank: str, made: Unit) -> bool:
+    """Whether this very unit was written."""
+    found = db.execute(
+        f"SELECT 1 FROM everthread.unit WHERE {_OF} AND valid_from = %s AND text = %s",
+        (bank, made.kind, made.id, micros(made.valid_from), made.text),
+    )
+    return found.fetchone() is not None
+
+
+def read(db: Connection, bank: str, condition: str, values: Sequence[object] = ()) -> list[Unit]:
+    """The units for which a condition holds, by kind and id."""
+    query = f"SELECT {units.COLUMNS} FROM everthread.unit WHERE bank_id = %s AND {condition} ORDER BY kind, unit_id"
+    return [units.unit(row) for row in db.execute(query, (bank, *values))]
+
+
+def spans(db: Connection, bank: str, kind: str, retracted: bool) -> list[tuple[int, int, int]]:
+    """Id, first and last seq of the units of a kind that are not retracted, or of those that are, by id."""
+    chosen = units.SPANS.replace("unit WHERE", "everthread.unit WHERE")
+    rows = db.execute(f"{chosen} %s AND bank_id = %s AND kind = %s ORDER BY unit_id", (retracted, bank, kind))
+    return [(number, first, last) for number, first, last in rows]
+
+
+def links(db: Connection, bank: str, seqs: Sequence[int] | None = None) -> list[Link]:
+    """In short all units; or those that may derive from these lines (ascending), and those that took the place of
+    another."""
+    query = f"SELECT {units.LINK} FROM everthread.unit WHERE bank_id = %s"
+    if seqs is None:
+        return [Link(*row) for row in db.execute(query, (bank,))]
+    near = " AND (supersedes IS NOT NULL OR (first_seq <= %s AND last_seq >= %s))"
+    return [Link(*row) for row in db.execute(query + near, (bank, seqs[-1], seqs[0]))]
+
+
+def retract(db: Connection, bank: str, seq: int, at: int) -> None:
+    """Retract what derives from a line."""
+    every = links(db, bank, [seq])
+    gone = units.touched([link for link in every if link.live], [seq])
+    _unlink(db, bank, every, gone)
+    for link in gone:
+        db.execute(f"DELETE FROM everthread.unit_vector WHERE {_OF}", (bank, *link.key))
+        db.execute(
+            f"UPDATE everthread.unit SET retracted_at = %s, supersedes = NULL WHERE {_OF}", (at, bank, *link.key)
+        )
+
+
+def forget(db: Connection, bank: str, seqs: Sequence[int]) -> list[str]:
+    """Remove what derives from any of these lines (ascending); the tables in which something was."""
+    every = links(db, bank, seqs)
+    gone = units.touched(every, seqs)
+    _unlink(db, bank, every, gone)
+    with db.pipeline():
+        for link in gone:
+            db.execute(f"DELETE FROM everthread.unit WHERE {_OF}", (bank, *link.key))
+    return ["unit", "unit_vector"] if gone else []
+
+
+def forget_one(db: Connection, bank: str, kind: str, number: int) -> list[int]:
+    """Remove a unit and those whose place it took; their ids."""
+    records.hold(db, bank)
+    every = [link for link in links(db, bank) if link.kind == kind]
+    gone = units.history(every, kind, number)
+    _unlink(db, bank, every, gone)
+    ids = [link.id for link in gone]
+    db.execute(f"DELETE FROM everthread.unit WHERE {_THESE}", (bank, kind, ids))
+    return ids
+
+
+def gone(db: Connection, bank: str, kind: str, ids: Sequence[int]) -> bool:
+    """Whether none of these units is there, once whoever writes to the bank has done."""
+    records.hold(db, bank)
+    return db.execute(f"SELECT 1 FROM everthread.unit WHERE {_THESE}", (bank, kind, list(ids))).fetchone() is None
+
+
+def _unlink(db: Connection, bank: str, every: Sequence[Link], gone: Sequence[Link]) -> None:
+    moved, freed = units.unlinked(every, gone)
+    with db.pipeline():
+        for key, to in moved.items():
+            db.execute(f"UPDATE everthread.unit SET supersedes = %s WHERE {_OF}", (to, bank, *key))
+        for key in freed:
+            db.execute(f"UPDATE everthread.unit SET valid_to = NULL WHERE {_OF}", (bank, *key))
+
+
+def put_vectors(db: Connection, bank: str, name: str, by_unit: Mapping[Key, Vectors], models: int) -> None:
+    """Keep the vectors of units, in place of those the model has for them; `models` have been numbered."""
+    if not by_unit:
+        return
+    of = records.model(db, bank, name, {0: next(iter(by_unit.values()))}, models).number
+    db.execute(
+        """DELETE FROM everthread.unit_vector WHERE bank_id = %s AND model = %s
+           AND (kind, unit_id) IN (SELECT * FROM unnest(%s::text[], %s::bigint[]))""",
+        (bank, of, [kind for kind, _ in by_unit], [number for _, number in by_unit]),
+    )
+    rows = [(of, *key, at, HalfVector(row)) for key, data in by_unit.items() for at, row in enumerate(data)]
+    into = "unit_vector (bank_id, model, kind, unit_id, ordinal, data)"
+    records.insert(db, bank, into, ("int", "text", "bigint", "int", "halfvec"), rows)
+
+
+def cosines(db: Connection, bank: str, model: str, query: Vector, kinds: Sequence[str], k: int | None) -> Near:
+    """The cosine of each unit's nearest piece to the query, or of the k nearest units."""
+    best: dict[Key, float] = {}
+    for each in np.atleast_2d(query):
+        for kind, number, cosine in _cosines(db, bank, model, each, kinds, k):
+            best[kind, number] = max(cosine, best.get((kind, number), cosine))
+    nearest = sorted(best.items(), key=lambda unit: (-unit[1], unit[0]))[:k]
+    return sorted((kind, number, cosine) for (kind, number), cosine in nearest)
+
+
+def _cosines(db: Connection, bank: str, model: str, query: Vector, kinds: Sequence[str], k: int | None) -> Cursor:
+    return db.execute(
+        """SELECT kind, unit_id, max(-(data <#> %s))::float8 FROM everthread.unit_vector
+           WHERE bank_id = %s AND model = (SELECT number FROM everthread.model
+               WHERE bank_id = %s AND name = %s AND dim = %s)
+           AND (%s OR kind = ANY(%s::text[])) GROUP BY kind, unit_id ORDER BY 3 DESC, kind, unit_id LIMIT %s""",
+        (HalfVector(query), bank, bank, model, len(query), not kinds, list(kinds), k),
+    )

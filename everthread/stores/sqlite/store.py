@@ -1,0 +1,520 @@
+"""SQLiteStore: the embedded store, one file a bank. What each call means stands in `stores.base.Store`."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from datetime import datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from everthread.common.timestamps import micros, offset
+from everthread.errors import NotFound, StoreUnavailable
+from everthread.stores import dense_index as vectors
+from everthread.stores import postings
+from everthread.stores.arrays import member, places
+from everthread.stores.base import LINE, REMAINS, Corpus, Entry, Near, Postings, Rewriting, Rows, Scope
+from everthread.stores.filters import as_json, choice, clause
+from everthread.stores.shared_rows import gist, gives_way, heirs, next_seq, session, standing
+from everthread.stores.shared_rows import line as _line
+from everthread.stores.sqlite import column_blocks, deletion, schema, unit_vectors, units
+from everthread.stores.sqlite import rows as records
+from everthread.stores.sqlite.bank_file import SUFFIX, UNERASED, BankFile, bank_id, explained, file_name, sweep, sync
+from everthread.stores.sqlite.cache import Pictures
+from everthread.stores.sqlite.fork_guard import GUARD
+from everthread.stores.sqlite.unit_vectors import UnitVectors
+from everthread.types import (
+    JSONValue,
+    Line,
+    NewUnit,
+    Receipt,
+    Seqs,
+    Session,
+    Stats,
+    Unit,
+    Vector,
+    Vectors,
+    Where,
+    Work,
+    now,
+)
+
+Seen = TypeVar("Seen")
+OPEN_BANKS = 32  # files kept open at a time; the one unused for longest is closed
+
+_LINE, _FROM = records.COLUMNS, records.FROM
+
+
+class _Bank:
+    """One open bank: its file, and what is held of it in memory.
+
+    The lock is taken before a transaction is begun, so that what is held is never newer than what a connection sees.
+    """
+
+    def __init__(self, file: BankFile) -> None:
+        self.file = file
+        self.lock = threading.Lock()
+        self.pictures = Pictures()
+
+    @contextmanager
+    def seen(self, look: Callable[[Pictures, sqlite3.Connection], Seen]) -> Iterator[tuple[sqlite3.Connection, Seen]]:
+        """What is looked at in memory, and a connection to which the bank stands still as it is there."""
+        with GUARD, ExitStack() as stack:
+            with self.lock:
+                inode, db = stack.enter_context(self.file.looking())
+                self.pictures.of(inode)
+                found = look(self.pictures, db)
+            yield db, found
+
+
+class SQLiteStore:
+    """Banks as files in a folder. The folder is made when it is not there."""
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder).expanduser()
+        with explained("", self.folder):
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        sweep(self.folder)
+        self.open_banks: int | None = None  # in place of OPEN_BANKS, for whoever has more at once in use
+        self._open: OrderedDict[str, _Bank] = OrderedDict()
+        self._lock = threading.Lock()
+
+    @property
+    def place(self) -> str:
+        return str(self.folder.resolve())
+
+    def banks(self) -> list[str]:
+        return sorted(bank for path in self.folder.glob(f"*{SUFFIX}") if (bank := bank_id(path.name)) is not None)
+
+    def has(self, bank: str) -> bool:
+        return (self.folder / file_name(bank)).exists()
+
+    def _bank(self, bank: str) -> _Bank:
+        with GUARD, self._lock:
+            found = self._open.get(bank)
+            if found is None:
+                path = self.folder / file_name(bank)
+                found = _Bank(BankFile(bank, path, lambda db: schema.migrate(db, bank, micros(now()))))
+                self._open[bank] = found
+            self._open.move_to_end(bank)
+            stale = self._open.popitem(last=False)[1] if len(self._open) > (self.open_banks or OPEN_BANKS) else None
+        if stale is not None:
+            stale.file.close()
+        return found
+
+    # ------------------------------------------------------------------ writing
+
+    def append(
+        self,
+        bank: str,
+        entries: Sequence[Entry],
+        model: str,
+        *,
+        instead: Sequence[int] = (),
+        corrects: int | None = None,
+    ) -> list[Line]:
+        with self._bank(bank).file.writing() as db:
+            replaced = [line.seq for line in self._get(db, instead)] if instead else []
+            with deletion.followed(db, replaced) as passed_on:
+                if replaced:
+                    deletion.withdraw(db, dict.fromkeys(replaced, micros(now())))
+                lines, first = self._put(db, entries, model)
+                passed_on.update(heirs(bank, corrects, replaced, first))
+        return lines
+
+    def _put(self, db: sqlite3.Connection, entries: Sequence[Entry], model: str) -> tuple[list[Line], Line | None]:
+        """Write the lines that are new; the line of each entry, and the first new one."""
+        keys = [entry.new.key for entry in entries if entry.new.key]
+        known: dict[str, Line | int] = {**_by_key(db, keys)} if keys else {}
+        last = int(db.execute("SELECT last_seq FROM bank").fetchone()[0])
+        written: list[tuple[int, Entry]] = []
+        packed: list[tuple[int, ...]] = []
+        result: list[Line | int] = []  # a number is looked up once all are written
+        for entry in entries:
+            key = entry.new.key
+            if key is not None and (there := known.get(key)) is not None:
+                if isinstance(there, int) or not gives_way(there, entry.new):
+                    result.append(there)
+                    continue
+                db.execute("UPDATE line SET key = NULL WHERE seq = ?", (there.seq,))
+            last = next_seq(entry, last)
+            packed.append(self._insert(db, last, entry))
+            written.append((last, entry))
+            result.append(last)
+            if key is not None:
+                known[key] = last
+        if written:
+            column_blocks.put(db, column_blocks.LINES, np.array(packed, LINE))
+            self._index(db, written, model)
+        gone = {seq: micros(at) for seq, entry in written if (at := entry.new.retracted_at) is not None}
+        if gone:
+            deletion.withdraw(db, gone)
+        lines = {line.seq: line for line in self._get(db, [seq for seq, _ in written], retracted=True)}
+        return [lines[found] if isinstance(found, int) else found for found in result], next(iter(lines.values()), None)
+
+    def _insert(self, db: sqlite3.Connection, seq: int, entry: Entry) -> tuple[int, ...]:
+        """Write the rows of one line; what is packed of it."""
+        new = entry.new
+        at = micros(entry.said_at)
+        parent = records.parent(db, new.parent, moved=entry.seq is not None)
+        name = new.session if new.session is not None else records.session_for(db, at)
+        words = entry.words
+        number = db.execute(
+            """INSERT INTO session (session_id, started_at, last_at, first_seq, last_seq, lines, terms)
+               VALUES (?, ?, ?, ?, ?, 1, ?) ON CONFLICT (session_id) DO UPDATE SET
+               started_at = min(started_at, excluded.started_at), last_at = max(last_at, excluded.last_at),
+               last_seq = excluded.last_seq, lines = lines + 1, terms = terms + excluded.terms RETURNING number""",
+            (name, at, at, seq, seq, words.length),
+        ).fetchone()[0]
+        speaker = records.speaker(db, new.speaker, new.role)
+        away = offset(entry.said_at)
+        db.execute(
+            "INSERT INTO line VALUES (?, ?, ?, ?, ?, ?, NULL, ?, ?, ?)",
+            (seq, number, parent, speaker, at, away, new.key, as_json(new.metadata), new.text),
+        )
+        return gist(seq, at, away, number, speaker, words, entry.marks)
+
+    def _index(self, db: sqlite3.Connection, written: Sequence[tuple[int, Entry]], model: str) -> None:
+        postings.add(db, postings.by_term((seq, entry.words) for seq, entry in written))
+        vectors = {seq: entry.vectors for seq, entry in written if entry.vectors is not None}
+        records.put_vectors(db, model, vectors, fresh=True)
+        words = [entry.words for _, entry in written]
+        db.execute(
+            """UPDATE bank SET last_seq = max(last_seq, ?), lines = lines + ?, terms = terms + ?,
+               head_terms = head_terms + ?""",
+            (
+                *(written[-1][0], len(written)),
+                *(sum(each.length for each in words), sum(each.head_length for each in words)),
+            ),
+        )
+
+    def reserve(self, bank: str, last: int) -> None:
+        with self._bank(bank).file.writing() as db:
+            db.execute("UPDATE bank SET last_seq = max(last_seq, ?)", (last,))
+
+    def put_vectors(self, bank: str, model: str, vectors: Mapping[int, Vectors], of: Sequence[Line]) -> None:
+        if not self.has(bank):
+            return
+        with self._bank(bank).file.writing() as db:
+            there = standing(self._get(db, list(vectors)), of)
+            records.put_vectors(db, model, {seq: data for seq, data in vectors.items() if seq in there})
+
+    def drop_vectors(self, bank: str, keep: str) -> int:
+        with self._bank(bank).file.writing() as db:
+            others = db.execute("SELECT number FROM model WHERE name <> ?", (keep,)).fetchall()
+            return sum(records.drop_model(db, number) for (number,) in others)
+
+    def retract(self, bank: str, seq: int, at: datetime) -> Line:
+        with self._bank(bank).file.writing() as db:
+            row = db.execute(f"SELECT {_LINE} {_FROM} WHERE line.seq = ?", (seq,)).fetchone()
+            if row is None:
+                raise NotFound(f"bank {bank!r} has no line {seq}")
+            if _line(row).retracted_at is None:
+                deletion.retract(db, {seq: micros(at)})
+            return _line(db.execute(f"SELECT {_LINE} {_FROM} WHERE line.seq = ?", (seq,)).fetchone())
+
+    def forget(self, bank: str, scope: Scope, name: str | int | None, at: datetime) -> Receipt:
+        held = self._bank(bank)
+        if scope == "bank":
+            seqs = held.file.unlink(records.seqs) or []
+        else:
+            with held.file.writing() as db:
+                seqs = deletion.forget(db, bank, scope, name)
+                db.execute(f"PRAGMA user_version = {UNERASED}")
+        with GUARD, held.lock:
+            held.pictures.clear()
+        receipt = Receipt(sha256(bank.encode()).hexdigest(), scope, deletion.ranges(seqs), len(seqs), at)
+        try:
+            self._keep(receipt)  # the lines are gone for everyone, whatever becomes of their bytes
+        finally:
+            if scope != "bank":
+                held.file.erase()  # whatever becomes of the receipt
+        return receipt
+
+    def _keep(self, receipt: Receipt) -> None:
+        path = self.folder / "receipts.jsonl"
+        row = {name: getattr(receipt, name) for name in ("bank", "scope", "seqs", "lines")}
+        try:
+            with path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps({**row, "forgotten_at": receipt.forgotten_at.isoformat()}) + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+            sync(self.folder)  # it may be new
+        except OSError as error:
+            raise StoreUnavailable(
+                f"what was to be forgotten is gone, but the receipt could not be written to {path}: "
+                f"{error.strerror}. See that this file can be written; there is nothing to forget again"
+            ) from error
+
+    def set_buffer(self, bank: str, session: str, spans: Sequence[tuple[int, int]]) -> None:
+        with self._bank(bank).file.writing() as db:
+            db.execute("INSERT OR REPLACE INTO buffer VALUES (?, ?)", (session, json.dumps(list(spans))))
+
+    def end_session(self, bank: str, session: str, at: datetime) -> None:
+        with self._bank(bank).file.writing() as db:
+            if not db.execute(
+                "UPDATE session SET ended_at = ? WHERE session_id = ?", (micros(at, "at"), session)
+            ).rowcount:
+                raise NotFound(f"bank {bank!r} has no session {session!r} that could be ended")
+
+    def set_setting(self, bank: str, name: str, value: JSONValue | None) -> None:
+        with self._bank(bank).file.writing() as db:
+            units.put_setting(db, name, value)
+
+    def update_setting(
+        self, bank: str, name: str, change: Callable[[JSONValue | None], JSONValue | None]
+    ) -> JSONValue | None:
+        with self._bank(bank).file.writing() as db:
+            value = change(units.setting(db, name))
+            units.put_setting(db, name, value)
+            return value
+
+    def put_unit(
+        self,
+        bank: str,
+        unit: NewUnit,
+        vectors: Vectors | None,
+        model: str,
+        at: datetime,
+        *,
+        supersedes: int | None = None,
+        done: Work | None = None,
+    ) -> Unit:
+        with self._bank(bank).file.writing() as db:
+            made = units.put(db, bank, unit, micros(at), supersedes)
+            unit_vectors.put(db, model, {} if vectors is None else {(made.kind, made.id): vectors})
+            if done is not None:
+                db.execute(_DONE, units.work_key(done))
+            return made
+
+    def forget_unit(self, bank: str, kind: str, number: int) -> list[int]:
+        file = self._bank(bank).file
+        with file.writing() as db:
+            gone = units.forget_one(db, kind, number)
+            db.execute(f"PRAGMA user_version = {UNERASED}")
+        file.erase()
+        return gone
+
+    def rewrite_units(self, bank: str, change: Rewriting, model: str, at: datetime) -> bool:
+        with self._bank(bank).file.writing() as db:
+            return units.rewrite(db, change, model, micros(at))
+
+    def restore_unit(self, bank: str, unit: Unit, vectors: Vectors | None, model: str) -> None:
+        with self._bank(bank).file.writing() as db:
+            units.restore(db, unit)
+            unit_vectors.put(db, model, {} if vectors is None else {(unit.kind, unit.id): vectors})
+
+    def put_unit_vectors(self, bank: str, model: str, vectors: Mapping[tuple[str, int], Vectors]) -> None:
+        with self._bank(bank).file.writing() as db:
+            there = set(db.execute("SELECT kind, unit_id FROM unit WHERE retracted_at IS NULL"))
+            unit_vectors.put(db, model, {key: data for key, data in vectors.items() if key in there})
+
+    def queue(self, bank: str, work: Work) -> None:
+        with self._bank(bank).file.writing() as db:
+            if not db.execute("SELECT 1 FROM session WHERE session_id = ?", (work.session,)).fetchone():
+                raise NotFound(f"bank {bank!r} has no session {work.session!r} of which {work.kind} could be written")
+            units.queue(db, work)
+
+    def dequeue(self, bank: str, work: Work) -> None:
+        with self._bank(bank).file.writing() as db:
+            db.execute(_DONE, units.work_key(work))
+
+    # ------------------------------------------------------------------ reading
+
+    def lines(
+        self,
+        bank: str,
+        where: Where | None = None,
+        *,
+        after: int = 0,
+        limit: int | None = None,
+        retracted: bool = False,
+    ) -> Iterator[Line]:
+        condition, values = clause(where)
+        if retracted:
+            condition = condition.replace("line.retracted_at IS NULL", "1", 1)
+        left = -1 if limit is None else limit
+        while left:  # in pages, so that no connection is held while the caller works
+            page = min(left, 1000) if left > 0 else 1000
+            with self._bank(bank).file.glancing() as db:
+                rows = db.execute(
+                    f"SELECT {_LINE} {_FROM} WHERE line.seq > ? AND {condition} ORDER BY line.seq LIMIT ?",
+                    (after, *values, page),
+                )
+                found = [_line(row) for row in rows]
+            yield from found
+            if len(found) < page:
+                return
+            after, left = found[-1].seq, left - len(found) if left > 0 else left
+
+    def get(self, bank: str, seqs: Sequence[int]) -> list[Line]:
+        with self._bank(bank).file.glancing() as db:
+            return self._get(db, seqs)
+
+    def _get(self, db: sqlite3.Connection, seqs: Sequence[int], retracted: bool = False) -> list[Line]:
+        rows = db.execute(
+            f"""SELECT {_LINE} {_FROM} WHERE {"1" if retracted else "line.retracted_at IS NULL"}
+                AND line.seq IN (SELECT value FROM json_each(?)) ORDER BY line.seq""",
+            (json.dumps([int(seq) for seq in seqs]),),
+        )
+        return [_line(row) for row in rows.fetchall()]
+
+    def known(self, bank: str, keys: Sequence[str]) -> dict[str, Line]:
+        if not keys:
+            return {}
+        with self._bank(bank).file.glancing() as db:
+            return _by_key(db, keys)
+
+    def sessions(self, bank: str) -> list[Session]:
+        with self._bank(bank).file.glancing() as db:
+            rows = db.execute(
+                """SELECT session_id, started_at, last_at, first_seq, last_seq, lines, ended_at FROM session
+                   ORDER BY started_at, number"""
+            ).fetchall()
+        return list(map(session, rows))
+
+    def allowed(self, bank: str, where: Where, as_of: datetime | None) -> Seqs | None:
+        if where == Where() and as_of is None:
+            return None
+        condition, values = clause(where, as_of)
+        if not where.metadata:
+            with self._bank(bank).seen(Pictures.columns) as (db, columns):
+                return columns.allowed(choice(db, where, as_of))
+        with self._bank(bank).file.glancing() as db:
+            rows = db.execute(f"SELECT line.seq {_FROM} WHERE {condition} ORDER BY line.seq", values).fetchall()
+        return np.array(rows, np.int64).reshape(-1)
+
+    def nearest(self, bank: str, model: str, query: Vector, k: int, among: Seqs | None) -> Seqs:
+        with self._bank(bank).seen(lambda pictures, db: pictures.dense(db, model, query.shape[-1])) as (_, index):
+            return index.nearest(query, k, among)
+
+    def cosines(self, bank: str, model: str, query: Vector, seqs: Seqs) -> npt.NDArray[np.float32]:
+        dim = query.shape[-1]
+        with self._bank(bank).seen(lambda pictures, db: pictures.dense(db, model, dim, exact=True)) as (db, index):
+            number = records.model(db, model, dim)
+            if number is None:
+                return np.full(len(seqs), np.nan, np.float32)
+            if index.data is not None:
+                return index.cosines(query, seqs)
+            found, data = records.whole(db, number, dim, index.ids[places(index.ids, seqs)])
+        return vectors.best(seqs, found, vectors.cosines(data, query))
+
+    def postings(
+        self, bank: str, terms: Sequence[str], rarest: int, most: int, among: Seqs | None = None
+    ) -> dict[str, Postings]:
+        with self._bank(bank).file.reading() as db:
+            return postings.read(db, terms, rarest, most, among)
+
+    def rows(self, bank: str, seqs: Seqs, among: Seqs | None = None) -> Rows:
+        with self._bank(bank).seen(Pictures.columns) as (db, columns):
+            return records.rows(db, columns, seqs, among)
+
+    def corpus(self, bank: str, among: Seqs | None = None) -> Corpus:
+        if among is None:
+            with self._bank(bank).file.reading() as db:
+                return records.corpus(db)
+        with self._bank(bank).seen(Pictures.columns) as (db, columns):
+            return records.corpus_among(db, columns, among)
+
+    def pending(self, bank: str, model: str, dim: int, limit: int, after: int = 0) -> list[Line]:
+        def look(pictures: Pictures, db: sqlite3.Connection) -> Seqs:
+            lines, index = pictures.columns(db), pictures.dense(db, model, dim)
+            return lines.seqs[~member(lines.seqs, index.ids)]
+
+        with self._bank(bank).seen(look) as (db, wanting):
+            first = int(np.searchsorted(wanting, after, "right"))
+            return self._get(db, wanting[first : first + limit].tolist())
+
+    def buffer(self, bank: str, session: str) -> list[tuple[int, int]]:
+        with self._bank(bank).file.glancing() as db:
+            row = db.execute("SELECT spans FROM buffer WHERE session_id = ?", (session,)).fetchone()
+        return [(int(first), int(last)) for first, last in json.loads(row[0])] if row else []
+
+    def settings(self, bank: str) -> dict[str, JSONValue]:
+        with self._bank(bank).file.glancing() as db:
+            rows = db.execute("SELECT name, value FROM setting ORDER BY name").fetchall()
+        return {name: json.loads(value) for name, value in rows}
+
+    def units(
+        self,
+        bank: str,
+        kinds: Sequence[str] = (),
+        *,
+        current: bool = False,
+        retracted: bool = False,
+        ids: Sequence[int] | None = None,
+    ) -> list[Unit]:
+        chosen = {"kind": kinds or None, "unit_id": ids}  # said only where they are, or no index is used
+        told = {column: json.dumps(list(each)) for column, each in chosen.items() if each is not None}
+        condition = " AND ".join(["1", *(f"{column} IN (SELECT value FROM json_each(?))" for column in told)])
+        condition += " AND valid_to IS NULL" if current else ""
+        condition += "" if retracted else " AND retracted_at IS NULL"
+        with self._bank(bank).file.glancing() as db:
+            return units.read(db, condition, list(told.values()))
+
+    def unit_spans(self, bank: str, kind: str, *, retracted: bool = False) -> npt.NDArray[np.int64]:
+        with self._bank(bank).file.glancing() as db:
+            rows = db.execute(f"{units.SPANS} ? AND kind = ? ORDER BY unit_id", (retracted, kind)).fetchall()
+        return np.array(rows, np.int64).reshape(-1, 3)
+
+    def unit_cosines(self, bank: str, model: str, query: Vector, kinds: Sequence[str], k: int | None = None) -> Near:
+        dim = query.shape[-1]
+        with self._bank(bank).seen(lambda pictures, db: pictures.units(db, model, dim)) as (db, held):
+            if held is None:
+                held = UnitVectors.read(db, records.model(db, model, dim), dim, kinds)
+        return held.nearest(query, kinds, k)
+
+    def pending_units(self, bank: str, model: str, dim: int) -> list[Unit]:
+        with self._bank(bank).file.reading() as db:
+            condition = """retracted_at IS NULL AND NOT EXISTS (SELECT 1 FROM unit_vector AS has
+                WHERE has.model = ? AND has.kind = unit.kind AND has.unit_id = unit.unit_id)"""
+            return units.read(db, condition, (records.model(db, model, dim),))
+
+    def queued(self, bank: str) -> list[Work]:
+        with self._bank(bank).file.glancing() as db:
+            rows = db.execute(
+                f"SELECT {units.WORK} FROM work ORDER BY queued_at, kind, session_id, first_seq"
+            ).fetchall()
+        return list(map(units.work, rows))
+
+    def stats(self, bank: str, model: str) -> Stats:
+        held = self._bank(bank)
+        with held.file.reading() as db:
+            return replace(records.stats(db, bank, model), bytes=held.file.size())
+
+    def check(self, bank: str) -> list[str]:
+        if self._bank(bank).file.empty:
+            return ["the file has 0 bytes: it was cut off, or never finished. Put back a copy, or forget the bank"]
+        with self._bank(bank).file.reading() as db:
+            found = [str(row[0]) for row in db.execute("PRAGMA integrity_check") if row[0] != "ok"]
+            found += [f"a row of {row[0]} points nowhere" for row in db.execute("PRAGMA foreign_key_check")]
+            if db.execute("PRAGMA user_version").fetchone()[0] == UNERASED:
+                found.append(REMAINS)
+            try:
+                return found or records.contradictions(db)
+            except (TypeError, AttributeError, LookupError, ValueError, ArithmeticError) as error:
+                return [f"its rows can't be read ({error}); export the lines into a new bank"]
+
+    def close(self) -> None:
+        with GUARD, self._lock:
+            banks, self._open = list(self._open.values()), OrderedDict()
+        for held in banks:
+            held.file.close()
+
+
+_DONE = "DELETE FROM work WHERE kind = ? AND session_id = ? AND first_seq = ?"
+
+
+def _by_key(db: sqlite3.Connection, keys: Sequence[str]) -> dict[str, Line]:
+    rows = db.execute(f"SELECT {_LINE} {_FROM} WHERE line.key IN (SELECT value FROM json_each(?))", (json.dumps(keys),))
+    return {line.key: line for line in map(_line, rows.fetchall()) if line.key is not None}

@@ -1,0 +1,192 @@
+"""Stand-ins for models: deterministic, instant, and needing no file. Public, so that your own tests can use them.
+
+HashEmbedder knows words by their spelling only: texts are near when they share words, and never by meaning.
+ScriptedLLM says what it is told, and remembers what it was asked.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+
+import numpy as np
+
+from everthread.common.fork_safety import Lock
+from everthread.errors import ConfigError, ModelError
+from everthread.llms.streaming import estimated
+from everthread.types import JSONValue, Message, Sampling, Usage, Vector, Vectors
+
+WORD = re.compile(r"\w+")
+PIECE = re.compile(r"\s*\S+|\s+")
+
+
+class HashEmbedder:
+    """A hashed bag of words, of unit length. A text without words has the first axis for its vector."""
+
+    multilingual = False
+
+    def __init__(self, dim: int = 64) -> None:
+        if dim < 1:
+            raise ConfigError(f"HashEmbedder needs a dimension of at least 1, not {dim}")
+        self.dim = dim
+        self.name = f"hash-{dim}"
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        vectors = np.zeros((len(texts), self.dim), np.float32)  # (N, D)
+        for vector, text in zip(vectors, texts, strict=True):
+            self._fill(vector, text)
+        return vectors
+
+    def embed_query(self, text: str) -> Vector:
+        vector: Vector = self.embed([text])[0]
+        return vector
+
+    def _fill(self, vector: Vector, text: str) -> None:
+        for word in WORD.findall(text.casefold()):
+            # Not hash(): Python salts that anew in every process.
+            code = int.from_bytes(blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
+            vector[(code >> 1) % self.dim] += 1.0 if code & 1 else -1.0
+        length = float(np.linalg.norm(vector))
+        if length == 0.0:  # no words, or words that cancelled each other
+            vector[0] = length = 1.0
+        vector /= length
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A reply that breaks off: the text arrives, then the error is raised."""
+
+    text: str
+    error: Exception
+
+
+Scripted = str | Exception | Cut | Callable[[Sequence[Message]], str]
+
+
+def words(text: str) -> list[str]:
+    """The words of a text, each with the space before it; together they are the text."""
+    return PIECE.findall(text)
+
+
+class ScriptedLLM:
+    """A language model that gives these replies, one a call. Safe from many threads.
+
+    A reply is a text; a function of the messages that makes one; an exception, which is raised in place of a reply; or
+    a Cut. prompts are the messages of each call. pieces says in which parts a text is streamed. Its usage is estimated.
+    When all are given, each further call raises ModelError.
+    """
+
+    def __init__(
+        self,
+        replies: Iterable[Scripted],
+        *,
+        context: int = 8192,
+        pieces: Callable[[str], Iterable[str]] = words,
+    ) -> None:
+        self.name = "scripted"
+        self.context = context
+        self.prompts: list[tuple[Message, ...]] = []
+        self._replies = iter(replies)
+        self._pieces = pieces
+        self._given = 0
+        self._usage = Usage()
+        self._lock = Lock()
+
+    @property
+    def usage(self) -> Usage:
+        with self._lock:
+            return self._usage
+
+    def stream(self, messages: Sequence[Message], sampling: Sampling | None = None) -> ScriptedStream:
+        reply = self._next(messages)
+        pieces = filter(None, self._pieces(reply.text))
+        return ScriptedStream(tuple(messages), pieces, reply.error, self._used)
+
+    def complete(
+        self,
+        messages: Sequence[Message],
+        schema: Mapping[str, JSONValue] | None = None,
+        sampling: Sampling | None = None,
+    ) -> str:
+        reply = self._next(messages)
+        self._used(estimated(messages, reply.text))
+        if reply.error is not None:
+            raise reply.error
+        return reply.text
+
+    def _next(self, messages: Sequence[Message]) -> _Reply:
+        with self._lock:
+            self.prompts.append(tuple(messages))
+            reply = next(self._replies, None)
+            if reply is None:
+                raise ModelError(f"ScriptedLLM has no more replies: {self._given} were scripted; script one more")
+            self._given += 1
+        if isinstance(reply, Exception):
+            raise reply
+        if isinstance(reply, Cut):
+            return _Reply(reply.text, reply.error)
+        return _Reply(reply if isinstance(reply, str) else reply(messages))
+
+    def _used(self, usage: Usage) -> None:
+        with self._lock:
+            self._usage += usage
+
+
+@dataclass(frozen=True, slots=True)
+class _Reply:
+    text: str
+    error: Exception | None = None
+
+
+class ScriptedStream:
+    """A reply of ScriptedLLM on its way."""
+
+    def __init__(
+        self,
+        messages: Sequence[Message],
+        pieces: Iterator[str],
+        error: Exception | None,
+        used: Callable[[Usage], None],
+    ) -> None:
+        self._messages = messages
+        self._pieces = pieces
+        self._error = error
+        self._used = used
+        self._written = ""
+        self._ended = False
+        self._finish: str | None = None
+        self._lock = threading.RLock()
+
+    @property
+    def usage(self) -> Usage:
+        return estimated(self._messages, self._written)
+
+    @property
+    def finish(self) -> str | None:
+        return self._finish
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        with self._lock:
+            if self._ended:
+                raise StopIteration
+            if (piece := next(self._pieces, None)) is not None:
+                self._written += piece
+                return piece
+            self.close()
+            if self._error is not None:
+                raise self._error
+            self._finish = "stop"
+            raise StopIteration
+
+    def close(self) -> None:
+        """Stop it; from then on there are no more pieces."""
+        with self._lock:
+            if not self._ended:
+                self._ended = True
+                self._used(self.usage)

@@ -1,0 +1,211 @@
+"""What must not be remembered, and its removal: numbers of cards and accounts, keys, passwords and PINs. Pure.
+
+A number is taken for a secret where its check digits say so or where it is told to be one; dates, telephone numbers and
+amounts stay. What is told as a password goes to the end of its clause: better a word too many than a secret kept.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from everthread.text.analyzer import STOP, tokens
+from everthread.text.line_features import SMALL_TALK
+
+REMOVED = "[removed]"
+
+# Payment cards: ISO/IEC 7812. How each issuer's numbers begin and how long they are: American Express, Diners, JCB,
+# Visa, Mastercard, Mir, UnionPay and Discover, Maestro. No row of years ("2019 2020 2021 2022") can be one.
+_CARD = re.compile(
+    r"3[47]\d{13}|3[0689]\d{12}|35\d{14}|4\d{12}(?:\d{3}){0,2}|5[1-5]\d{14}|2[2-7]\d{14}|6\d{15,18}|5[0678]\d{11,17}"
+)
+_BETWEEN = r"(?:[ \t\u00a0\u2009\u202f]?[-–.·][ \t]?|[ \t\u00a0\u2009\u202f]{1,2})"
+_GROUPS = re.compile(rf"(?<![\d+])\d{{1,19}}(?:{_BETWEEN}\d{{1,19}})*(?!\d)")
+_GROUP = re.compile(r"\d+")
+CARD_DIGITS = range(13, 20)
+GROUP = 3  # digits of a card's group but for the last: shorter ones are a list of numbers, a date or a telephone number
+
+# How long an account's number is in each country: ISO 13616's registry.
+_IBAN_LENGTHS = """
+    AD24 AE23 AL28 AT20 AZ28 BA20 BE16 BG22 BH22 BI27 BR29 BY28 CH21 CR22 CY28 CZ24 DE22 DJ27 DK18 DO28 EE20 EG29 ES24
+    FI18 FK18 FO18 FR27 GB22 GE22 GI23 GL18 GR27 GT28 HN28 HR21 HU28 IE22 IL23 IQ23 IS26 IT27 JO30 KW30 KZ20 LB28 LC32
+    LI21 LT20 LU20 LV21 LY25 MC27 MD24 ME22 MK19 MN20 MR27 MT31 MU30 NI28 NL18 NO15 OM23 PK24 PL28 PS29 PT25 QA29 RO24
+    RS22 RU33 SA24 SC31 SD18 SE24 SI19 SK24 SM27 SO23 ST25 SV28 TL23 TN24 TR26 UA29 VA22 VG24 XK20 YE30
+    """.split()
+_IBAN_LENGTH = {entry[:2]: int(entry[2:]) for entry in _IBAN_LENGTHS}
+_IBAN = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]{2}\d{2}(?:[ \u00a0-]{0,2}[A-Za-z0-9]){11,29}")
+
+_SHAPES = re.compile(
+    r"""
+    -----BEGIN\ [A-Z ]*PRIVATE\ KEY-----.*?(?:-----END\ [A-Z ]*PRIVATE\ KEY-----|\Z)
+    | (?<![A-Za-z0-9])(?:
+        sk-[A-Za-z0-9_-]{16,} | [rs]k_(?:live|test)_[A-Za-z0-9]{10,} | gh[pousr]_[A-Za-z0-9]{16,}
+        | github_pat_\w{16,} | glpat-[\w-]{16,} | (?:AKIA|ASIA)[A-Z0-9]{12,} | AIza[\w-]{30,} | ya29\.[\w-]{20,}
+        | xox[abeprs]-[\w-]{10,} | hf_[A-Za-z0-9]{16,} | npm_[A-Za-z0-9]{20,} | pypi-[\w-]{20,}
+        | eyJ[\w-]{8,2000}\.[\w-]{4,}(?:\.[\w-]*)?
+      )
+    | (?<=://)[^\s/:@]{1,80}:[^\s/@]{1,200}(?=@)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+# Blanks are always matched as a whole (`++`), and what may be long has a bound: otherwise a text of nothing but blanks,
+# or of beginnings of secrets, takes time that grows with the square of its length.
+_THING = r"[^.!?。！？\n:=\s](?:[^.!?。！？\n:=]{0,58}?[^.!?。！？\n:=\s])??"
+_OF = rf"(?:\s++(?:for|to|of|on|at|in|with)\s++(?:{_THING}|(?<=\s\s)))?"
+_IS = (
+    rf"{_OF}\s*+"
+    r"(?:(?<=\s)(?:is|was|are|will\s++be|used\s++to\s++be|has\s++been|now\s++is|should\s++be)\s|['’]s\s|[:=：＝])"
+    r"\s*+(?:(?:still|now|just)\s++)?"
+)
+_WORDS = r"(?:password|passphrase|pass\s?phrase|passcode|pass\s?code|passwd|pwd)s?"
+_CODES = (
+    r"(?:(?:security|verification|confirmation|access|login|log-in|door|gate|alarm|unlock|safe|sms|2fa|one-time)\s++code"
+    r"|pin(?:\s++(?:code|number))?|cvv2?|cvc2?|otp)"
+)
+_KEYS = (
+    r"(?:(?:api|secret|access|private|licen[cs]e|encryption)[\s_-]?key|key|token|secret|credentials?|bearer|auth\w*)"
+)
+_BLANKS = r"[^\S\n]"
+_CLAUSE = (
+    rf"(?:[^\n]*?\S)??(?={_BLANKS}*+(?:[.!?。！？](?:\s|$)|[,;](?:\s|$)|[，；]|\n|$)"
+    rf"|{_BLANKS}++(?:and|but|so|because|which)\s(?:i|you|my|it|the|we|that|this|don['’]t|please|never|now|he|she|they)\b)"
+)
+_TOLD_PASSWORD = re.compile(rf"\b{_WORDS}{_IS}(?P<secret>[\"“'‘`][^\"”'’`\n]+[\"”'’`]|{_CLAUSE})", re.I)
+_CHANGED_PASSWORD = re.compile(
+    rf"\b(?:chang|set|reset|updat|switch)\w*\s[^.!?\n]{{0,40}}?\b{_WORDS}{_OF}\s++to\s++(?P<secret>{_CLAUSE})", re.I
+)
+_SHOWN_PASSWORD = re.compile(rf"\b{_WORDS}\s++(?P<secret>(?=\S*\d)\S{{4,}})", re.I)
+_IS_MY_PASSWORD = re.compile(
+    rf"(?<!\S)(?P<secret>\S++)\s++is\s++(?:my|our|the|his|her|their)\s++(?:[\w’'-]++\s++){{0,3}}?(?:{_WORDS}|{_CODES})\b",
+    re.I,
+)
+_TOLD_CODE = re.compile(rf"\b{_CODES}(?:{_IS}|\s++)[\"“'‘`]?(?P<secret>\d(?:[ -]?\d){{2,11}})(?![\d.,:/]\d)", re.I)
+_IN_KEY = r"[^\s\"”'’`]{0,500}?"
+_TOLD_KEY = re.compile(
+    rf"\b{_KEYS}{_IS}[\"“'‘`]?(?P<secret>(?={_IN_KEY}\d)(?={_IN_KEY}[A-Za-z])[A-Za-z0-9+/_=.~-]{{12,}})", re.I
+)
+_BEARER = re.compile(r"\bbearer\s++(?P<secret>[A-Za-z0-9+/_=.~-]{16,})", re.I)
+_CHINESE = re.compile(
+    r"(?:密码|密碼|口令|验证码|驗證碼|安全码|密钥|令牌|PIN码|pin码)[^，。！？；、\n：:=是为成]{0,8}?"
+    r"(?:就是|是|改成了?|改为了?|设成了?|设为了?|[:：=＝])\s*+[“\"「']?(?P<secret>[^\s，。！？；、\n”\"」']+)"
+)
+_TOLD = (
+    _TOLD_PASSWORD,
+    _CHANGED_PASSWORD,
+    _TOLD_CODE,
+    _TOLD_KEY,
+    _BEARER,
+    _CHINESE,
+    _SHOWN_PASSWORD,
+    _IS_MY_PASSWORD,
+)
+# What is said of a password and is none: all of it plain words, and the first of them one of these.
+_ABOUT = frozenset(
+    """
+    too very not expired gone lost wrong weak strong safe secure insecure hard easy difficult different changed stored
+    saved written in on incorrect invalid required missing empty what this that it here there
+    """.split()
+)
+_ABOUT_CHINESE = re.compile("什么|多少|啥|不|很|太|没|错|忘|哪|谁|怎|我的?$")
+_NOUNS = re.compile(
+    rf"{_WORDS}|{_CODES}|{_KEYS}|\bcard\b|\baccount\b|\biban\b|\bnumber\b|密码|密碼|口令|验证码|卡号|账号", re.I
+)
+_DATE = re.compile(
+    r"\d+|\b(?:january|february|march|april|june|july|august|september|october|november|december)\b", re.I
+)
+SUBSTANCE = 2  # words that a row needs besides what was removed, to be kept
+
+
+def hide(text: str) -> str:
+    """The text with REMOVED in the place of each secret."""
+    text = _SHAPES.sub(REMOVED, text)
+    for spans in (_ibans, _cards):
+        text = _without(text, list(spans(text)))
+    for pattern in _TOLD:
+        text = pattern.sub(_replaced, text)
+    return text
+
+
+def strip(text: str) -> str | None:
+    """The text without secrets, and without rows that held nothing else; None if no substance is left."""
+    hidden = hide(text)
+    if hidden != text:
+        hidden = "\n".join(row for row in hidden.split("\n") if REMOVED not in row or _substance(row))
+    return hidden if hidden.strip() else None
+
+
+def _substance(row: str) -> bool:
+    rest = _DATE.sub(" ", _NOUNS.sub(" ", row.replace(REMOVED, " ")))
+    return len([word for word in tokens(rest) if word not in STOP and word not in SMALL_TALK]) >= SUBSTANCE
+
+
+def _without(text: str, spans: list[tuple[int, int]]) -> str:
+    starts, ends = [start for start, _ in spans], [end for _, end in spans]
+    return REMOVED.join(text[end:start] for end, start in zip([0, *ends], [*starts, len(text)], strict=True))
+
+
+def _replaced(match: re.Match[str]) -> str:
+    secret = match["secret"]
+    if not secret.strip() or secret.startswith(REMOVED) or _only_about(secret):
+        return match[0]
+    start, end = match.start("secret") - match.start(), match.end("secret") - match.start()
+    return match[0][:start] + REMOVED + match[0][end:]
+
+
+def _only_about(secret: str) -> bool:
+    if _ABOUT_CHINESE.match(secret) and not re.search("[A-Za-z0-9]", secret):
+        return True
+    plain = re.fullmatch(r"[a-z'’ ]+", secret.lower()) is not None
+    return plain and secret.lower().split()[0].split("'")[0] in _ABOUT
+
+
+def _cards(text: str) -> Iterator[tuple[int, int]]:
+    """Where numbers of payment cards stand: groups of digits that together pass Luhn's check."""
+    for run in _GROUPS.finditer(text):
+        groups = [(found.start(), found.end()) for found in _GROUP.finditer(text, run.start(), run.end())]
+        first = 0
+        while first < len(groups):
+            last = _card_from(text, groups, first)
+            if last is not None:
+                yield groups[first][0], groups[last][1]
+            first = first + 1 if last is None else last + 1
+
+
+def _card_from(text: str, groups: list[tuple[int, int]], first: int) -> int | None:
+    """The last group of a card's number that begins with this one; None if none does."""
+    digits = ""
+    for place in range(first, len(groups)):
+        group = text[slice(*groups[place])]
+        digits += group
+        if len(digits) > CARD_DIGITS[-1]:
+            return None
+        if len(digits) in CARD_DIGITS and _CARD.fullmatch(digits) and luhn(digits):
+            return place
+        if len(group) < GROUP:
+            return None
+    return None
+
+
+def luhn(digits: str) -> bool:
+    """Whether the last digit checks the others: Luhn, US patent 2,950,048, 1960."""
+    doubled = [int(digit) * (1 + place % 2) for place, digit in enumerate(reversed(digits))]
+    return sum(each - 9 if each > 9 else each for each in doubled) % 10 == 0
+
+
+def _ibans(text: str) -> Iterator[tuple[int, int]]:
+    """Where numbers of bank accounts stand that pass their check."""
+    for found in _IBAN.finditer(text):
+        length = _IBAN_LENGTH.get(found[0][:2].upper())
+        places = [place for place in range(found.start(), found.end()) if text[place].isalnum()]
+        if length is None or len(places) < length:
+            continue
+        end = places[length - 1] + 1
+        if not text[end : end + 1].isalnum() and mod97("".join(text[place] for place in places[:length])):
+            yield found.start(), end
+
+
+def mod97(iban: str) -> bool:
+    """Whether the check digits of an account's number are right: ISO 7064, mod 97-10, letters counting from A = 10."""
+    turned = iban[4:] + iban[:4]
+    return int("".join(str(int(letter, 36)) for letter in turned.upper())) % 97 == 1

@@ -1,0 +1,56 @@
+"""Refusals: replies in which a model refuses, and the character does not speak. Such a reply is better not remembered,
+since it would be recalled as something that the character said.
+
+Each refusing phrase takes intensity · weight · 100 from a score of 100, and a reply below 90 is a refusal. The
+intensity is 0 to 2; the weight is 1 at the very beginning and halves every few words, so that a refusing phrase deep
+inside a real answer does not condemn it. Excuses give back a part: "Sorry" alone refuses nothing where the character is
+late. (The scoring of the Emi chatbot; the excuses are our own.)
+"""
+
+from __future__ import annotations
+
+import re
+
+from everthread.text.analyzer import UNSPACED, fold
+from everthread.text.refusal_words import Words, configured
+
+ENOUGH = 90  # of 100, for a reply to be the character's
+HALF = 6  # words, or characters of Chinese, after which a phrase weighs half as much
+READ = 2_000  # characters; a phrase after them weighs nothing
+EXCUSED = 0.4  # the most that excuses give back: what a real refusal takes is more
+
+_WORD = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}]+(?:'[^\W_{UNSPACED}]+)*")
+
+
+def refuses(text: str, words: Words | None = None) -> bool:
+    """Return whether a reply is a model's refusal.
+
+    Args:
+        text: the reply.
+        words: the dictionary. Default: the configured one.
+    """
+    return score(text, words) < ENOUGH
+
+
+def score(text: str, words: Words | None = None) -> float:
+    """Return 100 less what the refusing phrases take and the excuses don't give back; may be below 0.
+
+    Args:
+        text: the reply.
+        words: the dictionary. Default: the configured one.
+    """
+    words = words or configured()
+    folded = fold(text[:READ])
+    taken = 0.0
+    for phrase in words.phrases:
+        if found := phrase.search(folded):
+            taken += phrase.intensity * weight(folded[: found.start()])
+    if not taken:
+        return 100.0
+    excused = sum(phrase.intensity for phrase in words.excuses if phrase.search(folded))
+    return 100 * (1 - max(taken - min(excused, EXCUSED), 0.0))
+
+
+def weight(before: str) -> float:
+    """Return the weight of a phrase after these words: 1 at the beginning, half with every HALF words."""
+    return float(0.5 ** (len(_WORD.findall(before)) / HALF))

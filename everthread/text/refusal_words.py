@@ -1,0 +1,230 @@
+"""The words by which replies refuse: data files by language, and the user's own file.
+
+A file is TOML with three tables. `[phrases]` gives each phrase its intensity, 0 to 2; 0 switches a phrase of an earlier
+file off. `[excuses]` does the same for words that take back a part of it. `[classes]` names lists of words.
+
+A phrase is text, with five signs: `{name}` is any word of that class, `_` is one word or none, `...` is six words (of
+Chinese, twelve characters) or fewer, `^` in front means the head of a reply, and `.` at the end the end of a clause.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from importlib.resources import files
+from pathlib import Path
+
+from everthread import config
+from everthread.errors import ConfigError
+from everthread.text.analyzer import UNSPACED, fold
+
+log = logging.getLogger("everthread")
+
+LANGUAGES = ("en", "zh")
+STRONGEST = 2.0  # intensity
+LONGEST = 100  # characters of a phrase
+SIGN = re.compile(r"\{(?P<name>\w*)\}|(?P<gap>\.\.\.)|(?P<word>_)|(?P<head>^\^)|(?P<end>\.$)")
+HEAD = r"\A[^\w*]*+(?:\*[^*\n]{0,40}\*[^\w*]*+)?+"  # a reply may begin with a gesture: *sighs*
+END_UNSPACED = r"(?=\W|$)"  # folding leaves a space for Chinese punctuation
+END = r"(?=\s*(?:$|[.!?,;:—-]|as\b|because\b|but\b|right now\b|at this time\b))"
+BEFORE, AFTER = rf"(?<![^\W{UNSPACED}])", rf"(?![^\W{UNSPACED}])"  # \b, for which Chinese would be one word
+GAP, GAP_UNSPACED = r"(?:[^\w']+[\w']+){0,6}?[^\w']+", r"[^ .!?]{0,12}?"
+
+_UNSPACED = re.compile(f"[{UNSPACED}]")
+
+Tables = dict[str, dict[str, object]]
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """A phrase, its intensity, and the words of which a text must hold one before the pattern is tried."""
+
+    text: str
+    intensity: float
+    pattern: re.Pattern[str]
+    keys: tuple[str, ...]
+
+    def search(self, folded: str) -> re.Match[str] | None:
+        """Return the phrase's first place in a folded text."""
+        return self.pattern.search(folded) if any(key in folded for key in self.keys) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """A dictionary of refusing phrases and of excuses."""
+
+    phrases: tuple[Phrase, ...] = ()
+    excuses: tuple[Phrase, ...] = ()
+    classes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+def configured() -> Words:
+    """Return the shipped words with the user's file, which the setting `refusals` names.
+
+    A faulty file is logged and left out: no reply is lost because of it. `everthread recipes refusals` shows its fault.
+    """
+    path = Path(config.load().refusals)
+    try:
+        changed = path.stat().st_mtime_ns
+    except OSError:
+        return shipped()
+    return _tolerant(path, changed)
+
+
+@lru_cache(maxsize=8)
+def _tolerant(path: Path, changed: int) -> Words:
+    try:
+        return extended(path)
+    except ConfigError as error:
+        log.warning("refusing words of your own are left out: %s", error)
+        return shipped()
+
+
+@cache
+def shipped() -> Words:
+    """Return the words that come with Everthread."""
+    folder = files("everthread.observe") / "refusals"
+    words = Words()
+    for language in LANGUAGES:
+        words = _added(words, tomllib.loads((folder / f"{language}.toml").read_text(encoding="utf-8")), language)
+    return words
+
+
+def extended(path: Path) -> Words:
+    """Return the shipped words with those of a file.
+
+    Raises:
+        ConfigError: for a file that can't be read, and for a faulty entry.
+    """
+    return _added(shipped(), read(path), str(path))
+
+
+def read(path: Path) -> Tables:
+    """Read a file's tables, without their meaning.
+
+    Raises:
+        ConfigError: for a file that can't be read as TOML.
+    """
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(f"{path} can't be read as TOML: {error}") from error
+
+
+def merged(words: Words, phrases: Mapping[str, float]) -> Words:
+    """Return the words with further phrases.
+
+    Raises:
+        ConfigError: for a faulty phrase or intensity.
+    """
+    return _added(words, {"phrases": dict(phrases)}, "the phrases")
+
+
+def _added(words: Words, tables: Mapping[str, object], source: str) -> Words:
+    if unknown := tables.keys() - {"classes", "phrases", "excuses"}:
+        raise ConfigError(f"{source} has an unknown table {sorted(unknown)[0]!r}; expected classes, phrases or excuses")
+    classes = {**words.classes, **_classes(tables.get("classes", {}), source)}
+    return Words(
+        _compiled(words.phrases, tables.get("phrases", {}), classes, source),
+        _compiled(words.excuses, tables.get("excuses", {}), classes, source),
+        classes,
+    )
+
+
+def _classes(table: object, source: str) -> dict[str, tuple[str, ...]]:
+    found = {}
+    for name, words in _table(table, "classes", source).items():
+        if not isinstance(words, list) or not words or not all(isinstance(word, str) for word in words):
+            raise ConfigError(f"{source}: invalid class {name!r}: {words!r}; expected a list of texts")
+        found[name] = tuple(fold(word) for word in words)
+    return found
+
+
+def _compiled(
+    before: tuple[Phrase, ...], table: object, classes: Mapping[str, tuple[str, ...]], source: str
+) -> tuple[Phrase, ...]:
+    phrases = {phrase.text: phrase for phrase in before}
+    for text, intensity in _table(table, "phrases", source).items():
+        if isinstance(intensity, bool) or not isinstance(intensity, int | float) or not 0 <= intensity <= STRONGEST:
+            raise ConfigError(
+                f"{source}: invalid intensity of {text!r}: {intensity!r}; expected a number from 0 to {STRONGEST:g}"
+            )
+        folded = fold(text)
+        phrases.pop(folded, None)
+        if intensity:
+            phrases[folded] = _phrase(folded, float(intensity), classes, source)
+    return tuple(phrases.values())
+
+
+def _table(table: object, name: str, source: str) -> Mapping[str, object]:
+    if not isinstance(table, dict):
+        raise ConfigError(f"{source}: invalid {name}: {table!r}; expected a table")
+    return table
+
+
+def _phrase(text: str, intensity: float, classes: Mapping[str, tuple[str, ...]], source: str) -> Phrase:
+    if not re.search(r"\w", SIGN.sub(lambda found: found["name"] or "", text)) or len(text) > LONGEST:
+        raise ConfigError(f"{source}: invalid phrase {text!r}: expected 1 to {LONGEST} characters with a word in them")
+    unspaced = bool(_UNSPACED.search(text))
+    parts: list[tuple[str, ...]] = []
+    pattern, at = "", 0
+    for sign in SIGN.finditer(text):
+        pattern += _literal(text[at : sign.start()], parts)
+        pattern += _signed(sign, unspaced, classes, parts, source)
+        at = sign.end()
+    pattern += _literal(text[at:], parts)
+    return Phrase(text, intensity, re.compile(_bounded(pattern, parts)), _keys(parts))
+
+
+def _literal(text: str, parts: list[tuple[str, ...]]) -> str:
+    if text.strip():
+        parts.append((text,))
+    return re.escape(text)
+
+
+def _signed(
+    sign: re.Match[str],
+    unspaced: bool,
+    classes: Mapping[str, tuple[str, ...]],
+    parts: list[tuple[str, ...]],
+    source: str,
+) -> str:
+    """Return the pattern of a sign, and note the words of a class."""
+    match sign.lastgroup:
+        case "gap":
+            return GAP_UNSPACED if unspaced else GAP
+        case "word":
+            return r"(?: \w+)?"
+        case "head":
+            return HEAD
+        case "end":
+            return END_UNSPACED if unspaced else END
+    name = sign["name"]
+    if name not in classes:
+        raise ConfigError(
+            f"{source}: unknown class {{{name}}} in {sign.string!r}; expected one of {', '.join(classes)}"
+        )
+    words = sorted(classes[name], key=len, reverse=True)
+    parts.append(tuple(words))
+    return f"(?:{'|'.join(map(re.escape, words))})"
+
+
+def _bounded(pattern: str, parts: list[tuple[str, ...]]) -> str:
+    """Return the pattern with a border of a word on either side where its words have spaces between them."""
+    before = BEFORE if any(map(_spaced, (word[:1] for word in parts[0]))) and not pattern.startswith(HEAD) else ""
+    open_end = pattern.endswith((END, END_UNSPACED))
+    after = AFTER if any(map(_spaced, (word[-1:] for word in parts[-1]))) and not open_end else ""
+    return f"{before}{pattern}{after}"
+
+
+def _spaced(letter: str) -> bool:
+    return bool(re.match(r"\w", letter)) and not _UNSPACED.match(letter)
+
+
+def _keys(parts: list[tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the part of a phrase whose words are longest, so that few texts hold one of them."""
+    return max(parts, key=lambda words: min(len(word) for word in words))

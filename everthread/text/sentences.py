@@ -1,0 +1,110 @@
+"""A text in sentences, and no more of it than there is room for. Pure.
+
+Sentences are pieces of the text, word for word: whatever is made of them can be found in what was said.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from everthread.text.analyzer import UNSPACED
+from everthread.text.formatting import GAP
+from everthread.text.tokens import estimate
+
+_END = re.compile(r"""(?P<spaced>(?<![.!?…])[.!?…]+["'”’)\]»]*)(?=\s)|[。！？]+…*["'”’」』）]*|……["'”’」』）]*""")
+_BULLET = re.compile(r"^\s*(?:[-*•–]\s+)+")
+_LAST_WORD = re.compile(r"(?<![^\W_])(?<![^\W_]\.)[^\W_]++(?:\.[^\W_]++)*+$")
+LOOK_BACK = 16  # characters before a full stop that are looked at for its word
+# A full stop behind these ends no sentence; behind the second kind only where a capital follows.
+_TITLES = frozenset("mr mrs ms mx dr prof st mt no vs e.g i.e approx ca fig vol".split())
+_OFTEN_LAST = frozenset("a.m p.m am pm etc jr sr inc ltd co u.s u.k".split())
+_WORD_LETTER = re.compile(rf"[^\W{UNSPACED}]")
+_BEGUN_WORD = re.compile(rf"(?<![^\W{UNSPACED}])[^\W{UNSPACED}]++$")
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a text in order, without bullets and blanks around them; none holds a line break."""
+    return [sentence for row in text.splitlines() for sentence in _of_row(_BULLET.sub("", row).strip())]
+
+
+def _of_row(row: str) -> list[str]:
+    found: list[str] = []
+    start = 0
+    for end in _END.finditer(row):
+        if end["spaced"] is None or _ends(row, start, end.start(), end["spaced"], end.end()):
+            found.append(row[start : end.end()])
+            start = end.end()
+    return [sentence.strip() for sentence in (*found, row[start:]) if sentence.strip()]
+
+
+def _ends(row: str, start: int, place: int, mark: str, behind: int) -> bool:
+    """Whether a sentence that began at start ends in the mark at place, the rest of the row being behind."""
+    follows = row[behind : behind + LOOK_BACK].lstrip()[:1]
+    if mark in ("...", "…"):
+        return not follows.islower()
+    if mark != ".":
+        return True
+    found = _LAST_WORD.search(row[max(start, place - LOOK_BACK) : place])
+    word = found[0].lower() if found else ""
+    if word in _OFTEN_LAST:
+        return not follows.islower()
+    numbers_a_list = word.isdigit() and row[start:place].strip() == word
+    initial = len(word) == 1 and word.isalpha() and word != "i"
+    return not (word in _TITLES or numbers_a_list or initial)
+
+
+def fitting(text: str, limit: int) -> int:
+    """How many of the first characters are at most limit tokens."""
+    enough = max(limit, 1)
+    while enough < len(text) and estimate(text[:enough]) <= limit:
+        enough *= 2
+    low, high = 0, min(enough, len(text))
+    while low < high:  # a longer beginning is never fewer tokens
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if estimate(text[:middle]) <= limit else (low, middle - 1)
+    return low
+
+
+def shortened(text: str, limit: int) -> str:
+    """The text, or as much of it as limit tokens hold, cut at a word, with GAP; empty if that is nothing."""
+    if estimate(text) <= limit:
+        return text
+    cut = text[: _at_word(text, fitting(text, limit - estimate(GAP)))].rstrip(" \t,;:-–，；：、")
+    return cut + GAP if cut else ""
+
+
+def _at_word(text: str, end: int) -> int:
+    """The end of the last whole word up to end; end itself where there is none, as in a script without spaces."""
+    if 0 < end < len(text) and _WORD_LETTER.match(text[end - 1]) and _WORD_LETTER.match(text[end]):
+        word = _BEGUN_WORD.search(text[:end])
+        return word.start() if word and text[: word.start()].strip() else end
+    return end
+
+
+def whole(text: str, limit: int) -> str:
+    """The first rows of a text that are at most limit tokens; of a first row that is too long its first sentences, else
+    its beginning."""
+    text = text.strip()
+    end = fitting(text, limit)
+    if end == len(text):
+        return text
+    if "\n" in text[: end + 1]:
+        return text[: text.rindex("\n", 0, end + 1)].rstrip()
+    *before, last = _of_row(text[:end]) or [""]
+    return text[: text.rindex(last, 0, end)].rstrip() if before else shortened(text.split("\n", 1)[0], limit)
+
+
+def pieces(text: str, room: int) -> Iterator[str]:
+    """The whole text in pieces of at most room tokens, cut behind a row, a sentence or a word where there is one."""
+    while text:
+        end = max(fitting(text, room), 1)
+        if end < len(text):
+            places = (
+                text.rfind(mark, end // 2, end) + len(mark) for mark in ("\n", ". ", "! ", "? ", "。", "！", "？")
+            )
+            cut = max(places)
+            space = text.rfind(" ", end // 2, end) + 1
+            end = cut if cut > end // 2 else space if space > end // 2 else end
+        yield text[:end]
+        text = text[end:]

@@ -1,0 +1,102 @@
+"""A text that is kept: its words, where its tokens begin, and what is known of it. Pure.
+
+A token reaches to the beginning of the next one, so that the tokens are the whole text, blanks and line breaks
+included. What can't be kept is refused here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import pairwise
+from typing import Any, cast
+
+from everthread.common.timestamps import micros
+from everthread.errors import BadInput
+from everthread.types import JSONValue, Metadata
+
+MOST_IMPORTANT = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text that is kept, or what eviction has left of it. starts are where its tokens begin, the first one at 0."""
+
+    key: int
+    text: str
+    starts: tuple[int, ...]
+    metadata: Metadata
+    timestamp: datetime | None
+    importance: int | None  # from 1 to 10; None: not rated
+
+    def pieces(self, first: int, last: int) -> list[str]:
+        """The tokens from first to last (excluded), as they stand in the text."""
+        ends = (*self.starts[first:last], self._end(last))
+        return [self.text[start:end] for start, end in pairwise(ends)]
+
+    def between(self, first: int, last: int) -> str:
+        """The same tokens as one piece."""
+        return self.text[self.starts[first] : self._end(last)]
+
+    def without(self, tokens: int) -> Text:
+        """What is left behind that many tokens."""
+        cut = self.starts[tokens]
+        return replace(self, text=self.text[cut:], starts=tuple(start - cut for start in self.starts[tokens:]))
+
+    def _end(self, last: int) -> int:
+        return self.starts[last] if last < len(self.starts) else len(self.text)
+
+
+def text_of(
+    key: int,
+    text: str,
+    starts: Sequence[int],
+    metadata: Metadata,
+    timestamp: datetime | None,
+    importance: int | None,
+) -> Text:
+    """A text that was checked. What stands before its first token is a token of its own."""
+    if not text:
+        raise BadInput("an empty text holds nothing to find; leave it out")
+    own = tuple(starts) if len(starts) and starts[0] == 0 else (0, *starts)
+    if own[-1] >= len(text) or any(a >= b for a, b in pairwise(own)):
+        raise BadInput(
+            f"tokens can't begin at {list(starts)[:8]} … in a text of {len(text)} characters; give ascending starts"
+        )
+    if timestamp is not None:
+        micros(timestamp, "timestamp", BadInput)
+    if importance is not None and not (isinstance(importance, int) and 1 <= importance <= MOST_IMPORTANT):
+        raise BadInput(f"importance can't be {importance!r}; give a whole number from 1 to {MOST_IMPORTANT}")
+    return Text(key, text, own, _kept(metadata), timestamp, importance)
+
+
+def _kept(metadata: Metadata) -> Metadata:
+    """A copy of metadata, as JSON will give it back."""
+    try:
+        copy = json.loads(json.dumps(metadata, allow_nan=False))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise BadInput(f"metadata must be what JSON can hold ({error}), got {metadata!r}") from error
+    if not isinstance(copy, dict) or copy != metadata:
+        raise BadInput(f"metadata must be a mapping with keys of text, and lists for tuples, got {metadata!r}")
+    return cast("dict[str, JSONValue]", copy)
+
+
+def state_of(text: Text) -> dict[str, Any]:
+    at = None if text.timestamp is None else text.timestamp.isoformat()
+    return {
+        "key": text.key,
+        "text": text.text,
+        "starts": list(text.starts),
+        "metadata": text.metadata,
+        "timestamp": at,
+        "importance": text.importance,
+    }
+
+
+def of_state(state: Mapping[str, Any]) -> Text:
+    """The text of which `state_of` was taken."""
+    at = state["timestamp"]
+    at = None if at is None else datetime.fromisoformat(at)
+    return text_of(state["key"], state["text"], state["starts"], state["metadata"], at, state["importance"])

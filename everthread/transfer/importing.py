@@ -1,0 +1,153 @@
+"""Lines on their way into a bank that may be the one they came from.
+
+A line with a key is known by it. One without was exported under a key that holds its number and a digest of what it
+says; here it is looked up, so that a bank's own export adds nothing to it. A key that the bank knows is passed over,
+also where its line was retracted or corrected here; one under which the bank never held these words is an error: the
+line would be lost. What was retracted or corrected where it comes from is retracted or corrected here as well.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from everthread import factory
+from everthread.bank.line_keys import KEY_FROM, versions
+from everthread.bank.line_validation import clean, keepable
+from everthread.errors import BadFile
+from everthread.memory import BATCH, Memory
+from everthread.transfer.files import EPOCH, bad, shown
+from everthread.transfer.jsonl import export_key, exported_seq
+from everthread.types import Line, NewLine
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file that was read once from beginning to end, and found sound."""
+
+    path: Path
+    read: factory.Reader
+    lines: int
+    skipped: Mapping[str, int]  # what holds no line, by its kind
+    places: Mapping[str, str]  # where each key of a line's own stands
+
+
+def source(path: Path, form: str | None = None, **options: Any) -> Source:
+    """The file, checked as one of this format; options as for `open.reader`. BadFile where anything in it is wrong, or
+    there is nothing to remember; ConfigError as there."""
+    skipped, places = Counter[str](), dict[str, str]()
+    reader = factory.reader(path, form, skipped=skipped, places=places, **options)
+    total, left_out = sum(1 for _ in reader()), dict(skipped)
+    if not total:
+        raise BadFile(f"{path}: there is nothing in it to remember{skips(left_out)}; nothing was imported")
+    return Source(path, reader, total, left_out, dict(places))
+
+
+def see(memory: Memory, source: Source) -> None:
+    """See that the bank takes all of it. Raises as `check`."""
+    held = memory.stats()
+    if held.lines or held.retracted:
+        check(memory, source.read(), source.path, source.places)
+
+
+def bring(memory: Memory, source: Source, progress: Callable[[int], None] | None = None) -> dict[str, Any]:
+    """Keep the lines of a file that are new to the bank, once it was seen that the bank takes all: what was read, added
+    and skipped, and what the bank holds. progress is called with the size of each batch that is done."""
+    before, talks, lines = memory.stats(), {each.id for each in memory.sessions()}, source.read()
+    while batch := list(islice(lines, BATCH)):
+        keep(memory, batch)
+        if progress is not None:
+            progress(len(batch))
+    if talks:  # the conversation that goes on is the bank's own, whatever is read into it, and when
+        for each in memory.sessions():
+            if each.id not in talks:
+                memory.end(each.id, each.last_at)
+    after = memory.stats()
+    added = after.lines + after.retracted - before.lines - before.retracted
+    held = {"lines": after.lines, "retracted": after.retracted, "pending": after.pending}
+    return {"read": source.lines, "added": added, **held, "skipped": dict(source.skipped)}
+
+
+def skips(counts: Mapping[str, int]) -> str:
+    """What was left out of an import, as the end of a sentence."""
+    return f" (skipped: {', '.join(f'{count} {kind}' for kind, count in counts.items())})" if counts else ""
+
+
+def keep(memory: Memory, lines: Sequence[NewLine]) -> None:
+    """Keep the lines that are new to the bank, and retract or correct those that have been since."""
+    new = list(strange(memory, lines))
+    held = _held(memory, new)
+    memory.observe_many([line for line in new if _key(line) not in held])
+    own = [(line, there) for line in lines if line.retracted_at and (there := _own(memory, line.key))]
+    for line, there in (*((line, held[key]) for line in new if (key := _key(line)) in held), *own):
+        if there.retracted_at is not None:
+            continue
+        if _corrected(line, there):
+            memory.replace([there.seq], [line])
+        elif line.retracted_at is not None and _said(line) == (there.speaker, there.text):
+            memory.store.retract(memory.bank, there.seq, line.retracted_at)
+
+
+def strange(memory: Memory, lines: Iterable[NewLine]) -> Iterator[NewLine]:
+    """Those of the lines that this bank did not export itself. A parent that it did is named by its number."""
+    for line in lines:
+        if _own(memory, line.key) is None:
+            parent = _own(memory, line.parent)
+            yield line if parent is None else replace(line, parent=parent.seq)
+
+
+def check(memory: Memory, lines: Iterable[NewLine], path: Path, places: Mapping[str, str]) -> None:
+    """BadFile, where the bank knows the key of one of the lines and keeps other words under it. places says where each
+    key stands in the file."""
+    rest = iter(lines)
+    while batch := list(islice(rest, BATCH)):
+        held = _held(memory, batch)
+        for line in batch:
+            there = held.get(_key(line))
+            if there is not None and not _corrected(line, there) and not _held_once(memory, line, there):
+                what = (
+                    f"bank {memory.bank!r} keeps other words under the key {shown(line.key)}, as its line {there.seq}"
+                )
+                where = places.get(line.key or "", str(line.key))
+                raise bad(path, where, what, "give the line another key, or none; nothing was imported")
+
+
+def _key(line: NewLine) -> str:
+    """The line's key as a bank would keep it; nothing, where it has none."""
+    return keepable(line.key)[0] if isinstance(line.key, str) else ""
+
+
+def _held(memory: Memory, lines: Iterable[NewLine]) -> dict[str, Line]:
+    """The lines that the bank has under the keys of these."""
+    return memory.store.known(memory.bank, [key for line in lines if (key := _key(line))])
+
+
+def _held_once(memory: Memory, line: NewLine, there: Line) -> bool:
+    """Whether the bank has or had these words under the key of the line that is there."""
+    said = _said(line)
+    return any((each.speaker, each.text) == said for each in versions(memory.store, memory.bank, there))
+
+
+def _corrected(line: NewLine, there: Line) -> bool:
+    """Whether a line is another bank's correction of the line that is here, which this bank has not changed."""
+    changed = KEY_FROM in line.metadata and KEY_FROM not in there.metadata
+    return changed and line.retracted_at is None and _said(line) != (there.speaker, there.text)
+
+
+def _said(line: NewLine) -> tuple[str, str]:
+    """Who says what, as a bank would keep it."""
+    kept = clean(line, EPOCH)
+    return kept.speaker, kept.text
+
+
+def _own(memory: Memory, key: int | str | None) -> Line | None:
+    """The line of the bank that was exported under this key, retracted or not."""
+    seq = exported_seq(key) if isinstance(key, str) else None
+    if seq is None:
+        return None
+    line = next(memory.lines(after=seq - 1, limit=1, retracted=True), None)
+    return line if line is not None and export_key(line) == key else None

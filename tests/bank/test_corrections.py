@@ -1,0 +1,226 @@
+"""What a person sets right by hand, in both stores."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from everthread import Memory, Where
+from everthread.bank.corrections import CORRECTS, placed
+from everthread.chat.conversation import Conversation
+from everthread.errors import BadInput, BadLine, NotFound
+from everthread.recipes.membot import Membot
+from everthread.stores.postgres.store import PostgresStore
+from everthread.testing import HashEmbedder
+from everthread.types import Line, NewUnit
+
+AT = datetime(2024, 5, 6, 20, tzinfo=UTC)
+NAMES = count()
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def bank(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
+    if request.param == "sqlite":
+        with Memory.open("alice", store=tmp_path, embedder=HashEmbedder(64)) as opened:
+            yield opened
+        return
+    store = PostgresStore(request.getfixturevalue("database"))
+    with Memory.open(f"alice-{next(NAMES)}", store=store, embedder=HashEmbedder(64)) as opened:
+        yield opened
+    store.close()
+
+
+def said(bank: Memory) -> None:
+    for n, text in enumerate(("My sister Mia lives in Porto.", "How nice!", "She has a dog.")):
+        role = "assistant" if n == 1 else "user"
+        bank.observe(text, role=role, session="one", said_at=AT + timedelta(minutes=n), metadata={"n": n})  # type: ignore[arg-type]
+
+
+def test_a_corrected_line_is_found_by_its_new_words_alone(bank: Memory) -> None:
+    said(bank)
+    line = bank.correct(1, "My sister Mia lives in Lisbon.")
+    assert (line.speaker, line.role, line.session, line.said_at, line.parent) == ("user", "user", "one", AT, None)
+    assert line.metadata == {"n": 0, CORRECTS: 1}
+    assert [hit.line.seq for hit in bank.recall("Lisbon", 1)] == [line.seq]
+    assert "Porto" not in "".join(each.text for each in bank.lines())
+    assert bank.store.check(bank.bank) == []
+
+
+def test_a_corrected_line_stands_where_the_other_stood(bank: Memory) -> None:
+    said(bank)
+    talk = Conversation(bank, "one")
+    bank.correct(bank.correct(1, "My sister Mia lives in Lissabon.").seq, "My sister Mia lives in Lisbon.")
+    talk.refresh()
+    for lines in (talk.lines, Conversation(bank, "one").lines):
+        assert [line.text for line in lines] == ["My sister Mia lives in Lisbon.", "How nice!", "She has a dog."]
+
+
+def talked(bank: Memory) -> None:
+    """Five lines, of which the second names the piano, and another conversation behind them."""
+    texts = [
+        "Guess what I bought.",
+        "A piano it is.",
+        "It stands in the hall.",
+        "Mia tunes it.",
+        "She has perfect pitch.",
+    ]
+    for n, text in enumerate(texts):
+        bank.observe(text, session="one", said_at=AT + timedelta(minutes=n))
+    bank.observe("What else is new?", session="two", said_at=AT + timedelta(days=1))
+
+
+def test_a_corrected_line_is_recalled_among_the_neighbours_of_the_line_that_it_corrects(bank: Memory) -> None:
+    talked(bank)
+    bank.correct(bank.correct(2, "A harp it is.").seq, "A harpsichord it is.")
+    (hit,) = (hit for hit in bank.recall("harpsichord") if "harpsichord" in hit.line.text)
+    assert [line.text for line in hit.passage] == [
+        "Guess what I bought.",
+        "A harpsichord it is.",
+        "It stands in the hall.",
+    ]
+    (before,) = (hit for hit in bank.recall("harpsichord", 20) if hit.line.seq == 3)
+    assert before.passage[0].text == "A harpsichord it is."
+    told = bank.context("harpsichord", gated=False).text.splitlines()
+    assert [row.partition(": ")[2] for row in told[1:4]] == [line.text for line in hit.passage]
+    assert "…" not in told
+
+
+def test_lines_that_follow_one_another_and_are_both_corrected_stand_together(bank: Memory) -> None:
+    talked(bank)
+    bank.correct(3, "The harpsichord stands in the attic.")
+    bank.correct(2, "A harpsichord it is.")
+    hits = {hit.line.text: [line.text for line in hit.passage] for hit in bank.recall("harpsichord", 2)}
+    assert hits == {
+        "A harpsichord it is.": [
+            "Guess what I bought.",
+            "A harpsichord it is.",
+            "The harpsichord stands in the attic.",
+        ],
+        "The harpsichord stands in the attic.": [
+            "A harpsichord it is.",
+            "The harpsichord stands in the attic.",
+            "Mia tunes it.",
+        ],
+    }
+
+
+def test_a_corrected_line_stays_in_view_in_its_place(bank: Memory) -> None:
+    talked(bank)
+    bank.correct(2, "A harpsichord it is.")
+    shown = bank.context("harpsichord", session="now", gated=False).text
+    assert "harpsichord" in shown
+    later = bank.context(" ", session="now", gated=False)  # what is in view of itself
+    texts = [line.text for line in later.lines]
+    assert texts[:3] == ["Guess what I bought.", "A harpsichord it is.", "It stands in the hall."]
+
+
+def test_with_blocks_of_lines_a_corrected_line_stands_in_its_place(bank: Memory) -> None:
+    talked(bank)
+    bank.correct(2, "A harpsichord it is.")
+    bank.recipe = Membot(threshold=0.0, width=1)
+    for query in ("A harpsichord it is.", " "):
+        told = bank.context(query, session="now").text.splitlines()
+        at = next(n for n, row in enumerate(told) if "harpsichord" in row)
+        assert "Guess what I bought." in told[at - 1]
+        assert "It stands in the hall." in told[at + 1]
+
+
+def test_lines_of_another_bank_that_name_a_place_here_stand_where_they_are(bank: Memory) -> None:
+    talked(bank)
+    bank.observe("A harpsichord it is.", session="one", said_at=AT + timedelta(minutes=9), metadata={CORRECTS: 2})
+    (hit,) = bank.recall("harpsichord", 1)
+    assert hit.passage == (hit.line,)
+
+
+def test_what_a_filter_hides_is_not_shown_around_a_corrected_line(bank: Memory) -> None:
+    talked(bank)
+    line = bank.correct(2, "A harpsichord it is.")
+    (hit,) = bank.recall("harpsichord", 1, as_of=AT + timedelta(minutes=1))
+    assert [each.seq for each in hit.passage] == [1, line.seq]
+    (hit,) = bank.recall("harpsichord", 1, without=[1])
+    assert [each.seq for each in hit.passage] == [line.seq, 3]
+
+
+def test_who_forgets_a_corrected_line_forgets_what_it_said_before(bank: Memory) -> None:
+    said(bank)
+    last = bank.correct(bank.correct(1, "Mia lives in Lissabon.").seq, "Mia lives in Lisbon.")
+    assert bank.forget(seq=last.seq).lines == 3
+    assert [line.seq for line in bank.lines(retracted=True)] == [2, 3]
+
+
+def test_a_correction_with_a_key_is_made_once(bank: Memory) -> None:
+    said(bank)
+    assert bank.correct(1, "In Lisbon.", key="k") == bank.correct(1, "In Lisbon.", key="k")
+    assert len(list(bank.lines(Where(session="one"), retracted=True))) == 4
+
+
+def test_what_does_not_stand_or_says_nothing_is_not_corrected(bank: Memory) -> None:
+    said(bank)
+    bank.retract(2)
+    with pytest.raises(NotFound, match="no line 2 in bank"):
+        bank.correct(2, "How sad!")
+    with pytest.raises(BadLine, match="empty"):
+        bank.correct(1, " ")
+    assert bank.stats().retracted == 1
+
+
+def test_an_edited_unit_takes_the_place_of_the_one_before(bank: Memory) -> None:
+    said(bank)
+    bank.write(NewUnit("fact", "Mia lives in Porto.", 1, 3, AT, importance=7, metadata={"a": 1}))
+    edited = bank.edit_unit("fact", 1, "Mia lives in Lisbon.")
+    assert (edited.supersedes, edited.importance, edited.metadata["a"]) == (1, 7, 1)
+    assert [unit.text for unit in bank.units("fact", current=True)] == ["Mia lives in Lisbon."]
+    for number in (1, 9):
+        with pytest.raises(NotFound, match=f"no current fact {number}"):
+            bank.edit_unit("fact", number, "Nothing of the kind.")
+
+
+def test_notes_are_written_by_hand_with_and_without_earlier_ones(bank: Memory) -> None:
+    with pytest.raises(BadInput, match="no line yet"):
+        bank.note("She likes tea.")
+    said(bank)
+    first = bank.note("She likes tea.")
+    assert (first.first_seq, first.last_seq) == (3, 3)
+    assert bank.note("She likes coffee.").supersedes == first.id
+    assert [unit.text for unit in bank.units("note", current=True)] == ["She likes coffee."]
+
+
+def test_a_forgotten_unit_goes_with_its_history_and_nothing_else(bank: Memory) -> None:
+    said(bank)
+    for text in ("Mia lives in Porto.", "Mia lives in Lisbon.", "Mia lives in Faro."):
+        before = [unit.id for unit in bank.units("fact", current=True)]
+        bank.write(NewUnit("fact", text, 1, 3, AT), supersedes=before[0] if before else None)
+    bank.write(NewUnit("note", "Mia has a dog.", 1, 3, AT))
+    assert bank.forget_unit("fact", 2) == [2, 1]
+    assert [(unit.id, unit.text, unit.supersedes) for unit in bank.units("fact")] == [(3, "Mia lives in Faro.", None)]
+    assert bank.forget_unit("fact", 3) == [3]
+    assert [unit.kind for unit in bank.units()] == ["note"]
+    with pytest.raises(NotFound, match="no fact 3"):
+        bank.forget_unit("fact", 3)
+    with pytest.raises(BadInput, match="id"):
+        bank.forget_unit("fact", 0)
+    assert len(list(bank.lines())) == 3
+
+
+def test_no_byte_of_a_forgotten_unit_is_left_in_a_folder(tmp_path: Path) -> None:
+    with Memory.open("alice", store=tmp_path, embedder=HashEmbedder(64)) as bank:
+        said(bank)
+        bank.write(NewUnit("fact", "Mia keeps an okapi.", 1, 3, AT))
+        bank.forget_unit("fact", 1)
+        assert not any(b"okapi" in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+
+
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=12), st.data())
+def test_corrected_lines_stand_in_the_places_of_those_they_correct(minutes: list[int], data: st.DataObject) -> None:
+    minutes.sort()
+    lines = [Line(n, "one", "user", "Ann", f"{n}", AT + timedelta(minutes=at)) for n, at in enumerate(minutes, 1)]
+    chosen = data.draw(st.lists(st.sampled_from(lines), unique_by=lambda line: line.seq))
+    new = [replace(line, seq=100 + n, metadata={CORRECTS: line.seq}) for n, line in enumerate(chosen)]
+    gone = {line.seq for line in chosen}
+    found = placed([line for line in lines if line.seq not in gone] + new)
+    assert [line.text for line in found] == [line.text for line in lines]

@@ -1,0 +1,184 @@
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from everthread.bank.line_validation import CLEANED, LONGEST_NAME, LONGEST_TEXT, clean
+from everthread.errors import BadLine
+from everthread.types import NewLine
+
+PRESENT = datetime(2024, 5, 1, 12, tzinfo=UTC)
+
+
+def cleaned(text: str = "Hello.", **fields: Any) -> NewLine:
+    return clean(NewLine(text, **fields), PRESENT)
+
+
+def nested(depth: int) -> object:
+    value: object = 1
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+@given(st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1).filter(str.strip))
+def test_text_is_kept_to_the_character(text: str) -> None:
+    assert cleaned(text).text == text
+    assert CLEANED not in cleaned(text).metadata
+
+
+@pytest.mark.parametrize(
+    "text", ["مرحبا \u202eعالم\u202c", "\u200b", "a\u200db", "👩‍👩‍👧", "e\u0301", " leading", "\ttab\r\n"]
+)
+def test_strange_text_is_text(text: str) -> None:
+    assert cleaned(text).text == text
+
+
+@pytest.mark.parametrize(
+    ("text", "kept", "count"),
+    [("a\x00b", "a\ufffdb", 1), ("\ud83d half", "\ufffd half", 1), ("\x00\x00\udc00", "\ufffd" * 3, 3)],
+)
+def test_what_no_database_can_hold_is_replaced_and_counted(text: str, kept: str, count: int) -> None:
+    line = cleaned(text, metadata={"mood": "odd"})
+    assert line.text == kept
+    assert line.metadata == {"mood": "odd", CLEANED: count}
+
+
+def test_names_and_metadata_are_cleaned_and_counted_too() -> None:
+    line = cleaned(speaker="Bo\ud800", session="s\x00", key="k\udfff", metadata={"a": "x\ud800"}, parent="p\x00")
+    assert (line.speaker, line.session, line.key, line.parent) == ("Bo\ufffd", "s\ufffd", "k\ufffd", "p\ufffd")
+    assert line.metadata == {"a": "x\ufffd", CLEANED: 4}
+
+
+def test_nul_in_metadata_is_replaced_and_what_only_looks_like_it_is_kept() -> None:
+    line = cleaned(metadata={"a\0": ["b\0c", {"d": "\0\0"}], "e": r"\u0000 \\u0000", "f": "\\\0"})
+    assert line.metadata == {
+        "a\ufffd": ["b\ufffdc", {"d": "\ufffd\ufffd"}], "e": r"\u0000 \\u0000", "f": "\\\ufffd", CLEANED: 5,
+    }  # fmt: skip
+
+
+def test_a_number_too_long_to_be_written_is_refused() -> None:
+    with pytest.raises(BadLine, match="metadata must be what JSON can hold, got a number of thousands of digits: "):
+        cleaned(metadata={"a": 10**5000})
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\t", "\u2003\u3000"])
+def test_a_blank_text_is_refused(text: str) -> None:
+    with pytest.raises(BadLine, match=r"text is empty: .*; a line needs at least one character that is not blank"):
+        cleaned(text)
+
+
+@pytest.mark.parametrize("text", [None, 5, b"bytes"])
+def test_what_is_no_text_is_refused(text: Any) -> None:
+    with pytest.raises(BadLine, match=f"text must be a str, got {type(text).__name__}"):
+        cleaned(text)
+
+
+def test_a_text_as_long_as_a_novel_is_kept_and_a_longer_one_refused() -> None:
+    assert len(cleaned("x" * LONGEST_TEXT).text) == LONGEST_TEXT
+    with pytest.raises(BadLine, match=r"text has 4,000,001 characters, at most 4,000,000 are kept.*import it in parts"):
+        cleaned("x" * (LONGEST_TEXT + 1))
+
+
+@pytest.mark.parametrize("role", ["bot", "", None, "User", ["user"]])
+def test_an_unknown_role_is_refused_with_those_there_are(role: Any) -> None:
+    with pytest.raises(BadLine, match=r"role .* is unknown; use one of user, assistant, system, tool"):
+        cleaned(role=role)
+
+
+@pytest.mark.parametrize("field", ["speaker", "session", "key", "parent"])
+@pytest.mark.parametrize("name", ["", "  ", "\n"])
+def test_a_blank_name_is_refused(field: str, name: str) -> None:
+    with pytest.raises(BadLine, match=f"{field} must be text that is not blank, got"):
+        cleaned(**{field: name})
+
+
+@pytest.mark.parametrize("field", ["speaker", "session", "key"])
+def test_a_name_that_is_no_text_is_refused(field: str) -> None:
+    with pytest.raises(BadLine, match=f"{field} must be text that is not blank, got 7"):
+        cleaned(**dict[str, Any]({field: 7}))
+
+
+@pytest.mark.parametrize("field", ["speaker", "session", "key", "parent"])
+def test_an_endless_name_is_refused(field: str) -> None:
+    cleaned(**{field: "n" * LONGEST_NAME})
+    with pytest.raises(BadLine, match=f"{field} 'nnn.* has 201 characters; at most 200 are allowed"):
+        cleaned(**{field: "n" * (LONGEST_NAME + 1)})
+
+
+@pytest.mark.parametrize("parent", [0, -1, 1.0, True, 2**63])
+def test_a_parent_that_can_be_no_line_is_refused(parent: Any) -> None:
+    with pytest.raises(BadLine, match=r"parent must be the seq of a line \(1, 2, 3 …\) or its key, got"):
+        cleaned(parent=parent)
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {"score": float("nan")},
+        {"score": float("inf")},
+        {"tags": {"a", "b"}},
+        {"at": PRESENT},
+        {("a", 1): 2},
+        {"deep": nested(100_000)},
+        {"bytes": b"x"},
+        {"self": object()},
+    ],
+)
+def test_metadata_that_json_cannot_hold_is_refused(metadata: Any) -> None:
+    with pytest.raises(BadLine, match=r"metadata must be what JSON can hold, got {.*}: "):
+        cleaned(metadata=metadata)
+
+
+def test_metadata_is_nested_as_deep_as_any_program_can_write() -> None:
+    assert cleaned(metadata={"deep": nested(99)}).metadata == {"deep": nested(99)}
+    for deep in (nested(100), [0, {"a": nested(98)}]):
+        with pytest.raises(BadLine, match="metadata is nested more than 100 deep; simplify it"):
+            cleaned(metadata={"deep": deep})
+
+
+def test_metadata_that_holds_itself_is_refused() -> None:
+    metadata: dict[str, Any] = {}
+    metadata["me"] = metadata
+    with pytest.raises(BadLine, match="metadata must be what JSON can hold"):
+        cleaned(metadata=metadata)
+
+
+@pytest.mark.parametrize("metadata", [[], "text", 5, None])
+def test_metadata_must_be_a_mapping(metadata: Any) -> None:
+    with pytest.raises(BadLine, match=f"metadata must be a mapping, got {type(metadata).__name__}"):
+        cleaned(metadata=metadata)
+
+
+def test_metadata_is_a_copy_of_its_own() -> None:
+    given_metadata: dict[str, Any] = {"tags": ["a"]}
+    line = cleaned(metadata=given_metadata)
+    given_metadata["tags"].append("b")
+    assert line.metadata == {"tags": ["a"]}
+
+
+def test_a_line_without_a_time_is_said_now() -> None:
+    assert cleaned().said_at == PRESENT
+
+
+def test_a_time_keeps_its_own_clock() -> None:
+    at = datetime(2019, 3, 2, 23, 15, tzinfo=timezone(timedelta(hours=5, minutes=30)))
+    assert cleaned(said_at=at).said_at is at
+
+
+@pytest.mark.parametrize(
+    ("at", "remedy"),
+    [
+        (datetime(2024, 5, 1), "has no time zone; say which"),
+        (datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=1))), "leaves the years 1 to 9999 in UTC"),
+        (datetime(9999, 12, 31, 23, tzinfo=timezone(timedelta(hours=-2))), "leaves the years 1 to 9999 in UTC"),
+        ("2024-05-01T00:00:00Z", r"parse text with datetime\.fromisoformat"),
+    ],
+)
+def test_a_time_that_says_no_moment_is_refused(at: Any, remedy: str) -> None:
+    with pytest.raises(BadLine, match=remedy):
+        cleaned(said_at=at)
+    with pytest.raises(BadLine, match=rf"^retracted_at .*{remedy}"):
+        cleaned(retracted_at=at)

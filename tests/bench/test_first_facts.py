@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import pytest
+
+from everthread.bench.first_facts import Language, answered, firsts, together
+from everthread.text.analyzer import terms, unspaced
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_every_bank_has_lines_questions_with_gold_and_strange_questions(language: Language) -> None:
+    banks = firsts(language)
+    assert len({bank.id for bank in banks}) == len(banks) == 14
+    for bank in banks:
+        assert len(bank.lines) == len(bank.ids) == 6
+        assert all(question.gold <= set(bank.ids) for question in bank.questions)
+        assert len(bank.questions) >= 8
+        assert len(bank.strange) == 8
+        assert not {question.text for question in bank.questions} & set(bank.strange)
+
+
+@pytest.mark.parametrize(("language", "share"), [("en", 0.7), ("zh", 0.35)])
+def test_many_questions_share_no_word_with_the_line_that_answers(language: Language, share: float) -> None:
+    apart = []
+    for bank in firsts(language):
+        texts = dict(zip(bank.ids, (line.text for line in bank.lines), strict=True))
+        apart += [
+            not set(terms(question.text)) & {term for id in question.gold for term in terms(texts[id])}
+            for question in bank.questions
+        ]
+    assert sum(apart) / len(apart) > share
+
+
+def test_the_chinese_banks_are_chinese_throughout() -> None:
+    for bank in firsts("zh"):
+        said = [line.text for line in answered(bank, "zh").lines] + [question.text for question in bank.questions]
+        assert all(map(unspaced, [*said, *bank.strange]))
+
+
+def test_banks_put_together_tell_and_ask_what_each_of_them_does() -> None:
+    banks = firsts()[:3]
+    whole = together(banks, "three")
+    assert whole.lines == tuple(line for bank in banks for line in bank.lines)
+    assert len(set(whole.ids)) == len(whole.lines) == 18
+    assert len(whole.questions) == sum(len(bank.questions) for bank in banks)
+    assert whole.speakers == ("Alice", "Ben", "Chloe")
+    texts = dict(zip(whole.ids, (line.text for line in whole.lines), strict=True))
+    (gold,) = whole.questions[-1].gold
+    assert texts[gold] == banks[2].lines[4].text
+
+
+def test_answered_a_bot_speaks_behind_every_line_and_the_gold_is_the_same() -> None:
+    bank = firsts()[0]
+    talk = answered(bank)
+    assert [line.role for line in talk.lines] == ["user", "assistant"] * 6
+    assert talk.lines[::2] == bank.lines
+    assert len({line.key for line in talk.lines}) == len(set(talk.ids)) == 12
+    assert talk.questions == bank.questions
+    assert set(bank.ids) < set(talk.ids)

@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hardship.embedders import Moody
+
+from everthread.bench.first_facts import firsts, together
+from everthread.bench.fit import Example
+from everthread.bench.fit_head import ASSISTANT, BY_WORDS, CURVE, FRIENDS, WORDS, Put, Weighed, _without, weigh
+from everthread.bench.metrics import KS
+from everthread.bench.questions import Conversation, Question
+from everthread.errors import BadInput
+from everthread.recall.relevance_gate import EVIDENCE
+from everthread.types import NewLine, Role
+
+THINGS = (
+    "walnut kite parrot tractor saxophone ferry lighthouse alpaca boiler tulip greyhound motorbike orchestra midwife "
+    "kitchen lentil compass glacier orchard violin lantern harbour meadow bicycle"
+).split()
+NAMES = (("Ida", "Tom"), ("Ada", "Ben"), ("Eva", "Max"), ("Uma", "Rob"))
+BEGUN = datetime(2024, 5, 1, tzinfo=UTC)
+
+
+def conversation(number: int, second: Role = "user") -> Conversation:
+    """A dozen lines about six things, in two sessions, and a question about each of the things."""
+    things = THINGS[6 * number : 6 * number + 6]
+    speakers = NAMES[number]
+    lines: list[NewLine] = []
+    for place, thing in enumerate(things):
+        at = BEGUN + timedelta(days=place // 3, minutes=place)
+        session = f"s{place // 3}"
+        lines.append(NewLine(f"I finally sold the {thing} of my uncle.", speakers[0], "user", at, session))
+        lines.append(NewLine("Well, who would have thought?", speakers[1], second, at, session))
+    lines = [replace(line, key=f"{number}:{place}") for place, line in enumerate(lines)]
+    ids = tuple(str(line.key) for line in lines)
+    questions = tuple(
+        Question(f"What did {speakers[0]} do with the {thing}?", frozenset({ids[2 * place]}), "things")
+        for place, thing in enumerate(things)
+    )
+    return Conversation(f"talk-{number}", tuple(lines), ids, questions, speakers)
+
+
+FRIENDLY = [conversation(number) for number in range(4)]
+ASSISTED = [conversation(number, "assistant") for number in range(3)]
+
+
+@pytest.fixture(scope="module")
+def weighed() -> Weighed:
+    return weigh(FRIENDLY, "hash")
+
+
+def test_a_head_is_fitted_with_a_number_for_each_signal_and_each_piece_of_evidence(weighed: Weighed) -> None:
+    assert tuple(weighed.weights) == FRIENDS
+    assert tuple(weighed.whole) == ("bias", *EVIDENCE[:-1])  # how much is asked tells where words are alone
+    assert tuple(weighed.hit) == ("bias", "share")
+    numbers = [*weighed.weights.values(), *weighed.whole.values(), *weighed.hit.values()]
+    assert all(map(math.isfinite, numbers))
+    assert 0 <= weighed.threshold <= 1
+
+
+def test_what_only_the_gold_lines_have_gets_a_positive_weight(weighed: Weighed) -> None:
+    assert weighed.weights["share"] > 0
+    assert weighed.weights["asks"] < 0  # no gold line of ours asks
+
+
+def test_every_question_is_measured_on_a_conversation_left_out(weighed: Weighed) -> None:
+    assert weighed.questions == 24
+    assert tuple(weighed.recall) == KS
+    assert all(small <= large for small, large in pairwise(weighed.recall.values()))
+    assert weighed.recall[50] == 1  # no bank has more lines
+    assert weighed.recall[1] > 0.9  # each question names the one line by a word of its own
+
+
+def test_a_gate_that_keeps_less_lets_in_less(weighed: Weighed) -> None:
+    assert len(weighed.curve) == len(CURVE)
+    for laxer, stricter in pairwise(weighed.curve):
+        assert laxer.kept >= stricter.kept
+        assert laxer.unchanged >= stricter.unchanged
+        assert laxer.mapped >= stricter.mapped
+    for point in weighed.small.values():
+        assert all(0 <= share <= 1 for share in (point.kept, point.unchanged, point.mapped))
+
+
+def test_the_figures_come_as_json_and_as_text(weighed: Weighed) -> None:
+    found = weighed.json()
+    assert set(found["head"]) == {"weights", "whole", "hit", "threshold"}
+    assert found["left_out"]["questions"] == 24
+    assert list(found["left_out"]["recall"]) == [str(k) for k in KS]
+    assert set(found["left_out"]["banks"]) == {each.id for each in FRIENDLY}
+    assert set(found["left_out"]["gate"][0]) == {"kept", "unchanged", "mapped"}
+    text = weighed.text()
+    assert "each conversation left out in turn, 24 questions: R@1 " in text
+    assert all(name in text for name in FRIENDS)
+
+
+def test_where_an_assistant_speaks_the_other_signals_are_weighed_and_friends_may_be_mixed_in() -> None:
+    alone = weigh(ASSISTED, "hash")
+    mixed = weigh(ASSISTED, "hash", FRIENDLY[3:])
+    assert tuple(alone.weights) == tuple(mixed.weights) == ASSISTANT
+    assert alone.weights != mixed.weights
+    assert alone.questions == mixed.questions == 18
+
+
+CHINESE = [together(firsts("zh")[at::3], f"talk-{at}") for at in range(3)]
+
+
+def test_where_words_alone_tell_no_weight_is_given_to_meaning_and_the_threshold_is_by_what_is_let_in() -> None:
+    weighed = weigh(CHINESE, "hash", by_words=True)
+    assert tuple(weighed.weights) == WORDS
+    assert tuple(weighed.whole) == ("bias", *BY_WORDS.evidence)
+    assert weighed.weights["share"] > 0
+    assert weighed.weights["person"] == BY_WORDS.given["person"]  # nobody else speaks, so nothing can be told of it
+    assert (weighed.questions, len(weighed.curve)) == (126, len(BY_WORDS.curve))
+    let_in = np.mean([point.unchanged for _, point in weighed.banks.values()])
+    assert let_in == pytest.approx(BY_WORDS.let_in, abs=0.02)
+
+
+def test_an_embedder_that_reads_chinese_leaves_no_words_alone() -> None:
+    with pytest.raises(BadInput, match="moody reads any script"):
+        weigh(CHINESE, Moody(), by_words=True)
+
+
+def test_each_bank_is_told_of_and_together_they_are_the_whole(weighed: Weighed) -> None:
+    assert set(weighed.banks) == {each.id for each in FRIENDLY}
+    for k in KS:
+        assert np.mean([recall[k] for recall, _ in weighed.banks.values()]) == pytest.approx(weighed.recall[k])
+
+
+@pytest.mark.parametrize("few", [[], FRIENDLY[:1], FRIENDLY[:2]], ids=len)
+def test_fewer_than_three_conversations_can_not_be_left_out_in_turn(few: Sequence[Conversation]) -> None:
+    with pytest.raises(BadInput, match=f"at least three conversations, got {len(few)}"):
+        weigh(few, "hash")
+
+
+def test_a_conversation_is_left_out_as_asker_and_as_bank() -> None:
+    nothing = Example("", np.zeros((1, 1), np.float32), np.zeros(0, np.intp))
+    pairs = [("a", "a"), ("a", "b"), ("b", "a"), ("b", "b"), ("b", "c")]
+    puts = [Put(asker, bank, "own", "full", 0, nothing, {}) for asker, bank in pairs]
+    assert [(put.asker, put.bank) for put in _without(puts, "a")] == [("b", "b"), ("b", "c")]

@@ -1,0 +1,287 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from everthread import Memory
+from everthread.bench.metrics import KS
+from everthread.bench.questions import Conversation, Question
+from everthread.bench.recipes import compare, write_costs
+from everthread.bench.report import BUDGETS
+from everthread.bench.run import run as measure
+from everthread.cli.main import main
+from everthread.errors import BadInput, ConfigError
+from everthread.factory import store as open_store
+from everthread.recipes.base import Asked, Ranked, Recalled, Recipe
+from everthread.recipes.default import Default
+from everthread.scribes.extractive import ExtractiveScribe
+from everthread.testing import HashEmbedder
+from everthread.types import Line, NewLine, Vector, Vectors
+
+BEGUN = datetime(2024, 5, 1, tzinfo=UTC)
+HASH = HashEmbedder(512)
+
+
+def conversation(name: str, speakers: tuple[str, str], texts: Sequence[str], asked: Sequence[Question]) -> Conversation:
+    """Two lines a session."""
+    lines = tuple(
+        NewLine(text, speakers[n % 2], said_at=BEGUN + timedelta(days=n // 2, minutes=n), session=session, key=f"{n}")
+        for n, (text, session) in enumerate(zip(texts, "aabb", strict=False))
+    )
+    return Conversation(name, lines, tuple(f"{name}{n}" for n in range(len(texts))), tuple(asked), speakers)
+
+
+def asks(text: str, *gold: str, after: int | None = None, answer: str = "") -> Question:
+    return Question(text, frozenset(gold), "any", after, answer)
+
+
+GARDEN = conversation(
+    "garden",
+    ("Ida", "Tom"),
+    ["I planted a walnut tree.", "The roof leaks again.", "My parrot speaks Danish.", "We sold the old tractor."],
+    [
+        asks("Was the tractor sold?", "garden3", answer="the old tractor"),
+        asks("What did Ida say?", "garden0", "garden3"),
+        asks("Does the roof leak, Tom?", "garden1", after=2, answer="leaks in spring"),
+    ],
+)
+HARBOUR = conversation(
+    "harbour",
+    ("Ada", "Ben"),
+    ["I painted the lighthouse white.", "Our ferry leaves at nine."],
+    [asks("When does the ferry leave, Ben?", "harbour1")],
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Newest(Recipe):
+    """Whatever is asked, the newest line; it passes unless a stranger is named."""
+
+    name = "newest"
+    about = "the newest line"
+    hits: int = 1
+
+    def recall(self, memory: Memory, asked: Asked, k: int) -> Recalled:
+        newest = memory.stats().lines
+        hits = memory.grown([Ranked(newest, 1.0, 1.0, {})], 0, memory.allowed(asked))
+        return Recalled(hits, 1.0, "Ben" not in asked.query)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summaries(Recipe):
+    """The summaries of sessions, all of them."""
+
+    name = "summaries"
+    about = "what a scribe wrote of each session"
+    kinds = ("summary",)
+    notes = False
+    floor: float = 0.0
+
+    def recall(self, memory: Memory, asked: Asked, k: int) -> Recalled:
+        return memory.find_units(asked, self.kinds, k)
+
+
+def test_every_figure_of_a_recipe_that_finds_lines() -> None:
+    found = compare([GARDEN, HARBOUR], [Newest()], dataset="sample", embedder=HASH)
+    (row,) = found.rows
+    assert (found.dataset, found.embedder, found.scribe, found.questions) == ("sample", "hash-512", "extractive", 4)
+    # Of the four questions' gold: all, half (the newest of two), all (the newest after two lines), all.
+    assert row.gold == row.numbered == dict.fromkeys(BUDGETS, 0.875)
+    assert row.recall == dict.fromkeys(KS, 0.875)
+    # "old tractor" is there, of "leaks in spring" half.
+    assert row.words == dict.fromkeys(BUDGETS, 0.75)
+    assert row.kept == 0.75  # the last names Ben
+    # The garden is asked one of the harbour's, with Tom for Ben at the second time; the harbour the garden's three, of
+    # which the last names Ben for Tom then.
+    assert (row.unchanged, row.mapped) == (0.75, 0.75)
+    assert row.laid_out[500] == row.laid_out[2000] > row.tokens > 0  # with the gate one context of four is empty
+    assert (row.units, row.calls, row.waiting) == (0, 0, 0)
+    assert row.write_ms > 0
+    assert row.recall_ms > 0
+
+
+def test_every_figure_of_a_recipe_that_finds_what_a_scribe_wrote() -> None:
+    found = compare([GARDEN, HARBOUR], [Summaries()], dataset="sample", embedder=HASH)
+    (row,) = found.rows
+    assert (row.numbered, row.recall) == (None, None)
+    # A summary is of the one who said most, here of whoever spoke first: of Ida's and Ada's lines, so of eight gold
+    # lines garden0 alone stands in one, half of what the second question wants.
+    assert row.gold == dict.fromkeys(BUDGETS, 0.125)
+    assert row.units == 3 / 6
+    assert row.calls == 3 * 4 / 6  # a summary is written, cleaned, rated and given a category
+    assert row.waiting == 0
+
+
+def test_a_question_sees_no_summary_of_a_session_that_had_not_ended_when_it_was_asked() -> None:
+    texts = [line.text for line in GARDEN.lines]
+
+    def gold(after: int) -> float:
+        question = asks("Who planted the walnut tree?", "garden0", after=after)
+        asked = conversation("garden", ("Ida", "Tom"), texts, [question])
+        return compare([asked], [Summaries()], dataset="sample", embedder=HASH).rows[0].gold[500]
+
+    assert (gold(1), gold(2), gold(4)) == (0, 1, 1)
+
+
+def test_the_default_recipe_has_the_figures_of_its_own_benchmark() -> None:
+    report = measure([GARDEN, HARBOUR], dataset="sample", embedder=HASH)
+    (row,) = compare([GARDEN, HARBOUR], ["default"], dataset="sample", embedder=HASH).rows
+    assert (row.recall, row.numbered, row.kept) == (report.recall, report.gold_in_context, report.kept)
+    assert report.false_injection
+    assert (row.unchanged, row.mapped) == (report.false_injection.unchanged, report.false_injection.mapped)
+
+
+def test_recipes_do_not_see_one_anothers_banks_and_progress_is_told() -> None:
+    told: list[str] = []
+    both = compare([GARDEN, HARBOUR], [Default(), Summaries()], dataset="x", embedder=HASH, progress=told.append)
+    alone = compare([GARDEN, HARBOUR], [Summaries()], dataset="x", embedder=HASH)
+    assert [row.recipe for row in both.rows] == ["default", "summaries"]
+    assert (both.rows[1].gold, both.rows[1].units) == (alone.rows[0].gold, alone.rows[0].units)
+    assert told[1:] == [
+        "garden, default: 4 lines, 3 questions",
+        "garden, summaries: 4 lines, 3 questions",
+        "harbour, default: 2 lines, 1 questions",
+        "harbour, summaries: 2 lines, 1 questions",
+    ]
+
+
+def test_one_conversation_alone_has_no_strangers() -> None:
+    (row,) = compare([HARBOUR], [Newest()], dataset="sample", embedder=HASH).rows
+    assert (row.unchanged, row.mapped) == (None, None)
+
+
+class Counted(HashEmbedder):
+    """Counts texts and questions."""
+
+    def __init__(self) -> None:
+        super().__init__(64)
+        self.texts = 0
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        self.texts += len(texts)
+        return super().embed(texts)
+
+    def embed_query(self, text: str) -> Vector:
+        return HashEmbedder(64).embed_query(text)
+
+
+def test_writing_is_measured_with_the_model_itself_for_every_recipe(tmp_path: Path) -> None:
+    counted = Counted()
+    store = open_store(tmp_path)
+    costs = write_costs(GARDEN, [Default(), Newest(), Summaries()], store, counted, ExtractiveScribe())
+    store.close()
+    assert list(costs) == ["default", "newest", "summaries"]
+    assert min(costs.values()) > 0
+    assert counted.texts == 1 + 3 * len(GARDEN.lines) + 2  # one to warm it, and the summaries of two sessions
+
+
+class Slow(ExtractiveScribe):
+    """Names a line of another's as if it were a model that writes."""
+
+    name = "slow"
+
+    def summarize(self, lines: Sequence[Line], person: str, limit: int = 300) -> str:
+        return "They sold the old tractor."
+
+
+def test_another_scribe_may_write() -> None:
+    found = compare([GARDEN], [Summaries()], dataset="sample", embedder=HASH, scribe=Slow())
+    assert found.scribe == "slow"
+    assert found.rows[0].gold[500] == (1 + 0.5 + 0) / 3
+
+
+def test_without_questions_there_is_nothing_to_measure() -> None:
+    silent = conversation("silent", ("Ida", "Tom"), ["Hello."], [])
+    for conversations in ([], [silent]):
+        with pytest.raises(BadInput, match="sample has no question with gold"):
+            compare(conversations, dataset="sample", embedder=HASH)
+
+
+def test_a_recipe_named_twice_or_unknown_is_refused() -> None:
+    with pytest.raises(BadInput, match="a recipe is named twice: default, default"):
+        compare([GARDEN], ["default", Default(width=2)], dataset="sample", embedder=HASH)
+    with pytest.raises(ConfigError, match="recipe 'elephant' is unknown"):
+        compare([GARDEN], ["elephant"], dataset="sample", embedder=HASH)
+
+
+# ------------------------------------------------------------------- the command
+
+TURNS = [
+    {"speaker": "Ida", "dia_id": "D1:1", "text": "I planted a walnut tree."},
+    {"speaker": "Tom", "dia_id": "D1:2", "text": "The roof leaks again."},
+]
+LOCOMO = [
+    {
+        "sample_id": "conv-1",
+        "conversation": {
+            "speaker_a": "Ida",
+            "speaker_b": "Tom",
+            "session_1": TURNS,
+            "session_1_date_time": "1:56 pm on 8 May, 2023",
+        },
+        "qa": [{"question": "Who planted the walnut?", "evidence": ["D1:1"], "category": 4, "answer": "Ida"}],
+    }
+]
+
+
+@pytest.fixture
+def locomo(tmp_path: Path) -> Path:
+    path = tmp_path / "locomo.json"
+    path.write_text(json.dumps(LOCOMO))
+    return path
+
+
+def run(*arguments: str | Path) -> Result:
+    """The command, of the one recipe that needs no other."""
+    given = ["--embedder", "hash", "bench", "recipes", *map(str, arguments), "--recipe", "default"]
+    result = CliRunner().invoke(main, given)
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
+
+
+def test_the_command_prints_json_and_tells_on_standard_error_how_far_it_is(locomo: Path) -> None:
+    result = run("locomo", locomo, "--json")
+    assert result.exit_code == 0, result.stderr
+    found = json.loads(result.stdout)
+    assert (found["dataset"], found["questions"], found["scribe"]) == ("locomo", 1, "extractive")
+    assert found["recipes"]["default"]["gold_in_context"] == {"500": 100, "1000": 100, "2000": 100}
+    assert "conv-1, default: 2 lines, 1 questions" in result.stderr
+
+
+def test_the_command_prints_tables_draws_them_and_puts_them_into_a_page(locomo: Path, tmp_path: Path) -> None:
+    page, plot = tmp_path / "page.md", tmp_path / "plot.png"
+    page.write_text("<!-- recipes on locomo --><!-- end of recipes on locomo -->")
+    result = run("locomo", locomo, "--plot", plot, "--write-docs", page)
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.startswith("locomo: 1 questions")
+    assert "| default | 100.00 |" in page.read_text(encoding="utf-8")
+    assert plot.stat().st_size > 1000
+
+
+def test_the_command_names_the_model_that_writes(locomo: Path, no_ollama: str) -> None:
+    found = run("locomo", locomo, "--json", "--model", f"http://{no_ollama}/v1#tiny")
+    assert json.loads(found.stdout)["scribe"] == "llm:tiny"
+    assert json.loads(run("locomo", locomo, "--json", "--model", "none").stdout)["scribe"] == "extractive"
+
+
+def test_what_can_not_be_written_is_refused_before_minutes_have_passed(locomo: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# No marks")
+    for given in (("--write-docs", page), ("--plot", tmp_path / "out.txt")):
+        result = run("locomo", locomo, *given)
+        assert result.exit_code == 2
+        assert str(given[1]) in result.stderr
+        assert "what a write costs" not in result.stderr
+
+
+def test_a_dataset_that_is_unknown_and_a_path_with_nothing_in_it_are_refused(locomo: Path, tmp_path: Path) -> None:
+    assert run("nothing", locomo).exit_code == 2
+    result = run("locomo", tmp_path / "nowhere.json")
+    assert (result.exit_code, "nowhere.json" in result.stderr) == (2, True)

@@ -1,0 +1,298 @@
+"""The folder of characters, and `everthread characters …`."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from hypothesis import given
+from hypothesis import strategies as st
+
+from everthread.chat import card, character_library, png_text
+from everthread.chat.character import Character
+from everthread.cli.main import main
+from everthread.errors import BadFile, BadInput, NotFound, StoreUnavailable
+
+NORA = Character("Nora", "Keeps a lighthouse.", person="Ben", card={"data": {"creator": "someone"}})
+
+
+@pytest.fixture(autouse=True)
+def _folder_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+
+
+def run(*arguments: str | Path, stdin: str | None = None) -> Result:
+    result = CliRunner().invoke(main, ["characters", *map(str, arguments)], input=stdin)
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
+
+
+def told(*arguments: str | Path, status: int = 0) -> Any:
+    result = run(*arguments, "--json")
+    assert result.exit_code == status, result.output
+    return json.loads(result.stdout)
+
+
+def error(*arguments: str | Path, status: int = 2) -> str:
+    return str(told(*arguments, status=status)["error"])
+
+
+def pictured(path: Path, character: Character) -> Path:
+    """A picture of the character that no other is like."""
+    path.write_bytes(png_text.with_texts(png_text.plain(), {"Title": character.name.encode()}, (), path))
+    card.write(character, path, force=True)
+    return path
+
+
+# --------------------------------------------------------------------- the folder
+
+
+def test_a_character_is_kept_and_loaded_by_its_name() -> None:
+    file = character_library.save(NORA)
+    assert file.parent == character_library.folder()
+    assert character_library.load("Nora") == NORA
+    assert character_library.listed() == ["Nora"]
+
+
+def test_the_folder_is_in_the_users_data_and_is_not_made_by_looking(tmp_path: Path) -> None:
+    assert character_library.listed() == []
+    assert character_library.folder() == tmp_path / "data" / "everthread" / "characters"
+    assert not character_library.folder().exists()
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["../x", "a/b", "/etc/x", "CON", "con", "lpt1", "..", ".", "a\\b", "nora.json", "x.png", "%2e", "~", "Ёж 猫"],
+)
+def test_no_name_becomes_a_path(name: str) -> None:
+    file = character_library.save(Character(name))
+    assert [*character_library.folder().iterdir()] == [file]
+    assert file.stem not in ("con", "lpt1")
+    assert character_library.listed() == [name]
+    assert character_library.load(name).name == name
+    character_library.remove(name)
+    assert character_library.listed() == []
+
+
+def test_names_that_differ_in_case_alone_are_two_characters_on_any_disk() -> None:
+    files = {character_library.save(Character(name)).name.lower() for name in ("Nora", "nora", "NORA")}
+    assert len(files) == 3
+    assert character_library.listed() == ["NORA", "Nora", "nora"]
+
+
+def test_names_too_long_for_a_file_are_kept_apart_and_listed_whole() -> None:
+    names = ["猫" * 199 + last for last in "ab"]
+    for name in names:
+        assert len(character_library.save(Character(name)).name) < 255
+    assert character_library.listed() == names
+    assert character_library.load(names[1]).name == names[1]
+
+
+@given(st.text(min_size=1, max_size=60), st.text(min_size=1, max_size=60))
+def test_every_name_has_a_file_of_its_own(one: str, other: str) -> None:
+    stems = [character_library._stem(name).lower() for name in (one, other)]
+    assert (stems[0] == stems[1]) == (one == other)
+    assert all(set(stem) <= set("abcdefghijklmnopqrstuvwxyz0123456789_-%~") for stem in stems)
+
+
+def test_other_files_in_the_folder_are_left_alone() -> None:
+    character_library.save(NORA)
+    for name in ("Nora.json", "notes.txt", "%zz.json", "x~1.json"):
+        (character_library.folder() / name).write_text("{")
+    assert character_library.listed() == ["Nora"]
+
+
+def test_a_character_is_not_replaced_unless_forced() -> None:
+    character_library.save(NORA)
+    with pytest.raises(BadInput, match="there is a character 'Nora' already"):
+        character_library.save(Character("Nora"))
+    assert character_library.load("Nora") == NORA
+    character_library.save(Character("Nora"), force=True)
+    assert character_library.load("Nora") == Character("Nora")
+
+
+def test_a_missing_character_is_told_with_those_there_are() -> None:
+    with pytest.raises(NotFound, match="there is no character 'Nor'; there are none yet"):
+        character_library.load("Nor")
+    character_library.save(NORA)
+    with pytest.raises(NotFound, match=r"there is no character 'Nor'; there are Nora\. "):
+        character_library.load("Nor")
+    with pytest.raises(NotFound, match="there is no character 'Nor'"):
+        character_library.remove("Nor")
+
+
+def test_a_cards_file_is_loaded_by_its_path(tmp_path: Path) -> None:
+    card.write(NORA, tmp_path / "x.json")
+    assert character_library.load(str(tmp_path / "x.json")) == NORA
+    (tmp_path / "x.json").rename(tmp_path / "x.card")
+    assert character_library.load(tmp_path / "x.card") == NORA
+    with pytest.raises(BadFile, match="can't be read"):
+        character_library.load("nowhere.png")
+
+
+def test_a_picture_is_kept_as_it_came(tmp_path: Path) -> None:
+    source = pictured(tmp_path / "nora.png", NORA)
+    assert character_library.add(source) == NORA
+    (file,) = character_library.folder().iterdir()
+    assert file.suffix == ".png"
+    assert file.read_bytes() == source.read_bytes()
+
+
+def test_a_character_with_a_picture_keeps_it_when_it_is_edited(tmp_path: Path) -> None:
+    character_library.add(pictured(tmp_path / "nora.png", NORA))
+    file = character_library.save(NORA.edited(location="ashore"), force=True)
+    assert [*character_library.folder().iterdir()] == [file]
+    assert png_text.texts(file.read_bytes(), file)["title"] == b"Nora"
+    assert character_library.load("Nora").location == "ashore"
+
+
+@pytest.mark.parametrize("kinds", [("json", "png"), ("png", "json")])
+def test_a_character_has_one_file_whatever_is_imported_over_it(kinds: tuple[str, str], tmp_path: Path) -> None:
+    for kind, at in zip(kinds, ("here", "there"), strict=True):
+        card.write(NORA.edited(location=at), tmp_path / f"nora.{kind}")
+        character_library.add(tmp_path / f"nora.{kind}", force=True)
+    assert [file.suffix for file in character_library.folder().iterdir()] == [f".{kinds[1]}"]
+    assert character_library.load("Nora").location == "there"
+
+
+def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("a file")
+    with pytest.raises(StoreUnavailable, match="can't be made"):
+        character_library.save(NORA)
+
+
+# --------------------------------------------------------------- the command line
+
+
+def test_without_a_command_the_characters_are_listed() -> None:
+    assert "there are no characters yet; make one with" in run().stdout
+    character_library.save(NORA)
+    assert run().stdout == "Nora\n"
+    assert run("list").stdout == "Nora\n"
+    assert told("list") == ["Nora"]
+
+
+def test_a_character_is_made_shown_and_edited() -> None:
+    made = told("new", "Nora", "--description", "Keeps a lighthouse.", "--greeting", "Come in,\n{{user}}.")
+    assert made == {"name": "Nora", "description": "Keeps a lighthouse.", "greeting": "Come in,\n{{user}}."}
+    assert told("show", "Nora") == made
+    assert "    greeting  Come in,\n              {{user}}.\n" in run("show", "Nora").stdout
+    edited = told("edit", "Nora", "--location", "ashore", "--description", "")
+    assert edited == {"name": "Nora", "location": "ashore", "greeting": "Come in,\n{{user}}."}
+    assert character_library.load("Nora").to_json() == edited
+
+
+def test_every_text_of_a_character_can_be_given() -> None:
+    given = {name: name.upper() for name in character_library.OPTIONS}
+    options = [word for name, text in given.items() for word in (f"--{name}", text)]
+    assert told("new", "Nora", *options) == {"name": "Nora", **given}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["new", "Nora"], "there is a character 'Nora' already"),
+        (["new", ""], "name must be text that is not blank"),
+        (["new", "user"], "name 'user' is the person's name, too"),
+        (["edit", "Nora"], "nothing is given to be changed; give --description, "),
+        (["edit", "Nora", "--person", "nora"], "is the person's name, too"),
+        (["export", "Nora", "nora.gif"], "has the ending '.gif'"),
+        (["export", "Nora", "nora.json", "--picture", "x.png"], "can hold no picture"),
+        (["import", "missing.json"], "can't be read"),
+        (["remove", "Nora"], "with --json nothing is asked; give --yes, too"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(arguments: list[str], words: str) -> None:
+    character_library.save(NORA)
+    assert words in error(*arguments)
+    assert character_library.load("Nora") == NORA
+
+
+@pytest.mark.parametrize(
+    "arguments", [["show"], ["edit", "--location", "x"], ["export", "x.json"], ["remove", "--yes"]]
+)
+def test_a_name_that_is_not_there_is_told_with_those_that_are(arguments: list[str]) -> None:
+    character_library.save(NORA)
+    assert "there are Nora" in error(arguments[0], "Nemo", *arguments[1:], status=1)
+
+
+def test_cards_are_imported_and_exported(tmp_path: Path) -> None:
+    card.write(NORA, tmp_path / "nora.json", version=2)
+    pictured(tmp_path / "ada.png", Character("Ada"))
+    assert told("import", tmp_path / "nora.json", tmp_path / "ada.png") == ["Nora", "Ada"]
+    assert run("export", "Nora", tmp_path / "out.json", "--version", "2").exit_code == 0
+    assert (tmp_path / "out.json").read_bytes() == (tmp_path / "nora.json").read_bytes()
+    assert told("export", "Ada", tmp_path / "out.png") == {"name": "Ada", "file": str(tmp_path / "out.png")}
+    assert (tmp_path / "out.png").read_bytes() == (tmp_path / "ada.png").read_bytes()
+    assert "is there already" in error("export", "Nora", tmp_path / "out.png")
+    told("export", "Nora", tmp_path / "out.png", "--force", "--picture", tmp_path / "ada.png")
+    assert card.read(tmp_path / "out.png") == NORA
+    assert png_text.texts((tmp_path / "out.png").read_bytes(), tmp_path)["title"] == b"Ada"
+
+
+def test_an_exported_picture_is_a_v2_card_where_that_is_asked_for(tmp_path: Path) -> None:
+    character_library.save(NORA)
+    told("export", "Nora", tmp_path / "out.png", "--version", "2")
+    found = png_text.texts((tmp_path / "out.png").read_bytes(), tmp_path)
+    assert list(found) == ["chara"]
+    assert json.loads(base64.b64decode(found["chara"]))["spec_version"] == "2.0"
+
+
+def test_of_files_of_which_one_is_wrong_none_is_imported(tmp_path: Path) -> None:
+    card.write(NORA, tmp_path / "nora.json")
+    card.write(NORA, tmp_path / "again.json")
+    (tmp_path / "wrong.json").write_text("[]")
+    assert "wrong.json: a card is a JSON object" in error("import", tmp_path / "nora.json", tmp_path / "wrong.json")
+    assert "are both of 'Nora'" in error("import", tmp_path / "nora.json", tmp_path / "again.json")
+    assert character_library.listed() == []
+
+
+def test_an_import_over_a_character_wants_force(tmp_path: Path) -> None:
+    card.write(NORA.edited(location="ashore"), tmp_path / "nora.json")
+    character_library.save(NORA)
+    assert "there is a character 'Nora' already" in error("import", tmp_path / "nora.json")
+    assert character_library.load("Nora") == NORA
+    assert run("import", tmp_path / "nora.json", "--force").stdout == "Nora\n"
+    assert character_library.load("Nora").location == "ashore"
+
+
+def test_a_picture_is_given_to_a_character(tmp_path: Path) -> None:
+    character_library.save(NORA)
+    told("edit", "Nora", "--picture", pictured(tmp_path / "ada.png", Character("Ada")))
+    assert [file.suffix for file in character_library.folder().iterdir()] == [".png"]
+    assert character_library.load("Nora") == NORA
+
+
+def test_a_file_renamed_inside_by_hand_replaces_no_other_character() -> None:
+    character_library.save(NORA)
+    card.write(Character("Nora", "another"), character_library.save(Character("Ada")), force=True)
+    assert "holds 'Nora' by now; import it as that, and remove 'Ada'" in error("edit", "Ada", "--location", "x")
+    assert character_library.load("Nora") == NORA
+
+
+def test_a_character_is_removed_when_that_is_confirmed() -> None:
+    character_library.save(NORA)
+    assert run("remove", "Nora", stdin="n\n").exit_code == 1
+    assert character_library.listed() == ["Nora"]
+    assert "there is nobody to answer" in run("remove", "Nora", stdin="").stderr
+    assert run("remove", "Nora", stdin="y\n").stdout.endswith("removed: Nora\n")
+    assert character_library.listed() == []
+    character_library.save(NORA)
+    assert told("remove", "Nora", "--yes") == {"removed": "Nora"}
+    assert character_library.listed() == []
+
+
+def test_a_damaged_character_can_be_removed_and_replaced(tmp_path: Path) -> None:
+    file = character_library.save(NORA)
+    file.write_text("{")
+    assert character_library.listed() == ["Nora"]
+    assert "not JSON" in error("show", "Nora")
+    character_library.save(NORA, force=True)
+    assert character_library.load("Nora") == NORA
+    file.write_text("{")
+    assert told("remove", "Nora", "--yes") == {"removed": "Nora"}

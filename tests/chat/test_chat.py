@@ -1,0 +1,1254 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from everthread.chat.character import DEFAULT, Character
+from everthread.chat.chat import QUESTION, Chat
+from everthread.chat.offline_reply import LABEL
+from everthread.chat.prompt_builder import Turn, lay_out, shared
+from everthread.errors import BadInput, BadLine, BadQuery, LLMUnavailable, NotFound, StoreUnavailable
+from everthread.factory import RECIPES
+from everthread.memory import Memory
+from everthread.recipes.membot import Membot
+from everthread.scribes.base import NOTES
+from everthread.scribes.extractive import ExtractiveScribe
+from everthread.testing import Cut, HashEmbedder, ScriptedLLM
+from everthread.text.analyzer import ECHO, own
+from everthread.types import Line, Message, NewLine, Where
+
+NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
+CAPTAIN = Character("Captain", "{{char}} sails with {{user}}.", person="Nora", greeting="Ahoy, {{user}}!")
+
+
+class Clock:
+    """A clock that goes on by a minute with each look at it."""
+
+    def __init__(self) -> None:
+        self.now = NOON
+
+    def __call__(self) -> datetime:
+        self.now += timedelta(minutes=1)
+        return self.now
+
+    def pass_by(self, **time: float) -> None:
+        self.now += timedelta(**time)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+Talk = Callable[..., Chat]
+
+
+@pytest.fixture
+def talk(memory: Memory, clock: Clock) -> Iterator[Talk]:
+    """Opens a conversation in the bank with a model that answers so."""
+    open_: list[Chat] = []
+
+    def begin(*replies: object, character: Character | None = CAPTAIN, **options: object) -> Chat:
+        model = ScriptedLLM(replies or ("Aye.",) * 50, context=int(str(options.pop("context", 8192))))  # type: ignore[arg-type]
+        options.setdefault("scribe", ExtractiveScribe())
+        open_.append(Chat(memory, character, model, clock=clock, **options))  # type: ignore[arg-type]
+        return open_[-1]
+
+    yield begin
+    for chat in open_:
+        chat.settle(120)
+        chat.close()
+
+
+def said(chat: Chat, text: str) -> str:
+    """What the character answers."""
+    return "".join(chat.reply(text))
+
+
+def standing(chat: Chat) -> list[str]:
+    return [f"{line.speaker}: {line.text}" for line in chat.lines]
+
+
+def recorded(memory: Memory, retracted: bool = False) -> list[str]:
+    return [f"{line.speaker}: {line.text}" for line in memory.lines(retracted=retracted)]
+
+
+def prompts(chat: Chat) -> list[tuple[Message, ...]]:
+    assert isinstance(chat.llm, ScriptedLLM)
+    return chat.llm.prompts
+
+
+def asked(chat: Chat) -> str:
+    """The last prompt."""
+    return "\n".join(message.content for message in prompts(chat)[-1])
+
+
+# ----------------------------------------------------------------------- talking
+
+
+def test_both_lines_are_kept_with_their_speakers_and_one_answers_the_other(talk: Talk, memory: Memory) -> None:
+    chat = talk("Fair winds, Nora.")
+    assert said(chat, "Good morning.") == "Fair winds, Nora."
+    greeting, morning, answer = memory.lines()
+    assert [(line.speaker, line.role) for line in (greeting, morning, answer)] == [
+        ("Captain", "assistant"),
+        ("Nora", "user"),
+        ("Captain", "assistant"),
+    ]
+    assert (morning.parent, answer.parent) == (greeting.seq, morning.seq)
+    assert greeting.text == "Ahoy, Nora!"
+    assert greeting.said_at <= morning.said_at <= answer.said_at
+    assert {line.session for line in (greeting, morning, answer)} == {chat.session}
+
+
+def test_a_reply_streams_piece_by_piece(talk: Talk) -> None:
+    assert list(talk("Fair winds, Nora.").reply("Hello.")) == ["Fair", " winds,", " Nora."]
+
+
+def test_what_the_person_says_is_kept_before_the_reply_is_asked_for(talk: Talk, memory: Memory) -> None:
+    chat = talk()
+    chat.reply("I sold the boat.")
+    assert recorded(memory)[-1] == "Nora: I sold the boat."
+    assert prompts(chat) == []
+
+
+def test_the_model_reads_the_conversation_and_the_newest_line_last(talk: Talk) -> None:
+    chat = talk("Aye.", "Aye again.")
+    said(chat, "First thing.")
+    said(chat, "Second thing.")
+    assert [message.role for message in prompts(chat)[-1]] == [
+        "system",
+        "user",
+        "assistant",
+        "user",
+        "assistant",
+        "user",
+    ]
+    assert asked(chat).endswith("Nora: Second thing.")
+    assert asked(chat).index("Nora: First thing.") < asked(chat).index("Captain: Aye.")
+
+
+def test_a_greeting_is_said_once_and_never_again(talk: Talk, clock: Clock, memory: Memory) -> None:
+    chat = talk()
+    assert chat.greeting == "Ahoy, Nora!"
+    said(chat, "Hello.")
+    assert chat.greeting == ""
+    clock.pass_by(days=3)
+    later = talk()
+    assert later.greeting == ""
+    said(later, "Me again.")
+    assert recorded(memory).count("Captain: Ahoy, Nora!") == 1
+
+
+def test_a_greeting_that_nobody_answers_is_not_kept(talk: Talk, memory: Memory) -> None:
+    assert talk().greeting
+    assert recorded(memory) == []
+
+
+def test_what_was_said_long_ago_comes_back_dated_and_only_at_its_turn(talk: Talk, memory: Memory, clock: Clock) -> None:
+    memory.observe("My sister Mia moved to Lisbon.", speaker="Nora", said_at=NOON - timedelta(days=200), session="old")
+    chat = talk(character=Character("Captain", person="Nora"))
+    said(chat, "My sister Mia moved to Lisbon, did she not?")
+    assert "Nora: My sister Mia moved to Lisbon." in asked(chat)
+    assert "6 months ago]" in asked(chat)
+    said(chat, "zzz qqq xxx")
+    assert "6 months ago]" not in asked(chat)
+
+
+def test_lines_in_the_window_are_not_recalled_as_well(talk: Talk) -> None:
+    chat = talk()
+    said(chat, "My sister Mia moved to Lisbon.")
+    reply = chat.reply("My sister Mia moved to Lisbon, as I said.")
+    assert "".join(reply)
+    assert not reply.context
+    assert asked(chat).count("My sister Mia moved to Lisbon.") == 1
+
+
+def test_an_empty_line_is_refused_and_nothing_is_kept(talk: Talk, memory: Memory) -> None:
+    chat = talk(character=Character("Captain", person="Nora"))
+    with pytest.raises(BadLine, match="text is empty"):
+        chat.reply("   ")
+    assert recorded(memory) == []
+
+
+# -------------------------------------------------------------- cut and discarded
+
+
+def test_of_a_stream_that_is_cut_what_arrived_is_kept_as_partial(talk: Talk, memory: Memory) -> None:
+    chat = talk(Cut("I saw a whale", LLMUnavailable("it went away")), "Aye.")
+    reply = chat.reply("What did you see?")
+    with pytest.raises(LLMUnavailable):
+        list(reply)
+    line = list(memory.lines())[-1]
+    assert (line.text, line.metadata["partial"]) == ("I saw a whale", True)
+    assert reply.line == line
+    assert said(chat, "Go on.") == "Aye."
+
+
+def test_a_reply_that_is_stopped_keeps_what_arrived(talk: Talk, memory: Memory) -> None:
+    reply = talk("one two three four").reply("Count.")
+    next(reply), next(reply)
+    reply.stop()
+    assert list(memory.lines())[-1].text == "one two"
+    assert reply.partial
+    assert list(reply) == []
+
+
+def test_a_reply_that_nobody_reads_on_is_kept_when_the_next_line_is_said(talk: Talk, memory: Memory) -> None:
+    chat = talk("one two three", "Aye.")
+    next(chat.reply("Count."))
+    said(chat, "Never mind.")
+    assert recorded(memory)[1:] == ["Nora: Count.", "Captain: one", "Nora: Never mind.", "Captain: Aye."]
+
+
+def test_a_model_that_fails_at_once_leaves_the_line_and_the_session_goes_on(talk: Talk, memory: Memory) -> None:
+    chat = talk(LLMUnavailable("down"), "Here I am.")
+    with pytest.raises(LLMUnavailable):
+        said(chat, "Are you there?")
+    assert recorded(memory)[-1] == "Nora: Are you there?"
+    assert chat.unanswered
+    assert "".join(chat.answer()) == "Here I am."
+    assert not chat.unanswered
+
+
+def test_an_empty_reply_is_told_and_not_kept(talk: Talk, memory: Memory) -> None:
+    chat = talk("", "Aye.")
+    with pytest.raises(LLMUnavailable, match="empty reply"):
+        said(chat, "Hm?")
+    assert recorded(memory)[-1] == "Nora: Hm?"
+    assert "".join(chat.regenerate()) == "Aye."
+
+
+def test_speaking_for_the_person_is_cut(talk: Talk, memory: Memory) -> None:
+    chat = talk("Captain: Aye, aye.\nNora: And then I jumped.\nCaptain: Splash!")
+    assert said(chat, "Tell me.") == "Aye, aye."
+    assert recorded(memory)[-1] == "Captain: Aye, aye."
+
+
+def test_a_refusal_is_shown_and_not_remembered(talk: Talk, memory: Memory) -> None:
+    chat = talk("I'm sorry, but as an AI language model I can't help with that.", "Aye.")
+    reply = chat.reply("Sing!")
+    assert "".join(reply)
+    assert reply.refused
+    assert recorded(memory)[-1] == "Nora: Sing!"
+    assert "language model" in recorded(memory, retracted=True)[-1]
+    assert "".join(chat.regenerate()) == "Aye."
+    assert "language model" not in asked(chat)
+
+
+def test_a_reply_in_place_of_another_takes_its_place_in_the_tree(talk: Talk, memory: Memory) -> None:
+    chat = talk("A storm comes.", "All is calm.")
+    said(chat, "How is the sea?")
+    first = chat.lines[-1]
+    assert "".join(chat.regenerate()) == "All is calm."
+    assert standing(chat)[-2:] == ["Nora: How is the sea?", "Captain: All is calm."]
+    assert chat.lines[-1].parent == first.parent
+    assert "A storm comes." not in asked(chat)
+    assert "A storm comes." in recorded(memory, retracted=True)[-2]
+
+
+def test_the_old_reply_stays_where_there_is_no_new_one(talk: Talk) -> None:
+    chat = talk("A storm comes.", LLMUnavailable("down"))
+    said(chat, "How is the sea?")
+    with pytest.raises(LLMUnavailable):
+        list(chat.regenerate())
+    assert standing(chat)[-1] == "Captain: A storm comes."
+
+
+def test_an_edited_line_is_answered_anew_and_what_came_after_is_discarded(talk: Talk, memory: Memory) -> None:
+    chat = talk("Rome!", "Aye.", "Lisbon!")
+    said(chat, "We go to Rome.")
+    seq = chat.lines[-2].seq
+    said(chat, "When?")
+    reply = chat.edit(seq, "We go to Lisbon.")
+    assert reply is not None
+    assert "".join(reply) == "Lisbon!"
+    assert standing(chat)[1:] == ["Nora: We go to Lisbon.", "Captain: Lisbon!"]
+    assert "Rome" not in asked(chat)
+    assert not memory.context("We go to Rome.", gated=False, without=[line.seq for line in chat.lines]).text
+    assert "Nora: We go to Rome." in recorded(memory, retracted=True)
+
+
+def test_a_reply_of_the_characters_can_be_put_right_without_another_answer(talk: Talk) -> None:
+    chat = talk("She lives in Rome.")
+    said(chat, "Where does Mia live?")
+    assert chat.edit(chat.lines[-1].seq, "She lives in Lisbon.") is None
+    assert standing(chat)[-1] == "Captain: She lives in Lisbon."
+
+
+@pytest.mark.parametrize("text", ["", "  \n"])
+def test_an_edit_that_can_not_be_kept_changes_nothing(talk: Talk, text: str) -> None:
+    chat = talk()
+    said(chat, "Hello.")
+    before = standing(chat)
+    with pytest.raises(BadLine):
+        chat.edit(chat.lines[-2].seq, text)
+    assert standing(chat) == before
+
+
+def test_a_line_that_is_not_there_can_not_be_edited(talk: Talk) -> None:
+    chat = talk()
+    said(chat, "Hello.")
+    with pytest.raises(NotFound, match="no line 99"):
+        chat.edit(99, "Hi.")
+
+
+def test_undo_takes_back_the_last_line_and_its_answer(talk: Talk, memory: Memory) -> None:
+    chat = talk("one", "two")
+    said(chat, "First.")
+    said(chat, "Second.")
+    assert [line.text for line in chat.undo()] == ["Second.", "two"]
+    assert standing(chat)[1:] == ["Nora: First.", "Captain: one"]
+    assert recorded(memory) == standing(chat)
+    chat.undo()
+    assert chat.undo() == []
+
+
+def test_a_branch_goes_on_from_an_earlier_line(talk: Talk) -> None:
+    chat = talk("one", "two", "other")
+    said(chat, "First.")
+    at = chat.lines[-1].seq
+    said(chat, "Second.")
+    chat.branch(at)
+    said(chat, "Instead.")
+    assert standing(chat)[1:] == ["Nora: First.", "Captain: one", "Nora: Instead.", "Captain: other"]
+
+
+def test_a_branch_that_was_left_can_be_gone_back_to(talk: Talk, memory: Memory) -> None:
+    chat = talk("one", "two", "other")
+    said(chat, "First.")
+    at = chat.lines[-1].seq
+    said(chat, "Second.")
+    left = chat.lines[-1].seq
+    chat.branch(at)
+    said(chat, "Instead.")
+    chat.branch(left)
+    assert standing(chat)[1:] == ["Nora: First.", "Captain: one", "Nora: Second.", "Captain: two"]
+    assert recorded(memory) == standing(chat)
+    texts = [line.text for line in memory.lines()]
+    assert len(texts) == len(set(texts))
+
+
+def test_a_branch_of_nowhere_changes_nothing(talk: Talk) -> None:
+    chat = talk()
+    said(chat, "First.")
+    before = standing(chat)
+    with pytest.raises(NotFound, match="no line 99"):
+        chat.branch(99)
+    assert standing(chat) == before
+
+
+def test_there_is_nothing_to_answer_before_anything_was_said(talk: Talk) -> None:
+    chat = talk()
+    with pytest.raises(BadQuery, match="nothing was said yet"):
+        chat.answer()
+    with pytest.raises(BadQuery, match="no reply yet"):
+        chat.regenerate()
+
+
+# ----------------------------------------------------------------------- sessions
+
+
+def test_a_conversation_is_resumed_within_the_hour(talk: Talk, clock: Clock) -> None:
+    chat = talk("Aye.")
+    said(chat, "Remember the map.")
+    chat.close()
+    clock.pass_by(minutes=20)
+    again = talk("I do.")
+    assert again.session == chat.session
+    assert standing(again)[1:] == ["Nora: Remember the map.", "Captain: Aye."]
+    said(again, "Do you?")
+    assert "Nora: Remember the map." in asked(again)
+
+
+def test_after_an_hour_another_begins_and_the_old_one_is_summarised(talk: Talk, clock: Clock, memory: Memory) -> None:
+    chat = talk("Aye.")
+    said(chat, "My sister Mia moved to Lisbon in May.")
+    chat.close()
+    clock.pass_by(hours=5)
+    later = talk("Aye.")
+    later.settle(120)
+    assert later.session != chat.session
+    assert later.lines == []
+    (summary,) = memory.units("summary")
+    assert "Mia moved to Lisbon" in summary.text
+    assert "20 November 2026" in summary.text
+    assert "Mia moved to Lisbon" in later.notes
+
+
+def test_a_session_of_a_given_name_is_resumed_however_old(talk: Talk, clock: Clock) -> None:
+    said(talk("Aye.", session="voyage"), "Ahoy.")
+    clock.pass_by(days=90)
+    assert standing(talk(session="voyage"))[-1] == "Captain: Aye."
+
+
+def test_a_line_whose_reply_never_came_is_there_when_the_session_resumes(talk: Talk, memory: Memory) -> None:
+    chat = talk()
+    chat.reply("Is anybody there?")  # and the process ends
+    again = talk("I am.")
+    assert again.unanswered
+    assert "".join(again.answer()) == "I am."
+
+
+def test_ending_asks_and_changes_nothing_until_it_is_answered(talk: Talk, memory: Memory) -> None:
+    chat = talk()
+    said(chat, "I work at the harbour.")
+    ending = chat.end()
+    assert (ending.remembered, ending.question) == (None, QUESTION)
+    assert standing(chat)[-1] == "Captain: Aye."
+    assert memory.sessions()[0].ended_at is None
+
+
+def test_a_conversation_that_is_to_be_remembered_is_summarised(talk: Talk, memory: Memory) -> None:
+    chat = talk()
+    said(chat, "I work at the harbour.")
+    session = chat.session
+    ending = chat.end(remember=True)
+    chat.settle(120)
+    assert ending.remembered
+    assert memory.sessions()[0].ended_at is not None
+    assert [unit.metadata["session"] for unit in memory.units("summary")] == [session]
+    assert chat.session != session
+    assert chat.lines == []
+
+
+def test_a_conversation_that_is_not_to_be_remembered_is_gone_to_the_last_byte(
+    talk: Talk, memory: Memory, tmp_path: Path
+) -> None:
+    chat = talk(*["Noted, a purple elephant, as you say, and I will think of it every day that we are at sea."] * 3)
+    said(chat, "I love a purple elephant.")
+    ending = chat.end(remember=False)
+    assert ending.receipt is not None
+    assert ending.receipt.lines == 3
+    assert recorded(memory, retracted=True) == []
+    assert not any(b"elephant" in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+
+
+def test_an_end_without_a_conversation_does_nothing(talk: Talk, memory: Memory) -> None:
+    assert talk().end(remember=True).remembered is False
+    assert memory.sessions() == []
+
+
+# ---------------------------------------------------------------------- incognito
+
+
+def test_in_private_nothing_is_written_at_all(talk: Talk, clock: Clock, tmp_path: Path) -> None:
+    said(chat := talk("Aye."), "Hello.")
+    chat.close()
+    clock.pass_by(days=1)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    private = talk(
+        "Of the gold in the cave nobody will hear from me, I promise you that by the " + "sea " * 9,
+        "Aye.",
+        incognito=True,
+    )
+    said(private, "There is gold in the cave.")
+    said(private, "Much gold.")
+    assert "There is gold in the cave." in asked(private)
+    assert private.end(remember=True).remembered is False
+    after = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    assert {path for path in after if after[path] != before.get(path)} == set()
+
+
+def test_what_was_said_in_private_is_gone_from_the_conversation_afterwards(talk: Talk, memory: Memory) -> None:
+    chat = talk("one", "two", "three")
+    said(chat, "Hello.")
+    chat.incognito = True
+    said(chat, "A secret.")
+    assert standing(chat)[-1] == "Captain: two"
+    chat.incognito = False
+    said(chat, "Back again.")
+    assert "A secret" not in asked(chat)
+    assert recorded(memory)[1:] == ["Nora: Hello.", "Captain: one", "Nora: Back again.", "Captain: three"]
+
+
+def test_in_private_lines_can_be_edited_and_taken_back_as_well(talk: Talk, memory: Memory) -> None:
+    chat = talk("one", "two", "three", "four", character=Character("Captain", person="Nora"), incognito=True)
+    said(chat, "First.")
+    said(chat, "Second.")
+    chat.undo()
+    list(chat.edit(chat.lines[0].seq, "Other.") or ())
+    "".join(chat.regenerate())
+    assert standing(chat) == ["Nora: Other.", "Captain: four"]
+    assert recorded(memory, retracted=True) == []
+
+
+def test_ending_in_private_leaves_what_was_said_in_public(talk: Talk, memory: Memory) -> None:
+    chat = talk()
+    said(chat, "Hello.")
+    chat.incognito = True
+    said(chat, "A secret.")
+    assert chat.end(remember=True).remembered
+    assert "Nora: Hello." in recorded(memory)
+
+
+# -------------------------------------------------------------- three tiers, echo
+
+
+def long_talk(chat: Chat, turns: int, first: int = 0) -> None:
+    for turn in range(first, first + turns):
+        said(chat, f"On day {turn} my sister Mia sailed to island number {turn} with her yellow boat and two dogs.")
+        chat.settle(120)
+
+
+def test_what_leaves_the_window_is_in_the_notes_and_each_older_note_stays_a_unit(talk: Talk, memory: Memory) -> None:
+    chat = talk(*["Aye, that is a long way to sail for anyone at all."] * 60, context=2600)
+    long_talk(chat, 60)
+    notes = memory.units("note")
+    assert len(notes) > 1
+    assert [unit.valid_to is None for unit in notes] == [False] * (len(notes) - 1) + [True]
+    assert chat.notes == notes[-1].text
+    assert "sailed to island" in chat.notes
+    assert chat.notes.split("\n")[0] in asked(chat)
+    window = [line for line in chat.lines if line.seq > notes[-1].last_seq]
+    assert f"{window[0].speaker}: {window[0].text}" in asked(chat)
+    assert chat.last is not None
+    assert chat.last.prompt is not None
+    assert chat.last.prompt.cut == ()
+
+
+def test_the_window_is_cut_in_blocks_so_that_the_prefix_holds(talk: Talk) -> None:
+    chat = talk(*["Aye, that is a long way to sail for anyone at all."] * 60, context=4000)
+    shares = []
+    for turn in range(60):
+        before = chat.last.prompt if chat.last else None
+        said(chat, f"On day {turn} we sailed to island number {turn} with her yellow boat and two dogs.")
+        chat.settle(120)
+        assert chat.last is not None
+        if before is not None and chat.last.prompt is not None:
+            shares.append(shared(before, chat.last.prompt))
+    assert sum(share < 0.5 for share in shares[10:]) <= 3
+    assert sum(shares[10:]) / len(shares[10:]) > 0.75
+
+
+def test_a_line_that_is_forgotten_takes_the_notes_of_it_along(talk: Talk, memory: Memory, tmp_path: Path) -> None:
+    chat = talk(*["Aye, that is a long way to sail for anyone at all."] * 60, context=2600)
+    said(chat, "My brother Zebulon keeps a purple elephant in his yellow garden.")
+    long_talk(chat, 30)
+    assert memory.units("note")
+    (seq,) = (line.seq for line in memory.lines() if "Zebulon" in line.text)
+    chat.forget(seq)
+    assert not any("Zebulon" in unit.text for unit in memory.units())
+    long_talk(chat, 20, first=30)
+    assert "Zebulon" not in asked(chat)
+    assert not any(b"Zebulon" in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+
+
+def test_a_line_forgotten_by_somebody_else_leaves_the_window_at_once(talk: Talk, memory: Memory) -> None:
+    chat = talk()
+    said(chat, "My PIN is in the drawer.")
+    memory.forget(seq=chat.lines[-2].seq)
+    said(chat, "What did I say?")
+    assert "drawer" not in asked(chat)
+
+
+def test_a_reply_that_repeats_a_memory_is_kept_but_not_found_for_it(talk: Talk, memory: Memory) -> None:
+    told = "My sister Mia moved to Lisbon with her two dogs in May."
+    memory.observe(told, speaker="Nora", said_at=NOON - timedelta(days=200), session="old")
+    chat = talk(
+        f"Well, {told} So you said, Nora, and I remember it well.", character=Character("Captain", person="Nora")
+    )
+    reply = chat.reply("My sister Mia moved to Lisbon with her dogs, did she not?")
+    assert told in "".join(reply)
+    line = list(memory.lines())[-1]
+    assert line.metadata[ECHO]
+    assert "Mia" not in own(line.text, line.metadata)
+    found = memory.recall("Who moved to Lisbon with two dogs in May?", where=Where(speaker="Captain"))
+    assert found[0].signals["share"] == 0
+
+
+def test_a_scribe_that_fails_loses_nothing_and_its_work_is_seen(memory: Memory, clock: Clock) -> None:
+    from everthread.scribes.llm import LLMScribe
+
+    broken = LLMScribe(ScriptedLLM([LLMUnavailable("down")] * 9))
+    with Chat(memory, CAPTAIN, ScriptedLLM(["Aye."] * 9), scribe=broken, clock=clock) as chat:
+        said(chat, "I work at the harbour.")
+        chat.end(remember=True)
+        assert chat.settle(120)
+    assert memory.stats().queued == 2
+    assert {work.error for work in memory.queued()} == {"LLMUnavailable"}
+    assert "Nora: I work at the harbour." in recorded(memory)
+    with Chat(memory, CAPTAIN, ScriptedLLM(["Aye."] * 9), scribe=ExtractiveScribe(), clock=clock) as again:
+        assert again.settle(120)
+    assert memory.stats().queued == 0
+    assert "I work at the harbour." in memory.units("summary")[0].text
+
+
+# --------------------------------------------------------------------- characters
+
+
+def test_the_bank_keeps_its_character_and_its_changes(talk: Talk, memory: Memory) -> None:
+    chat = talk()
+    chat.change(location="the crow's nest", person="Nora the Brave")
+    said(chat, "Hello.")
+    assert "at: the crow's nest" in asked(chat)
+    assert asked(chat).endswith("Nora the Brave: Hello.")
+    again = talk(character=None)
+    assert again.character.location == "the crow's nest"
+    assert again.character.name == "Captain"
+
+
+def test_without_a_character_the_default_one_talks(talk: Talk) -> None:
+    assert talk(character=None).character == DEFAULT
+
+
+def test_a_character_has_no_unknown_field(talk: Talk) -> None:
+    with pytest.raises(BadInput, match="no 'hat'"):
+        talk().change(hat="blue")
+
+
+def test_the_first_reply_of_some_length_becomes_the_sample_of_style(talk: Talk, clock: Clock) -> None:
+    long = (
+        "Arr, the wind be howling and the mast be creaking, so hold fast to the rope and keep thy hat on, lass, I say."
+    )
+    chat = talk("Aye.", long, *["Aye, aye."] * 9)
+    said(chat, "Hello.")
+    assert chat.sample == ""
+    said(chat, "How is it?")
+    assert chat.sample == long
+    clock.pass_by(days=2)
+    later = talk("Aye.")
+    said(later, "Hello again.")
+    assert long in prompts(later)[-1][0].content
+    later.change(sample="Short and dry.")
+    assert later.sample == "Short and dry."
+
+
+def test_a_sample_that_is_forgotten_is_a_sample_no_more(talk: Talk, memory: Memory) -> None:
+    long = (
+        "Arr, the wind be howling and the mast be creaking, so hold fast to the rope and keep thy hat on, lass, I say."
+    )
+    chat = talk(long, "Aye.")
+    said(chat, "How is it?")
+    chat.forget(chat.lines[-1].seq)
+    assert chat.sample == ""
+    said(chat, "And now?")
+    assert "creaking" not in asked(chat)
+
+
+# -------------------------------------------------------------------- proactively
+
+
+def test_what_was_announced_is_offered_once_when_the_next_conversation_begins(talk: Talk, clock: Clock) -> None:
+    chat = talk()
+    said(chat, "My job interview is tomorrow.")
+    chat.close()
+    clock.pass_by(days=2)
+    later = talk()
+    assert "interview" in later.offer
+    reply = later.reply("Good morning.")
+    assert "".join(reply)
+    assert "My job interview is tomorrow." in reply.offer
+    assert "yesterday" in reply.offer
+    assert reply.offer in asked(later)
+    again = later.reply("Well.")
+    assert "".join(again)
+    assert again.offer == ""
+    clock.pass_by(days=1)
+    assert talk().offer == ""
+
+
+# -------------------------------------------------------------------- no model
+
+
+def test_without_a_model_it_recalls_says_so_and_keeps_only_what_was_said(memory: Memory, clock: Clock) -> None:
+    memory.observe("My sister Mia moved to Lisbon.", speaker="Nora", said_at=NOON - timedelta(days=9), session="old")
+    with Chat(memory, CAPTAIN, None, clock=clock) as chat:
+        first = said(chat, "My sister Mia moved to Lisbon, did she not?")
+        assert first.startswith(LABEL)
+        assert "Nora: My sister Mia moved to Lisbon." in first
+        assert said(chat, "zzz qqq xxx").startswith(f"{LABEL} I remember nothing that bears on this")
+        session = chat.end(remember=True).session
+        chat.settle(120)
+    assert [line.speaker for line in memory.lines()] == ["Nora"] * 3
+    assert memory.units("summary")[-1].metadata["session"] == session
+
+
+def test_it_opens_by_name_with_what_is_configured(tmp_path: Path) -> None:
+    with Chat.open("nora", store=tmp_path, embedder=HashEmbedder()) as chat:
+        assert chat.llm is None
+        assert said(chat, "Hello.").startswith(LABEL)
+    with Chat.open("nora", store=tmp_path, embedder=HashEmbedder(), llm=ScriptedLLM(["Aye."])) as chat:
+        assert said(chat, "Hello again.") == "Aye."
+
+
+def test_a_bank_whose_lines_are_all_in_the_prompt_is_not_said_to_lack_vectors(
+    talk: Talk, caplog: pytest.LogCaptureFixture
+) -> None:
+    said(talk(), "Hello.")
+    assert "has no vectors" not in caplog.text
+
+
+def test_a_note_that_a_later_one_superseded_can_still_be_found(talk: Talk, memory: Memory) -> None:
+    chat = talk(*["Aye, that is a long way to sail for anyone at all."] * 60, context=2600)
+    long_talk(chat, 50)
+    first, *_, last = memory.units("note")
+    gone = next(row for row in first.text.splitlines() if row not in last.text)
+    found = memory.recall(gone, where=Where(kind="note"))
+    assert gone in found[0].line.text
+    assert found[0].line.metadata["unit"] != last.id
+
+
+def test_what_is_shown_without_a_model_is_no_speech_and_is_shown_whole(memory: Memory, clock: Clock) -> None:
+    memory.observe(
+        "In HTML, </s> ends what <s> began.", speaker="user", said_at=NOON - timedelta(days=9), session="old"
+    )
+    with Chat(memory, None, None, clock=clock) as chat:
+        assert "user: In HTML, </s> ends what <s> began." in said(chat, "What ends what <s> began in HTML?")
+
+
+def test_a_closed_conversation_takes_nothing_more(talk: Talk, memory: Memory) -> None:
+    chat = talk()
+    chat.close()
+    chat.close()
+    with pytest.raises(BadQuery, match="is closed; open another Chat"):
+        chat.reply("Hello?")
+    assert recorded(memory) == []
+
+
+def test_notes_hold_what_was_recalled_from_the_very_lines_they_are_about(memory: Memory, clock: Clock) -> None:
+    with Chat(memory, CAPTAIN, None, clock=clock) as chat:
+        for text in ("My sister Mia moved to Lisbon.", "My sister Mia has two dogs.", "Where did my sister Mia move?"):
+            said(chat, text)
+        chat.end(remember=True)
+        chat.settle(120)
+    assert "Mia moved to Lisbon" in memory.units("note", current=True)[0].text
+
+
+def test_a_summary_that_went_with_a_line_is_written_anew_of_the_others(talk: Talk, memory: Memory) -> None:
+    chat = talk()
+    said(chat, "My sister Mia moved to Lisbon.")
+    said(chat, "My brother Zebulon keeps two purple elephants.")
+    chat.end(remember=True)
+    chat.settle(120)
+    memory.forget(seq=next(line.seq for line in memory.lines() if "Zebulon" in line.text))
+    assert memory.units("summary") == []
+    again = talk()
+    again.settle(120)
+    (summary,) = memory.units("summary")
+    assert "Mia" in summary.text
+    assert "Zebulon" not in summary.text
+
+
+# ---------------------------------------------------------- what was found by hard use
+
+
+LONG = "Arr, the wind be howling and the mast be creaking, so hold fast to the rope and keep thy hat on, lass, I say."
+
+
+def test_a_reply_that_is_to_be_replaced_is_in_no_prompt_neither_recalled_nor_as_a_sample(
+    talk: Talk, memory: Memory
+) -> None:
+    chat = talk(LONG, "Aye.", character=Character("Captain", person="Nora"))
+    said(chat, "Is the wind howling and the mast creaking?")
+    assert chat.sample == LONG
+    "".join(chat.regenerate())
+    assert "howling and the mast be" not in asked(chat)
+    assert chat.sample == ""
+
+
+def test_a_sample_that_is_taken_back_is_replaced_by_the_next_reply_of_some_length(talk: Talk) -> None:
+    chat = talk(LONG, LONG.replace("lass", "Nora"))
+    said(chat, "Hello.")
+    chat.undo()
+    assert chat.sample == ""
+    said(chat, "Hello again.")
+    assert "Nora" in chat.sample
+
+
+def test_a_reply_that_would_fill_every_prompt_is_no_sample(talk: Talk) -> None:
+    chat = talk("Arr! " * 3000, LONG)
+    said(chat, "Hello.")
+    assert chat.sample == ""
+    said(chat, "And?")
+    assert chat.sample == LONG
+
+
+def test_a_reply_in_a_script_without_spaces_can_be_a_sample(talk: Talk) -> None:
+    text = "今天的风很大，桅杆吱吱作响，所以抓紧绳子，把帽子戴好，我的朋友，我们要出海了，一起去看看那座岛吧。"
+    chat = talk(text)
+    said(chat, "Hello.")
+    assert chat.sample == text
+
+
+def test_lines_of_a_character_that_was_renamed_are_still_its_own(talk: Talk) -> None:
+    chat = talk("Aye.", "Other.", character=Character("Captain", person="Nora"))
+    said(chat, "Hello.")
+    chat.change(name="Admiral", person="Nora the Brave")
+    assert not chat.unanswered
+    "".join(chat.regenerate())
+    assert standing(chat) == ["Nora: Hello.", "Admiral: Other."]
+    assert [line.text for line in chat.undo()] == ["Hello.", "Other."]
+
+
+def test_lines_of_a_character_that_was_renamed_stay_on_its_side_of_the_prompt(talk: Talk) -> None:
+    chat = talk("Aye.", "Yes.", character=Character("Captain", person="Nora"))
+    said(chat, "Hello.")
+    chat.change(name="Admiral")
+    said(chat, "Still there?")
+    assert [message.role for message in prompts(chat)[-1]] == ["system", "user", "assistant", "user"]
+
+
+def test_what_another_character_said_is_not_this_ones_to_take_back(talk: Talk) -> None:
+    chat = talk("Aye.", character=Character("Captain", person="Nora"))
+    chat.hear("Soup is ready.", "Cook", of_character=True)
+    assert chat.undo() == []
+    assert not chat.unanswered
+    assert standing(chat) == ["Cook: Soup is ready."]
+
+
+def test_a_description_that_is_too_long_for_the_model_is_told_before_anything_is_kept(
+    talk: Talk, memory: Memory
+) -> None:
+    chat = talk(character=Character("Captain", "sea " * 20_000, person="Nora", greeting="Ahoy!"))
+    with pytest.raises(BadQuery, match="shorten them"):
+        chat.reply("Hello.")
+    assert recorded(memory, retracted=True) == []
+    chat.change(description="A sailor.")
+    assert said(chat, "Hello.") == "Aye."
+    chat.change(description="sea " * 20_000)
+    before = standing(chat)
+    with pytest.raises(BadQuery, match="shorten them"):
+        chat.edit(chat.lines[-2].seq, "Other.")
+    assert standing(chat) == before
+
+
+def test_a_first_line_that_is_longer_than_the_models_context_is_shortened_in_the_prompt_alone(
+    talk: Talk, memory: Memory
+) -> None:
+    chat = talk("Aye.", "Aye.", context=2400)
+    text = "whale " * 50_000 + "That is all."
+    said(chat, text)
+    assert asked(chat).endswith("That is all.")
+    assert chat.last is not None
+    assert chat.last.prompt is not None
+    assert chat.last.prompt.tokens <= 2400 - 512
+    assert text in [line.text for line in memory.lines()]
+    said(chat, "And now?")
+    assert chat.last.prompt.tokens <= 2400 - 512
+
+
+def test_a_line_that_is_refused_leaves_no_greeting_behind(talk: Talk, memory: Memory) -> None:
+    chat = talk()
+    with pytest.raises(BadLine, match="text is empty"):
+        chat.reply("   ")
+    assert recorded(memory) == []
+
+
+def test_asking_whether_to_remember_leaves_what_was_said_in_private(talk: Talk) -> None:
+    chat = talk()
+    said(chat, "Hello.")
+    chat.incognito = True
+    said(chat, "A secret.")
+    before = standing(chat)
+    assert chat.end().remembered is None
+    assert standing(chat) == before
+    assert chat.incognito
+
+
+def test_what_is_changed_in_private_is_changed_for_that_time_only(talk: Talk, memory: Memory) -> None:
+    chat = talk("one", "two", "three", "four")
+    said(chat, "First.")
+    said(chat, "Second.")
+    before = standing(chat)
+    chat.incognito = True
+    "".join(chat.regenerate())
+    chat.undo()
+    list(chat.edit(chat.lines[1].seq, "Other.") or ())
+    assert standing(chat) == ["Captain: Ahoy, Nora!", "Nora: Other.", "Captain: four"]
+    assert "Second" not in asked(chat)
+    chat.incognito = False
+    assert standing(chat) == recorded(memory) == before
+
+
+def test_an_end_begins_another_conversation_also_where_an_older_one_is_still_open(talk: Talk) -> None:
+    said(talk("Aye.", session="older"), "Hello.")
+    chat = talk("Aye.", session="newer")
+    said(chat, "Hello.")
+    chat.end(remember=False)
+    assert chat.session not in ("older", "newer")
+    assert chat.lines == []
+
+
+def test_what_was_taken_back_is_forgotten_with_its_conversation(talk: Talk, memory: Memory, tmp_path: Path) -> None:
+    chat = talk(character=Character("Captain", person="Nora"))
+    said(chat, "I love a purple elephant.")
+    chat.undo()
+    assert chat.end().remembered is False  # nothing stands that could be asked about, and nothing is forgotten unasked
+    assert len(recorded(memory, retracted=True)) == 2
+    chat = talk(session=memory.sessions()[0].id)
+    assert chat.end(remember=False).receipt is not None
+    assert not any(b"elephant" in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+
+
+def test_a_line_that_was_gone_back_to_is_forgotten_under_all_its_numbers(
+    talk: Talk, memory: Memory, tmp_path: Path
+) -> None:
+    chat = talk("one", "two")
+    said(chat, "I love a purple elephant.")
+    seq = chat.lines[-1].seq
+    chat.branch(1)
+    chat.branch(seq)
+    receipt = chat.forget(next(line.seq for line in chat.lines if "elephant" in line.text))
+    assert receipt is not None
+    assert receipt.lines == 2
+    assert not any(b"elephant" in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+
+
+def test_a_session_said_in_the_future_by_a_wrong_clock_is_not_joined_for_ever(
+    talk: Talk, memory: Memory, clock: Clock
+) -> None:
+    memory.observe("Hello from tomorrow.", session="wrong", said_at=NOON + timedelta(days=400))
+    chat = talk("Aye.")
+    assert chat.session != "wrong"
+    said(chat, "Hello.")
+    assert talk().session == chat.session
+
+
+def test_a_clock_that_goes_back_a_little_changes_nothing(talk: Talk, clock: Clock) -> None:
+    chat = talk("Aye.", "Aye.")
+    said(chat, "Hello.")
+    clock.pass_by(minutes=-20)
+    said(chat, "Again.")
+    assert [text.split(": ")[1] for text in standing(talk())][1:] == ["Hello.", "Aye.", "Again.", "Aye."]
+
+
+def test_a_clock_without_a_zone_is_refused(memory: Memory) -> None:
+    with pytest.raises(BadInput, match="anywhere on earth"):
+        Chat(memory, CAPTAIN, None, clock=lambda: datetime(2026, 11, 20, 12))
+
+
+def test_of_sessions_that_alternate_each_has_its_own_lines_in_the_prompt(talk: Talk) -> None:
+    one = talk("Aye.", session="one")
+    said(one, "The map is in the drawer.")
+    other = talk("Aye.", session="other")
+    said(other, "My sister Mia moved to Lisbon.")
+    other.end(remember=True)
+    assert other.settle(120)
+    assert "Lisbon" in other.notes
+    again = talk("Aye.", session="one")
+    said(again, "Well?")
+    assert "Nora: The map is in the drawer." in asked(again)
+
+
+def test_a_session_that_went_on_after_its_end_is_summarised_anew(talk: Talk, clock: Clock, memory: Memory) -> None:
+    chat = talk(session="voyage")
+    said(chat, "My sister Mia moved to Lisbon.")
+    chat.end(remember=True)
+    assert chat.settle(120)
+    said(talk(session="voyage"), "My brother Tom works in Oslo.")
+    clock.pass_by(hours=3)
+    assert talk().settle(120)
+    (current,) = memory.units("summary", current=True)
+    assert "Mia" in current.text
+    assert "Tom" in current.text
+
+
+def test_what_could_be_brought_up_is_brought_up_again_where_nobody_heard_it(talk: Talk, clock: Clock) -> None:
+    said(talk(), "My job interview is tomorrow.")
+    clock.pass_by(days=2)
+    chat = talk(LLMUnavailable("down"), "How was it?", "Tell me of it!", "Well?", "So?")
+    with pytest.raises(LLMUnavailable):
+        said(chat, "Good morning.")
+    for again in (chat.answer, chat.regenerate):
+        reply = again()
+        assert "".join(reply)
+        assert "interview" in reply.offer
+    chat.undo()
+    reply = chat.reply("Hello.")
+    assert "".join(reply)
+    assert "interview" in reply.offer
+    reply = chat.reply("Well.")
+    assert "".join(reply)
+    assert reply.offer == ""
+
+
+def test_with_a_conversation_opened_for_each_turn_nothing_is_brought_up_twice_or_too_often(
+    talk: Talk, clock: Clock, memory: Memory
+) -> None:
+    said(talk(), "My job interview is tomorrow.")
+    clock.pass_by(days=2)
+    offers = []
+    for text in ("Good morning.", "My job interview is tomorrow, I said.", "Well.", "So."):
+        reply = talk("Aye.").reply(text)
+        assert "".join(reply)
+        offers.append(reply.offer)
+    assert "interview" in offers[0]
+    assert offers[1:] == ["", "", ""]
+
+
+def test_opening_and_closing_without_a_word_writes_nothing(talk: Talk, clock: Clock, tmp_path: Path) -> None:
+    chat = talk("Aye.")
+    said(chat, "Hello.")
+    chat.close()
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    idle = talk()
+    assert idle.offer == idle.notes == idle.greeting == ""
+    idle.close()
+    after = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    assert {path for path in after if after[path] != before.get(path)} == set()
+
+
+def test_a_reply_that_quotes_the_window_is_no_echo(talk: Talk, memory: Memory) -> None:
+    text = "My sister Mia moved to Lisbon with her two dogs in May."
+    chat = talk(f"You said: {text}")
+    said(chat, text)
+    assert ECHO not in list(memory.lines())[-1].metadata
+
+
+def test_an_edited_reply_is_looked_at_for_echoes_again(talk: Talk, memory: Memory) -> None:
+    told = "My sister Mia moved to Lisbon with her two dogs in May."
+    memory.observe(told, speaker="Nora", said_at=NOON - timedelta(days=200), session="old")
+    chat = talk("Aye.", character=Character("Captain", person="Nora"))
+    said(chat, "My sister Mia moved to Lisbon with her dogs, did she not?")
+    chat.edit(chat.lines[-1].seq, f"Well, Nora, {told}")
+    line = list(memory.lines())[-1]
+    assert "Mia" not in own(line.text, line.metadata)
+
+
+def test_what_two_say_in_one_session_at_once_is_one_conversation(talk: Talk) -> None:
+    one, other = talk("Aye one."), None
+    said(one, "First.")
+    other = talk("Aye two.")
+    said(other, "Second.")
+    one.llm.prompts.clear()  # type: ignore[union-attr]
+    reply = one.hear("Third.", "Nora")
+    assert reply.parent == other.lines[-1].seq
+    assert [line.text for line in one.lines][1:] == ["First.", "Aye one.", "Second.", "Aye two.", "Third."]
+
+
+def test_a_disk_that_is_full_when_the_notes_are_queued_costs_no_reply(
+    talk: Talk, memory: Memory, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    chat = talk(LONG, "Aye.")
+
+    def full(*_: object) -> None:
+        raise StoreUnavailable("no room")
+
+    with monkeypatch.context() as full_disk:
+        full_disk.setattr(memory, "set_setting", full)
+        reply = chat.reply("Hello.")
+        assert "".join(reply) == LONG
+    assert reply.line is not None
+    assert "a reply is kept" in caplog.text
+    said(chat, "Again.")
+
+
+def test_a_bank_of_a_chat_without_a_model_goes_on_with_one(memory: Memory, clock: Clock, talk: Talk) -> None:
+    with Chat(memory, CAPTAIN, None, clock=clock) as silent:
+        said(silent, "My sister Mia moved to Lisbon.")
+        said(silent, "She has two dogs.")
+    chat = talk("Aye.")
+    assert chat.unanswered
+    assert "".join(chat.answer()) == "Aye."
+    assert [message.role for message in prompts(chat)[-1]] == ["system", "user"]
+
+
+def test_lines_of_an_import_with_odd_metadata_and_roles_can_be_gone_on_from(talk: Talk, memory: Memory) -> None:
+    odd = {"everthread.offered": "x", "everthread.again": [1], "everthread.echo": "no", "partial": {"a": 1}}
+    for role in ("user", "assistant", "system", "tool"):
+        memory.observe(f"I am the {role}.", role=role, session="odd", metadata=odd)  # type: ignore[arg-type]
+    chat = talk("Aye.", "Aye.", session="odd")
+    said(chat, "Well?")
+    roles = [message.role for message in prompts(chat)[-1]]
+    assert roles == ["system", "user", "assistant", "user"]
+    "".join(chat.regenerate())
+    chat.undo()
+    assert len(chat.lines) == 4
+
+
+def test_a_turn_costs_about_the_same_however_long_the_conversation_is(talk: Talk, memory: Memory) -> None:
+    lines = [
+        NewLine(f"line {n}", "Nora" if n % 2 else "Captain", "user" if n % 2 else "assistant", NOON, "long")
+        for n in range(1, 3001)
+    ]
+    memory.observe_many(lines)
+    chat = talk("Aye.", "Aye.", session="long", context=2600)
+    said(chat, "Well?")
+    assert chat.settle(120)
+    assert len(prompts(chat)[-1]) < 200
+    assert "line 2990" in asked(chat)
+    assert "line 12" not in asked(chat).split()
+    assert [line.text for line in chat.undo()] == ["Well?", "Aye."]
+    assert len(chat.branch(chat.lines[9].seq)) == 2990
+    assert len(chat.lines) == 10
+
+
+def test_notes_that_went_with_a_line_are_written_anew_of_what_had_left_the_window(talk: Talk, memory: Memory) -> None:
+    chat = talk(*["Aye, that is a long way to sail for anyone at all."] * 60, context=2600)
+    long_talk(chat, 40)
+    noted = memory.units("note", current=True)[0]
+    chat.forget(chat.lines[1].seq)
+    assert memory.units("note") == []
+    long_talk(chat, 1, first=40)
+    (again,) = memory.units("note", current=True)
+    assert (again.first_seq <= 4, again.last_seq >= noted.last_seq) == (True, True)
+
+
+# ------------------------------------------------------------- what the bank is set to
+
+
+def test_a_bank_that_always_remembers_asks_nobody(talk: Talk, memory: Memory) -> None:
+    memory.set_setting("remember", "always")
+    chat = talk()
+    said(chat, "I moved to Lisbon with my sister.")
+    assert chat.end().remembered
+    assert chat.settle(120)
+    assert [unit.kind for unit in memory.units("summary")] == ["summary"]
+
+
+def test_a_no_of_the_persons_counts_more_than_what_the_bank_is_set_to(talk: Talk, memory: Memory) -> None:
+    memory.set_setting("remember", "always")
+    chat = talk()
+    said(chat, "I moved to Lisbon with my sister.")
+    assert chat.end(remember=False).remembered is False
+    assert recorded(memory, retracted=True) == []
+
+
+def test_a_bank_that_is_set_to_ask_asks_as_one_that_is_set_to_nothing(talk: Talk, memory: Memory) -> None:
+    memory.set_setting("remember", "ask")
+    chat = talk()
+    said(chat, "I moved to Lisbon.")
+    assert (chat.end().remembered, chat.end().question) == (None, QUESTION)
+    assert "Nora: I moved to Lisbon." in recorded(memory)
+
+
+def test_of_a_bank_that_never_remembers_every_conversation_is_in_private(talk: Talk, memory: Memory) -> None:
+    memory.set_setting("remember", "never")
+    chat = talk()
+    for _ in range(2):  # also the one that the end begins
+        assert chat.incognito
+        said(chat, "I moved to Lisbon.")
+        with pytest.raises(BadQuery, match="'alice' is set to remember never; set it to ask or always first"):
+            chat.incognito = False
+        assert len(chat.lines) == 3
+        ending = chat.end()
+        assert (ending.remembered, ending.receipt) == (False, None)
+    assert (recorded(memory, retracted=True), memory.units(), memory.queued()) == ([], [], [])
+    memory.set_setting("remember", "ask")
+    chat.incognito = False
+    said(chat, "I moved to Oslo.")
+    assert "Nora: I moved to Oslo." in recorded(memory)
+
+
+def test_what_was_said_before_a_bank_was_set_to_never_is_asked_about(talk: Talk, memory: Memory) -> None:
+    said(talk(), "I moved to Lisbon.")
+    memory.set_setting("remember", "never")
+    chat = talk()
+    said(chat, "And to Oslo.")
+    assert chat.end().question == QUESTION
+    assert recorded(memory) == ["Captain: Ahoy, Nora!", "Nora: I moved to Lisbon.", "Captain: Aye."]
+    assert chat.end(remember=False).receipt
+    assert recorded(memory, retracted=True) == []
+
+
+def test_a_bank_that_is_set_to_never_elsewhere_keeps_no_more_of_a_conversation_that_goes_on(
+    talk: Talk, memory: Memory
+) -> None:
+    said(chat := talk(), "I moved to Lisbon.")
+    memory.set_setting("remember", "never")
+    said(chat, "And to Oslo.")
+    assert chat.incognito
+    assert recorded(memory) == ["Captain: Ahoy, Nora!", "Nora: I moved to Lisbon.", "Captain: Aye."]
+
+
+def test_what_was_recalled_in_private_is_no_background_of_the_notes(talk: Talk, memory: Memory) -> None:
+    memory.observe("The gold lies in the cave behind the waterfall.", speaker="Nora", said_at=NOON - timedelta(days=9))
+    told: list[str] = []
+
+    class Listening(ExtractiveScribe):
+        def note(self, old: str, recalled: Sequence[Line], leaving: Sequence[Line], limit: int = NOTES) -> str:
+            told.extend(line.text for line in recalled)
+            return super().note(old, recalled, leaving, limit)
+
+    chat = talk(scribe=Listening())
+    said(chat, "I moved to Lisbon with my sister Mia.")
+    chat.incognito = True
+    said(chat, "Where is the gold, in the cave behind the waterfall?")
+    assert "gold lies in the cave" in chat.last.context.text if chat.last else False
+    chat.incognito = False
+    chat.end(remember=True)
+    assert chat.settle(120)
+    assert memory.units("note")
+    assert told == []
+
+
+def test_a_window_of_no_lines_holds_none(talk: Talk, memory: Memory) -> None:
+    memory.recipe = Membot(window=0)
+    chat = talk(character=Character("Captain", person="Nora"))
+    said(chat, "I moved to Lisbon.")
+    said(chat, "And to Oslo.")
+    assert chat.last
+    assert chat.last.prompt
+    assert len(chat.last.prompt.messages) == 2  # who the character is, and the newest line
+
+
+# ---------------------------------------------------------------------------- other banks
+
+
+@pytest.fixture
+def others(memory: Memory) -> Memory:
+    """Two more banks of the store; that of Bob."""
+    for name, text in (("bob", "The ferry to Capri was cancelled."), ("cleo", "I am allergic to walnuts.")):
+        with Memory.open(name, store=memory.store, embedder=HashEmbedder(512)) as other:
+            other.observe(text, speaker=name.title(), said_at=NOON - timedelta(days=3))
+    return other
+
+
+@pytest.mark.parametrize("recipe", ["default", "membot"])
+def test_a_reply_draws_on_what_was_said_in_other_banks(
+    memory: Memory, others: Memory, clock: Clock, recipe: str
+) -> None:
+    ours = Memory("alice", memory.store, memory.embedder, RECIPES[recipe])
+    ours.observe("We were to take the ferry to Capri.", speaker="Nora", said_at=NOON - timedelta(days=9), session="old")
+    model = ScriptedLLM(["It was cancelled, Bob says.", "Yes."])
+    with Chat(ours, CAPTAIN, model, clock=clock, scribe=ExtractiveScribe(), banks=["bob"]) as chat:
+        said(chat, "What became of the ferry to Capri?")
+        prompt = "\n".join(message.content for message in model.prompts[0])
+        assert "[Said to Captain by others, in the bank bob]" in prompt
+        assert "Bob: The ferry to Capri was cancelled." in prompt
+        assert "walnuts" not in prompt
+        assert prompt.index("Nora: We were to take") < prompt.index("in the bank bob")
+        assert chat.last is not None
+        assert {line.seq for line in chat.last.context.lines} == {1}
+        assert [other.bank for other in chat.last.context.others] == ["bob"]
+    assert others.store.stats("bob", "").lines == 1
+
+
+def test_a_reply_that_repeats_another_banks_line_is_an_echo(memory: Memory, others: Memory, clock: Clock) -> None:
+    words = "The ferry to Capri was cancelled"
+    with Chat(memory, CAPTAIN, ScriptedLLM([f"{words}."]), clock=clock, banks=["bob"]) as chat:
+        said(chat, f"Is it so that {words.lower()}?")
+        assert chat.lines[-1].metadata[ECHO]
+
+
+def test_where_other_banks_have_no_room_they_go_first(memory: Memory, others: Memory) -> None:
+    memory.observe("We were to take the ferry to Capri.", speaker="Nora", said_at=NOON - timedelta(days=9))
+    context = memory.context("ferry to Capri", banks=["alice", "bob"], gated=False, floor=0.0)
+    newest = Line(9, "s", "user", "Nora", "What became of the ferry?", NOON)
+    whole = lay_out(CAPTAIN, Turn((), newest, NOON, context=context), 8192)
+    less = lay_out(CAPTAIN, Turn((), newest, NOON, context=context), whole.tokens - 5)
+    assert less.cut == ("remembered",)
+    assert "in the bank bob" in whole.messages[-1].content
+    assert "in the bank bob" not in less.messages[-1].content
+    assert "We were to take" in less.messages[-1].content
+
+
+def test_a_bank_that_is_not_there_is_an_error_before_anything_is_said(
+    memory: Memory, others: Memory, clock: Clock
+) -> None:
+    with pytest.raises(NotFound, match="no bank 'bobb'"):
+        Chat(memory, CAPTAIN, banks=["bobb"])
+    with Chat(memory, CAPTAIN, ScriptedLLM(["Aye."]), clock=clock, banks=["bob"]) as chat:
+        others.store.forget("bob", "bank", None, NOON)
+        assert said(chat, "What became of the ferry?") == "Aye."
+    assert not others.store.has("bob")
+
+
+def test_without_a_model_what_other_banks_have_is_shown(memory: Memory, others: Memory, clock: Clock) -> None:
+    with Chat(memory, CAPTAIN, clock=clock, banks=["bob"]) as chat:
+        said(chat, "Hello there, I am new.")
+        assert "[Bank bob]" in said(chat, "What became of the ferry to Capri?")

@@ -1,0 +1,165 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from everthread import Memory, NewLine, Where
+from everthread.chat.conversation import Conversation
+from everthread.errors import BadLine, BadQuery, NotFound
+
+NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
+
+
+def opened(memory: Memory) -> Conversation:
+    return Conversation(memory, "s")
+
+
+def add(talk: Conversation, *texts: str) -> None:
+    for text in texts:
+        talk.add(NewLine(text, "Nora", said_at=NOON))
+
+
+def imported(memory: Memory, lines: int) -> Conversation:
+    """A conversation of which nothing tells which line led to which."""
+    memory.observe_many([NewLine(f"line {n}", "Nora", said_at=NOON, session="s") for n in range(1, lines + 1)])
+    return opened(memory)
+
+
+def texts(talk: Conversation) -> list[str]:
+    return [line.text for line in talk.lines]
+
+
+def kept(memory: Memory) -> list[str]:
+    return [line.text for line in memory.lines()]
+
+
+def test_a_line_that_stands_for_others_is_kept_and_they_are_retracted_at_once(memory: Memory) -> None:
+    talk = opened(memory)
+    add(talk, "one", "two", "three")
+    line = talk.add(NewLine("other", "Nora", said_at=NOON), instead=talk.lines[1:])
+    assert texts(talk) == kept(memory) == ["one", "other"]
+    assert line.parent == talk.lines[0].seq
+
+
+def test_a_refused_line_does_not_stand_and_nothing_is_discarded_for_it(memory: Memory) -> None:
+    talk = opened(memory)
+    add(talk, "one", "two")
+    refused = talk.add(NewLine("never", "Captain", "assistant", NOON), refused=True, instead=talk.lines[1:])
+    assert texts(talk) == kept(memory) == ["one", "two"]
+    assert refused.parent == talk.lines[0].seq
+    assert refused.retracted_at is not None
+
+
+def test_an_edit_that_can_not_be_kept_changes_nothing(memory: Memory) -> None:
+    talk = opened(memory)
+    add(talk, "one", "two")
+    with pytest.raises(BadLine):
+        talk.edited(0, " ", NOON, {})
+    assert texts(talk) == kept(memory) == ["one", "two"]
+
+
+def test_what_is_discarded_in_private_is_only_hidden(memory: Memory) -> None:
+    talk = opened(memory)
+    add(talk, "one", "two", "three")
+    talk.private = True
+    talk.cut(2)
+    talk.edited(1, "secret", NOON, {})
+    assert texts(talk) == ["one", "secret"]
+    assert talk.hidden == {2, 3}
+    assert kept(memory) == ["one", "two", "three"]
+    talk.go_public()
+    assert texts(talk) == ["one", "two", "three"]
+    assert talk.hidden == set()
+
+
+def test_in_private_nothing_that_others_say_comes_in_and_what_they_forget_goes(memory: Memory) -> None:
+    talk = opened(memory)
+    add(talk, "one", "two")
+    talk.private = True
+    talk.cut(1)
+    add(talk, "secret")
+    memory.observe("three", session="s")
+    talk.refresh()
+    assert texts(talk) == ["one", "secret"]
+    memory.forget(seq=1)
+    talk.refresh()
+    assert texts(talk) == ["secret"]
+
+
+def test_two_who_talk_in_one_session_see_what_the_other_said_and_took_back(memory: Memory) -> None:
+    one, other = opened(memory), opened(memory)
+    add(one, "one")
+    other.refresh()
+    add(other, "two")
+    one.refresh()
+    assert texts(one) == texts(other) == ["one", "two"]
+    assert one.lines[1].parent == one.lines[0].seq
+    one.cut(1)
+    other.refresh()
+    assert texts(other) == ["one"]
+
+
+def test_a_session_that_is_gone_leaves_nothing_standing(memory: Memory) -> None:
+    talk = opened(memory)
+    add(talk, "one")
+    memory.forget(everything=True)
+    talk.refresh()
+    assert talk.lines == []
+
+
+def test_an_imported_line_can_be_gone_back_to_with_all_that_came_before_it(memory: Memory) -> None:
+    talk = imported(memory, 6)
+    talk.branch(3)
+    assert texts(talk) == ["line 1", "line 2", "line 3"]
+    talk.branch(5)
+    assert texts(talk) == kept(memory) == ["line 1", "line 2", "line 3", "line 4", "line 5"]
+
+
+def test_what_was_said_behind_imported_lines_leads_back_to_them_alone(memory: Memory) -> None:
+    talk = imported(memory, 3)
+    add(talk, "four")
+    talk.cut(3)
+    add(talk, "instead")
+    talk.branch(4)
+    assert texts(talk) == ["line 1", "line 2", "line 3", "four"]
+
+
+def test_a_first_line_that_was_discarded_leads_back_to_nothing(memory: Memory) -> None:
+    talk = opened(memory)
+    add(talk, "one", "two")
+    talk.cut(0)
+    add(talk, "other", "and so on")
+    talk.branch(2)
+    assert texts(talk) == kept(memory) == ["one", "two"]
+    talk.branch(3)
+    assert texts(talk) == kept(memory) == ["other"]
+
+
+def test_a_line_can_not_be_gone_back_to_without_the_one_that_led_to_it(memory: Memory) -> None:
+    talk = opened(memory)
+    add(talk, "one", "two", "three")
+    talk.cut(1)
+    memory.forget(seq=2)
+    with pytest.raises(BadQuery, match="line 2, which led to it, is forgotten"):
+        talk.branch(3)
+    assert texts(talk) == kept(memory) == ["one"]
+
+
+def test_a_line_of_another_session_is_none_to_go_on_from(memory: Memory) -> None:
+    elsewhere = memory.observe("elsewhere", session="other")
+    talk = opened(memory)
+    add(talk, "one")
+    with pytest.raises(NotFound):
+        talk.branch(elsewhere.seq)
+    assert texts(talk) == ["one"]
+
+
+def test_many_lines_are_taken_back_at_once(memory: Memory) -> None:
+    talk = imported(memory, 300)
+    before = memory.stats()
+    talk.cut(10)
+    assert memory.stats().lines == 10
+    assert memory.stats().retracted == before.retracted + 290
+    assert memory.store.check(memory.bank) == []
+    assert all(hit.line.seq <= 10 for hit in memory.recall("line 200", where=Where(session="s")))

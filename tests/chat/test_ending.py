@@ -1,0 +1,194 @@
+"""A goodbye, the question that follows it, and what becomes of the answer: in the library and in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from everthread.chat.character import Character
+from everthread.chat.chat import QUESTION, Chat
+from everthread.cli.repl import Talk
+from everthread.memory import Memory
+from everthread.scribes.extractive import ExtractiveScribe
+from everthread.testing import HashEmbedder, ScriptedLLM
+
+NORA = Character("Captain Nemo", person="Nora")
+MOVED = "My sister Mia moved to Lisbon."
+
+
+@pytest.fixture
+def asking(tmp_path: Path) -> Iterator[Memory]:
+    """A bank whose recipe asks at a goodbye whether to remember."""
+    with Memory.open("nora", store=tmp_path, embedder=HashEmbedder(64), recipe="packabby") as opened:
+        yield opened
+
+
+def begun(memory: Memory, **options: str) -> Chat:
+    chat = Chat(memory, NORA, ScriptedLLM(["Aye."] * 20), scribe=ExtractiveScribe(), **options)  # type: ignore[arg-type]
+    "".join(chat.reply(MOVED))
+    return chat
+
+
+def said(chat: Chat, text: str) -> str:
+    return "".join(chat.reply(text))
+
+
+def texts(memory: Memory) -> list[str]:
+    return [line.text for line in memory.lines(retracted=True)]
+
+
+def test_a_goodbye_is_kept_and_answered_with_the_question(asking: Memory) -> None:
+    with begun(asking) as chat:
+        reply = chat.reply("ok bye then!")
+        assert "".join(reply) == f"Goodbye! {QUESTION}"
+        assert reply.ending is not None
+        assert (reply.ending.remembered, reply.ending.question, reply.line) == (None, QUESTION, None)
+        assert (chat.question, chat.unanswered) == (QUESTION, False)
+        assert texts(asking) == [MOVED, "Aye.", "ok bye then!"]
+
+
+def test_a_yes_is_no_line_and_has_the_conversation_summarised(asking: Memory) -> None:
+    with begun(asking) as chat:
+        said(chat, "bye")
+        reply = chat.reply("yes please")
+        assert "".join(reply) == "I will remember it."
+        assert reply.ending is not None
+        assert reply.ending.remembered
+        assert chat.settle(120)
+        assert (chat.lines, chat.question) == ([], "")
+    assert texts(asking) == [MOVED, "Aye.", "bye"]
+    assert [MOVED in unit.text for unit in asking.units("summary")] == [True]
+
+
+def test_a_no_leaves_no_line_and_no_setting(asking: Memory) -> None:
+    with begun(asking) as chat:
+        said(chat, "bye")
+        reply = chat.reply("No, thanks")
+        assert "".join(reply) == "Nothing of it is left."
+        assert reply.ending is not None
+        assert reply.ending.receipt is not None
+        assert reply.ending.receipt.lines == 3
+    assert (texts(asking), asking.units()) == ([], [])
+    assert "goodbye" not in asking.settings()
+
+
+@pytest.mark.parametrize("unclear", ["Not now", "Now", "Yes, but not my job"])
+def test_an_unclear_answer_is_kept_nowhere_and_asked_again(asking: Memory, unclear: str) -> None:
+    with begun(asking) as chat:
+        said(chat, "bye")
+        before = texts(asking)
+        assert said(chat, unclear).endswith(QUESTION)
+        assert (texts(asking), chat.question) == (before, QUESTION)
+
+
+def test_a_new_subject_in_place_of_an_answer_goes_on_with_the_conversation(asking: Memory) -> None:
+    with begun(asking) as chat:
+        session = chat.session
+        said(chat, "bye")
+        assert said(chat, "One more thing: she has a dog.") == "Aye."
+        assert (chat.session, chat.question) == (session, "")
+        assert said(chat, "yes") == "Aye."
+        assert said(chat, "Goodbye, Captain") == f"Goodbye! {QUESTION}"
+
+
+def test_the_question_is_still_pending_in_another_process(asking: Memory) -> None:
+    begun(asking).reply("bye")
+    with Chat(asking, NORA, ScriptedLLM([])) as again:
+        assert again.question == QUESTION
+        assert "".join(again.answer()) == f"Goodbye! {QUESTION}"
+        assert said(again, "no") == "Nothing of it is left."
+    assert texts(asking) == []
+
+
+def test_a_conversation_that_was_remembered_is_gone_on_with_unasked(asking: Memory) -> None:
+    with begun(asking, session="one") as chat:
+        said(chat, "bye")
+        said(chat, "yes")
+        chat.settle(120)
+    with Chat(asking, NORA, ScriptedLLM(["Aye."]), session="one") as again:
+        assert again.question == ""
+        assert said(again, "yes") == "Aye."
+
+
+def test_a_goodbye_is_an_ordinary_line_where_nothing_is_asked(memory: Memory) -> None:
+    with begun(memory) as chat:
+        assert (said(chat, "Goodbye!"), said(chat, "no")) == ("Aye.", "Aye.")
+        memory.set_setting("remember", "ask")
+        assert said(chat, "Goodbye!").endswith(QUESTION)
+
+
+def test_a_goodbye_in_private_or_before_anything_was_said_is_talk(asking: Memory) -> None:
+    with Chat(asking, NORA, ScriptedLLM(["Aye."] * 4)) as chat:
+        assert said(chat, "bye") == "Aye."
+        chat.incognito = True
+        assert said(chat, "bye") == "Aye."
+
+
+def test_a_goodbye_ends_a_conversation_unasked_where_all_are_remembered(asking: Memory) -> None:
+    asking.set_setting("remember", "always")
+    with begun(asking) as chat:
+        reply = chat.reply("bye")
+        assert "".join(reply) == "Goodbye!"
+        assert reply.ending is not None
+        assert reply.ending.remembered
+        assert chat.settle(120)
+    assert len(asking.units("summary")) == 1
+
+
+def test_a_goodbye_that_is_taken_back_or_edited_is_no_longer_asked_about(asking: Memory) -> None:
+    with begun(asking) as chat:
+        said(chat, "bye")
+        chat.undo()
+        assert (chat.question, chat.unanswered) == ("", False)
+        said(chat, "bye")
+        reply = chat.edit(chat.lines[-1].seq, "By the way, she has a dog.")
+        assert reply is not None
+        assert ("".join(reply), chat.question) == ("Aye.", "")
+
+
+# -------------------------------------------------------------------- the terminal
+
+
+def screen(memory: Memory, *typed: str) -> list[str]:
+    """What is shown for each line that is typed, after the greeting."""
+    shown, waiting = [""], iter(typed)
+
+    def read(prompt: str) -> str:
+        shown.append("")
+        try:
+            return next(waiting)
+        except StopIteration:
+            raise EOFError from None
+
+    def write(text: str) -> None:
+        shown[-1] += text
+
+    with Chat(memory, NORA, ScriptedLLM(["Aye."] * 20), scribe=ExtractiveScribe()) as chat:
+        Talk(chat, read, write).run()
+        chat.settle(120)
+    return [each.strip() for each in shown[1:]]
+
+
+def test_the_terminal_asks_at_a_goodbye_and_takes_the_next_line_for_the_answer(asking: Memory) -> None:
+    shown = screen(asking, MOVED, "gotta go, see you tomorrow", "Not now", "yes")
+    assert shown[1] == f"Goodbye! {QUESTION}"
+    assert shown[2] == f"Please answer yes or no, or go on talking. {QUESTION}"
+    assert shown[3] == "It is remembered. What you say now begins another conversation; /quit leaves."
+    assert shown[4] == "Until next time."
+    assert texts(asking) == [MOVED, "Aye.", "gotta go, see you tomorrow"]
+
+
+def test_a_no_to_the_terminals_question_leaves_nothing(asking: Memory) -> None:
+    shown = screen(asking, MOVED, "bye", "no")
+    assert shown[2] == "Nothing of it is left. What you say now begins another conversation; /quit leaves."
+    assert texts(asking) == []
+
+
+def test_the_terminal_shows_a_question_that_is_still_pending_when_it_is_opened_again(asking: Memory) -> None:
+    begun(asking).reply("bye")
+    shown: list[str] = []
+    with Chat(asking, NORA, ScriptedLLM([])) as again:
+        Talk(again, lambda prompt: "quit", shown.append).run()
+    assert QUESTION in shown[0]

@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from everthread.chat.goodbye import Step, is_goodbye, next_step
+
+NAME = "Captain Nemo"
+GOODBYES = """
+bye; BYE; Goodbye.; Good-bye!; ok bye then!; Goodbye, Captain; Goodbye, Captain Nemo!; goodbye captain nemo; Bye, Jonas!
+gotta go, see you tomorrow; I have to go now. Talk to you later!; Thanks for everything, goodbye!; ok good night
+See you later :-); See you on Monday!; That's all for today, thanks; Well, it's late, good night Captain; Goodbye 👋
+I’ve got to run - bye!; Have a nice day!; Have a good night, Captain; see ya; cya; Take care, my friend
+Tschüss!; Tschüss, bis morgen!; Ich muss jetzt los, mach's gut; Auf Wiedersehen, Herr Nemo; Danke, gute Nacht; Bis bald!
+再见; 再見！; 好的，谢谢你，再见！; 我先走了，明天见; 那就晚安啦; 拜拜咯; 再见，小明
+¡Adiós!; Adiós, amigo; Bueno, me voy, hasta mañana; Gracias por todo, hasta luego; Nos vemos mañana; Buenas noches
+Ciao!; Au revoir; Até amanhã!; Tot ziens; До свидания; またね; 안녕히 계세요
+""".replace("\n", ";")
+TALK = """
+Goodbye was her favourite song; she said goodbye to him; He waved goodbye.; Say goodbye!; Goodbye to all that
+Tell her bye; I said good night to Mia; bye the way; I have to go to the dentist; I have to go shopping; See you?
+Captain Nemo; good; thanks; ok; now; later; tomorrow; Good morning; buy; Are you off?; 88; ...; 👋
+Auf Wiedersehen sagte sie; Ich muss los und Brot kaufen; 再见是一首歌; 我明天去北京; 她说再见; adiós es una canción
+Le dije adiós a mi madre; Gracias; bis morgen habe ich Zeit
+""".replace("\n", ";")
+
+
+def each(texts: str) -> list[str]:
+    return [text.strip() for text in texts.split(";") if text.strip()]
+
+
+@pytest.mark.parametrize("text", each(GOODBYES))
+def test_a_goodbye_is_heard_in_its_usual_wordings(text: str) -> None:
+    assert is_goodbye(text, NAME)
+
+
+@pytest.mark.parametrize("text", [*each(TALK), ""])
+def test_talk_of_a_goodbye_is_talk(text: str) -> None:
+    assert not is_goodbye(text, NAME)
+
+
+@pytest.mark.parametrize("text", ["bye " * 25_000, "再见" * 50_000, "bye," * 25_000, "'" * 100_000])
+def test_a_very_long_text_is_talk(text: str) -> None:
+    assert not is_goodbye(text, NAME)
+    assert not is_goodbye(NAME, text)
+
+
+WORDS = st.lists(st.sampled_from("yes no ok not now bye then 再 见 , . so".split()), max_size=12).map(" ".join)
+
+
+@given(st.text(max_size=220) | WORDS)
+def test_any_text_is_read(text: str) -> None:
+    assert is_goodbye(text, text[:40]) in (True, False)
+    assert step(text, pending=True) in get_args(Step)
+
+
+def step(
+    said: str, *, pending: bool = False, begun: bool = True, remember: bool | None = None, asks: bool = True
+) -> Step:
+    return next_step(said, name=NAME, pending=pending, begun=begun, remember=remember, asks=asks)
+
+
+def test_a_goodbye_is_followed_by_the_question_where_it_is_to_be_asked() -> None:
+    assert step("bye") == "ask"
+    assert step("bye", asks=False) == "go on"
+    assert step("bye", begun=False) == "go on"
+    assert step("My sister moved.") == "go on"
+
+
+def test_a_goodbye_ends_the_conversation_as_the_bank_is_set() -> None:
+    assert step("bye", remember=True) == "part"
+    assert step("bye", remember=False, begun=False) == "part"
+    assert step("bye", remember=True, begun=False) == "go on"
+
+
+def test_an_answer_counts_only_while_the_question_is_pending() -> None:
+    assert (step("yes", pending=True), step("yes")) == ("remember", "go on")
+    assert (step("no", pending=True), step("no")) == ("forget", "go on")
+
+
+@pytest.mark.parametrize(
+    "said", ["Not now", "Now", "maybe later", "Yes, but not the part about my job", "yes?", "why?"]
+)
+def test_an_unclear_answer_is_asked_again(said: str) -> None:
+    assert (step(said, pending=True), step(said)) == ("ask again", "go on")
+
+
+NEW = ["OK so today I met Anna", "One more thing: she has a dog.", "What is the weather like?", "", "yesterday"]
+
+
+@pytest.mark.parametrize("said", NEW)
+def test_a_new_subject_goes_on_with_the_conversation(said: str) -> None:
+    assert step(said, pending=True) == "go on"
+
+
+def test_a_second_goodbye_is_followed_by_the_question_again() -> None:
+    assert step("Goodbye!", pending=True) == "ask"
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("Yes, bye!", "remember"),
+        ("yes please. Good night Captain", "remember"),
+        ("Sure, see you tomorrow", "remember"),
+        ("好的，再见", "remember"),
+        ("No. Goodbye!", "forget"),
+        ("bye, no thanks", "forget"),
+        ("ok bye, no", "ask"),
+        ("yes, no, bye", "ask"),
+        ("yes bye", "ask"),
+        ("no, see you?", "ask again"),
+        ("no, I have to go to work, bye", "ask again"),
+    ],
+)
+def test_an_answer_counts_beside_a_goodbye_and_only_in_a_clause_of_its_own(said: str, expected: str) -> None:
+    assert step(said, pending=True) == expected
+    assert step(said) in ("ask", "go on")

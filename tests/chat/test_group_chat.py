@@ -1,0 +1,310 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from everthread.chat.character import Character
+from everthread.chat.chat import Chat
+from everthread.chat.group_chat import Scene
+from everthread.errors import BadInput, BadLine, LLMUnavailable, NotFound, StoreUnavailable
+from everthread.memory import Memory
+from everthread.scribes.extractive import ExtractiveScribe
+from everthread.stores.base import Entry
+from everthread.stores.sqlite.store import SQLiteStore
+from everthread.testing import Cut, HashEmbedder, ScriptedLLM
+from everthread.types import Line
+
+Make = Callable[..., Chat]
+Replies = Sequence[str | Cut | Exception]
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Iterator[Make]:
+    """Chats on one store, each in a bank of its character's name, or of the one that is given."""
+    store, opened = SQLiteStore(tmp_path), list[Chat]()
+
+    def make(
+        name: str,
+        replies: Replies = ("Aye.",),
+        *,
+        person: str = "Ann",
+        bank: str = "",
+        incognito: bool = False,
+        on: SQLiteStore = store,
+    ) -> Chat:
+        memory = Memory.open(bank or name, store=on, embedder=HashEmbedder(512))
+        character = Character(name, person=person)
+        opened.append(
+            Chat(memory, character, ScriptedLLM(list(replies)), scribe=ExtractiveScribe(), incognito=incognito)
+        )
+        return opened[-1]
+
+    yield make
+    for chat in opened:
+        chat.close()
+    store.close()
+
+
+def heard(chat: Chat) -> list[tuple[str, str]]:
+    return [(line.speaker, line.text) for line in chat.memory.lines()]
+
+
+def said(scene: Scene, name: str) -> str:
+    return "".join(scene.reply(name))
+
+
+def roles(chat: Chat) -> list[str]:
+    assert isinstance(chat.llm, ScriptedLLM)
+    return [message.role for message in chat.llm.prompts[-1]]
+
+
+def test_everybody_present_hears_every_line(make: Make) -> None:
+    captain, cook = make("Captain", ["North."]), make("Cook", ["Soup."])
+    scene = Scene([captain, cook])
+    scene.say("Who has seen the map?")
+    assert (said(scene, "captain"), said(scene, "Cook")) == ("North.", "Soup.")
+    both = [("Ann", "Who has seen the map?"), ("Captain", "North."), ("Cook", "Soup.")]
+    assert heard(captain) == heard(cook) == both
+
+
+def test_each_remembers_only_what_it_was_present_for_also_after_it_is_back(make: Make, tmp_path: Path) -> None:
+    captain, cook = make("Captain", ["Behind the barrels of herring."]), make("Cook", ["Soup is ready."])
+    scene = Scene([captain, cook])
+    scene.say("The ship sails on Monday.")
+    gone = scene.leave("cook")
+    assert (gone, scene.present) == (cook, ("Captain",))
+    scene.say("The treasure lies in the cellar. Where in it?")
+    said(scene, "Captain")
+    scene.enter(cook)
+    scene.say("We were talking of the weather.")
+    said(scene, "Cook")
+    texts = [text for _, text in heard(cook)]
+    assert texts == ["The ship sails on Monday.", "We were talking of the weather.", "Soup is ready."]
+    assert cook.memory.recall("treasure in the cellar, herring barrels", 9)
+    for hit in cook.memory.recall("treasure in the cellar, herring barrels", 9):
+        assert "treasure" not in hit.line.text
+    for chat in (captain, cook):
+        chat.close()
+    assert "treasure" in captain.memory.recall("Where is the treasure?", 1)[0].line.text
+    captain.memory.store.close()
+    written = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    of_cook = b"".join(data for name, data in written.items() if "ook" in name)
+    of_captain = b"".join(data for name, data in written.items() if "aptain" in name)
+    assert b"treasure" in of_captain
+    assert b"herring" in of_captain
+    assert b"treasure" not in of_cook
+    assert b"herring" not in of_cook
+    assert b"Monday" in of_cook
+
+
+def test_the_lines_of_other_characters_are_a_users_with_their_names(make: Make) -> None:
+    captain, cook = make("Captain", ["North."]), make("Cook", ["Soup.", "Stew."])
+    scene = Scene([captain, cook])
+    scene.say("Where to?")
+    said(scene, "Captain")
+    said(scene, "Cook")
+    scene.say("And then?")
+    said(scene, "Cook")
+    assert isinstance(cook.llm, ScriptedLLM)
+    prompt = cook.llm.prompts[-1]
+    assert roles(cook) == ["system", "user", "assistant", "user"]
+    assert prompt[1].content == "Ann: Where to?\n\nCaptain: North."
+    assert prompt[2].content == "Cook: Soup."
+    assert prompt[3].content.endswith("Ann: And then?")
+
+
+def test_a_character_that_speaks_twice_goes_on_from_its_own_line(make: Make) -> None:
+    captain, cook = make("Captain", ["North.", "And then west."]), make("Cook")
+    scene = Scene([captain, cook])
+    scene.say("Where to?")
+    assert (said(scene, "Captain"), said(scene, "Captain")) == ("North.", "And then west.")
+    assert isinstance(captain.llm, ScriptedLLM)
+    assert roles(captain) == ["system", "user", "assistant", "user"]
+    assert captain.llm.prompts[-1][2].content == "Captain: North."
+    assert "Captain: North." not in captain.llm.prompts[-1][3].content
+    assert heard(cook) == heard(captain)
+
+
+@pytest.mark.parametrize("cut", [Cut("I saw a", LLMUnavailable("it went away")), None])
+def test_a_reply_that_is_cut_or_left_is_heard_as_far_as_it_came(make: Make, cut: Cut | None) -> None:
+    captain, cook = make("Captain", [cut or "I saw a ship"]), make("Cook")
+    scene = Scene([captain, cook])
+    scene.say("What did you see?")
+    if cut:
+        with pytest.raises(LLMUnavailable, match="it went away"):
+            said(scene, "Captain")
+    else:
+        reply = scene.reply("Captain")
+        assert [next(reply) for _ in range(3)] == ["I", " saw", " a"]
+        reply.close()
+    assert heard(cook)[1:] == heard(captain)[1:] == [("Captain", "I saw a")]
+
+
+def test_of_a_reply_that_fails_or_is_refused_nobody_hears(make: Make) -> None:
+    no = "I'm sorry, but I can't help with that."
+    captain, cook = make("Captain", [LLMUnavailable("it is down"), no, "North."]), make("Cook")
+    scene = Scene([captain, cook])
+    scene.say("Where to?")
+    with pytest.raises(LLMUnavailable, match="it is down"):
+        said(scene, "Captain")
+    assert said(scene, "Captain") == no
+    assert said(scene, "Captain") == "North."
+    assert heard(cook) == heard(captain) == [("Ann", "Where to?"), ("Captain", "North.")]
+
+
+def test_where_a_character_begins_to_speak_for_another_its_reply_ends(make: Make) -> None:
+    captain, cook = make("Captain", ["North.\nCook: I made soup.\nAnn: Lovely!"]), make("Cook")
+    scene = Scene([captain, cook])
+    scene.say("Where to?")
+    said(scene, "Cook")
+    assert said(scene, "Captain") == "North."
+    assert heard(cook)[-1] == ("Captain", "North.")
+
+
+def test_each_knows_the_person_by_the_name_it_has_for_them(make: Make) -> None:
+    captain, cook = make("Captain", person="Ann"), make("Cook", person="Mrs. Bligh")
+    Scene([captain, cook]).say("Hello.")
+    assert (heard(captain), heard(cook)) == ([("Ann", "Hello.")], [("Mrs. Bligh", "Hello.")])
+
+
+def test_in_private_nothing_is_written_and_all_is_heard(make: Make, tmp_path: Path) -> None:
+    captain, cook = make("Captain", ["North."], incognito=True), make("Cook", ["Soup."], incognito=True)
+    scene = Scene([captain, cook])
+    scene.say("Where to?")
+    said(scene, "Captain")
+    assert (heard(captain), heard(cook)) == ([], [])
+    assert [line.text for line in cook.lines] == ["Where to?", "North."]
+    assert all(b"Where to" not in path.read_bytes() for path in tmp_path.iterdir())
+
+
+def test_two_scenes_on_one_store_hear_nothing_of_each_other(make: Make) -> None:
+    first = Scene([make("Captain"), make("Cook")])
+    second = Scene([make("Ada"), make("Ben", person="Eve")])
+    first.say("The treasure is in the cellar.")
+    second.say("What a lovely garden.")
+    for name, text in (("Captain", "treasure"), ("Cook", "treasure")):
+        assert text in heard(first.chat(name))[0][1]
+    assert [len(heard(scene.chat(name))) for scene in (first, second) for name in scene.present] == [1, 1, 1, 1]
+
+
+# ------------------------------------------------------------------------- who is there
+
+
+def test_two_of_one_name_or_bank_can_not_be_in_a_scene(make: Make, tmp_path: Path) -> None:
+    scene = Scene([make("Captain"), make("Cook")])
+    with pytest.raises(BadInput, match="there are two called 'captain'"):
+        scene.enter(make("captain", bank="x"))
+    with pytest.raises(BadInput, match="Captain and Mate share the bank 'Captain'"):
+        scene.enter(make("Mate", bank="Captain"))
+    again = SQLiteStore(tmp_path / ".." / tmp_path.name)  # another object, and the same files
+    with pytest.raises(BadInput, match="share the bank"):
+        scene.enter(make("Mate", bank="Captain", on=again))
+    assert scene.present == ("Captain", "Cook")
+    again.close()
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_nobody_is_called_like_the_person(make: Make, first: bool) -> None:
+    chats = [make("Cook"), make("Captain", person="cook")]
+    with pytest.raises(BadInput, match="there are two called 'Cook'"):
+        Scene(chats if first else chats[::-1])
+
+
+def test_who_is_not_there_is_told_with_those_who_are(make: Make) -> None:
+    scene = Scene([make("Captain")])
+    for call in (scene.reply, scene.leave, scene.chat):
+        with pytest.raises(NotFound, match="'Cook' is not there; present are: Captain"):
+            call("Cook")
+    scene.leave("Captain")
+    with pytest.raises(NotFound, match="present are: nobody"):
+        scene.chat("Captain")
+    with pytest.raises(NotFound, match="nobody is there who could answer"):
+        scene.addressed("Captain?")
+    assert scene.say("Hello?") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "who"),
+    [
+        ("Al, come here!", "Al"),
+        ("I also saw Bea.", "Bea"),
+        ("Alas! cabea", "Al"),  # nobody; Al has been silent for longest
+        ("Al Capone is asked, not the other", "Al Capone"),
+        ("al capone or AL?", "Al Capone"),
+        ("BEA's hat", "Bea"),
+        ("老王说小明来了", "小明"),
+        ("小明子，你好", "小明子"),
+        ("[(.*", "Al"),
+        ("", "Al"),
+    ],
+)
+def test_who_is_called_by_name_is_addressed(make: Make, text: str, who: str) -> None:
+    assert Scene([make(name) for name in ("Al", "Al Capone", "Bea", "小明", "小明子")]).addressed(text) == who
+
+
+def test_else_it_is_whoever_was_silent_for_longest(make: Make) -> None:
+    scene = Scene([make("Al", ["a"] * 5), make("Bea", ["b"] * 5)])
+    scene.say("Well?")
+    order = []
+    for _ in range(4):
+        order.append(scene.addressed("And?"))
+        said(scene, order[-1])
+    assert order == ["Al", "Bea", "Al", "Bea"]
+    scene.enter(make("Cid"))
+    scene.say("Well?")
+    assert scene.addressed("And?") == "Al"
+
+
+# -------------------------------------------------------------------------- hardship
+
+
+class Full(SQLiteStore):
+    """A store whose disk is full, for as long as it says so."""
+
+    full = True
+
+    def append(
+        self,
+        bank: str,
+        entries: Sequence[Entry],
+        model: str,
+        *,
+        instead: Sequence[int] = (),
+        corrects: int | None = None,
+    ) -> list[Line]:
+        if self.full:
+            raise StoreUnavailable("the disk is full; make room")
+        return super().append(bank, entries, model, instead=instead, corrects=corrects)
+
+
+def test_where_one_bank_can_not_be_written_the_others_have_heard_all_the_same(make: Make, tmp_path: Path) -> None:
+    full = Full(tmp_path / "full")
+    captain, cook, mate = make("Captain", ["North."]), make("Cook", on=full), make("Mate")
+    scene = Scene([captain, cook, mate])
+    with pytest.raises(StoreUnavailable, match="the disk is full"):
+        scene.say("Where to?")
+    with pytest.raises(StoreUnavailable, match="the disk is full"):
+        said(scene, "Captain")
+    assert heard(captain) == heard(mate) == [("Ann", "Where to?"), ("Captain", "North.")]
+    full.full = False
+    scene.say("And now?")
+    assert heard(cook) == [("Ann", "And now?")]
+    assert [line.text for line in cook.lines] == ["And now?"]
+    full.close()
+
+
+def test_what_is_no_line_is_kept_by_nobody(make: Make) -> None:
+    captain, cook = make("Captain"), make("Cook")
+    with pytest.raises(BadLine, match="text is empty"):
+        Scene([captain, cook]).say(" ")
+    assert heard(captain) == heard(cook) == []
+
+
+def test_a_character_does_not_speak_for_one_who_has_not_said_a_word_yet(make: Make) -> None:
+    captain, cook = make("Captain", ["North.\nCook: I made soup."]), make("Cook")
+    scene = Scene([captain, cook])
+    scene.say("Where to?")
+    assert said(scene, "Captain") == "North."
+    assert ("Captain", "North.") in heard(cook)

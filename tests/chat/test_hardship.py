@@ -1,0 +1,317 @@
+"""A conversation over a real model server that fails in every way: one clear line, nothing lost, nothing false kept."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from hardship import PATIENCE, SOON, killed_talk
+from hardship.llm import (
+    HTML,
+    LATIN,
+    MALFORMED,
+    Cut,
+    Mute,
+    Raw,
+    Reply,
+    Server,
+    Stall,
+    Status,
+    Told,
+    closed_port,
+    llm_server,
+)
+
+from everthread.chat.character import Character
+from everthread.chat.chat import Chat
+from everthread.chat.reply import LONGEST, CutShort
+from everthread.chat.reply import Reply as ChatReply
+from everthread.chat.reply_filter import Speech
+from everthread.cli.repl import Talk
+from everthread.errors import LLMDenied, LLMRejected, LLMUnavailable, ModelError, ModelNotFound
+from everthread.llms.openai_compatible import OpenAICompatible
+from everthread.memory import Memory
+from everthread.scribes.extractive import ExtractiveScribe
+from everthread.testing import HashEmbedder
+from everthread.types import Context, Line
+
+CAPTAIN = Character("Captain", person="Nora")
+
+
+@contextmanager
+def talking(memory: Memory, *behaviours: Told, timeout: float = PATIENCE) -> Iterator[tuple[Chat, Server]]:
+    """A conversation with a server that behaves so."""
+    with llm_server(*behaviours) as server:
+        model = OpenAICompatible(server.url, "m", "sk-hush", timeout=timeout, retries=2, sleep=lambda _: None)
+        with Chat(memory, CAPTAIN, model, scribe=ExtractiveScribe()) as chat:
+            yield chat, server
+
+
+def said(chat: Chat, text: str) -> str:
+    return "".join(chat.reply(text))
+
+
+def texts(memory: Memory) -> list[str]:
+    return [line.text for line in memory.lines()]
+
+
+FAULTS: list[tuple[Told, type[ModelError]]] = [
+    (Status(401), LLMDenied),
+    (Status(403), LLMDenied),
+    (Status(404), ModelNotFound),
+    (Status(413), LLMRejected),
+    (HTML, LLMUnavailable),
+    (MALFORMED, LLMUnavailable),
+    (LATIN, LLMUnavailable),
+    (Reply(""), LLMUnavailable),
+]
+
+
+@pytest.mark.parametrize(("fault", "error"), FAULTS, ids=lambda each: str(each)[:24])
+def test_what_was_said_is_kept_whatever_the_server_does_and_the_talk_goes_on(
+    memory: Memory, fault: Told, error: type[ModelError]
+) -> None:
+    with talking(memory, fault, "Fair winds.") as (chat, _):
+        with pytest.raises(error) as caught:
+            said(chat, "I sold the blue boat.")
+        assert texts(memory) == ["I sold the blue boat."]
+        assert "\n" not in str(caught.value)
+        assert not any(word in str(caught.value) for word in ("blue", "sk-hush"))
+        assert "".join(chat.regenerate()) == "Fair winds."
+    assert texts(memory) == ["I sold the blue boat.", "Fair winds."]
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_a_server_that_is_busy_for_a_moment_is_asked_again(memory: Memory, status: int) -> None:
+    with talking(memory, Status(status), Status(status), "Here I am.") as (chat, server):
+        assert said(chat, "Hello.") == "Here I am."
+        assert len(server.asked) == 3
+
+
+def test_a_server_that_stays_busy_is_given_up_after_a_few_tries(memory: Memory) -> None:
+    with talking(memory, Status(500)) as (chat, server):
+        with pytest.raises(LLMUnavailable):
+            said(chat, "Hello.")
+        assert len(server.asked) == 3
+    assert texts(memory) == ["Hello."]
+
+
+def test_a_server_that_is_down_is_told_of_in_one_line(memory: Memory) -> None:
+    with closed_port() as port:
+        model = OpenAICompatible(f"http://127.0.0.1:{port}/v1", "m", retries=1, sleep=lambda _: None)
+        with Chat(memory, CAPTAIN, model) as chat, pytest.raises(LLMUnavailable):
+            said(chat, "Hello.")
+    assert texts(memory) == ["Hello."]
+
+
+def test_a_server_that_never_answers_is_not_waited_for_for_ever(memory: Memory) -> None:
+    with talking(memory, Mute(), timeout=0.3) as (chat, _), pytest.raises(LLMUnavailable):
+        said(chat, "Hello.")
+    assert texts(memory) == ["Hello."]
+
+
+@pytest.mark.parametrize("how", ["chunk", "reset", "clean"])
+def test_of_a_stream_that_breaks_off_what_arrived_is_kept_as_partial(memory: Memory, how: str) -> None:
+    with talking(memory, Cut("I saw a whale", how), "Aye.") as (chat, _):  # type: ignore[arg-type]
+        with pytest.raises(LLMUnavailable):
+            said(chat, "What did you see?")
+        line = list(memory.lines())[-1]
+        assert "I saw a whale".startswith(line.text)
+        assert (line.metadata["partial"], line.metadata["cut"]) == (True, "broken")
+        assert said(chat, "And then?") == "Aye."
+
+
+def test_a_stream_that_falls_silent_keeps_what_arrived(memory: Memory) -> None:
+    with talking(memory, Stall("I saw a whale and "), timeout=1.0) as (chat, _), pytest.raises(LLMUnavailable):
+        said(chat, "What did you see?")
+    assert texts(memory)[-1] == "I saw a whale and"
+
+
+def test_a_reply_can_be_stopped_from_another_thread_while_the_server_is_silent(memory: Memory) -> None:
+    with talking(memory, Stall("I saw "), timeout=PATIENCE) as (chat, server):
+        reply = chat.reply("What did you see?")
+        assert next(reply).strip() == "I"
+        threading.Timer(0.1, reply.stop).start()
+        begun = time.monotonic()
+        list(reply)
+        assert time.monotonic() - begun < SOON
+        assert server.hung_up.wait(PATIENCE)
+    assert reply.partial
+    assert list(memory.lines())[-1].metadata["cut"] == "stopped"
+    assert texts(memory)[-1] == "I saw"
+
+
+def test_a_reply_without_end_is_cut_and_marked(memory: Memory) -> None:
+    with talking(memory, Reply(["words " * 1000] * 180)) as (chat, _):  # 1 MB
+        reply = chat.reply("Tell me everything.")
+        assert len("".join(reply)) <= LONGEST
+        assert (reply.partial, reply.cut) == (True, "length")
+    assert LONGEST * 0.9 < len(texts(memory)[-1]) <= LONGEST
+
+
+def test_a_reply_that_the_server_cut_for_length_is_partial(memory: Memory) -> None:
+    with talking(memory, Reply("And so on and", finish="length")) as (chat, _):
+        reply = chat.reply("Tell me.")
+        assert "".join(reply) == "And so on and"
+        assert reply.partial
+        assert reply.line is not None
+        assert reply.line.metadata["cut"] == "length"
+
+
+def test_speaking_for_the_person_is_cut_and_the_server_told_to_stop(memory: Memory) -> None:
+    story = ["Captain: Aye.", "\n", "Us", "er", ": and", " then I jumped.\n", *["And so on. "] * 500]
+    with talking(memory, Reply(story, delay=0.001)) as (chat, _):
+        assert said(chat, "Well?") == "Aye."
+    assert texts(memory)[-1] == "Aye."
+
+
+@pytest.mark.parametrize(
+    "reply", [Reply("I can't talk about that.", refusal=True), Reply("No.", finish="content_filter")]
+)
+def test_what_a_model_refuses_is_not_remembered(memory: Memory, reply: Reply) -> None:
+    with talking(memory, reply, "Aye.") as (chat, server):
+        refused = chat.reply("Sing!")
+        assert "".join(refused)
+        assert refused.refused
+        assert texts(memory) == ["Sing!"]
+        said(chat, "Please.")
+        assert reply.text not in str(server.bodies[-1]["messages"])  # type: ignore[operator]
+
+
+def test_what_a_server_counts_is_known_of_each_reply(memory: Memory) -> None:
+    with talking(memory, Reply("Aye.", usage=(120, 3))) as (chat, _):
+        reply = chat.reply("Hello.")
+        assert "".join(reply)
+        assert (reply.usage.prompt, reply.usage.completion, reply.usage.estimated) == (120, 3, False)
+
+
+def test_a_scribe_with_a_broken_model_leaves_its_work_queued_and_the_talk_alone(memory: Memory) -> None:
+    broken: list[Told] = ["no JSON at all", '{"points": [', "", "I'm sorry, I can't.", Status(500), HTML]
+    with llm_server("Aye.", *broken, HTML) as server:
+        model = OpenAICompatible(server.url, "m", retries=0, sleep=lambda _: None)
+        with Chat(memory, CAPTAIN, model) as chat:
+            said(chat, "I sold the blue boat.")
+            assert chat.end(remember=True).remembered
+            assert chat.settle(120)
+            assert memory.stats().queued == 2
+            assert memory.units() == []
+    assert all(work.tries == 1 and work.error for work in memory.queued())
+    assert texts(memory) == ["I sold the blue boat.", "Aye."]
+
+
+def test_a_chat_in_the_terminal_lives_through_all_of_it(memory: Memory) -> None:
+    behaviours: list[Told] = [*[fault for fault, _ in FAULTS], Cut("I saw", "reset"), "Fair winds."]
+    waiting = iter([f"Line {n}." for n in range(len(behaviours))] + ["/quit"])
+    screen: list[str] = []
+    with talking(memory, *behaviours) as (chat, _):
+        Talk(chat, lambda _: next(waiting), screen.append).run()
+    shown = "".join(screen)
+    assert shown.count("What you said is kept; /again asks for a reply") == len(behaviours) - 1
+    assert "Captain: Fair winds.\n" in shown
+    assert "Traceback" not in shown
+    assert [text for text in texts(memory) if text.startswith("Line")] == [f"Line {n}." for n in range(len(behaviours))]
+
+
+PROGRAM = """
+import sys
+from everthread import Chat, Memory
+from everthread.testing import HashEmbedder
+from everthread.llms.openai_compatible import OpenAICompatible
+from everthread.chat.character import Character
+
+with Memory.open("alice", store=sys.argv[1], embedder=HashEmbedder(512)) as memory:
+    chat = Chat(memory, Character("Captain", person="Nora"), OpenAICompatible(sys.argv[2], "m"))
+    for piece in chat.reply("Is anybody there?"):
+        print(piece, flush=True)
+"""
+
+
+def test_a_process_killed_in_the_middle_of_a_reply_leaves_the_line_and_the_session_resumes(tmp_path: Path) -> None:
+    with llm_server(Stall("I am "), "I am here.") as server:
+        command = [sys.executable, "-c", PROGRAM, str(tmp_path), server.url]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, env=dict(os.environ), text=True) as child:
+            assert child.stdout is not None
+            assert child.stdout.readline().strip() == "I"
+            child.send_signal(signal.SIGKILL)
+        with Memory.open("alice", store=tmp_path, embedder=HashEmbedder(512)) as memory:
+            assert texts(memory) == ["Is anybody there?"]
+            assert memory.store.check("alice") == []
+            with Chat(memory, CAPTAIN, OpenAICompatible(server.url, "m"), scribe=ExtractiveScribe()) as chat:
+                assert chat.unanswered
+                assert "".join(chat.answer()) == "I am here."
+            assert texts(memory) == ["Is anybody there?", "I am here."]
+
+
+def test_a_conversation_that_is_killed_at_any_moment_stands_as_before_the_step_or_after_it(tmp_path: Path) -> None:
+    assert killed_talk.run(8, tmp_path) > 8
+
+
+PIECE = b'data: {"choices": [{"index": 0, "delta": {"content": "word "}}]}\n\n'
+NOTHING = Context("", 0, (), (), (), 0.0)
+
+
+class Kept:
+    """Keeps a reply, and takes its time."""
+
+    def __init__(self) -> None:
+        self.begun, self.go = threading.Event(), threading.Event()
+        self.texts: list[str] = []
+
+    def __call__(self, text: str, *, cut: CutShort, refused: bool) -> Line | None:
+        self.begun.set()
+        assert self.go.wait(PATIENCE)
+        self.texts.append(text)
+        return None
+
+
+class Interrupted(ChatReply):
+    """Whoever stops it loses the processor in the middle of it, until pieces are told."""
+
+    told = threading.Event()
+
+    def _finish(self, cut: CutShort = "") -> bool:
+        self.told.wait(PATIENCE)
+        return super()._finish(cut)
+
+
+def test_a_reply_that_is_stopped_as_its_first_pieces_come_ends_and_no_other_hangs() -> None:
+    kept = Kept()
+    kept.go.set()
+    with llm_server(Raw(PIECE * 3000, unfinished=True), "Hello.") as server:
+        llm = OpenAICompatible(server.url, "m")
+        one = Interrupted(NOTHING, None, lambda: llm.stream([]), Speech("Captain", ()), kept)
+        stopping = threading.Thread(target=one.stop, daemon=True)
+        stopping.start()
+        one.listen(lambda piece: one.told.set(), lambda: None)
+        stopping.join(PATIENCE)
+        assert not stopping.is_alive()
+        assert llm.complete([]) == "Hello."
+    assert kept.texts == [one.text.strip()] != [""]
+
+
+def test_whoever_reads_a_reply_that_another_stops_goes_on_when_it_is_kept() -> None:
+    kept = Kept()
+    with llm_server(Stall("One two")) as server:
+        llm = OpenAICompatible(server.url, "m")
+        one = ChatReply(NOTHING, None, lambda: llm.stream([]), Speech("Captain", ()), kept)
+        assert next(one) == "One"
+        stopping = threading.Thread(target=one.stop)
+        stopping.start()
+        assert kept.begun.wait(PATIENCE)
+        reading = threading.Thread(target=lambda: next(one, None))
+        reading.start()
+        reading.join(0.2)
+        assert reading.is_alive()
+        kept.go.set()
+        reading.join(PATIENCE)
+        assert not reading.is_alive()
+        stopping.join(PATIENCE)
+    assert kept.texts == ["One"]

@@ -1,0 +1,103 @@
+"""Pinned lines: in every prompt, and nowhere once they are gone."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from functools import partial
+
+import pytest
+from hardship import forked
+
+from everthread.chat import pins
+from everthread.chat.chat import Chat
+from everthread.errors import BadInput, NotFound
+from everthread.memory import Memory
+from everthread.scribes.extractive import ExtractiveScribe
+from everthread.stores import pinned
+from everthread.testing import ScriptedLLM
+from everthread.text.tokens import estimate
+
+MAY = datetime(2026, 5, 3, 12, tzinfo=UTC)
+
+
+def keep(memory: Memory, *texts: str) -> list[int]:
+    return [memory.observe(text, speaker="Alice", said_at=MAY, session="spring").seq for text in texts]
+
+
+def talking(memory: Memory, replies: int = 3) -> tuple[Chat, ScriptedLLM]:
+    model = ScriptedLLM(["Yes."] * replies)
+    return Chat(memory, llm=model, scribe=ExtractiveScribe(), session="today"), model
+
+
+def test_a_pinned_line_stands_in_every_prompt_dated_and_named_in_the_part_that_stays(memory: Memory) -> None:
+    (seq,) = keep(memory, "I am allergic to nuts.")
+    pins.add(memory, seq)
+    chat, model = talking(memory)
+    with chat:
+        for text in ("What a fine day.", "And the sea!"):
+            list(chat.reply(text))
+    firsts = [prompt[0].content for prompt in model.prompts]
+    assert firsts[0] == firsts[1]
+    assert "[Sunday, 3 May 2026, 12:00]\nAlice: I am allergic to nuts." in firsts[0]
+    assert all("remembers that may bear" not in message.content for prompt in model.prompts for message in prompt)
+
+
+def test_a_pinned_line_that_is_retracted_or_forgotten_is_pinned_no_more(memory: Memory) -> None:
+    one, two, three = keep(memory, "One.", "Two.", "Three.")
+    for seq in (three, one, two, one):
+        pins.add(memory, seq)
+    assert [line.seq for line in pins.listed(memory)] == [one, two, three]
+    memory.retract(one)
+    assert [line.seq for line in pins.listed(memory)] == [two, three]
+    memory.forget(seq=two)
+    assert memory.settings()[pinned.SETTING] == [three]
+    memory.forget(session="spring")
+    assert pinned.SETTING not in memory.settings()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_what_several_processes_pin_at_once_is_all_pinned(memory: Memory) -> None:
+    seqs = keep(memory, *(f"Line {number}." for number in range(pins.MOST)))
+
+    def pin(these: list[int]) -> None:
+        for seq in these:
+            pins.add(memory, seq)
+            pins.remove(memory, seq)
+            pins.add(memory, seq)
+
+    children = [forked.forked(partial(pin, seqs[first::2])) for first in range(2)]
+    assert [forked.sound(child) for child in children] == [True, True]
+    assert [line.seq for line in pins.listed(memory)] == seqs
+
+
+def test_only_lines_that_stand_can_be_pinned_and_only_so_many(memory: Memory) -> None:
+    seqs = keep(memory, *(f"Line {number}." for number in range(pins.MOST + 1)))
+    with pytest.raises(NotFound, match="no line 99"):
+        pins.add(memory, 99)
+    for seq in seqs[:-1]:
+        pins.add(memory, seq)
+    with pytest.raises(BadInput, match="20 lines are pinned already"):
+        pins.add(memory, seqs[-1])
+    assert len(pins.remove(memory, seqs[0])) == pins.MOST - 1
+    assert pins.add(memory, seqs[-1])[-1].seq == seqs[-1]
+
+
+@pytest.mark.parametrize("text", ["A few words that are said. " * 3, "endless " * 5_000, "无" * 3_000])
+def test_what_is_pinned_has_room_in_so_many_tokens(memory: Memory, text: str) -> None:
+    for seq in keep(memory, *([text] * pins.MOST)):
+        pins.add(memory, seq)
+    told = pins.told(pins.listed(memory))
+    assert 0 < estimate(told) <= pins.ROOM
+    assert text[:5] in told
+
+
+def test_what_is_pinned_is_not_recalled_a_second_time(memory: Memory) -> None:
+    (seq,) = keep(memory, "Mia moved to Lisbon in May.")
+    pins.add(memory, seq)
+    chat, _ = talking(memory)
+    with chat:
+        reply = chat.reply("Where did Mia move to, Lisbon?")
+        list(reply)
+    assert reply.context.hits == ()

@@ -1,0 +1,202 @@
+from __future__ import annotations
+
+import itertools
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from everthread.chat import quote_detection
+from everthread.chat.quote_detection import RUN, TEXTS, WORDS, Echoes, without
+
+LISBON = "I moved to Lisbon in May because of the light."
+WORD = st.sampled_from("a b cat Dog it's Lisbon über 我 们 好 天 2026 don’t".split())
+TEXT = st.lists(st.tuples(WORD, st.sampled_from([" ", ", ", ".\n", " — ", '" "', "。"])), max_size=30).map(
+    lambda parts: "".join(itertools.chain.from_iterable(parts)).strip()
+)
+
+
+def recalled(*texts: str) -> Echoes:
+    seen = Echoes()
+    seen.add(texts)
+    return seen
+
+
+def repeated(reply: str, *texts: str) -> list[str]:
+    return [reply[start:end] for start, end in recalled(*texts).spans(reply)]
+
+
+def words(text: str) -> list[str]:
+    return [word for word, _ in quote_detection._words(text)]
+
+
+# ------------------------------------------------------------------- always
+
+
+@given(st.lists(TEXT, max_size=6), TEXT)
+def test_spans_are_inside_ascending_and_apart(texts: list[str], reply: str) -> None:
+    edges = [edge for span in recalled(*texts).spans(reply) for edge in span]
+    assert edges == sorted(edges)
+    assert all(start < end for start, end in recalled(*texts).spans(reply))
+    assert not edges or (edges[0] >= 0 and edges[-1] <= len(reply))
+
+
+@given(st.lists(TEXT, max_size=4), TEXT, TEXT, TEXT)
+def test_a_text_that_is_long_enough_is_covered_wherever_it_is_embedded(
+    others: list[str], text: str, before: str, after: str
+) -> None:
+    assume(quote_detection._weight(words(text)) >= RUN)
+    reply = f"{before} {text} {after}"
+    start, end = len(before) + 1, len(before) + 1 + len(text)
+    covered = [at for span in recalled(*others, text).spans(reply) for at in range(*span)]
+    assert {at for at in range(start, end) if reply[at].isalnum()} <= set(covered)
+
+
+@given(st.lists(TEXT, max_size=4), TEXT)
+def test_a_reply_that_shares_no_run_of_words_repeats_nothing(texts: list[str], reply: str) -> None:
+    def runs(text: str) -> set[tuple[str, ...]]:
+        said = words(text)
+        return {tuple(said[at : at + RUN]) for at in range(len(said) - RUN + 1)}
+
+    assume(not any(runs(text) & runs(reply) for text in texts))
+    assume(not any(quote in reply for quote in '"'))
+    assert recalled(*texts).spans(reply) == []
+
+
+@given(st.lists(TEXT, max_size=6), TEXT)
+def test_a_reply_without_what_it_repeats_keeps_all_else(texts: list[str], reply: str) -> None:
+    spans = recalled(*texts).spans(reply)
+    left = [char for at, char in enumerate(reply) if not any(start <= at < end for start, end in spans)]
+    assert "".join(without(reply, spans).split()) == "".join("".join(left).split())
+
+
+# ------------------------------------------------------------------- runs
+
+
+@pytest.mark.parametrize(
+    ("reply", "found"),
+    [
+        ("You said you moved to Lisbon in May because of the light!", ["moved to Lisbon in May because of the light!"]),
+        ("So: “I moved to Lisbon in May.” Lovely.", ["“I moved to Lisbon in May.”"]),
+        ("I MOVED — to Lisbon, in may", ["I MOVED — to Lisbon, in may"]),
+        ("**I moved to Lisbon in May**, you say.", ["**I moved to Lisbon in May**,"]),
+        ("I moved to Lisbon in June because of the light.", []),
+        ("In May: because of the rain", []),
+        ("", []),
+        ("Is it?", []),
+    ],
+)
+def test_six_words_in_a_row_are_an_echo(reply: str, found: list[str]) -> None:
+    assert repeated(reply, LISBON) == found
+
+
+def test_a_run_is_of_one_text() -> None:
+    one, two = "she keeps her bees", "behind the old mill"
+    assert repeated("She keeps her bees behind the old mill.", one, two) == []
+    assert repeated("She keeps her bees behind the old mill.", f"{one} {two}") == [
+        "She keeps her bees behind the old mill."
+    ]
+
+
+def test_echoes_of_several_texts_are_told_apart() -> None:
+    other = "My sister keeps three hives of bees behind the mill."
+    reply = f"{LISBON} And then? My sister keeps three hives of bees, you said."
+    assert repeated(reply, LISBON, other) == [LISBON, "My sister keeps three hives of bees,"]
+
+
+def test_what_two_texts_share_is_found_once() -> None:
+    assert repeated(LISBON, "I moved to Lisbon in May because", "Lisbon in May because of the light") == [LISBON]
+
+
+def test_a_character_of_a_script_without_spaces_counts_as_half_a_word() -> None:
+    text = "我五月搬到里斯本去住了因为那里阳光好"
+    assert repeated("你说过：“我五月搬到里斯本去住了，因为热。”真好", text) == ["“我五月搬到里斯本去住了，因为"]
+    assert repeated("五月搬到里斯本去住", text) == []
+    assert repeated("我叫 Nora Lind 住在里斯本附近的小镇。", "我叫 Nora Lind 住在里斯本附近的小镇") == [
+        "我叫 Nora Lind 住在里斯本附近的小镇。"
+    ]
+
+
+# ------------------------------------------------------------------- quotations
+
+
+@pytest.mark.parametrize("quoted", ['"{}"', "“{}.”", "‘{}’", "'{}!'", "«{}»", "「{}」", '"*{}*"'])
+def test_a_short_text_is_an_echo_only_as_a_whole_and_in_quotation_marks(quoted: str) -> None:
+    said = quoted.format("My sister keeps bees")
+    assert repeated(f"You said {said} once.", "My sister keeps bees.") == [said]
+    assert repeated("My sister keeps bees, too.", "My sister keeps bees.") == []
+    assert repeated('"My sister keeps bees at home"', "My sister keeps bees.") == []
+    assert repeated('"And my sister keeps bees"', "My sister keeps bees.") == []
+
+
+def test_small_talk_is_no_echo_even_in_quotation_marks() -> None:
+    assert repeated('"How are you doing?"', "How are you doing?") == []
+    assert repeated('"My sister sings."', "My sister sings.") == []
+
+
+# ------------------------------------------------------------------- memory
+
+
+def texts(count: int) -> list[str]:
+    return [
+        " ".join(f"{word}{number}" for word in "some words that nobody else ever says".split())
+        for number in range(count)
+    ]
+
+
+def test_the_latest_texts_are_kept() -> None:
+    seen = recalled(*texts(TEXTS + 1))
+    assert seen.spans(texts(1)[0]) == []
+    assert all(seen.spans(text) == [(0, len(text))] for text in texts(TEXTS + 1)[1:])
+    assert len(seen._texts) == TEXTS
+
+
+def test_a_text_that_is_recalled_again_is_the_latest_again() -> None:
+    seen = recalled(*texts(TEXTS), texts(1)[0], "one more that was said on another day")
+    assert seen.spans(texts(1)[0]) == [(0, len(texts(1)[0]))]
+    assert not seen.spans(texts(2)[1])
+
+
+def test_long_texts_are_kept_while_there_is_room() -> None:
+    long = [" ".join(f"w{number}x{word}" for word in range(WORDS // 2)) for number in range(3)]
+    seen = recalled(*long)
+    assert [bool(seen.spans(text[:1_000])) for text in long] == [False, True, True]
+    longest = " ".join(f"v{word}" for word in range(2 * WORDS))
+    seen.add([longest])
+    assert [bool(seen.spans(text[:1_000])) for text in (*long, longest)] == [False, False, False, True]
+
+
+def test_nothing_is_left_of_what_is_forgotten() -> None:
+    seen = recalled("ha " * 20, "ha ha ha ha ha ha ho")
+    for key in list(seen._texts):
+        seen._forget(key)
+    assert (seen._runs, seen._texts, seen._quotable, seen._words) == ({}, {}, {}, 0)
+
+
+# ------------------------------------------------------------------- without
+
+
+def test_what_is_left_reads_on() -> None:
+    reply = f"Well. {LISBON} How is it there?\n\nTell me."
+    assert without(reply, recalled(LISBON).spans(reply)) == "Well. How is it there?\n\nTell me."
+    assert without(LISBON, recalled(LISBON).spans(LISBON)) == ""
+    assert without(" as it is ", []) == " as it is "
+
+
+def test_a_scribe_may_look_while_the_talk_goes_on() -> None:
+    seen, text = Echoes(), " ".join(f"word{n}" for n in range(60))
+    seen.add([text])
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(1) as pool:
+            looked = pool.submit(lambda: [seen.spans(text) for _ in range(25)])
+            for n in itertools.count():
+                if looked.done():
+                    break
+                seen.add([f"{text} and number {n}"])
+        assert looked.result()[-1] == [(0, len(text))]
+    finally:
+        sys.setswitchinterval(before)

@@ -1,0 +1,333 @@
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+
+import pytest
+from hardship import PATIENCE
+
+from everthread.chat.reply import CutShort, Reply
+from everthread.chat.reply_filter import Speech
+from everthread.errors import LLMUnavailable, StoreUnavailable
+from everthread.testing import Cut, ScriptedLLM
+from everthread.types import Context, Line, Usage
+
+NOTHING = Context("", 0, (), (), (), 0.0)
+
+
+class Kept:
+    """What was kept of replies, in order."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self.texts: list[tuple[str, bool]] = []
+        self.error = error
+
+    def __call__(self, text: str, *, cut: CutShort, refused: bool) -> Line | None:
+        if self.error is not None:
+            raise self.error
+        self.texts.append((text, bool(cut)))
+        return None
+
+
+class Silent:
+    """A stream that gives one piece and is silent then, until it is closed."""
+
+    usage = Usage()
+    finish = None
+
+    def __init__(self) -> None:
+        self.closed = threading.Event()
+        self.waiting = threading.Event()
+        self._pieces = iter(["one"])
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        for piece in self._pieces:
+            return piece
+        self.waiting.set()
+        assert self.closed.wait(PATIENCE)
+        raise StopIteration
+
+    def close(self) -> None:
+        self.closed.set()
+
+
+def reply(kept: Kept, *script: str | Exception | Cut) -> Reply:
+    llm = ScriptedLLM(script)
+    return Reply(NOTHING, None, lambda: llm.stream([]), Speech("Captain", ()), kept)
+
+
+def test_a_reply_that_is_read_is_kept_once() -> None:
+    kept = Kept()
+    one = reply(kept, "one two")
+    assert list(one) == ["one", " two"]
+    one.stop()
+    assert list(one) == []
+    assert kept.texts == [("one two", False)]
+
+
+def test_a_reply_that_is_stopped_before_it_begins_asks_nobody_and_keeps_nothing() -> None:
+    kept = Kept()
+    asked: list[int] = []
+    llm = ScriptedLLM(["one"])
+
+    def start() -> object:
+        asked.append(1)
+        return llm.stream([])
+
+    one = Reply(NOTHING, None, start, Speech("Captain", ()), kept)  # type: ignore[arg-type]
+    one.stop()
+    one.stop()
+    assert list(one) == []
+    assert (asked, kept.texts) == ([], [])
+
+
+def test_a_reply_can_be_stopped_from_within_its_own_loop() -> None:
+    kept = Kept()
+    one = reply(kept, "one two three")
+    for piece in one:
+        if piece == " two":
+            one.stop()
+    assert kept.texts == [("one two", True)]
+    assert one.partial
+
+
+def test_a_reply_that_has_come_whole_is_whole_however_it_is_put_away() -> None:
+    kept = Kept()
+    one = Reply(NOTHING, None, lambda: ScriptedLLM(["one  "]).stream([]), Speech("Captain", ()), kept)
+    assert next(one) == "one"
+    assert next(one, None) is None
+    one.stop()
+    assert kept.texts == [("one", False)]
+
+
+def test_an_error_in_the_readers_loop_leaves_what_came_to_be_kept() -> None:
+    kept = Kept()
+    one = reply(kept, "one two three")
+    with suppress(ZeroDivisionError):
+        for _ in one:
+            raise ZeroDivisionError
+    one.stop()
+    assert kept.texts == [("one", True)]
+
+
+def test_stopping_while_another_thread_waits_for_the_model_returns_with_the_reply_kept() -> None:
+    kept, stream = Kept(), Silent()
+    one = Reply(NOTHING, None, lambda: stream, Speech("Captain", ()), kept)
+    shown: list[str] = []
+    thread = threading.Thread(target=lambda: shown.extend(one))
+    thread.start()
+    assert stream.waiting.wait(PATIENCE)
+    one.stop()
+    assert kept.texts == [("one", True)]
+    thread.join(PATIENCE)
+    assert not thread.is_alive()
+    assert shown == ["one"]
+
+
+def test_a_reply_is_at_its_end_for_all_who_read_it_only_once_it_is_kept() -> None:
+    keeping, go = threading.Event(), threading.Event()
+
+    def keep(text: str, *, cut: CutShort, refused: bool) -> Line | None:
+        keeping.set()
+        assert go.wait(PATIENCE)
+        return Line(1, "s", "assistant", "Captain", text, datetime.now(UTC))
+
+    one = Reply(NOTHING, None, lambda: ScriptedLLM(["one two"]).stream([]), Speech("Captain", ()), keep)
+    next(one)
+    stopping = threading.Thread(target=one.stop)
+    stopping.start()
+    assert keeping.wait(PATIENCE)
+    found: list[Line | None] = []
+    reading = threading.Thread(target=lambda: found.append(next(one, None) or one.line))  # type: ignore[arg-type]
+    reading.start()
+    reading.join(0.1)
+    assert found == []
+    go.set()
+    reading.join(PATIENCE)
+    stopping.join(PATIENCE)
+    assert [line.text for line in found if line] == ["one"]
+
+
+def test_stopping_while_the_model_is_asked_does_not_wait_and_nothing_comes_afterwards() -> None:
+    kept, stream = Kept(), Silent()
+    asked, answer = threading.Event(), threading.Event()
+
+    def start() -> Silent:
+        asked.set()
+        assert answer.wait(PATIENCE)
+        return stream
+
+    one = Reply(NOTHING, None, start, Speech("Captain", ()), kept)
+    shown: list[str] = []
+    thread = threading.Thread(target=lambda: shown.extend(one))
+    thread.start()
+    assert asked.wait(PATIENCE)
+    one.stop()
+    answer.set()
+    thread.join(PATIENCE)
+    assert not thread.is_alive()
+    assert stream.closed.is_set()
+    assert (shown, kept.texts) == ([], [])
+
+
+def test_an_error_that_comes_of_closing_the_stream_is_no_error_of_the_model() -> None:
+    kept = Kept()
+
+    class Broken(Silent):
+        def __next__(self) -> str:
+            try:
+                return super().__next__()
+            except StopIteration:
+                raise LLMUnavailable("the connection was closed") from None
+
+    stream = Broken()
+    one = Reply(NOTHING, None, lambda: stream, Speech("Captain", ()), kept)
+    errors: list[BaseException] = []
+
+    def read() -> None:
+        try:
+            list(one)
+        except LLMUnavailable as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    assert stream.waiting.wait(PATIENCE)
+    one.stop()
+    thread.join(PATIENCE)
+    assert errors == []
+    assert kept.texts == [("one", True)]
+
+
+def test_a_reply_that_can_not_be_kept_says_so_and_its_text_is_there() -> None:
+    one = reply(Kept(StoreUnavailable("no room")), "one two")
+    with pytest.raises(StoreUnavailable):
+        list(one)
+    assert one.text == "one two"
+    assert one.line is None
+    assert list(one) == []
+
+
+def test_a_reply_that_can_not_be_kept_when_it_is_stopped_says_so() -> None:
+    one = reply(Kept(StoreUnavailable("no room")), "one two")
+    next(one)
+    with pytest.raises(StoreUnavailable):
+        one.stop()
+    assert one.text == "one"
+
+
+class Told(Silent):
+    """A stream that can be listened to: it tells these pieces at once."""
+
+    def __init__(self, *pieces: str) -> None:
+        super().__init__()
+        self.left = list(pieces)
+
+    def listen(self, heard: Callable[[str], bool], over: Callable[[], None]) -> None:
+        while self.left and heard(self.left.pop(0)):
+            pass
+        over()
+
+    def __next__(self) -> str:
+        if not self.left:
+            raise StopIteration
+        return self.left.pop(0)
+
+
+def listened(one: Reply) -> list[str]:
+    """What is told of a reply, and last that it is over."""
+    told: list[str] = []
+    one.listen(told.append, lambda: told.append("over"))
+    return told
+
+
+def test_a_reply_that_is_listened_to_is_kept_by_whoever_reads_on() -> None:
+    kept = Kept()
+    one = Reply(NOTHING, None, lambda: Told("Captain: one", " two"), Speech("Captain", ()), kept)
+    assert listened(one) == ["one", " two", "over"]
+    assert kept.texts == []
+    assert list(one) == []
+    assert kept.texts == [("one two", False)]
+
+
+def test_of_a_reply_that_is_listened_to_no_more_is_read_than_is_the_characters() -> None:
+    kept, stream = Kept(), Told("one\n", "Nora: and you?", " three")
+    one = Reply(NOTHING, None, lambda: stream, Speech("Captain", ["Nora"]), kept)
+    assert listened(one) == ["one", "over"]
+    assert list(one) == []
+    assert (kept.texts, stream.left) == ([("one", False)], [" three"])
+
+
+def test_a_stream_that_cannot_tell_is_read_by_whoever_reads_on() -> None:
+    kept = Kept()
+    one = reply(kept, "one two")
+    assert listened(one) == ["over"]
+    assert list(one) == ["one", " two"]
+    assert kept.texts == [("one two", False)]
+
+
+def test_a_model_that_cannot_be_asked_is_an_error_for_whoever_reads_on() -> None:
+    one = reply(Kept(), LLMUnavailable("down"))
+    assert listened(one) == ["over"]
+    with pytest.raises(LLMUnavailable, match="down"):
+        next(one)
+    assert list(one) == []
+
+
+def test_a_reply_that_was_stopped_before_it_was_listened_to_is_over() -> None:
+    kept = Kept()
+    one = Reply(NOTHING, None, lambda: Told("one"), Speech("Captain", ()), kept)
+    one.stop()
+    assert listened(one)[-1] == "over"
+    assert (list(one), kept.texts) == ([], [])
+
+
+def test_an_empty_reply_is_an_error_once() -> None:
+    one = reply(Kept(), "")
+    with pytest.raises(LLMUnavailable, match="empty reply"):
+        list(one)
+    assert list(one) == []
+
+
+@pytest.mark.parametrize("reads", [0, 1])
+def test_a_reply_that_nobody_holds_any_more_writes_nothing_as_it_is_collected(reads: int) -> None:
+    """It would be in any thread, and in the middle of anything, another write included."""
+    kept = Kept()
+    one = reply(kept, "one two three")
+    for _ in range(reads):
+        next(one)
+    gone = weakref.ref(one)
+    del one
+    gc.collect()
+    assert gone() is None
+    assert kept.texts == []
+
+
+def test_what_breaks_off_keeps_what_came_and_raises() -> None:
+    kept = Kept()
+    one = reply(kept, Cut("one two", LLMUnavailable("cut")))
+    with pytest.raises(LLMUnavailable, match="cut"):
+        list(one)
+    assert kept.texts == [("one two", True)]
+
+
+def test_a_reader_that_is_interrupted_while_it_waits_hears_of_it() -> None:
+    kept = Kept()
+
+    class Interrupted(Silent):
+        def __next__(self) -> str:
+            for piece in self._pieces:
+                return piece
+            raise KeyboardInterrupt
+
+    one = Reply(NOTHING, None, Interrupted, Speech("Captain", ()), kept)
+    with pytest.raises(KeyboardInterrupt):
+        list(one)
+    assert kept.texts == [("one", True)]

@@ -1,0 +1,267 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from everthread.chat.reply_filter import DECORATED, TEMPLATE, THOUGHTS, UNSEEN, USER_LABELS, Speech
+from everthread.errors import BadInput
+
+# What makes trouble, and what is cut to pieces between it.
+PARTS = [
+    *(
+        "Nora",
+        "nora",
+        "Captain",
+        "Captain Nemo",
+        "Nemo",
+        "You",
+        "USER",
+        "用户",
+        ":",
+        "：",
+        "*",
+        "**",
+        "_",
+        '"',
+        "“",
+        "”",
+    ),
+    *(
+        "[",
+        "]",
+        "(",
+        ")",
+        "「",
+        "」",
+        " ",
+        "\n",
+        "\n\n",
+        "\t",
+        "\r\n",
+        "\u2028",
+        "<",
+        ">",
+        "/",
+        "|",
+        "İ",
+        "K",
+        "ß",
+        "x",
+    ),
+    *("Hello there.", "Nora: ", "**Captain:** ", "</think>", "</Thinking>", "我很好。"),
+    *TEMPLATE,
+    *THOUGHTS,
+]
+TEXTS = st.lists(st.sampled_from(PARTS) | st.text("Ca:* \nN<y", max_size=3), max_size=20).map("".join)
+FORBIDDEN = re.compile(
+    rf"[*_`\"'\[\]()<>“”‘’«»「」『』【】 \t]{{0,{DECORATED}}}(?:Nora|{'|'.join(USER_LABELS)})"
+    rf"[*_`\"'\[\]()<>“”‘’«»「」『』【】 \t]{{0,{DECORATED}}}[:：]",
+    re.IGNORECASE,
+)
+
+
+def speech(longest: int = 65_536) -> Speech:
+    return Speech("Captain Nemo", ["Nora"], longest)
+
+
+def said(*pieces: str, longest: int = 65_536) -> tuple[str, bool, str]:
+    """What is shown in all of these pieces, and whether and why it was over."""
+    reading = speech(longest)
+    text = "".join([*(reading.feed(piece) for piece in pieces), reading.end()])
+    return text, reading.over, reading.why
+
+
+def cut(text: str, places: list[int]) -> list[str]:
+    at = sorted({place % (len(text) + 1) for place in places})
+    return [text[first:end] for first, end in zip([0, *at], [*at, len(text)], strict=True)]
+
+
+# ------------------------------------------------------------------- always
+
+
+@given(TEXTS, st.lists(st.integers(0, 500), max_size=40), st.integers(1, 60))
+def test_it_makes_no_difference_how_a_reply_is_cut_into_pieces(text: str, places: list[int], longest: int) -> None:
+    assert said(*cut(text, places), longest=longest) == said(text, longest=longest) == said(*text, longest=longest)
+
+
+@given(TEXTS)
+def test_no_line_that_is_shown_begins_with_the_label_of_another(text: str) -> None:
+    shown = said(text)[0]
+    assert not [line for line in shown.splitlines() if FORBIDDEN.match(line.lstrip())]
+    assert not [mark for mark in TEMPLATE if mark in shown]
+    assert shown == shown.strip()
+
+
+@given(
+    st.text(st.characters(exclude_characters="：:<>[]#"))
+    | st.lists(st.sampled_from(["a ", "you\n", "Nora "])).map("".join)
+)
+def test_what_has_no_label_and_no_mark_is_shown_as_it_is(text: str) -> None:
+    assert said(text) == (text.strip(), False, "")
+
+
+@given(TEXTS.filter(lambda text: not re.search(r"[\s:：]", text) and not text.casefold().startswith("<")))
+def test_little_is_held_back(text: str) -> None:
+    reading = speech()
+    shown = ""
+    for count, letter in enumerate(text, 1):
+        shown += reading.feed(letter)
+        assert reading.over or count - len(shown) <= 2 * DECORATED + len("Captain Nemo") + 1
+
+
+@given(TEXTS, st.integers(1, 30))
+def test_it_is_never_longer_than_was_asked_for(text: str, longest: int) -> None:
+    shown, over, why = said(text, longest=longest)
+    assert len(shown) <= longest
+    assert bool(why) <= over
+    assert said(text)[0].startswith(shown)
+
+
+# ------------------------------------------------------------------- pieces
+
+
+def test_an_ordinary_reply_comes_out_piece_by_piece() -> None:
+    reading = speech()
+    pieces = ["Aye", ",", " No", "ra", ":", " the", " sea", " is", " calm", ".\n\n", "Sleep", " well", "!", " "]
+    shown = ["Aye", ",", " No", "ra", ":", " the", " sea", " is", " calm", ".", "\n\nSleep", " well", "!", ""]
+    assert [reading.feed(piece) for piece in pieces] == shown
+    assert reading.end() == ""
+    assert not reading.over
+
+
+def test_what_may_become_a_label_waits_for_the_piece_that_decides() -> None:
+    reading = speech()
+    assert [reading.feed(piece) for piece in ["Cap", "tain", "'s", " log", " <", "|", "b"]] == [
+        *("", "", "Captain's", " log", "", "", " <|b"),
+    ]
+
+
+# ------------------------------------------------------------------- labels
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        *("Captain:", "captain nemo:", "Nemo:", "**Captain:**", "**Captain Nemo**:", "*Captain*:", "__CAPTAIN__:"),
+        *("[Captain]:", "[Captain Nemo:]", "**[Captain]:**", "(Captain):", "“Captain”:", "【Captain】：", "Captain :"),
+        *("Assistant:", "Captain:  ", "Captain: Captain:", "\u200bCaptain:", "Captain:\n\n"),
+    ],
+)
+def test_the_own_label_is_dropped(label: str) -> None:
+    assert said(f"{label} *smiles* Hi.") == ("*smiles* Hi.", False, "")
+    assert said(f"One.\n\n{label} Two.") == ("One.\n\nTwo.", False, "")
+
+
+@pytest.mark.parametrize(
+    ("reply", "shown"),
+    [
+        ("“Captain: Hi there.”", "“Hi there.”"),
+        ("**Captain: Hi** there", "**Hi** there"),
+        ("*Captain: *waves* Hi*", "**waves* Hi*"),
+        ("Captain:", ""),
+        ("**Captain:", ""),
+        ("**Captain:*", ""),
+        ("Captain", "Captain"),
+        ("**Captain", "**Captain"),
+        ("Captain Nora: hi", "Captain Nora: hi"),
+        ("The captain: a man of few words", "The captain: a man of few words"),
+        ("*Aye.*\nCaptain: Yes.", "*Aye.*\nYes."),
+    ],
+)
+def test_what_stands_around_the_own_label_is_kept_or_dropped_with_it(reply: str, shown: str) -> None:
+    assert said(reply) == (shown, False, "")
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        *("Nora:", "nora：", "**Nora**:", "**Nora:**", "[Nora]:", "  Nora :", "> Nora:", '"Nora":', "User:", "You:"),
+        *("Human:", "**You**:", "用户：", "你：", "Captain: Nora:"),
+    ],
+)
+def test_a_reply_ends_where_it_begins_to_speak_for_the_person(label: str) -> None:
+    assert said(f"Aye.\n\n{label} Thank you!\nCaptain: Welcome.") == ("Aye.", True, "person")
+    assert said(f"{label} Thank you!") == ("", True, "person")
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        *("Dear Nora: the sea is calm.", "You are right: it is.", "Nora", "You", "Tell me, Nora:", "Norah: a song"),
+        *("I said to her:\nyou know the way.", "Noted: all well.", f"{'*' * (DECORATED + 1)}Nora: hi"),
+    ],
+)
+def test_a_name_that_is_no_label_stays(reply: str) -> None:
+    assert said(reply) == (reply, False, "")
+
+
+def test_a_person_is_known_by_the_first_and_the_last_name_too() -> None:
+    for label in ("Nora Lind:", "Nora:", "Lind:"):
+        reading = Speech("Nemo", ["Nora Lind"])
+        assert reading.feed(f"Aye.\n{label} hi") == "Aye."
+        assert reading.why == "person"
+
+
+def test_where_names_are_shared_a_whole_name_goes_before_a_part_and_the_person_before_the_character() -> None:
+    assert Speech("Nora Bot", ["Nora"]).feed("Nora: hi") == ""
+    assert Speech("Nora", ["Nora Lind"]).feed("Nora: hi") == "hi"
+    assert Speech("Ann Berg", ["Tom Berg"]).feed("Berg: hi") == ""
+    assert Speech("Sam", ["Sam"]).feed("Sam: hi") == "hi"
+    assert Speech("You", [" ", "**"]).feed("You: hi") == "hi"
+
+
+# ------------------------------------------------------------------- marks and thoughts
+
+
+@pytest.mark.parametrize("mark", TEMPLATE)
+def test_the_marks_of_a_template_end_a_reply(mark: str) -> None:
+    for written in (mark, mark.lower(), mark.upper()):
+        assert said(f"Aye. \n{written}\nNora, wait") == ("Aye.", True, TEMPLATE[mark])
+        assert said(*f"Aye {written}") == ("Aye", True, TEMPLATE[mark])
+
+
+@pytest.mark.parametrize("tag", THOUGHTS)
+def test_thoughts_are_dropped(tag: str) -> None:
+    end = f"</{tag[1:]}"
+    for written in (
+        f"\n{tag}Nora: she wants\nİİ{end}\n\nAye.",
+        f"{tag.upper()}</s>{end}Captain: Aye.",
+        f"{tag}{end} Aye.",
+    ):
+        assert said(written) == said(*written) == ("Aye.", False, "")
+    assert said(f"{tag}What shall I say? {end[:-1]}") == ("", False, "")
+    assert said(f"I wrote {tag} in it.") == (f"I wrote {tag} in it.", False, "")
+    assert said(f"{tag}a{end}{tag}b{end}Captain: {tag}c{end}Aye.") == ("Aye.", False, "")
+
+
+# ------------------------------------------------------------------- length
+
+
+def test_a_reply_that_will_not_stop_is_cut() -> None:
+    reading = speech(10)
+    assert [reading.feed(piece) for piece in ["12345 ", "789", "0abc", "def"]] == ["12345", " 789", "0", ""]
+    assert (reading.over, reading.why, reading.end()) == (True, "long", "")
+
+
+def test_a_reply_of_just_that_length_is_whole() -> None:
+    assert said("1234567890", longest=10) == ("1234567890", False, "")
+    assert said("123456789 ab", longest=10) == ("123456789", True, "long")
+
+
+@pytest.mark.parametrize("endless", ["\n", "a \n", "<think>hm", "Captain: ", "hm\n\n\n\n\n\n"])
+def test_an_endless_stream_of_anything_is_over_sometime(endless: str) -> None:
+    reading = speech(100)
+    fed = 0
+    while not reading.over:
+        reading.feed(endless)
+        fed += len(endless)
+        assert fed <= UNSEEN * 100 + len(endless)
+    assert reading.why == "long"
+
+
+def test_a_length_of_nothing_is_refused() -> None:
+    with pytest.raises(BadInput, match="at least 1 character, got 0"):
+        Speech("Nemo", [], 0)

@@ -1,0 +1,323 @@
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from hardship import PATIENCE, SOON
+
+from everthread import Line, Memory, Where
+from everthread.bank import corrections
+from everthread.chat.character import Character
+from everthread.chat.chat import Chat
+from everthread.chat.scribe_worker import Desk, work
+from everthread.errors import LLMUnavailable, ScribeFailed
+from everthread.recall import unit_search
+from everthread.scribes.base import NOTES, SUMMARY
+from everthread.scribes.extractive import ExtractiveScribe
+from everthread.testing import HashEmbedder
+from everthread.types import NewUnit, Work
+
+Opened = Callable[..., Desk]
+
+
+class Waiting(ExtractiveScribe):
+    """Waits before it gives what it has written, until it is let go."""
+
+    def __init__(self) -> None:
+        self.writes, self.go = threading.Event(), threading.Event()
+
+    def _wait(self) -> None:
+        self.writes.set()
+        assert self.go.wait(PATIENCE)
+
+    def summarize(self, lines: Sequence[Line], person: str, limit: int = SUMMARY) -> str:
+        text = super().summarize(lines, person, limit)
+        self._wait()
+        return text
+
+    def note(self, old: str, recalled: Sequence[Line], leaving: Sequence[Line], limit: int = NOTES) -> str:
+        text = super().note(old, (), leaving, limit) + "\n" + "\n".join(line.text for line in recalled)
+        self._wait()
+        return text
+
+
+class Failing(ExtractiveScribe):
+    """Fails with these errors, one after the other, and works then."""
+
+    def __init__(self, *errors: Exception) -> None:
+        self.errors = list(errors)
+
+    def summarize(self, lines: Sequence[Line], person: str, limit: int = SUMMARY) -> str:
+        if self.errors:
+            raise self.errors.pop(0)
+        return super().summarize(lines, person, limit)
+
+
+@pytest.fixture
+def desk(memory: Memory) -> Iterator[Opened]:
+    made: list[Desk] = []
+
+    def open_(scribe: ExtractiveScribe | None = None, on: Memory = memory) -> Desk:
+        made.append(Desk(on, scribe or ExtractiveScribe()))
+        return made[-1]
+
+    yield open_
+    for each in made:
+        if isinstance(each.scribe, Waiting):
+            each.scribe.go.set()
+        assert each.settle(PATIENCE)
+        each.close(5)
+
+
+def said(memory: Memory, session: str, *texts: str) -> list[Line]:
+    return [memory.observe(text, speaker="Nora", session=session) for text in texts]
+
+
+MIA = "My sister Mia moved to Lisbon in May."
+TOM = "My brother Tom works at the harbour of Oslo."
+
+
+def test_a_scribe_that_hangs_does_not_keep_close_waiting_and_writes_nothing_afterwards(
+    memory: Memory, desk: Opened
+) -> None:
+    scribe = Waiting()
+    busy = desk(scribe)
+    busy.put(work("summary", said(memory, "s", MIA)))
+    assert scribe.writes.wait(PATIENCE)
+    begun = time.monotonic()
+    busy.close(0.2)
+    assert time.monotonic() - begun < SOON
+    scribe.go.set()
+    assert busy.settle(PATIENCE)
+    assert memory.units() == []
+    assert [waiting.tries for waiting in memory.queued()] == [0]
+
+
+def test_a_closed_desk_begins_nothing(memory: Memory, desk: Opened) -> None:
+    idle = desk()
+    idle.close(1)
+    idle.put(work("summary", said(memory, "s", MIA)))
+    assert idle.settle(1)
+    assert len(memory.queued()) == 1
+
+
+def test_a_scribe_that_raises_what_nobody_knows_stops_neither_the_desk_nor_whoever_waits(
+    memory: Memory, desk: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[object] = []
+    monkeypatch.setattr(threading, "excepthook", lambda args: told.append(args.exc_type))
+    odd = desk(Failing(ZeroDivisionError()))
+    odd.put(work("summary", said(memory, "s", MIA)))
+    assert odd.settle(PATIENCE)
+    assert told == [ZeroDivisionError]
+    odd.put(work("notes", said(memory, "t", TOM)))  # the other waits, so that it isn't told at every line
+    assert odd.settle(PATIENCE)
+    assert [waiting.kind for waiting in memory.queued()] == ["summary"]
+    assert len(memory.units("note")) == 1
+
+
+def test_what_fails_stays_queued_and_is_not_tried_again_at_once(memory: Memory, desk: Opened) -> None:
+    failing = desk(Failing(LLMUnavailable("down")))
+    failing.put(work("summary", said(memory, "s", MIA)))
+    assert failing.settle(PATIENCE)
+    failing.wake()
+    assert failing.settle(PATIENCE)
+    assert [(waiting.tries, waiting.error) for waiting in memory.queued()] == [(1, "LLMUnavailable")]
+
+
+@pytest.mark.parametrize("scope", [{"session": "s"}, {"everything": True}, {"seq": 1}])
+def test_what_is_forgotten_while_it_is_written_about_is_not_written_about(
+    memory: Memory, desk: Opened, tmp_path: Path, scope: dict[str, object]
+) -> None:
+    scribe = Waiting()
+    busy = desk(scribe)
+    busy.put(work("notes", said(memory, "s", MIA)))
+    assert scribe.writes.wait(PATIENCE)
+    memory.forget(**scope)  # type: ignore[arg-type]
+    scribe.go.set()
+    assert busy.settle(PATIENCE)
+    assert memory.units() == []
+    assert memory.queued() == []
+    assert not any(b"Lisbon" in path.read_bytes() for path in tmp_path.iterdir())
+
+
+def test_a_session_that_is_forgotten_while_its_scribe_fails_leaves_the_rest_to_be_done(
+    memory: Memory, desk: Opened
+) -> None:
+    gone, stays = said(memory, "s", MIA), said(memory, "t", TOM)
+
+    class Forgetting(Failing):
+        def summarize(self, lines: Sequence[Line], person: str, limit: int = SUMMARY) -> str:
+            if lines[0].session == "s":
+                memory.forget(session="s")
+            return super().summarize(lines, person, limit)
+
+    for lines in (gone, stays):
+        memory.queue(work("summary", lines))
+    failing = desk(Forgetting(LLMUnavailable("down")))
+    failing.wake()
+    assert failing.settle(PATIENCE)
+    assert [unit.metadata["session"] for unit in memory.units("summary")] == ["t"]
+    assert memory.queued() == []
+
+
+def test_a_memory_that_is_forgotten_while_it_is_in_the_background_is_in_no_notes(memory: Memory, desk: Opened) -> None:
+    told = said(memory, "old", TOM)
+    scribe = Waiting()
+    busy = desk(scribe)
+    busy.background = told
+    busy.put(work("notes", said(memory, "s", MIA)))
+    assert scribe.writes.wait(PATIENCE)
+    memory.forget(seq=told[0].seq)
+    scribe.go.set()
+    assert busy.settle(PATIENCE)
+    (note,) = memory.units("note")
+    assert "Lisbon" in note.text
+    assert "Oslo" not in note.text
+
+
+def test_notes_that_went_with_a_line_are_no_background_any_more_though_their_last_line_stands(
+    memory: Memory, desk: Opened
+) -> None:
+    told = said(memory, "old", TOM, "And so the evening went.")
+    gone = memory.write(NewUnit("note", "Tom works in Oslo.", 1, 2, told[1].said_at, sources=(1, 2)))
+    scribe = Waiting()
+    scribe.go.set()
+    busy = desk(scribe)
+    busy.background = [unit_search.line(gone)]
+    memory.forget(seq=told[0].seq)
+    again = memory.write(NewUnit("note", "The evening went.", 2, 2, told[1].said_at, sources=(2,)))
+    assert again.id == gone.id  # the number is given anew
+    busy.put(work("notes", said(memory, "s", MIA)))
+    assert busy.settle(PATIENCE)
+    assert "Oslo" not in memory.units("note")[-1].text
+    busy.background = [unit_search.line(again)]
+    busy.put(work("notes", said(memory, "t", TOM.replace("Oslo", "Bergen"))))
+    assert busy.settle(PATIENCE)
+    assert "The evening went." in memory.units("note")[-1].text  # what stands is background, as the scribe tells
+
+
+def test_two_at_one_bank_write_a_summary_once(memory: Memory, desk: Opened, tmp_path: Path) -> None:
+    scribe = Waiting()
+    slow, quick = desk(scribe), desk()
+    slow.put(work("summary", said(memory, "s", MIA)))
+    assert scribe.writes.wait(PATIENCE)
+    quick.wake()
+    assert quick.settle(PATIENCE)
+    scribe.go.set()
+    assert slow.settle(PATIENCE)
+    assert len(memory.units("summary")) == 1
+    assert memory.queued() == []
+
+
+def test_first_notes_that_are_written_while_others_are_leave_one_note_current_with_what_both_say(
+    memory: Memory, desk: Opened
+) -> None:
+    scribe = Waiting()
+    slow = desk(scribe)
+    slow.put(work("notes", said(memory, "s", MIA)))
+    assert scribe.writes.wait(30)
+    new, before = corrections.note(memory.store, memory.bank, "Tom works in Oslo.")
+    memory.write(new, supersedes=before)
+    scribe.go.set()
+    assert slow.settle(30)
+    (current,) = memory.units("note", current=True)
+    assert "Tom works in Oslo." in current.text
+    assert "Lisbon" in current.text
+    assert memory.queued() == []
+
+
+def test_lines_that_come_to_a_work_while_it_is_done_are_done_as_well(memory: Memory, desk: Opened) -> None:
+    scribe = Waiting()
+    busy = desk(scribe)
+    first = said(memory, "s", MIA)
+    busy.put(work("summary", first))
+    assert scribe.writes.wait(PATIENCE)
+    memory.queue(work("summary", [*first, *said(memory, "s", TOM)]))
+    scribe.go.set()
+    assert busy.settle(PATIENCE)
+    (current,) = memory.units("summary", current=True)
+    assert "Lisbon" in current.text
+    assert "Oslo" in current.text
+    assert memory.queued() == []
+
+
+def test_a_session_that_went_on_has_one_current_summary(memory: Memory, desk: Opened) -> None:
+    writing = desk()
+    first = said(memory, "s", MIA)
+    writing.put(work("summary", first))
+    assert writing.settle(PATIENCE)
+    writing.put(work("summary", [*first, *said(memory, "s", TOM)]))
+    assert writing.settle(PATIENCE)
+    assert len(memory.units("summary")) == 2
+    (current,) = memory.units("summary", current=True)
+    assert "Oslo" in current.text
+
+
+def test_of_sessions_that_alternate_each_is_noted(memory: Memory, desk: Opened) -> None:
+    writing = desk()
+    one, other = said(memory, "s", MIA), said(memory, "t", TOM)
+    writing.put(work("notes", other))
+    assert writing.settle(PATIENCE)
+    assert (writing.noted(one), writing.noted(other)) == (0, other[-1].seq)
+    writing.put(work("notes", one))
+    assert writing.settle(PATIENCE)
+    notes = writing.notes()
+    assert notes is not None
+    assert "Lisbon" in notes.text
+    assert "Oslo" in notes.text
+    assert (writing.noted(one), writing.noted(other)) == (one[-1].seq, other[-1].seq)
+    memory.retract(other[0].seq)
+    assert writing.notes() is None  # they told of it
+
+
+def test_notes_stand_where_the_lines_that_leave_say_nothing_and_the_lines_leave_all_the_same(
+    memory: Memory, desk: Opened
+) -> None:
+    writing = desk()
+    writing.put(work("notes", said(memory, "s", MIA)))
+    assert writing.settle(PATIENCE)
+
+    class Empty(ExtractiveScribe):
+        def note(self, old: str, recalled: Sequence[Line], leaving: Sequence[Line], limit: int = NOTES) -> str:
+            return ""
+
+    idle = said(memory, "s", "Hm.")
+    other = desk(Empty())
+    other.put(work("notes", idle))
+    assert other.settle(PATIENCE)
+    notes = other.notes()
+    assert notes is not None
+    assert "Lisbon" in notes.text
+    assert other.noted(list(memory.lines(Where(session="s")))) == idle[-1].seq
+    assert memory.queued() == []
+
+
+def test_work_that_another_process_left_is_done(tmp_path: Path, desk: Opened) -> None:
+    with Memory.open("bob", store=tmp_path / "more", embedder=HashEmbedder(64)) as first:
+        lines = said(first, "s", MIA)
+        first.queue(Work("summary", "s", lines[0].seq, lines[0].seq, lines[0].said_at, 3, "LLMUnavailable"))
+    with Memory.open("bob", store=tmp_path / "more", embedder=HashEmbedder(64)) as second:
+        late = desk(on=second)
+        late.wake()
+        assert late.settle(PATIENCE)
+        assert len(second.units("summary")) == 1
+        late.close(1)
+
+
+def test_a_model_that_can_not_leave_secrets_out_does_not_cost_the_notes(memory: Memory) -> None:
+    class Careless(ExtractiveScribe):
+        def strip(self, text: str) -> str | None:
+            raise ScribeFailed("its answer could not be used")
+
+    with Chat(memory, Character("Captain", person="Nora"), None, scribe=Careless()) as chat:
+        list(chat.reply("My sister Mia moved to Lisbon. My password is hunter2."))
+        chat.end(remember=True)
+        assert chat.settle(PATIENCE)
+    text = " ".join(unit.text for unit in memory.units())
+    assert "Mia moved to Lisbon" in text
+    assert "hunter2" not in text
+    assert memory.stats().queued == 0

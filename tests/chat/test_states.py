@@ -1,0 +1,337 @@
+"""Any sequence of what a person can do in a conversation, held against a model of what must stand."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from everthread.chat.character import Character
+from everthread.chat.chat import Chat
+from everthread.chat.reply import Reply
+from everthread.errors import BadQuery, LLMUnavailable
+from everthread.memory import Memory
+from everthread.scribes.extractive import ExtractiveScribe
+from everthread.stores.shared_rows import SESSION_GAP
+from everthread.testing import Cut, HashEmbedder, ScriptedLLM
+from everthread.types import Line, Message, Where
+
+CONTEXT = 2400
+REPLY = 512
+CAPTAIN = Character("Captain", "Sails.", person="Nora")
+
+
+@dataclass(frozen=True)
+class Said:
+    """A line as the model of the conversation has it: its word is in no other line."""
+
+    seq: int
+    text: str
+    role: str
+
+
+class Talking(RuleBasedStateMachine):
+    """One person and one character; the window is small, so that lines leave it for the notes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.numbers = count()
+        self.folder = tempfile.TemporaryDirectory()
+        self.now = datetime(2026, 11, 20, 12, tzinfo=UTC)
+        self.memory = Memory.open("alice", store=self.folder.name, embedder=HashEmbedder(64))
+        self.script: list[str | Exception | Cut] = []
+        self.llm = ScriptedLLM(self._script(), context=CONTEXT)
+        self.stands: list[Said] = []
+        self.discarded: list[Said] = []  # of this session
+        self.elsewhere: list[Said] = []  # in sessions that are over
+        self.retracted: list[Said] = []  # there
+        self.private: list[str] = []  # texts that were said in private
+        self.forgotten: list[str] = []
+        self.public: list[Said] | None = None  # what stood when it became private
+
+    @initialize()
+    def begin(self) -> None:
+        self.open()
+
+    def _script(self) -> Iterator[str | Exception | Cut]:
+        while True:
+            yield self.script.pop(0)
+
+    def open(self) -> None:
+        self.chat = Chat(self.memory, CAPTAIN, self.llm, scribe=ExtractiveScribe(), clock=lambda: self.now)
+
+    def teardown(self) -> None:
+        self.chat.close()
+        self.memory.close()
+        self.folder.cleanup()
+
+    # ------------------------------------------------------------------- words
+
+    def text(self, what: str) -> str:
+        return f"zq{next(self.numbers)}{what}x is what my sister Mia said of the yellow boat and her two dogs in May."
+
+    def answers(self, reply: str | Exception | Cut) -> None:
+        self.script.append(reply)
+
+    def heard(self, line: Line) -> Said:
+        if line.seq < 0:
+            self.private.append(line.text)
+        return Said(line.seq, line.text, line.role)
+
+    def stand(self, line: Line) -> None:
+        self.stands.append(self.heard(line))
+
+    def discard(self, place: int) -> None:
+        if not self.chat.incognito:
+            self.discarded += self.stands[place:]
+        del self.stands[place:]
+
+    def pieces(self, reply: Reply, how: str) -> None:
+        """Read a reply to its end, or not."""
+        if how == "unread":
+            return
+        if how == "stopped":
+            next(reply)
+            reply.stop()
+            return
+        with suppress(LLMUnavailable):
+            list(reply)
+
+    HOW = st.sampled_from(["read", "read", "read", "stopped", "unread", "failed", "cut"])
+
+    def scripted(self, how: str) -> None:
+        text = self.text("assistant")
+        if how == "failed":
+            self.answers(LLMUnavailable("down"))
+        elif how == "cut":
+            self.answers(Cut(text, LLMUnavailable("cut")))
+        elif how != "unread":
+            self.answers(text)
+
+    # ------------------------------------------------------------------- rules
+
+    @rule(how=HOW)
+    def reply(self, how: str) -> None:
+        text = self.text("user")
+        self.scripted(how)
+        reply = self.chat.reply(text)
+        self.stand(self.chat.lines[-1])
+        self.pieces(reply, how)
+        if reply.line:
+            self.stand(reply.line)
+
+    @rule(turns=st.integers(3, 9))
+    def talk_on(self, turns: int) -> None:
+        for _ in range(turns):
+            self.reply("read")
+
+    @precondition(lambda self: self.stands and not (len(self.stands) == 1 and self.stands[0].role == "assistant"))
+    @rule(how=HOW)
+    def regenerate(self, how: str) -> None:
+        own = self.stands[-1].role == "assistant"
+        self.scripted(how)
+        reply = self.chat.regenerate()
+        if own:
+            assert self.stands[-1].text not in self.prompt() or how == "unread"
+        self.pieces(reply, how)
+        if reply.line:
+            if own:
+                self.discard(len(self.stands) - 1)
+            self.stand(reply.line)
+
+    @precondition(lambda self: self.stands)
+    @rule(data=st.data(), how=HOW)
+    def edit(self, data: st.DataObject, how: str) -> None:
+        place = data.draw(st.integers(0, len(self.stands) - 1))
+        role = self.stands[place].role
+        if role == "user":
+            self.scripted(how)
+        reply = self.chat.edit(self.stands[place].seq, self.text(role))
+        self.discard(place)
+        self.stand(self.chat.lines[place])
+        assert (reply is None) == (role == "assistant")
+        if reply is not None:
+            self.pieces(reply, how)
+            if reply.line:
+                self.stand(reply.line)
+
+    @rule()
+    def undo(self) -> None:
+        places = [place for place, said in enumerate(self.stands) if said.role == "user"]
+        gone = self.chat.undo()
+        assert [line.seq for line in gone] == [said.seq for said in self.stands[places[-1] :]] if places else not gone
+        if places:
+            self.discard(places[-1])
+
+    @precondition(lambda self: self.stands)
+    @rule(data=st.data())
+    def branch_to_what_stands(self, data: st.DataObject) -> None:
+        place = data.draw(st.integers(0, len(self.stands) - 1))
+        self.chat.branch(self.stands[place].seq)
+        self.discard(place + 1)
+
+    @precondition(lambda self: self.discarded and not self.chat.incognito)
+    @rule(data=st.data())
+    def branch_to_what_was_discarded(self, data: st.DataObject) -> None:
+        back = data.draw(st.sampled_from(self.discarded))
+        before = self.stands
+        record = {line.seq: line for line in self.memory.lines(retracted=True)}
+        at: int | None = back.seq
+        while at in record and at not in {said.seq for said in before}:
+            at = record[at].parent
+        if at is not None and at not in record:  # what led to it is forgotten
+            with pytest.raises(BadQuery, match="is forgotten"):
+                self.chat.branch(back.seq)
+            return
+        self.chat.branch(back.seq)
+        after = [Said(line.seq, line.text, line.role) for line in self.chat.lines]
+        assert after[-1].text == back.text
+        kept = [said for said in after if said in before]
+        assert kept == before[: len(kept)]
+        known = {said.text for said in self.discarded}
+        assert all(said.text in known for said in after[len(kept) :])
+        self.discarded += before[len(kept) :]
+        self.stands = after
+
+    @rule()
+    def incognito(self) -> None:
+        if self.chat.incognito:
+            self.chat.incognito = False
+            assert self.public is not None
+            self.stands, self.public = self.public, None
+        else:
+            self.chat.incognito = True
+            self.public = list(self.stands)
+
+    @precondition(lambda self: self.public is None and (self.stands or self.elsewhere or self.discarded))
+    @rule(data=st.data())
+    def forget(self, data: st.DataObject) -> None:
+        gone = data.draw(st.sampled_from([*self.stands, *self.elsewhere, *self.discarded, *self.retracted]))
+        receipt = self.chat.forget(gone.seq)
+        assert receipt is not None
+        self.forgotten.append(gone.text)
+        for lines in (self.stands, self.elsewhere, self.discarded, self.retracted):
+            lines[:] = [said for said in lines if said.text != gone.text]
+
+    @rule(remember=st.sampled_from([True, False, None]))
+    def end(self, remember: bool | None) -> None:
+        stands = self.stands if self.public is None else self.public
+        before = self.chat.session
+        record = {line.text for line in self.memory.lines(Where(session=before), retracted=True)}
+        ending = self.chat.end(remember)
+        if remember is None and stands:
+            assert ending.remembered is None
+            assert self.chat.session == before
+            return
+        if remember is False:
+            self.forgotten += record
+            self.retracted = [said for said in self.retracted if said.text not in record]
+        else:
+            self.elsewhere += stands
+            self.retracted += self.discarded
+        self.begun()
+        assert ending.remembered is (remember is True and bool(stands))
+
+    def begun(self) -> None:
+        self.stands, self.discarded = [], []
+        if self.public is not None:
+            self.public = []
+
+    @rule(hours=st.sampled_from([0.2, 3.0, 50.0]))
+    def reopen(self, hours: float) -> None:
+        if self.public is not None:
+            self.stands, self.public = self.public, None
+        session = self.chat.session
+        self.chat.close()
+        self.now += timedelta(hours=hours)
+        there = next((each for each in self.memory.sessions() if each.id == session), None)
+        self.open()
+        if there is None or self.now - there.last_at > SESSION_GAP:
+            self.elsewhere += self.stands
+            self.retracted += self.discarded
+            self.begun()
+        else:
+            assert self.chat.session == session
+
+    @rule(minutes=st.integers(-3, 50))
+    def time_passes(self, minutes: int) -> None:
+        self.now += timedelta(minutes=minutes)
+
+    @rule()
+    def settle(self) -> None:
+        assert self.chat.settle(120)
+
+    # -------------------------------------------------------------- what must hold
+
+    def prompt(self) -> str:
+        last = self.chat.last
+        assert last is not None
+        assert last.prompt is not None
+        return "\n".join(message.content for message in last.prompt.messages)
+
+    @invariant()
+    def what_stands_is_what_the_model_says(self) -> None:
+        if not hasattr(self, "chat"):
+            return
+        assert [(line.seq, line.text) for line in self.chat.lines] == [(said.seq, said.text) for said in self.stands]
+
+    @invariant()
+    def the_bank_holds_what_was_acknowledged_and_nothing_else(self) -> None:
+        stands = self.stands if self.public is None else self.public
+        standing = sorted((said.seq, said.text) for said in [*stands, *self.elsewhere])
+        assert sorted((line.seq, line.text) for line in self.memory.lines()) == standing
+        every = {line.text for line in self.memory.lines(retracted=True)}
+        assert {said.text for said in [*stands, *self.elsewhere, *self.discarded, *self.retracted]} == every
+
+    @invariant()
+    def discarded_text_is_recalled_nowhere(self) -> None:
+        there = {said.text for said in [*self.stands, *(self.public or []), *self.elsewhere]}
+        gone = {said.text for said in [*self.discarded, *self.retracted]} - there
+        found = self.memory.context("What did Mia say of the yellow boat?", 5000, gated=False).text
+        units = "\n".join(unit.text for unit in self.memory.units())
+        for text in gone:
+            assert text.split()[0] not in found
+            assert text.split()[0] not in units
+
+    @invariant()
+    def every_prompt_is_sound(self) -> None:
+        while self.llm.prompts:
+            messages = self.llm.prompts.pop()
+            self.sound(messages)
+            whole = "\n".join(message.content for message in messages)
+            there = {said.text for said in [*self.stands, *(self.public or []), *self.elsewhere]}
+            gone = {said.text for said in [*self.discarded, *self.retracted]} - there
+            assert not any(text.split()[0] in whole for text in self.forgotten)
+            assert not any(text.split()[0] in whole for text in gone)
+
+    def sound(self, messages: tuple[Message, ...]) -> None:
+        roles = [message.role for message in messages]
+        assert roles[0] == "system"
+        assert roles[1:] == ["user", "assistant"] * (len(roles) // 2 - 1) + ["user"]
+        assert self.chat.last is not None
+        assert self.chat.last.prompt is not None
+        assert self.chat.last.prompt.tokens <= CONTEXT - REPLY
+
+    @invariant()
+    def what_is_private_or_forgotten_is_in_no_file(self) -> None:
+        kept = b"".join(path.read_bytes() for path in Path(self.folder.name).rglob("*") if path.is_file())
+        for text in [*self.private, *self.forgotten]:
+            assert text.split()[0].encode() not in kept
+
+
+Talking.TestCase.settings = settings(
+    max_examples=25,
+    stateful_step_count=40,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
+TestTalking = Talking.TestCase

@@ -1,0 +1,102 @@
+"""`everthread db …`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+from click.testing import CliRunner, Result
+from hardship import postgres
+
+from everthread import Memory
+from everthread.cli.main import main
+from everthread.stores.postgres import schema
+from everthread.testing import HashEmbedder
+
+
+def db(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["db", *arguments])
+
+
+def told(result: Result, status: int = 0) -> Any:
+    assert result.exit_code == status, result.output
+    return json.loads(result.stdout)
+
+
+@pytest.fixture
+def url(postgres_server: str) -> Iterator[str]:
+    with postgres.database(postgres_server) as made:
+        yield made
+
+
+def observed(url: str, text: str) -> None:
+    with Memory.open("alice", store=url, embedder=HashEmbedder()) as memory:
+        memory.observe(text)
+
+
+def test_init_makes_the_tables_and_once_more_makes_nothing(url: str) -> None:
+    made = told(db("init", url, "--json"))
+    assert made == {"url": url, "migrations": schema.VERSION, "statements": []}
+    assert db("init", url).stdout == f"{url}: schema {schema.VERSION}, 0 migrations applied\n"
+    observed(url, "Hello.")
+    assert told(db("check", url, "--json")) == {"banks": 1, "wrong": []}
+    assert db("check", url).stdout == f"{url}: 1 bank, all sound\n"
+
+
+def test_init_secures_a_role(postgres_server: str) -> None:
+    with postgres.role(postgres_server) as role, postgres.database(postgres_server) as url:
+        assert told(db("init", url, "--role", role, "--json"))["role"] == role
+        as_role = postgres.url(url, user=role, password="zqxsecret")
+        observed(as_role, "Hello.")
+        checked = db("check", as_role)
+        assert "1 bank, all sound" in checked.stdout
+        assert "zqxsecret" not in checked.output
+
+
+def test_init_distributes_only_with_citus(url: str) -> None:
+    result = db("init", url, "--distribute", "--json")
+    assert "has no Citus; make it there with: CREATE EXTENSION citus" in told(result, 1)["error"]
+    assert result.stderr.startswith("everthread: ")
+
+
+def test_a_role_of_one_bank_and_spread_tables_are_refused_before_anything_is_made(url: str) -> None:
+    result = db("init", url, "--role", "ann", "--distribute", "--json")
+    assert "Leave out one of --role and --distribute" in told(result, 2)["error"]
+    assert "has no tables yet" in db("check", url).stderr
+
+
+def test_migrate_brings_the_tables_up_to_date(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "has no tables yet; make them with: everthread db init URL" in db("migrate", url).stderr
+    assert db("init", url).exit_code == 0
+    assert told(db("migrate", url, "--json"))["migrations"] == 0
+    monkeypatch.setattr(
+        schema, "MIGRATIONS", (*schema.MIGRATIONS, ("ALTER TABLE everthread.bank ADD COLUMN colour text",))
+    )
+    monkeypatch.setattr(schema, "VERSION", schema.VERSION + 1)
+    assert "bring them up to date with: everthread db migrate URL" in db("check", url).stderr
+    assert db("migrate", url).stdout == f"{url}: 1 migrations applied\n"
+    assert db("check", url).exit_code == 0
+
+
+def test_check_makes_no_tables(url: str) -> None:
+    assert "has no tables yet" in told(db("check", url, "--json"), 1)["error"]
+    assert "has no tables yet" in told(db("check", url, "--json"), 1)["error"]
+
+
+def test_check_names_the_bank_and_what_is_wrong_with_it(url: str) -> None:
+    observed(url, "Hello there.")
+    with psycopg.connect(url) as connection:
+        connection.execute("UPDATE everthread.bank SET lines = 7")
+    (wrong,) = told(db("check", url, "--json"), 1)["wrong"]
+    assert wrong.startswith("alice: lines: 7 are counted, 1 are there")
+
+
+def test_a_url_that_is_none_is_bad_input_and_keeps_its_password() -> None:
+    for command in ("init", "migrate", "check"):
+        result = db(command, "mysql://ann:zqxsecret@host/db")
+        assert result.exit_code == 2
+        assert "'mysql://ann@host/db' is no Postgres URL; write postgresql://user@host/database" in result.stderr
+        assert "zqxsecret" not in result.output

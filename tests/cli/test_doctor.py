@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from everthread.cli.doctor import NEEDED, Finding, examine
+from everthread.errors import ConfigError
+from everthread.memory import Memory
+from everthread.testing import HashEmbedder
+
+
+def findings(folder: Path, *banks: str, embedder: str = "hash") -> dict[str, Finding]:
+    return {finding.what: finding for finding in examine(str(folder), embedder, banks)}
+
+
+def made(folder: Path, bank: str) -> Path:
+    """A bank of a few lines; the path of its file."""
+    with Memory.open(bank, store=folder, embedder=HashEmbedder()) as memory:
+        for number in range(5):
+            memory.observe(f"The ferry number {number} left.")
+    return folder / f"{bank}.bank"
+
+
+def test_everything_that_is_needed_is_looked_at(tmp_path: Path) -> None:
+    found = findings(tmp_path)
+    assert set(found) == {"python", *NEEDED, "store", "recipe", "embedder", "language model"}
+    assert all(finding.ok for finding in found.values())
+    assert "SQLite" in found["python"].detail
+    assert found["store"].detail == str(tmp_path)
+    assert found["recipe"].detail == "default"
+    assert found["embedder"].detail == "hash-64 answers"
+    assert found["language model"].detail.startswith("none; ")
+
+
+def test_every_bank_is_checked_when_none_is_named(tmp_path: Path) -> None:
+    made(tmp_path, "alice")
+    made(tmp_path, "bob")
+    found = findings(tmp_path)
+    assert found["bank alice"] == Finding("bank alice", True, "sound")
+    assert found["bank bob"].ok
+    assert "bank bob" not in findings(tmp_path, "alice")
+
+
+def test_a_bank_that_is_not_there_is_named(tmp_path: Path) -> None:
+    made(tmp_path, "alice")
+    found = findings(tmp_path, "alice", "zoe")["banks"]
+    assert not found.ok
+    assert "there is no bank 'zoe'" in found.detail
+
+
+def test_a_folder_that_is_not_there_is_told_and_not_made(tmp_path: Path) -> None:
+    missing = tmp_path / "typo"
+    assert findings(missing)["banks"].ok
+    assert not findings(missing, "alice")["banks"].ok
+    assert f"there is no folder {missing}" in findings(missing)["banks"].detail
+    assert not missing.exists()
+
+
+def test_a_damaged_bank_does_not_keep_the_others_from_being_checked(tmp_path: Path) -> None:
+    made(tmp_path, "alice")
+    (tmp_path / "broken.bank").write_bytes(b"no database" * 1000)
+    found = findings(tmp_path)
+    assert not found["bank broken"].ok
+    assert "damaged" in found["bank broken"].detail
+    assert found["bank alice"].ok
+
+
+def test_a_bank_whose_middle_was_overwritten_is_not_sound(tmp_path: Path) -> None:
+    path = made(tmp_path, "alice")
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    data = bytearray(path.read_bytes())
+    data[4096 * 2 : 4096 * 8] = b"\xa5" * (4096 * 6)
+    path.write_bytes(data)
+    assert not findings(tmp_path)["bank alice"].ok
+
+
+def test_a_file_without_a_byte_is_found_until_the_bank_is_used(tmp_path: Path) -> None:
+    path = made(tmp_path, "alice")
+    path.write_bytes(b"")
+    for _ in range(2):
+        found = findings(tmp_path)["bank alice"]
+        assert not found.ok
+        assert "the file has 0 bytes" in found.detail
+    assert path.stat().st_size == 0
+    with Memory.open("alice", store=tmp_path, embedder=HashEmbedder()) as memory:
+        memory.observe("A new beginning.")
+    assert findings(tmp_path)["bank alice"].ok
+
+
+def test_counts_that_contradict_the_lines_are_found(tmp_path: Path) -> None:
+    path = made(tmp_path, "alice")
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("UPDATE bank SET lines = lines + 1")
+    found = findings(tmp_path)["bank alice"]
+    assert not found.ok
+    assert "lines: 6 are counted, 5 are there" in found.detail
+
+
+def test_an_embedder_that_does_not_answer_is_a_finding_with_its_reason(tmp_path: Path) -> None:
+    found = findings(tmp_path, embedder=str(tmp_path))["embedder"]
+    assert not found.ok
+    assert str(tmp_path) in found.detail
+    assert not findings(tmp_path, embedder="elephant")["embedder"].ok
+
+
+def test_a_store_that_is_a_file_is_a_finding(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    found = findings(tmp_path / "file")["banks"]
+    assert not found.ok
+    assert str(tmp_path / "file") in found.detail
+
+
+def test_the_configured_store_is_looked_at_when_none_is_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVERTHREAD_STORE", str(tmp_path / "kept"))
+    made(tmp_path / "kept", "alice")
+    found = {finding.what: finding for finding in examine(None, "hash")}
+    assert found["store"].detail == str(tmp_path / "kept")
+    assert found["bank alice"].ok
+
+
+def test_a_configuration_that_can_not_be_read_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVERTHREAD_CONFIG", str(tmp_path / "missing.toml"))
+    with pytest.raises(ConfigError, match=r"missing\.toml"):
+        list(examine(None, None))
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ('recipe = "packaby"', "recipe 'packaby' is unknown; known are default"),
+        ("[recipes.packaby]\nhits = 1", "sets [recipes.packaby], which is unknown"),
+        ("[recipes.packabby]\nthreshold = 25", "sets [recipes.packabby]: threshold must be a number from -1 to 1"),
+    ],
+)
+def test_a_recipe_that_can_not_be_opened_is_a_finding_with_its_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: str, said: str
+) -> None:
+    (tmp_path / "config.toml").write_text(written, encoding="utf-8")
+    monkeypatch.setenv("EVERTHREAD_CONFIG", str(tmp_path / "config.toml"))
+    found = findings(tmp_path / "kept")
+    assert not found["recipe"].ok
+    assert said in found["recipe"].detail
+
+
+def test_looking_changes_nothing_in_a_bank(tmp_path: Path) -> None:
+    path = made(tmp_path, "alice")
+    findings(tmp_path)
+    before = path.read_bytes()
+    findings(tmp_path)
+    assert path.read_bytes() == before

@@ -1,0 +1,62 @@
+"""`everthread keys`: made, shown once, listed, revoked."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from everthread.cli.main import main
+from everthread.server.keys import Keys
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return tmp_path / "banks"
+
+
+def run(store: Path, *arguments: str) -> Result:
+    return CliRunner().invoke(main, ["--store", str(store), "keys", *arguments])
+
+
+def test_a_key_is_shown_once_alone_on_a_line_and_then_only_what_it_is_for(store: Path) -> None:
+    made = run(store, "new", "phone", "-b", "alice/*", "-b", "bob", "--may", "read", "--may", "chat")
+    assert made.exit_code == 0, made.stderr
+    secret = made.stdout.strip()
+    assert secret.startswith("et_")
+    assert "It may read, chat: alice/*, bob" in made.stderr
+    found = Keys(store / "server.sqlite").find(secret)
+    assert found is not None
+    assert (found.name, found.banks) == ("phone", ("alice/*", "bob"))
+    listed = run(store, "list")
+    assert "phone" in listed.stdout
+    assert "alice/*, bob" in listed.stdout
+    assert secret[3:] not in listed.stdout
+
+
+def test_a_key_that_says_nothing_else_is_for_everything(store: Path) -> None:
+    told = json.loads(run(store, "new", "mine", "--json").stdout)
+    assert told["banks"] == ["*"]
+    assert told["may"] == ["read", "write", "chat", "forget"]
+    assert told["key"].startswith("et_")
+    (listed,) = json.loads(run(store, "list", "--json").stdout)
+    assert listed["name"] == "mine"
+    assert listed["used_on"] is None
+    assert "key" not in listed
+
+
+def test_a_key_that_is_revoked_is_gone_and_an_unknown_one_is_told(store: Path) -> None:
+    run(store, "new", "phone")
+    assert run(store, "revoke", "phone").stdout == "revoked phone\n"
+    assert "no keys" in run(store, "list").stdout
+    again = run(store, "revoke", "phone")
+    assert (again.exit_code, again.stdout) == (1, "")
+    assert "'phone'" in again.stderr
+
+
+def test_a_scope_that_would_not_mean_what_it_says_is_refused(store: Path) -> None:
+    refused = run(store, "new", "phone", "-b", "al*")
+    assert refused.exit_code == 2
+    assert "'al*'" in refused.stderr

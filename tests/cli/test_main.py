@@ -1,0 +1,1156 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from hardship import PATIENCE
+
+import everthread
+from everthread.cli.common import json_option
+from everthread.cli.main import main
+from everthread.cli.repl import LEGEND
+from everthread.factory import RECIPES, reader
+from everthread.memory import Memory
+from everthread.testing import HashEmbedder
+
+Cli = Callable[..., Result]
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> Cli:
+    """Run a command on a store of its own."""
+
+    def run(*arguments: str | Path, stdin: str | bytes | None = None) -> Result:
+        result = CliRunner().invoke(
+            main, ["--store", str(tmp_path / "store"), "--embedder", "hash", *map(str, arguments)], input=stdin
+        )
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception  # no command may end in a traceback
+        return result
+
+    return run
+
+
+def out(result: Result) -> Any:
+    assert result.exit_code == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+def error(result: Result, code: int = 2) -> str:
+    """What went wrong, as JSON tells it."""
+    assert result.exit_code == code
+    told = json.loads(result.stdout)
+    assert set(told) == {"error"}
+    return str(told["error"])
+
+
+def complaint(result: Result, code: int = 2) -> str:
+    """The one line on standard error."""
+    assert result.exit_code == code
+    assert result.stdout == ""
+    assert result.stderr.startswith("everthread: ")
+    assert result.stderr.endswith("\n")
+    assert result.stderr.count("\n") == 1
+    return result.stderr
+
+
+@pytest.fixture
+def alice(cli: Cli) -> Cli:
+    """With a bank of three lines in two sessions."""
+    for text, speaker, session, said_at in (
+        ("My sister Mia moved to Lisbon.", "Alice", "spring", "2024-05-06T18:00+02:00"),
+        ("How lovely!", "Bob", "spring", "2024-05-06T18:01+02:00"),
+        ("We painted the kitchen yellow.", "Alice", "summer", "2024-08-01T09:30"),
+    ):
+        where = ("-b", "alice", "--speaker", speaker, "--session", session)
+        assert cli("observe", text, *where, "--said-at", said_at).exit_code == 0
+    return cli
+
+
+# ------------------------------------------------------------------------ observe
+
+
+def test_a_line_is_observed_and_shown(cli: Cli) -> None:
+    line = out(cli("observe", "I bake rye bread.", "-b", "alice", "--speaker", "Alice", "--key", "k1", "--json"))
+    assert (line["seq"], line["text"], line["speaker"], line["role"]) == (1, "I bake rye bread.", "Alice", "user")
+    shown = cli("observe", "With caraway.", "-b", "alice", "--said-at", "2024-05-06T18:00")
+    assert shown.stdout == "     2  2024-05-06 18:00  user: With caraway.\n"
+
+
+@pytest.mark.parametrize("text", ["Wheat bread.", "Rye bread."])
+def test_a_known_key_is_not_kept_twice_and_that_is_said(cli: Cli, text: str) -> None:
+    first, again = (out(cli("observe", each, "--key", "k1", "--json")) for each in ("Rye bread.", text))
+    assert (first.pop("already_known"), again.pop("already_known")) == (False, True)
+    assert first == again
+    said = cli("observe", text, "--key", "k1")
+    assert said.exit_code == 0
+    assert said.stdout.startswith("already known as line 1; nothing was kept\n     1  ")
+    assert said.stdout.endswith("user: Rye bread.\n")
+    assert len(out(cli("lines", "--json"))) == 1
+    assert "already known" not in cli("observe", text, "--key", "k2").stdout
+
+
+def test_a_line_is_read_from_standard_input_without_its_last_line_end(cli: Cli) -> None:
+    assert out(cli("observe", "-", "--json", stdin="Ein Gedicht\nüber Möwen\n"))["text"] == "Ein Gedicht\nüber Möwen"
+    assert out(cli("observe", "-", "--json", stdin="Hello\r\n"))["text"] == "Hello"
+
+
+def test_standard_input_that_is_not_utf_8_is_refused(cli: Cli) -> None:
+    assert "standard input is not UTF-8" in complaint(cli("observe", "-", stdin=b"caf\xe9\n"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["observe", ""], "text is empty"),
+        (["observe", "Hi", "-b", ""], "a bank id must be text"),
+        (["observe", "Hi", "-b", "x" * 500], "at most 200 are allowed"),
+        (["observe", "Hi", "--said-at", "soon"], "'soon' is no time; write it like 2024-05-01"),
+        (["observe", "Hi", "--session", " "], "session must be text that is not blank"),
+        (["import", "nowhere.txt"], "nowhere.txt: can't be read (No such file"),
+        (["bench", "speed", "--lines", "many"], "--lines 'many' must be whole numbers"),
+        (["bench", "locomo", "nowhere.json"], "can't be read"),
+    ],
+)
+def test_bad_input_is_one_line_on_standard_error_and_status_2(cli: Cli, arguments: list[str], words: str) -> None:
+    assert words in complaint(cli(*arguments))
+    assert out(cli("banks", "--json")) in ([], ["default"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--embedder", "elephant", "observe", "Hi"], "embedder 'elephant' is unknown; use minilm"),
+        (["--embedder", "https://127.0.0.1/v1", "observe", "Hi"], "names no model"),
+        (
+            ["--recipe", "elephant", "observe", "Hi"],
+            "recipe 'elephant' is unknown; known are default, membot, packabby, emi, goodai, character",
+        ),
+        (["--store", "mysql://ann:zqxsecret@x", "observe", "Hi"], "store 'mysql://ann@x' is a URL of an unknown kind"),
+    ],
+)
+def test_a_setting_that_makes_no_sense_is_bad_input(tmp_path: Path, arguments: list[str], words: str) -> None:
+    assert words in complaint(CliRunner().invoke(main, ["--store", str(tmp_path), "--embedder", "hash", *arguments]))
+
+
+def test_a_store_that_is_a_file_is_no_store(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    result = CliRunner().invoke(main, ["--store", str(tmp_path / "file"), "banks"])
+    assert str(tmp_path / "file") in complaint(result, code=1)
+
+
+@pytest.mark.parametrize("command", ["recall", "context", "lines", "stats", "forget", "reindex", "export"])
+def test_a_bank_that_is_not_there_is_named_with_those_that_are(alice: Cli, command: str) -> None:
+    cli = alice
+    more = {"recall": ["Mia"], "context": ["Mia"], "forget": ["--everything", "-y"]}.get(command, [])
+    assert "there is no bank 'alcie'; there are alice" in complaint(cli(command, *more, "-b", "alcie"), code=1)
+    assert out(cli("banks", "--json")) == ["alice"]
+
+
+def test_without_any_bank_that_is_said(cli: Cli) -> None:
+    cli("observe", "Hi")
+    cli("forget", "--everything", "-y")
+    assert "there are none yet" in complaint(cli("recall", "Mia"), code=1)
+    assert cli("banks").stdout == "there are no banks yet; begin with: everthread chat\n"
+    assert out(cli("banks", "--json")) == []
+
+
+READING = [
+    *(["recall", "Mia"], ["context", "Mia"], ["lines"], ["stats"], ["reindex"], ["export"], ["retract", "1"]),
+    ["forget", "--everything", "-y"],
+]
+
+
+@pytest.mark.parametrize("arguments", [*READING, ["banks"], ["doctor"]], ids=lambda each: str(each[0]))
+def test_a_folder_that_is_not_there_is_named_and_not_made_by_whoever_only_reads(
+    cli: Cli, tmp_path: Path, arguments: list[str]
+) -> None:
+    said = cli(*arguments)
+    assert said.exit_code == (1 if arguments in READING else 0)
+    assert f"there is no folder {tmp_path / 'store'}; begin with: everthread chat" in said.output
+    assert not (tmp_path / "store").exists()
+
+
+def test_an_error_is_json_too_when_json_was_asked_for(alice: Cli) -> None:
+    failed = alice("recall", "Mia", "-b", "alcie", "--json")
+    assert failed.exit_code == 1
+    assert json.loads(failed.stdout) == {"error": "there is no bank 'alcie'; there are alice"}
+    assert failed.stderr == "everthread: there is no bank 'alcie'; there are alice\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["recall", "--json"], "Missing argument 'QUERY'"),
+        (["recall", "Mia", "-k", "x", "--json"], "'x' is not a valid integer"),
+        (["recall", "Mia", "--json", "--nonsense"], "No such option"),
+        (["rcall", "--json"], "No such command 'rcall'"),
+        (["--nonsense", "recall", "--json"], "No such option"),
+    ],
+)
+def test_a_command_that_is_misused_says_so_in_json_too(cli: Cli, arguments: list[str], words: str) -> None:
+    failed = cli(*arguments)
+    assert words in error(failed)
+    assert "Usage: " in failed.stderr
+    assert cli(*arguments[: arguments.index("--json")]).stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["recall", "Mia", "--store", "DIR"], "--store goes before the command: everthread --store … recall …"),
+        (["recall", "Mia", "--store=DIR"], "--store goes before the command: everthread --store … recall …"),
+        (["chat", "--embedder", "hash"], "--embedder goes before the command: everthread --embedder … chat …"),
+        (["bench", "firsts", "--store", "DIR"], "--store goes before the command: everthread --store … bench firsts …"),
+    ],
+)
+def test_an_option_that_belongs_before_the_command_says_so(cli: Cli, arguments: list[str], words: str) -> None:
+    failed = cli(*arguments)
+    assert failed.exit_code == 2
+    assert words in failed.stderr
+    assert words in error(cli(*arguments, "--json"))
+
+
+def test_a_text_that_reads_like_an_option_asks_for_no_json(cli: Cli) -> None:
+    assert complaint(cli("observe", "--said-at", "soon", "--", "--json"))
+
+
+@pytest.mark.parametrize(
+    ("fault", "code", "words"),
+    [
+        (KeyboardInterrupt(), 130, "interrupted; what was kept stays"),
+        (PermissionError(13, "Permission denied", "some/file"), 1, "some/file can't be used (Permission denied)"),
+    ],
+)
+def test_an_interrupt_and_the_faults_of_a_disk_are_told_in_json_too(
+    cli: Cli, fault: BaseException, code: int, words: str
+) -> None:
+    @main.command("fail")
+    @json_option
+    def fail(as_json: bool) -> None:
+        raise fault
+
+    try:
+        assert error(cli("fail", "--json"), code).startswith(words)
+    finally:
+        del main.commands["fail"]
+
+
+# ----------------------------------------------------------------- recall, context
+
+
+def test_recall_shows_hits_among_their_neighbours(alice: Cli) -> None:
+    text = alice("recall", "Where did Mia move?", "-b", "alice", "-k", "1").stdout
+    assert "[Monday, 6 May 2024, 18:00] #1" in text
+    assert "    > Alice: My sister Mia moved to Lisbon.\n      Bob: How lovely!" in text
+    assert "cosine" not in text
+    explained = alice("recall", "Mia", "-b", "alice", "--why").stdout
+    assert "cosine 0." in explained
+    assert explained.endswith(f"\n\n{LEGEND}\n")
+
+
+def test_recall_says_on_standard_error_when_nothing_seems_relevant(alice: Cli) -> None:
+    asked = ("Who ever invented lawnmowers?", "-b", "alice")
+    found = alice("recall", *asked)
+    assert found.exit_code == 0
+    assert "My sister Mia" in found.stdout
+    assert found.stderr == "(nothing here seems relevant, so a context would be empty; these lines come nearest)\n"
+    assert alice("context", *asked).stdout == ""
+    assert alice("recall", *asked, "--json").stderr == ""
+    relevant = ("My sister Mia moved to Lisbon?", "-b", "alice")
+    assert alice("recall", *relevant).stderr == ""
+    assert alice("context", *relevant).stdout != ""
+    assert alice("recall", *relevant, "--as-of", "2020-01-01").stderr == ""
+
+
+def test_recall_in_several_banks_names_the_bank_of_each_line(alice: Cli) -> None:
+    alice("observe", "I saw Mia in Lisbon.", "-b", "bob/home")
+    both = alice("recall", "Where did Mia move? To Lisbon?", "--in", "bob/home", "--in", "alice", "-k", "2")
+    assert [row.split("] ")[1] for row in both.stdout.splitlines() if "%" in row] == ["#1 in alice", "#1 in bob/home"]
+    assert both.stderr == ""
+    hits = out(alice("recall", "Mia", "--in", "bob/home", "--json"))
+    assert [hit["bank"] for hit in hits] == ["bob/home"]
+    strange = alice("recall", "Who ever invented lawnmowers?", "--in", "bob/home", "--in", "alice")
+    assert strange.stderr.startswith("(nothing here seems relevant")
+    for banks in (("alice", "alicia"), ("alicia", "alice")):
+        wrong = alice("recall", "Mia", "--in", banks[0], "--in", banks[1])
+        assert wrong.exit_code == 1
+        assert "there is no bank 'alicia'" in wrong.stderr
+    assert out(alice("banks", "--json")) == ["alice", "bob/home"]
+
+
+def test_a_context_of_several_banks_has_a_part_for_each(alice: Cli) -> None:
+    alice("observe", "I saw Mia in Lisbon.", "-b", "bob/home")
+    both = ("--in", "bob/home", "--in", "alice", "--all")
+    told = alice("context", "Where did Mia move? To Lisbon?", *both).stdout
+    parts = ("[Bank bob/home]\n", "I saw Mia", "[Bank alice]\n", "My sister Mia moved to Lisbon.")
+    places = [told.index(each) for each in parts]
+    assert places == sorted(places)
+    found = out(alice("context", "Where did Mia move?", *both, "--json"))
+    assert [other["bank"] for other in found["others"]] == ["alice"]  # the first that is named is the memory's own
+    assert "there is no bank 'alicia'" in alice("context", "Mia", "--in", "alice", "--in", "alicia").stderr
+
+
+def test_recall_as_json_holds_everything_of_a_hit(alice: Cli) -> None:
+    hits = out(alice("recall", "Where did Mia move?", "-b", "alice", "--json"))
+    assert len(hits) == 3
+    assert set(hits[0]) == {"line", "score", "relevance", "signals", "passage", "kind", "bank"}
+    assert hits[0]["line"]["text"] == "My sister Mia moved to Lisbon."
+    assert hits[0]["line"]["said_at"] == "2024-05-06T18:00:00+02:00"
+    assert [line["seq"] for line in hits[0]["passage"]] == [1, 2]
+    assert 0 <= hits[0]["relevance"] <= 1
+
+
+@pytest.mark.parametrize(
+    ("filters", "seqs"),
+    [
+        (["--speaker", "Bob"], {2}),
+        (["--speaker", "Bob", "--speaker", "Alice"], {1, 2, 3}),
+        (["--session", "spring"], {1, 2}),
+        (["--role", "user"], {1, 2, 3}),
+        (["--role", "assistant"], set()),
+        (["--since", "2024-06-01"], {3}),
+        (["--until", "2024-05-06T16:01"], {1}),
+        (["--as-of", "2024-05-06T18:01+02:00"], {1, 2}),
+        (["--as-of", "2020-01-01"], set()),
+        (["-k", "1"], {1}),
+    ],
+)
+def test_recall_is_filtered(alice: Cli, filters: list[str], seqs: set[int]) -> None:
+    hits = out(alice("recall", "Mia moved to Lisbon", "-b", "alice", "--json", *filters))
+    assert {hit["line"]["seq"] for hit in hits} == seqs
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["-k", "0"], "k must be a whole number from 1, got 0"),
+        (["--since", "yesterday"], "'yesterday' is no time"),
+        (["--as-of", "0001-01-01T00:00+23:00"], "leaves the years 1 to 9999"),
+    ],
+)
+def test_a_bad_question_is_refused(alice: Cli, arguments: list[str], words: str) -> None:
+    assert words in complaint(alice("recall", "Mia", "-b", "alice", *arguments))
+
+
+def test_a_blank_question_finds_nothing(alice: Cli) -> None:
+    assert out(alice("recall", "", "-b", "alice", "--json")) == []
+    assert alice("recall", " ", "-b", "alice").stdout == "nothing was asked\n"
+    assert out(alice("context", " ", "-b", "alice", "--all", "--json"))["text"] == ""
+
+
+def test_in_an_empty_bank_nothing_is_found(alice: Cli) -> None:
+    alice("forget", "-b", "alice", "--session", "spring", "-y")
+    alice("forget", "-b", "alice", "--session", "summer", "-y")
+    assert alice("recall", "Mia", "-b", "alice").stdout == "nothing is remembered here yet\n"
+
+
+def test_a_context_is_text_for_a_prompt_with_its_cost_on_standard_error(alice: Cli) -> None:
+    found = alice("context", "Where did my sister Mia move, Lisbon?", "-b", "alice", "--all")
+    assert found.stdout.startswith("[Monday, 6 May 2024, 18:00]\nAlice: My sister Mia moved to Lisbon.\n")
+    assert "tokens, relevance" in found.stderr
+
+
+@pytest.mark.parametrize("budget", [1, 20, 40, 1000])
+def test_a_context_keeps_to_its_budget_and_says_what_was_cut(alice: Cli, budget: int) -> None:
+    found = out(alice("context", "Mia Lisbon", "-b", "alice", "--all", "--budget", str(budget), "--json"))
+    assert found["tokens"] <= budget
+    assert len(found["hits"]) + len(found["cut"]) <= 3
+    assert bool(found["text"]) == bool(found["lines"])
+    said = alice("context", "Mia Lisbon", "-b", "alice", "--all", "--budget", str(budget)).stderr
+    assert (" cut)" in said) == bool(found["cut"])
+
+
+def test_what_is_not_relevant_leaves_the_context_empty(alice: Cli) -> None:
+    found = alice("context", "Who ever invented lawnmowers?", "-b", "alice")
+    assert found.stdout == ""
+    assert found.exit_code == 0
+
+
+# ------------------------------------------------------------- what is remembered
+
+
+def test_lines_are_listed_in_order(alice: Cli) -> None:
+    assert [row.split("  ")[-1] for row in alice("lines", "-b", "alice").stdout.splitlines()] == [
+        "Alice: My sister Mia moved to Lisbon.", "Bob: How lovely!", "Alice: We painted the kitchen yellow."
+    ]  # fmt: skip
+    assert [line["seq"] for line in out(alice("lines", "-b", "alice", "--after", "1", "--json"))] == [2, 3]
+    assert [line["seq"] for line in out(alice("lines", "-b", "alice", "--limit", "2", "--json"))] == [1, 2]
+    assert [line["seq"] for line in out(alice("lines", "-b", "alice", "--speaker", "Bob", "--json"))] == [2]
+    assert out(alice("lines", "-b", "alice", "--limit", "0", "--json")) == []
+
+
+def test_banks_are_listed(alice: Cli) -> None:
+    alice("observe", "Hi", "-b", "bob/captain Nemo")
+    assert out(alice("banks", "--json")) == ["alice", "bob/captain Nemo"]
+    assert alice("banks").stdout == "alice\nbob/captain Nemo\n"
+
+
+def test_stats_count_what_a_bank_holds(alice: Cli) -> None:
+    found = out(alice("stats", "-b", "alice", "--json"))
+    assert (found["lines"], found["sessions"], found["speakers"]) == (3, 2, ["Alice", "Bob"])
+    assert (found["pending"], found["recipe"], found["embedder"]) == (0, "default", "hash-64")
+    text = alice("stats", "-b", "alice").stdout
+    assert "speakers  Alice, Bob" in text
+    assert "vectors  hash-64: 3" in text
+    assert len(text.splitlines()) == len(found)
+
+
+def test_sessions_and_what_was_written_of_them_are_listed(alice: Cli, tmp_path: Path) -> None:
+    said = alice("chat", "-b", "alice", stdin="My brother Zeb sailed to Rome.\n/end yes\n/quit\n")
+    assert "It is remembered" in said.stdout
+    first, *_, last = alice("sessions", "-b", "alice").stdout.splitlines()
+    assert first == "spring                   2024-05-06 16:00  2 lines"
+    assert last.endswith("  1 line  ended")
+    assert out(alice("sessions", "-b", "alice", "--json"))[-1]["lines"] == 1
+    shown = alice("units", "summary", "-b", "alice").stdout
+    assert shown.startswith("summary 1, home, of lines ")
+    assert "My brother Zeb sailed to Rome." in shown
+    assert [unit["kind"] for unit in out(alice("units", "-b", "alice", "--json"))][-1] == "summary"
+
+
+def test_what_was_written_is_listed_and_recalled_by_its_category(alice: Cli) -> None:
+    alice("chat", "-b", "alice", stdin="My brother Zeb sailed to Rome.\n/end yes\n/quit\n")
+    assert "summary 2, family, of lines 4 to 4" in alice("units", "-b", "alice").stdout
+    assert "Zeb" in alice("units", "-b", "alice", "--category", "family").stdout
+    assert alice("units", "-b", "alice", "--category", "food").stdout == "nothing; the bank has family, home\n"
+    assert "Zeb" in alice("recall", "Who sailed?", "-b", "alice", "--category", "family").stdout
+    none = alice("recall", "Who sailed?", "-b", "alice", "--category", "food").stdout
+    assert none == "no summary that fits has this category; the bank has family, home\n"
+    assert "Zeb" in alice("context", "Who sailed?", "-b", "alice", "--category", "family", "--all").stdout
+    assert alice("context", "Who sailed?", "-b", "alice", "--category", "food", "--all").stdout == ""
+
+
+def test_general_knowledge_is_given_listed_and_forgotten(alice: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "known.txt"
+    file.write_text("Ferns like shade\nand moist soil.\n \nThe tide turns twice a day.\n")
+    assert alice("seed", file, "-b", "ferns").stdout == "2 of 2 texts were new; ferns has 2 now\n"
+    assert out(alice("seed", file, "-b", "ferns", "--json")) == {"read": 2, "added": 0, "texts": 2}
+    listed = alice("units", "general", "-b", "ferns").stdout
+    assert listed.startswith("general 1, of no line\n  Ferns like shade\n  and moist soil.\n")
+    found = alice("--recipe", "packabby", "recall", "When does the tide turn?", "-b", "ferns", "-k", 1).stdout
+    assert "The tide turns twice a day." in found
+    assert alice("forget", "-b", "ferns", "--unit", "general", 2, "-y").stdout == "forgotten: general 2\n"
+    assert [unit["id"] for unit in out(alice("units", "-b", "ferns", "--json"))] == [1]
+    file.write_text("\n \n")
+    assert "it holds no text" in alice("seed", file, "-b", "ferns").stderr
+    assert "can't be read" in alice("seed", tmp_path / "none.txt", "-b", "ferns").stderr
+
+
+def test_a_line_is_retracted(alice: Cli) -> None:
+    line = out(alice("retract", "1", "-b", "alice", "--json"))
+    assert (line["seq"], line["text"]) == (1, "My sister Mia moved to Lisbon.")
+    assert line["retracted_at"]
+    assert alice("retract", "2", "-b", "alice").stdout == "2  2024-05-06 18:01  (retracted) Bob: How lovely!\n"
+    assert [line["seq"] for line in out(alice("lines", "-b", "alice", "--json"))] == [3]
+    assert {hit["line"]["seq"] for hit in out(alice("recall", "Mia", "-b", "alice", "--json"))} == {3}
+    assert "has no line 77" in complaint(alice("retract", "77", "-b", "alice"), code=1)
+
+
+# ------------------------------------------------------------------------- forget
+
+
+def test_forgetting_asks_first(alice: Cli) -> None:
+    refused = alice("forget", "-b", "alice", "--session", "spring", stdin="n\n")
+    assert refused.exit_code == 1
+    assert "Forget session 'spring' of bank 'alice' for good? [y/N]" in refused.stderr
+    assert len(out(alice("lines", "-b", "alice", "--json"))) == 3
+    done = alice("forget", "-b", "alice", "--session", "spring", stdin="y\n")
+    assert done.stdout.startswith("forgotten: 2 lines")
+    assert [line["seq"] for line in out(alice("lines", "-b", "alice", "--json"))] == [3]
+
+
+@pytest.mark.parametrize(
+    ("scope", "left"),
+    [(["--seq", "2"], [1, 3]), (["--speaker", "Alice"], [2]), (["--session", "summer"], [1, 2])],
+)
+def test_what_is_forgotten_without_asking_leaves_a_receipt(alice: Cli, scope: list[str], left: list[int]) -> None:
+    receipt = out(alice("forget", "-b", "alice", *scope, "-y", "--json"))
+    assert receipt["lines"] == 3 - len(left)
+    assert set(receipt) == {"bank", "scope", "seqs", "lines", "forgotten_at"}
+    assert [line["seq"] for line in out(alice("lines", "-b", "alice", "--json"))] == left
+
+
+def test_where_nobody_can_answer_the_error_names_the_option_that_asks_nothing(alice: Cli) -> None:
+    refused = alice("forget", "-b", "alice", "--everything", stdin="")
+    assert refused.exit_code == 2
+    assert "Forget everything of bank 'alice' for good?" in refused.stderr
+    assert refused.stderr.endswith(
+        "\neverthread: there is nobody to answer; give --yes, too, to have it done without asking\n"
+    )
+    assert len(out(alice("lines", "-b", "alice", "--json"))) == 3
+
+
+def test_whoever_asks_for_json_is_not_asked_back(alice: Cli) -> None:
+    failed = alice("forget", "-b", "alice", "--speaker", "Bob", "--json", stdin="y\n")
+    assert failed.exit_code == 2
+    assert "give --yes, too, to forget all that 'Bob' said of bank 'alice'" in json.loads(failed.stdout)["error"]
+    assert len(out(alice("lines", "-b", "alice", "--json"))) == 3
+
+
+def test_a_single_line_is_spoken_of_as_one(alice: Cli) -> None:
+    assert alice("forget", "-b", "alice", "--seq", "2", "-y").stdout.startswith("forgotten: 1 line, ")
+
+
+def test_a_whole_bank_is_forgotten(alice: Cli) -> None:
+    assert out(alice("forget", "-b", "alice", "--everything", "-y", "--json"))["scope"] == "bank"
+    assert out(alice("banks", "--json")) == []
+
+
+@pytest.mark.parametrize(
+    ("scope", "code", "words"),
+    [
+        ([], 2, "nothing is named to be forgotten"),
+        (["--seq", "1", "--speaker", "Bob", "-y"], 2, "--seq and --speaker can't be given together; forget one after"),
+        (["--session", "spring", "--everything"], 2, "--session and --everything can't be given together"),
+        (["--seq", "77", "-y"], 1, "77"),
+        (["--seq", "0", "-y"], 1, "0"),
+        (["--session", "winter", "-y"], 1, "'winter'"),
+        (["--speaker", "Zoe", "-y"], 1, "'Zoe'"),
+    ],
+)
+def test_what_can_not_be_forgotten_is_said_before_anything_is_asked(
+    alice: Cli, scope: list[str], code: int, words: str
+) -> None:
+    assert words in complaint(alice("forget", "-b", "alice", *scope), code)
+    assert len(out(alice("lines", "-b", "alice", "--json"))) == 3
+
+
+# ------------------------------------------------------------------------- import
+
+TRANSCRIPT = """\
+Monday, 6 May 2024
+Ann: Did you water the fern?
+Bob: I did.
+[18:05] Ann: Thank you!
+"""
+CONVERSATION = {
+    "speaker_a": "Ida",
+    "speaker_b": "Tom",
+    "session_1": [
+        {"speaker": "Ida", "dia_id": "D1:1", "text": "I built a kite of red paper."},
+        {"speaker": "Tom", "dia_id": "D1:2", "text": "Well done! Mine fell into the harbour."},
+    ],
+    "session_1_date_time": "1:56 pm on 8 May, 2023",
+    "session_2": [{"speaker": "Tom", "dia_id": "D2:1", "text": "My aunt breeds alpacas in Wales."}],
+    "session_2_date_time": "12:05 am on 3 January, 2024",
+}
+QUESTIONS = [
+    {"question": "What did Ida build of red paper?", "evidence": ["D1:1"], "category": 4, "answer": "a kite"},
+    {"question": "When did Tom speak of alpacas in Wales?", "evidence": ["D2:1"], "category": 2, "answer": "January"},
+    {"question": "What is never said?", "evidence": [], "category": 5, "adversarial_answer": "a boat"},
+]
+LOCOMO: dict[str, Any] = {"sample_id": "conv-1", "conversation": CONVERSATION, "qa": QUESTIONS}
+OTHER: dict[str, Any] = {
+    "sample_id": "conv-2",
+    "conversation": {
+        "speaker_a": "Ada",
+        "speaker_b": "Ben",
+        "session_1": [
+            {"speaker": "Ada", "dia_id": "D1:1", "text": "The lighthouse was painted white."},
+            {"speaker": "Ben", "dia_id": "D1:2", "text": "Our ferry leaves at nine."},
+        ],
+        "session_1_date_time": "9:00 am on 1 June, 2023",
+    },
+    "qa": [{"question": "When does the ferry leave?", "evidence": ["D1:2"], "category": 2, "answer": "nine"}],
+}
+REALTALK: dict[str, Any] = {
+    "name": {"speaker_1": "Ida", "speaker_2": "Tom"},
+    "session_1": [
+        {"clean_text": "Hi Tom", "speaker": "Ida", "date_time": "29.12.2023, 10:04:11", "dia_id": "D1:1"},
+        {"clean_text": "My parrot speaks Danish", "speaker": "Tom", "date_time": "29.12.2023, 10:05:00",
+         "dia_id": "D1:2"},
+    ],
+    "session_1_date_time": "29.12.2023, 10:04:11",
+    "qa": [{"question": "Which language does the parrot speak?", "evidence": ["D1:2"], "category": 1, "answer": "d"}],
+}  # fmt: skip
+
+
+def saved(folder: Path, name: str, value: object) -> Path:
+    path = folder / name
+    path.write_text(value if isinstance(value, str) else json.dumps(value), encoding="utf-8")
+    return path
+
+
+def jsonl(folder: Path, amount: int, name: str = "lines.jsonl") -> Path:
+    return saved(folder, name, "".join(json.dumps({"text": f"Line {n}."}) + "\n" for n in range(amount)))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "lines"),
+    [
+        ("talk.txt", TRANSCRIPT, 3),
+        ("talk.md", TRANSCRIPT, 3),
+        ("chat.txt", "[05/06/24, 18:05:22] Ann: Hello\n[13/06/24, 18:05:22] Bob: Hi\n", 2),
+        ("messages.json", [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi"}], 2),
+        ("messages.json", {"messages": [{"role": "user", "content": "Hello"}]}, 1),
+        ("lines.jsonl", '{"text": "One."}\n\n{"role": "assistant", "content": "Two."}\n', 2),
+        ("locomo.json", [LOCOMO, OTHER], 5),
+        ("realtalk.json", REALTALK, 2),
+    ],
+)
+def test_a_file_is_imported_by_what_it_is_and_again_adds_nothing(
+    cli: Cli, tmp_path: Path, name: str, content: object, lines: int
+) -> None:
+    path = saved(tmp_path, name, content)
+    first = out(cli("import", path, "-b", "alice", "--json"))
+    assert first == {
+        "bank": "alice",
+        "read": lines,
+        "added": lines,
+        "lines": lines,
+        "retracted": 0,
+        "pending": 0,
+        "skipped": {},
+    }
+    again = cli("import", path, "-b", "alice")
+    many = "line was" if lines == 1 else "lines were"
+    assert again.stdout == f"0 of {lines} {many} new; alice has {lines} now\n"
+
+
+def test_what_an_import_skipped_is_counted(cli: Cli, tmp_path: Path) -> None:
+    text = "[13/06/24, 18:05:22] Ann: Hello\n[13/06/24, 18:06:00] Ann: <Media omitted>\n[13/06/24, 18:07:00] Bob left\n"
+    path = saved(tmp_path, "chat.txt", text)
+    assert out(cli("import", path, "--json"))["skipped"] == {"without words": 1, "notices": 1}
+    said = cli("import", path).stdout
+    assert said == "0 of 1 line was new; default has 1 now (skipped: 1 without words, 1 notices)\n"
+
+
+def test_an_import_says_how_many_pictures_it_left_out(cli: Cli, tmp_path: Path) -> None:
+    picture, words = {"type": "image_url", "image_url": {"url": "cat.png"}}, {"type": "text", "text": "My cat."}
+    talk = [{"role": "user", "content": content} for content in ([picture, words], [picture], "Well?")]
+    path = saved(tmp_path, "talk.json", talk)
+    said = cli("import", path).stdout
+    assert said == ("2 of 2 lines were new; default has 2 now (skipped: 1 parts that are no text, 1 without words)\n")
+    assert [line["text"] for line in out(cli("lines", "--json"))] == ["My cat.", "Well?"]
+
+
+def test_chats_of_one_name_come_in_side_by_side_copies_add_nothing_and_a_grown_one_what_is_new(
+    cli: Cli, tmp_path: Path
+) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+    cli("import", saved(tmp_path / "a", "chat.txt", "Ann: I like tea.\nBob: ok\n"))
+    assert out(cli("import", saved(tmp_path / "b", "chat.txt", "Ann: I sail.\nBob: ok\n"), "--json"))["added"] == 2
+    assert out(cli("import", saved(tmp_path, "copy.txt", "Ann: I like tea.\nBob: ok\n"), "--json"))["added"] == 0
+    grown = saved(tmp_path / "a", "chat.txt", "Ann: I like tea.\nBob: ok\nBob: ok\n")
+    assert out(cli("import", grown, "--json"))["added"] == 1
+    sessions = [line["session"] for line in out(cli("lines", "--json"))]
+    assert sessions[0] == sessions[1] == sessions[4] != sessions[2] == sessions[3]
+
+
+def test_files_that_number_their_lines_are_kept_side_by_side(cli: Cli, tmp_path: Path) -> None:
+    for name, text in (("monday.jsonl", "I bought a car."), ("tuesday.jsonl", "Mia moved.")):
+        path = saved(tmp_path, name, json.dumps({"id": 1, "text": text}))
+        assert [out(cli("import", path, "--json"))["added"] for _ in range(2)] == [1, 0]
+
+
+def test_a_key_that_the_bank_knows_for_other_words_stops_the_whole_import(cli: Cli, tmp_path: Path) -> None:
+    cli("import", saved(tmp_path, "one.jsonl", '{"key": "k", "text": "I sail."}'))
+    path = saved(tmp_path, "two.jsonl", '{"key": "l", "text": "I swim."}\n{"key": "k", "text": "I bake."}')
+    assert "two.jsonl, line 2: bank 'default' keeps other words under the key 'k'" in complaint(cli("import", path))
+    assert [line["text"] for line in out(cli("lines", "--json"))] == ["I sail."]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "option", "words"),
+    [
+        ("talk.txt", TRANSCRIPT, ["--only", "Ann"], "read as transcript, for which --only means nothing (it is for lo"),
+        ("a.jsonl", '{"text": "One."}', ["--assistant", "Bob"], "read as jsonl, for which --assistant means nothing"),
+        (
+            "locomo.json",
+            LOCOMO,
+            ["--tz", "Asia/Tokyo"],
+            "read as locomo, for which --tz means nothing (it is for jsonl,",
+        ),
+    ],
+)
+def test_an_option_that_means_nothing_to_the_format_is_refused(
+    cli: Cli, tmp_path: Path, name: str, content: object, option: list[str], words: str
+) -> None:
+    assert words in complaint(cli("import", saved(tmp_path, name, content), *option))
+    assert out(cli("banks", "--json")) == []
+
+
+def test_lines_keep_the_time_at_which_they_were_said(cli: Cli, tmp_path: Path) -> None:
+    path = saved(tmp_path, "talk.txt", TRANSCRIPT)
+    cli("import", path, "--tz", "Asia/Tokyo", "--assistant", "Bob")
+    lines = out(cli("lines", "--json"))
+    assert [line["role"] for line in lines] == ["user", "assistant", "user"]
+    assert lines[2]["said_at"] == "2024-05-06T18:05:00+09:00"
+
+
+def test_only_the_chosen_conversation_is_imported(cli: Cli, tmp_path: Path) -> None:
+    path = saved(tmp_path, "locomo.json", [LOCOMO, OTHER])
+    assert out(cli("import", path, "--only", "conv-2", "--json"))["added"] == 2
+    assert "there is no sample 'conv-9'; choose from conv-1, conv-2" in complaint(
+        cli("import", path, "--only", "conv-9")
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("a.jsonl", '{"text": "One."}\n{"text": \n', "a.jsonl, line 2, column"),
+        ("a.jsonl", '{"text": "One."}\n{"text": ""}\n', "a.jsonl, line 2: the text is empty"),
+        ("a.json", {"some": "thing"}, "is JSON of an unknown kind: an object with 'some'. Taken are"),
+        ("a.json", "", "empty; give a file"),
+        ("a.txt", "nobody says this\n", "line 1: nobody says"),
+        ("a.json", [], "is JSON of an unknown kind: an empty list."),
+    ],
+)
+def test_a_bad_file_is_refused_with_its_place_and_nothing_is_kept(
+    cli: Cli, tmp_path: Path, name: str, content: object, words: str
+) -> None:
+    assert words in complaint(cli("import", saved(tmp_path, name, content)))
+    assert out(cli("banks", "--json")) == []
+
+
+def test_a_broken_line_far_down_is_named_and_nothing_before_it_is_kept(cli: Cli, tmp_path: Path) -> None:
+    path = jsonl(tmp_path, 6000)
+    rows = path.read_text().splitlines()
+    rows[4999] = rows[4999][:-3]
+    path.write_text("\n".join(rows))
+    assert "line 5000, column" in complaint(cli("import", path))
+    assert out(cli("banks", "--json")) == []
+
+
+def test_a_file_that_is_not_utf_8_is_refused_at_its_byte(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "latin.txt"
+    path.write_bytes("Ann: Hello\nBob: café\n".encode("latin-1"))
+    assert "line 2, byte 19: the byte 0xe9 is not UTF-8; save the file as UTF-8" in complaint(cli("import", path))
+
+
+def test_a_folder_or_an_unknown_format_is_refused(cli: Cli, tmp_path: Path) -> None:
+    assert "can't be read (Is a directory)" in complaint(cli("import", tmp_path))
+    path = saved(tmp_path, "talk.txt", TRANSCRIPT)
+    assert "format 'docx' is unknown; known are jsonl" in complaint(cli("import", path, "--format", "docx"))
+    assert "time zone 'Mars/Olympus' is unknown" in complaint(cli("import", path, "--tz", "Mars/Olympus"))
+    for name in ("../../etc", "Europe", ""):
+        assert f"time zone {name!r} is unknown; use one like" in complaint(cli("import", path, "--tz", name))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "skipped"),
+    [
+        ("empty.txt", "", ""),
+        ("empty.jsonl", "\n", ""),
+        ("chat.txt", "[13/06/24, 18:06:00] Ann: <Media omitted>", " (skipped: 1 without words)"),
+    ],
+)
+def test_a_file_with_nothing_in_it_is_named_and_makes_no_bank(
+    cli: Cli, tmp_path: Path, name: str, content: str, skipped: str
+) -> None:
+    assert f"{name}: there is nothing in it to remember{skipped}; nothing was imported" in complaint(
+        cli("import", saved(tmp_path, name, content))
+    )
+    assert not (tmp_path / "store").exists()
+
+
+def test_an_import_that_was_cut_off_is_completed(cli: Cli, tmp_path: Path) -> None:
+    path = jsonl(tmp_path, 700)
+    with Memory.open("alice", store=tmp_path / "store", embedder=HashEmbedder()) as memory:
+        memory.observe_many(line for n, line in enumerate(reader(path)()) if n < 300)
+    done = out(cli("import", path, "-b", "alice", "--json"))
+    assert (done["read"], done["added"], done["lines"]) == (700, 400, 700)
+    assert [line["text"] for line in out(cli("lines", "-b", "alice", "--json"))] == [f"Line {n}." for n in range(700)]
+
+
+# --------------------------------------------------------------- export, reindex
+
+
+def test_an_export_imported_elsewhere_keeps_times_and_texts(alice: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "export.jsonl"
+    said = alice("export", "-b", "alice", "-o", path)
+    assert said.stderr == f"3 lines written to {path}\n"
+    assert alice("export", "-b", "alice").stdout == path.read_text(encoding="utf-8")
+    assert out(alice("import", path, "-b", "copy", "--json"))["added"] == 3
+    lines, copies = (out(alice("lines", "-b", bank, "--json")) for bank in ("alice", "copy"))
+    for kept in ("seq", "session", "role", "speaker", "text", "said_at", "metadata", "parent"):
+        assert [line[kept] for line in lines] == [line[kept] for line in copies]
+
+
+def test_an_export_imported_into_its_own_bank_adds_only_what_was_forgotten(alice: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "export.jsonl"
+    with Memory.open("alice", store=tmp_path / "store", embedder=HashEmbedder()) as memory:
+        memory.observe("With a key.", key="k", session="summer")
+        memory.observe("An answer.", parent=2, session="summer")
+    alice("export", "-b", "alice", "-o", path)
+    alice("retract", "1", "-b", "alice")
+    assert out(alice("import", path, "-b", "alice", "--json"))["added"] == 0
+    alice("forget", "-b", "alice", "--seq", "5", "-y")
+    assert out(alice("import", path, "-b", "alice", "--json"))["added"] == 1
+    assert out(alice("import", path, "-b", "alice", "--json"))["added"] == 0
+    found = [(line["text"], line["parent"]) for line in out(alice("lines", "-b", "alice", "--after", "4", "--json"))]
+    assert found == [("An answer.", 2)]
+
+
+def test_the_export_of_one_bank_is_strange_to_another_of_as_many_lines(alice: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "export.jsonl"
+    alice("export", "-b", "alice", "-o", path)
+    for number in range(3):
+        alice("observe", f"Something else {number}.", "-b", "bob")
+    assert out(alice("import", path, "-b", "bob", "--json"))["added"] == 3
+    assert out(alice("import", path, "-b", "bob", "--json"))["added"] == 0
+
+
+def test_retracted_lines_are_exported_only_when_asked_for(alice: Cli, tmp_path: Path) -> None:
+    with Memory.open("alice", store=tmp_path / "store", embedder=HashEmbedder()) as memory:
+        memory.retract(2)
+    assert len(alice("export", "-b", "alice").stdout.splitlines()) == 2
+    assert len(alice("export", "-b", "alice", "--retracted").stdout.splitlines()) == 3
+    assert [line["seq"] for line in out(alice("lines", "-b", "alice", "--json"))] == [1, 3]
+    assert len(out(alice("lines", "-b", "alice", "--retracted", "--json"))) == 3
+
+
+def test_an_export_with_retracted_lines_is_imported_with_them_retracted(alice: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "export.jsonl"
+    alice("import", "-", "--format", "jsonl", "-b", "copy", stdin=alice("export", "-b", "alice").stdout)
+    alice("retract", "2", "-b", "alice")
+    alice("export", "-b", "alice", "--retracted", "-o", path)
+    for bank, added in (("new", 3), ("new", 0), ("alice", 0), ("copy", 0)):  # the copy was made before
+        counts = out(alice("import", path, "-b", bank, "--json"))
+        assert (counts["read"], counts["added"], counts["lines"], counts["retracted"]) == (3, added, 2, 1)
+        lines, copies = (out(alice("lines", "-b", each, "--retracted", "--json")) for each in ("alice", bank))
+        assert [line["retracted_at"] for line in lines] == [line["retracted_at"] for line in copies]
+        assert {hit["line"]["seq"] for hit in out(alice("recall", "How lovely!", "-b", bank, "--json"))} == {1, 3}
+    assert alice("import", path, "-b", "new").stdout == "0 of 3 lines were new; new has 2 now and 1 retracted\n"
+
+
+def test_an_import_of_nothing_but_retracted_lines_is_one(cli: Cli, tmp_path: Path) -> None:
+    path = saved(tmp_path, "a.jsonl", {"text": "No.", "key": "k", "retracted_at": "2024-05-01T10:00:00Z"})
+    assert out(cli("import", path, "--json"))["added"] == 1
+    assert out(cli("lines", "--json")) == []
+    other = saved(tmp_path, "b.jsonl", {"text": "Yes.", "key": "k"})
+    assert "keeps other words under the key 'k'" in complaint(cli("import", other))
+
+
+@pytest.mark.parametrize("place", ["missing/export.jsonl", "."])
+def test_an_export_that_can_not_be_written_says_so(alice: Cli, tmp_path: Path, place: str) -> None:
+    assert "can't be written" in complaint(alice("export", "-b", "alice", "-o", tmp_path / place))
+
+
+def test_reindexing_embeds_every_line_by_the_present_model(alice: Cli, tmp_path: Path) -> None:
+    with Memory.open("alice", store=tmp_path / "store", embedder=HashEmbedder(32)) as memory:
+        assert memory.reindex() == 3
+    assert out(alice("stats", "-b", "alice", "--json"))["pending"] == 3
+    assert out(alice("reindex", "-b", "alice", "--json")) == {"bank": "alice", "embedded": 3, "embedder": "hash-64"}
+    assert alice("reindex", "-b", "alice").stdout == "0 lines of alice were embedded by hash-64\n"
+    assert out(alice("stats", "-b", "alice", "--json"))["vectors"] == {"hash-64": 3}
+
+
+# ------------------------------------------------------------------- doctor, chat
+
+
+def test_the_doctor_finds_a_sound_bank_sound(alice: Cli) -> None:
+    findings = {finding["what"]: finding for finding in out(alice("doctor", "--json"))}
+    assert findings["bank alice"] == {"what": "bank alice", "ok": True, "detail": "sound"}
+    assert all(finding["ok"] for finding in findings.values())
+    assert "ok   bank alice             sound" in alice("doctor", "-b", "alice").stdout
+
+
+def test_a_bank_that_can_not_be_opened_can_be_forgotten(alice: Cli, tmp_path: Path) -> None:
+    path = next(tmp_path.rglob("alice.bank"))
+    path.write_bytes(b"not a database, but all that is left of one" * 1000)
+    assert alice("lines", "-b", "alice").exit_code == 1
+    receipt = out(alice("forget", "-b", "alice", "--everything", "--yes", "--json"))
+    assert (receipt["scope"], receipt["lines"]) == ("bank", 0)
+    assert not list(tmp_path.rglob("alice.bank*"))
+
+
+def test_the_doctor_names_a_bank_that_is_damaged_or_missing(alice: Cli, tmp_path: Path) -> None:
+    (tmp_path / "store" / "broken.bank").write_bytes(b"no database at all " * 400)
+    found = alice("doctor")
+    assert found.exit_code == 1
+    assert "BAD  bank broken" in found.stdout
+    assert "ok   bank alice" in found.stdout
+    missing = alice("doctor", "-b", "alcie", "--json")
+    assert missing.exit_code == 1
+    assert any("there is no bank 'alcie'" in finding["detail"] for finding in json.loads(missing.stdout))
+    assert "broken.bank" in complaint(alice("recall", "Mia", "-b", "broken"), code=1)
+
+
+def test_a_chat_remembers_what_is_typed(cli: Cli) -> None:
+    said = cli("chat", "-b", "alice", "--speaker", "Alice", stdin="My sister Mia moved to Lisbon.\n/stats\n/quit\n")
+    assert said.exit_code == 0
+    assert "remembers nothing yet" in said.stdout
+    assert "1 line in 1 session by Alice" in said.stdout
+    assert [line["text"] for line in out(cli("lines", "-b", "alice", "--json"))] == ["My sister Mia moved to Lisbon."]
+
+
+def test_a_chat_in_json_answers_each_line_and_keeps_no_command(cli: Cli) -> None:
+    said = cli("chat", "-b", "alice", "--json", stdin="My sister Mia moved.\n/stats\n/why\n\nMia?\n/quit\nNever.\n")
+    first, stats, why, second = map(json.loads, said.stdout.splitlines())
+    assert (stats["command"], stats["answer"][:19]) == ("/stats", "1 line in 1 session")
+    assert (why["command"], why["answer"][:13]) == ("/why", "relevance of ")
+    assert (
+        set(first)
+        == set(second)
+        == {
+            *("text", "tokens", "bank", "others", "lines", "hits", "cut", "relevance"),
+            *("reply", "partial", "refused"),
+        }
+    )
+    assert first["reply"] is None
+    assert [line["text"] for line in out(cli("lines", "-b", "alice", "--json"))] == ["My sister Mia moved.", "Mia?"]
+
+
+def test_a_chat_in_json_keeps_a_line_that_says_quit(cli: Cli) -> None:
+    cli("chat", "--json", stdin="quit\nexit\n/quit\nNever.\n")
+    assert [line["text"] for line in out(cli("lines", "--json"))] == ["quit", "exit"]
+
+
+@pytest.mark.parametrize("speaker", ["", "  "])
+def test_nobody_chats_without_a_name(cli: Cli, speaker: str) -> None:
+    said = complaint(cli("chat", "--speaker", speaker, stdin="Hello.\n"))
+    assert said == f"everthread: --speaker {speaker!r} is blank; give your name, or leave it out\n"
+    assert out(cli("banks", "--json")) == []
+
+
+def test_a_chat_in_json_answers_a_line_that_can_not_be_kept_with_its_error_and_goes_on(cli: Cli) -> None:
+    said = cli("chat", "--json", stdin=b"Hello.\n" + b"x" * 4_000_001 + b"\ncaf\xe9\nBye.\n")
+    assert said.exit_code == 0
+    first, long, latin, last = map(json.loads, said.stdout.splitlines())
+    assert "text has 4,000,001 characters" in long["error"]
+    assert "standard input is not UTF-8" in latin["error"]
+    assert "text" in first
+    assert "text" in last
+    assert [line["text"] for line in out(cli("lines", "--json"))] == ["Hello.", "Bye."]
+
+
+# ------------------------------------------------------------------- as a program
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    def run(*arguments: str | bytes, stdin: str | None = None, **settings: str) -> subprocess.CompletedProcess[str]:
+        store = ("--store", str(tmp_path / "store"), "--embedder", "hash")
+        command = [sys.executable, "-W", "error", "-m", "everthread", *store, *arguments]
+        environment = {**os.environ, **settings}
+        return subprocess.run(
+            command, capture_output=True, text=True, timeout=60, cwd=tmp_path, check=False, input=stdin, env=environment
+        )
+
+    return run
+
+
+def test_python_m_everthread_is_the_command(program: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+    done = program("--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Usage: " in done.stdout
+    assert all(name in done.stdout for name in main.commands)
+    assert everthread.__version__ in program("--version").stdout
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
+@pytest.mark.parametrize("command", [["lines"], ["export"], ["recall", "Mia", "--json"]], ids=lambda each: str(each[0]))
+def test_an_output_that_can_not_be_written_is_one_line_on_standard_error(
+    alice: Cli, tmp_path: Path, command: list[str]
+) -> None:
+    whole = [sys.executable, "-m", "everthread", "--store", str(tmp_path / "store"), "--embedder", "hash", *command]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([*whole, "-b", "alice"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr == (
+        "everthread: the output can't be written (No space left on device); make room, or send it elsewhere\n"
+    )
+
+
+def test_a_file_that_can_not_be_used_is_named(alice: Cli, tmp_path: Path) -> None:
+    @main.command("fail")
+    def fail() -> None:
+        (tmp_path / "missing" / "file").write_text("x")
+
+    try:
+        assert f"{tmp_path / 'missing' / 'file'} can't be used (No such file" in complaint(alice("fail"), code=1)
+    finally:
+        del main.commands["fail"]
+
+
+def test_whoever_reads_no_further_is_not_bothered(cli: Cli, tmp_path: Path) -> None:
+    cli("import", jsonl(tmp_path, 3000))
+    whole = [sys.executable, "-m", "everthread", "--store", str(tmp_path / "store"), "--embedder", "hash", "export"]
+    with subprocess.Popen(whole, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+
+
+def test_an_interrupted_import_ends_at_once_and_the_same_command_does_the_rest(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "everthread", "--store", str(tmp_path / "store")]
+    command += ["import", str(jsonl(tmp_path, 1200)), "--json"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while not (tmp_path / "store" / "default.bank").exists():
+        assert process.poll() is None
+        time.sleep(0.01)
+    time.sleep(0.3)  # in the middle of a batch
+    process.send_signal(signal.SIGINT)
+    stdout, stderr = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130
+    assert json.loads(stdout)["error"].startswith("interrupted; ")
+    assert stderr.splitlines()[-1] == (
+        "everthread: interrupted; what was kept stays, and the same command does the rest"
+    )
+    done = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+    assert (done["read"], done["lines"], done["pending"]) == (1200, 1200, 0)
+
+
+def test_the_program_recalls_what_another_process_observed(
+    alice: Cli, program: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    done = program("--store", "store", "--embedder", "hash", "recall", "Where did Mia move?", "-b", "alice")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Lisbon" in done.stdout
+    failed = program("--store", "store", "--embedder", "hash", "recall", "Mia", "-b", "nobody")
+    assert failed.returncode == 1
+    assert failed.stderr == "everthread: there is no bank 'nobody'; there are alice\n"
+
+
+def test_a_terminal_that_is_not_utf_8_is_shown_escapes(
+    program: Callable[..., subprocess.CompletedProcess[str]],
+) -> None:
+    assert program("observe", "猫 😀").returncode == 0
+    shown = program("lines", PYTHONIOENCODING="latin-1")
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert "user: \\u732b \\U0001f600" in shown.stdout
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "ascii", "utf-8"])
+def test_json_is_json_in_any_encoding(program: Callable[..., subprocess.CompletedProcess[str]], encoding: str) -> None:
+    assert program("observe", "猫 😀").returncode == 0
+    assert json.loads(program("lines", "--json", PYTHONIOENCODING=encoding).stdout)[0]["text"] == "猫 😀"
+    assert json.loads(program("export", PYTHONIOENCODING=encoding).stdout)["text"] == "猫 😀"
+
+
+def test_a_file_whose_name_is_not_utf_8_is_told_in_json(
+    program: Callable[..., subprocess.CompletedProcess[str]],
+) -> None:
+    for settings in ({}, {"LC_ALL": "C"}, {"LC_ALL": "C.UTF-8"}):
+        failed = program("import", b"bad\xff.txt", "--json", **settings)
+        assert failed.returncode == 2
+        assert "can't be read" in json.loads(failed.stdout)["error"]
+
+
+@pytest.mark.parametrize(
+    ("content", "form", "lines"),
+    [
+        (TRANSCRIPT, [], 3),
+        ("[05/06/24, 18:05:22] Ann: Hello\n[13/06/24, 18:05:22] Bob: Hi\n", [], 2),
+        ('{"text": "One."}\n{"text": "Two."}\n', ["--format", "jsonl"], 2),
+        (json.dumps([{"role": "user", "content": "Hello"}]), ["--format", "messages"], 1),
+        (json.dumps(LOCOMO), ["--format", "locomo"], 3),
+    ],
+)
+def test_standard_input_is_imported_and_again_or_from_a_file_adds_nothing(
+    cli: Cli, tmp_path: Path, content: str, form: list[str], lines: int
+) -> None:
+    added = [out(cli("import", "-", *form, "--json", stdin=content))["added"] for _ in range(2)]
+    assert added == [lines, 0]
+    assert out(cli("import", saved(tmp_path, "file.txt", content), *form, "--json"))["added"] == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("Ann: Hello\ncaf\xe9".encode("latin-1"), "standard input, line 2, byte 14: the byte 0xe9 is not UTF-8"),
+        (b"no name\n", "standard input, line 1: nobody says"),
+        (b'{"text": "One."}\n', "standard input looks like JSON; name its format with --format jsonl or messages"),
+        (b"", "standard input: there is nothing in it to remember"),
+    ],
+)
+def test_what_is_wrong_with_standard_input_is_said_of_it(cli: Cli, content: bytes, words: str) -> None:
+    assert words in complaint(cli("import", "-", stdin=content))
+    assert out(cli("banks", "--json")) == []
+
+
+def test_what_comes_through_a_pipe_is_imported(program: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+    for added in (2, 0):
+        done = program("import", "/dev/stdin", "--json", stdin="Ann: Hello\nBob: Hi\n")
+        assert (done.returncode, json.loads(done.stdout)["added"]) == (0, added)
+    assert "everthread: /dev/stdin, line 1: nobody says" in program("import", "/dev/stdin", stdin="no name").stderr
+
+
+# ------------------------------------------------------------------ recipes and their options
+
+
+def test_the_list_of_recipes_names_the_commands_that_take_one(cli: Cli) -> None:
+    listed = cli("recipes")
+    assert [row.split()[0] for row in listed.stdout.splitlines()] == list(RECIPES)
+    assert "everthread recipes NAME" in listed.stderr
+    assert "everthread chat --recipe NAME" in listed.stderr
+
+
+def test_the_options_of_a_recipe_are_listed_with_meaning_range_and_default(cli: Cli) -> None:
+    shown = cli("recipes", "packabby").stdout
+    assert "threshold = none\n    Least cosine of a summary" in shown
+    assert "A number from -1 to 1, or none; default: none" in shown
+    told = out(cli("recipes", "emi", "--json"))
+    assert told["name"] == "emi"
+    top = next(each for each in told["options"] if each["name"] == "top")
+    assert (top["type"], top["low"], top["default"], top["value"]) == ("int", 1, 20, 20)
+
+
+def test_options_that_are_set_count_for_one_command_and_first_of_all_for_a_new_bank(cli: Cli) -> None:
+    assert cli("--recipe", "membot", "--set", "width=0", "--set", "hits=1", "observe", "Ferns.").exit_code == 0
+    own = {each["name"]: each["value"] for each in out(cli("recipes", "-b", "default", "--json"))["options"]}
+    assert (own["width"], own["hits"], own["blocks"]) == (0, 1, 10)
+    then = out(cli("--set", "width=2", "recipes", "-b", "default", "--json"))
+    assert {each["name"]: each["value"] for each in then["options"]}["width"] == 2
+    assert out(cli("stats", "--json"))["recipe"] == "membot"
+    assert out(cli("--recipe", "emi", "recall", "ferns", "--json")) is not None
+    assert out(cli("stats", "--json"))["recipe"] == "membot"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--set", "width", "observe", "Hi"], "'width' is no NAME=VALUE; write it like threshold=0.3"),
+        (["--set", "=3", "observe", "Hi"], "'=3' is no NAME=VALUE"),
+        (["--set", "widht=3", "observe", "Hi"], "recipe 'default' has no option 'widht'; the nearest is 'width'"),
+        (["--set", "width=-1", "observe", "Hi"], "width must be a whole number from 0 to 1000, got '-1'"),
+        (["chat", "--set", "width=x"], "width must be a whole number from 0 to 1000, got 'x'"),
+        (["recipes", "elephant"], "recipe 'elephant' is unknown; known are default"),
+    ],
+)
+def test_an_option_that_can_not_be_set_is_refused_and_nothing_is_made(
+    cli: Cli, tmp_path: Path, arguments: list[str], said: str
+) -> None:
+    result = cli(*arguments)
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert not list(tmp_path.rglob("*.db"))
+
+
+def test_options_in_the_file_are_refused_by_file_table_and_option(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "config.toml"
+    monkeypatch.setenv("EVERTHREAD_CONFIG", str(file))
+    for text, said in (
+        (
+            "[recipes.packaby]\nhits = 1",
+            "sets [recipes.packaby], which is unknown; known are default",
+        ),
+        (
+            "[recipes.packabby]\nthreshold = 5",
+            "sets [recipes.packabby]: threshold must be a number from -1 to 1",
+        ),
+        ("[recipes.packabby]\ntreshold = 0", "sets [recipes.packabby]: recipe 'packabby' has no option 'treshold'"),
+        ("recipes = 3", "sets recipes to 3; it must be tables, one a recipe: [recipes.packabby]"),
+        ("[recipe.packabby]\nthreshold = 5", "sets [recipes.packabby]: threshold must be a number from -1 to 1"),
+    ):
+        file.write_text(text, encoding="utf-8")
+        assert said in complaint(cli("recipes", "default"))
+    file.write_text('[recipes.packabby]\ngeneral = ["They met."]\nthreshold = "none"\n', encoding="utf-8")
+    assert "general = They met.\n" in cli("recipes", "packabby").stdout

@@ -1,0 +1,782 @@
+from __future__ import annotations
+
+import io
+import socket
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hardship.llm import Reply, llm_server
+from hardship.terminal import Terminal
+
+from everthread.chat.character import Character
+from everthread.chat.chat import Chat
+from everthread.chat.group_chat import Scene
+from everthread.chat.offline_reply import LABEL
+from everthread.cli.repl import LEGEND, SceneTalk, Talk
+from everthread.errors import LLMUnavailable
+from everthread.llms.openai_compatible import LLM, OpenAICompatible
+from everthread.memory import Memory
+from everthread.recipes.membot import Membot
+from everthread.scribes.extractive import ExtractiveScribe
+from everthread.testing import Cut, ScriptedLLM
+from everthread.types import NewLine
+
+Screen = list[str]
+KEPT = "It is remembered. What you say now begins another conversation; /quit leaves.\n"
+LEFT = "Nothing of it is left. What you say now begins another conversation; /quit leaves.\n"
+ALICE = Character("Captain", person="Alice", greeting="Ahoy!")
+
+
+def converse(
+    memory: Memory, *said: str, ending: type[BaseException] = EOFError, llm: LLM | None = None, incognito: bool = False
+) -> Screen:
+    """What is on the screen after a conversation, one entry a turn: the greeting first, the goodbye last.
+
+    What is said to a question, in a turn's midst, stands in that turn's entry.
+    """
+    waiting = iter(said)
+    screen: Screen = [""]
+
+    def read(prompt: str) -> str:
+        if not prompt.endswith("(yes or no) "):
+            assert prompt == "Alice> "
+            screen.append("")
+        else:
+            screen[-1] += prompt
+        try:
+            return next(waiting)
+        except StopIteration:
+            raise ending from None
+
+    def write(text: str) -> None:
+        screen[-1] += text
+
+    with Chat(memory, ALICE, llm, scribe=ExtractiveScribe(), incognito=incognito) as chat:
+        Talk(chat, read, write).run()
+        chat.settle(120)
+    return screen
+
+
+def remember(memory: Memory) -> None:
+    for text, speaker in (
+        ("My sister Mia moved to Lisbon.", "Alice"),
+        ("What is she doing in Lisbon?", "Bob"),
+        ("She builds wooden sailing boats.", "Alice"),
+    ):
+        memory.observe(text, speaker=speaker, session="s1", said_at=datetime(2024, 5, 6, 18, tzinfo=UTC))
+
+
+def test_an_empty_memory_says_so_and_what_it_can_do(memory: Memory) -> None:
+    screen = converse(memory)
+    assert "Bank 'alice' remembers nothing yet" in screen[0]
+    assert "No language model is configured" in screen[0]
+    assert "/help" in screen[0]
+    assert len(screen) == 2
+    assert memory.stats().lines == 0
+
+
+def test_the_greeting_tells_how_much_is_known_and_since_when(memory: Memory) -> None:
+    remember(memory)
+    assert "remembers 3 lines, since 6 May 2024" in converse(memory)[0]
+
+
+def test_the_first_line_is_kept_and_told_to_be_the_first(memory: Memory) -> None:
+    screen = converse(memory, "  My sister Mia moved to Lisbon. ")
+    assert screen[1].startswith(f"{LABEL} I remember nothing yet")
+    assert [(line.text, line.speaker, line.role) for line in memory.lines()] == [
+        ("My sister Mia moved to Lisbon.", "Alice", "user")
+    ]
+
+
+def test_what_bears_on_a_message_is_shown_with_its_day_and_speakers(memory: Memory) -> None:
+    remember(memory)
+    answer = converse(memory, "My sister Mia moved to Lisbon, did she not?")[1]
+    assert answer.startswith(f"{LABEL} This is what I remember that bears on it:\n")
+    assert "[Monday, 6 May 2024, 18:00]" in answer
+    assert "  Alice: My sister Mia moved to Lisbon." in answer
+
+
+def test_a_message_does_not_find_itself(memory: Memory) -> None:
+    remember(memory)
+    answer = converse(memory, "Mia in Lisbon wears purple gloves.")[1]
+    assert "purple gloves" not in answer
+
+
+def test_a_message_is_shown_no_more_than_a_person_reads_at_a_glance(memory: Memory) -> None:
+    memory.observe_many(NewLine(f"My sister Mia moved to Lisbon in year {n}.", "Alice", session="s") for n in range(40))
+    answer = converse(memory, "My sister Mia moved to Lisbon?")[1]
+    assert 3 <= answer.count("  Alice: ") <= 10
+
+
+def test_what_nothing_bears_on_is_only_kept(memory: Memory) -> None:
+    remember(memory)
+    assert converse(memory, "zzz qqq")[1].startswith(f"{LABEL} I remember nothing that bears on this")
+    assert memory.stats().lines == 4
+
+
+def test_recalled_text_is_never_kept_again(memory: Memory) -> None:
+    remember(memory)
+    said = ["My sister Mia moved to Lisbon, you know", "Mia in Lisbon", "/why", "Where is Mia, in Lisbon?", "/stats"]
+    converse(memory, *said)
+    assert [line.text for line in memory.lines(after=3)] == [text for text in said if not text.startswith("/")]
+    assert not any(LABEL in line.text for line in memory.lines())
+
+
+def test_why_shows_the_relevance_and_the_signals_of_the_last_answer(memory: Memory) -> None:
+    remember(memory)
+    screen = converse(memory, "/why", "My sister Mia moved to Lisbon", "/why")
+    assert screen[1] == "Nothing has been recalled yet, or nothing since a line was forgotten.\n"
+    assert screen[3].startswith("relevance of the whole ")
+    assert "#1 Alice: My sister Mia moved to Lisbon." in screen[3]
+    assert "share 1.00" in screen[3]
+    assert screen[3].endswith(f"{LEGEND}\n")
+
+
+def test_why_shows_nothing_of_a_line_that_was_forgotten(memory: Memory) -> None:
+    remember(memory)
+    screen = converse(memory, "My sister Mia moved to Lisbon", "/forget 1", "yes", "/why")
+    assert "forgotten: 1 line" in screen[2]
+    assert screen[3] == "Nothing has been recalled yet, or nothing since a line was forgotten.\n"
+
+
+def test_notes_that_a_recipe_does_not_keep_are_not_awaited(memory: Memory) -> None:
+    memory.recipe = Membot()
+    assert converse(memory, "/notes")[1] == "With the recipe membot no notes are kept.\n"
+
+
+def test_why_shows_what_is_still_in_view_of_what_was_recalled_earlier(memory: Memory) -> None:
+    memory.recipe = Membot()
+    remember(memory)
+    screen = converse(memory, "My sister Mia moved to Lisbon.", "Zzz qqq xxx", "/why", llm=ScriptedLLM(["Aye."] * 2))
+    assert "; nothing bore on it\nstill in view from earlier turns:\n" in screen[3]
+    assert "\n     1  Alice: My sister Mia moved to Lisbon.\n" in screen[3]
+
+
+def test_stats_count_lines_sessions_and_speakers(memory: Memory) -> None:
+    remember(memory)
+    assert converse(memory, "/stats")[1].startswith("3 lines in 1 session by Alice, Bob")
+
+
+@pytest.mark.parametrize("command", ["/help", "/HELP", "/Help me"])
+def test_help_comes_when_asked_for_in_any_letters(memory: Memory, command: str) -> None:
+    shown = converse(memory, command)[1]
+    assert all(name in shown for name in ("/why", "/stats", "/help", "/quit"))
+    assert memory.stats().lines == 0
+
+
+@pytest.mark.parametrize("command", ["/nonsense now", "/", "/whyever", "/me waves", "/" + "x" * 100_000])
+def test_who_mistypes_a_command_is_told_in_one_line_where_they_stand(memory: Memory, command: str) -> None:
+    shown = converse(memory, command)[1]
+    assert "is no command; /help lists them, and what begins with // is said" in shown
+    assert (shown.count("\n"), len(shown) < 200) == (1, True)
+    assert memory.stats().lines == 0
+
+
+def test_what_begins_with_two_slashes_is_said_with_one(memory: Memory) -> None:
+    converse(memory, "//me waves", "///", "and/or")
+    assert texts(memory) == ["/me waves", "//", "and/or"]
+
+
+def test_an_empty_message_is_passed_over(memory: Memory) -> None:
+    assert converse(memory, "", "   ", "\t")[1:4] == ["", "", ""]
+    assert memory.stats().lines == 0
+
+
+@pytest.mark.parametrize("ending", [EOFError, KeyboardInterrupt])
+def test_it_ends_at_the_end_of_input_or_an_interrupt(memory: Memory, ending: type[BaseException]) -> None:
+    assert "it is all kept" in converse(memory, "Hello.", ending=ending)[-1]
+    assert memory.stats().lines == 1
+
+
+@pytest.mark.parametrize("ending", ["/quit", "quit", " Exit ", "QUIT"])
+def test_it_ends_at_quit_or_exit_and_reads_no_further(memory: Memory, ending: str) -> None:
+    screen = converse(memory, ending, "never read")
+    assert len(screen) == 2
+    assert "it is all kept" in screen[-1]
+    assert memory.stats().lines == 0
+
+
+@pytest.mark.parametrize(("answer", "outcome"), [("yes", KEPT), ("no", LEFT)])
+def test_whoever_quits_after_the_end_is_not_told_again_what_became_of_it(
+    memory: Memory, answer: str, outcome: str
+) -> None:
+    *_, end, goodbye = converse(memory, "Hello.", f"/end {answer}", "/quit")
+    assert (end, goodbye) == (outcome, "\nUntil next time.\n")
+    assert "it is all kept" in converse(memory, "Hello.", "/end yes", "And one thing more.", "/quit")[-1]
+
+
+@pytest.mark.parametrize("word", ["/quit", "quit", " Exit "])
+def test_leaving_in_place_of_an_answer_keeps_all_that_was_said(memory: Memory, word: str) -> None:
+    screen = converse(memory, "Hello.", "/end", word, "Never read.")
+    assert screen[2:] == ["Shall I remember this conversation? (yes or no) \nUntil next time; it is all kept.\n"]
+    assert texts(memory) == ["Hello."]
+
+
+def test_a_message_with_quit_in_it_is_a_message(memory: Memory) -> None:
+    converse(memory, "I quit my job.", "exit 12", "/quit")
+    assert [line.text for line in memory.lines()] == ["I quit my job.", "exit 12"]
+
+
+def test_what_can_not_be_kept_is_told_and_the_talk_goes_on(memory: Memory) -> None:
+    screen = converse(memory, "x" * 4_000_001, "Hello.")
+    assert screen[1].startswith("That could not be done: text has 4,000,001 characters")
+    assert [line.text for line in memory.lines()] == ["Hello."]
+
+
+# --------------------------------------------------------------------- with a model
+
+
+def texts(memory: Memory) -> list[str]:
+    return [line.text for line in memory.lines()]
+
+
+def test_a_character_greets_and_answers_in_its_name(memory: Memory) -> None:
+    screen = converse(memory, "Hello.", llm=ScriptedLLM(["Fair winds."]))
+    assert "You talk with Captain (scripted)." in screen[0]
+    assert screen[0].endswith("\n\nCaptain: Ahoy!\n")
+    assert screen[1] == "Captain: Fair winds.\n"
+    assert texts(memory) == ["Ahoy!", "Hello.", "Fair winds."]
+
+
+def test_a_server_that_is_down_is_named_with_what_to_do_and_the_talk_goes_on(memory: Memory) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
+    screen = converse(memory, "Hello.", "Who are you?", "/lines", llm=OpenAICompatible(url, "m", retries=0))
+    for told in screen[1:3]:
+        assert f"language model 'm' at {url} can't be reached" in told
+        assert "start its server" in told
+        assert "leave --model away" in told
+        assert "What you said is kept" in told
+    assert "Alice: Who are you?" in screen[3]
+    assert texts(memory)[-2:] == ["Hello.", "Who are you?"]
+
+
+def test_again_edit_and_undo_follow_the_conversation(memory: Memory) -> None:
+    model = ScriptedLLM(["one", "two", "three"])
+    screen = converse(memory, "First.", "/again", "/edit Other.", "/lines", "/undo", "/undo", llm=model)
+    assert screen[2:4] == ["Captain: two\n", "Captain: three\n"]
+    assert "Alice: Other." in screen[4]
+    assert screen[5].startswith("taken back:\n")
+    assert screen[6] == "There is nothing to take back.\n"
+    assert texts(memory) == ["Ahoy!"]
+
+
+def test_a_line_is_edited_and_branched_from_by_its_number(memory: Memory) -> None:
+    model = ScriptedLLM(["one", "two", "three"])
+    said = ["First.", "Second.", "/edit 2 Begin.", "yes", "/branch 2", "/branch 8", "/branch x", "/edit 99 x"]
+    screen = converse(memory, *said, llm=model)
+    assert screen[3].endswith("Captain: three\n(4 lines discarded; /branch 5 goes back to them)\n")
+    assert screen[4].startswith("we go on from:\n     8  Alice: First.\ndiscarded:\n     6  Alice: Begin.\n     7  ")
+    assert screen[4].endswith("(what you said last got no reply; /again asks for one)\n")
+    assert screen[5] == "nothing changed\n"
+    assert "'x' is no number of a line" in screen[6]
+    assert "no line 99" in screen[7]
+
+
+def test_what_was_said_later_is_discarded_by_an_edit_only_after_a_question(memory: Memory) -> None:
+    said = ["First.", "Second.", "/edit 2 Begin.", "no", "/edit 3 I never said so.", "no", "/edit Other."]
+    screen = converse(memory, *said, llm=ScriptedLLM(["one", "two", "three"]))
+    assert screen[3] == (
+        "3 lines after line 2 would be discarded; /correct 2 TEXT changes only line 2.\n"
+        "Discard them and go on from there? (yes or no) nothing was changed\n"
+    )
+    assert screen[4].startswith("2 lines after line 3 would be discarded")
+    assert screen[5] == "Captain: three\n", "of the last line only its reply is discarded"
+    assert texts(memory) == ["Ahoy!", "First.", "one", "Other.", "three"]
+
+
+def test_a_correction_changes_one_line_and_discards_nothing(memory: Memory) -> None:
+    model = ScriptedLLM(["one", "two", "three"])
+    screen = converse(
+        memory, "I moved to Lisbon.", "Second.", "/correct 2 I moved to Oslo.", "/lines", "Third.", llm=model
+    )
+    assert screen[3] == "corrected:\n     6  Alice: I moved to Oslo.\n"
+    assert [row.split(": ")[1] for row in screen[4].splitlines()] == [
+        "Ahoy!",
+        "I moved to Oslo.",
+        "one",
+        "Second.",
+        "two",
+    ]
+    assert "Alice: I moved to Oslo." in str(model.prompts[-1])
+    assert "Lisbon" not in str(model.prompts[-1])
+
+
+def test_a_line_of_an_earlier_conversation_is_corrected_by_its_number(memory: Memory) -> None:
+    remember(memory)
+    screen = converse(memory, "/correct #1 My sister Mia moved to Porto.")
+    assert screen[1] == "corrected:\n     4  Alice: My sister Mia moved to Porto.\n"
+    assert "My sister Mia moved to Lisbon." not in texts(memory)
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ("/correct", "correct which line, and to what?"),
+        ("/correct 1", "correct which line, and to what?"),
+        ("/correct one Hello.", "'one' is no number of a line"),
+        ("/correct 99 Hello.", "99"),
+        ("/correct -1 Hello.", "-1"),
+    ],
+)
+def test_a_correction_without_a_line_or_a_text_changes_nothing(memory: Memory, typed: str, told: str) -> None:
+    remember(memory)
+    before = texts(memory)
+    answer = converse(memory, typed)[1]
+    assert answer.startswith("That could not be done: ")
+    assert told in answer
+    assert texts(memory) == before
+
+
+def test_in_incognito_no_line_is_corrected(memory: Memory) -> None:
+    remember(memory)
+    assert "incognito writes nothing" in converse(memory, "/correct 1 Not so.", incognito=True)[1]
+    assert "My sister Mia moved to Lisbon." in texts(memory)
+
+
+def test_forgetting_is_asked_first_and_asked_again_until_it_is_clear(memory: Memory) -> None:
+    said = ["I hid gold.", "/forget 2", "not now", "no", "/forget #2", "yes", "/forget 2"]
+    screen = converse(memory, *said, llm=ScriptedLLM(["Aye."]))
+    assert screen[2].count("(yes or no)") == 2
+    assert screen[2].endswith("nothing was forgotten\n")
+    assert "Alice: I hid gold.\nForget this, for good?" in screen[3]
+    assert screen[3].endswith("forgotten: 1 line\n")
+    assert "there is no line '2' to forget" in screen[4]
+    assert texts(memory) == ["Ahoy!", "Aye."]
+
+
+def test_the_last_exchange_and_the_whole_conversation_can_be_forgotten(memory: Memory) -> None:
+    model = ScriptedLLM(["one", "two"])
+    screen = converse(memory, "First.", "Second.", "/forget last", "y", "/forget session", "y", llm=model)
+    assert screen[3].endswith("forgotten: 2 lines\n")
+    assert screen[4].endswith("forgotten: 3 lines; we begin anew\n")
+    assert texts(memory) == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "kept"), [("Yes, please!", True), ("ja", True), ("No thanks", False), ("不要", False)]
+)
+def test_the_end_asks_whether_to_remember(memory: Memory, answer: str, kept: bool) -> None:
+    screen = converse(memory, "I work at the harbour.", "/end", "not now", answer, llm=ScriptedLLM(["Aye."]))
+    assert screen[2].count("Shall I remember this conversation? (yes or no) ") == 2
+    assert screen[2].endswith(KEPT if kept else LEFT)
+    assert ("I work at the harbour." in texts(memory)) == kept
+
+
+def test_an_end_that_nobody_answers_changes_nothing(memory: Memory) -> None:
+    screen = converse(memory, "Hello.", "/end", llm=ScriptedLLM(["Aye."]))
+    assert "there was no answer; nothing was changed" in screen[2]
+    assert "Hello." in texts(memory)
+
+
+def test_what_is_set_holds_from_then_on(memory: Memory) -> None:
+    model = ScriptedLLM(["Aye."])
+    screen = converse(memory, "/set", "/set location the crow's nest", "Where are we?", "/set hat blue", llm=model)
+    assert "location  -" in screen[1]
+    assert screen[2] == "location: the crow's nest, from now on\n"
+    assert "at: the crow's nest" in model.prompts[0][-1].content
+    assert "no 'hat'; it has name," in screen[4]
+
+
+def test_whether_conversations_are_remembered_is_set_in_the_talk(memory: Memory) -> None:
+    model = ScriptedLLM(["one", "two"])
+    screen = converse(
+        memory,
+        *("First.", "/set remember", "/set remember sometimes", "/set remember never", "A secret.", "/incognito"),
+        *("/end", "no", "/set remember always", "/incognito", "/set", "/set remember"),
+        llm=model,
+    )
+    assert (
+        screen[2] == "remember: not set: /end asks, and a goodbye where the recipe asks (one of always, ask, never)\n"
+    )
+    assert "must be one of always, ask, never, got 'sometimes'" in screen[3]
+    assert screen[4] == "remember: never. From now on nothing is written. Of what was said before, /end asks.\n"
+    assert "is set to remember never" in screen[6]
+    assert screen[7].endswith(LEFT)
+    assert texts(memory) == []
+    assert screen[8] == "remember: always, when a conversation ends. This one is in private; /incognito ends that.\n"
+    assert "now on it is remembered again" in screen[9]
+    assert "remember  always" in screen[10]
+    assert screen[11].startswith("remember: always (")
+
+
+def test_a_bank_that_always_remembers_is_not_asked_at_the_end(memory: Memory) -> None:
+    screen = converse(memory, "/set remember always", "I work at the harbour.", "/end", llm=ScriptedLLM(["Aye."]))
+    assert screen[3] == KEPT
+    assert "I work at the harbour." in texts(memory)
+
+
+def test_in_private_nothing_is_kept_and_the_talk_says_so(memory: Memory) -> None:
+    screen = converse(memory, "A secret.", "/incognito", "Hello.", llm=ScriptedLLM(["one", "two"]), incognito=True)
+    assert "Incognito: nothing you say is written." in screen[0]
+    assert "What was said in private is gone." in screen[2]
+    assert texts(memory) == ["Ahoy!", "Hello.", "two"]
+    screen = converse(memory, "/incognito", "Another secret.", llm=ScriptedLLM(["one"]))
+    assert "nothing that was said in private is kept" in screen[-1]
+
+
+def test_the_notes_and_what_was_spent_are_shown(memory: Memory) -> None:
+    screen = converse(memory, "/notes", "Hello.", "/stats", llm=ScriptedLLM(["Aye."]))
+    assert screen[1] == "There are no notes yet.\n"
+    assert "scripted: about " in screen[3]
+
+
+@pytest.mark.parametrize(
+    ("reply", "told"),
+    [
+        (
+            LLMUnavailable("it is down"),
+            "(it is down. What you said is kept; /again asks for a reply. To talk without it, ",
+        ),
+        (Cut("I saw", LLMUnavailable("it went away")), "(it went away. What had come is kept."),
+        ("", "(the model gave an empty reply; ask again."),
+        ("I'm sorry, but I can't help with that.", "(the model would not answer that. This is not remembered;"),
+    ],
+)
+def test_what_goes_wrong_is_told_in_one_line_and_the_talk_goes_on(memory: Memory, reply: object, told: str) -> None:
+    screen = converse(memory, "Hello.", "And now?", llm=ScriptedLLM([reply, "Aye."]))  # type: ignore[list-item]
+    assert told in screen[1]
+    assert screen[2] == "Captain: Aye.\n"
+    assert "Hello." in texts(memory)
+
+
+def test_an_interrupt_stops_a_reply_and_keeps_what_had_come(memory: Memory) -> None:
+    screen = [""]
+
+    def write(text: str) -> None:
+        screen[-1] += text
+        if text == " two":
+            raise KeyboardInterrupt  # as Ctrl-C does, wherever it comes
+
+    waiting = iter(["Count.", "/quit"])
+    with Chat(memory, ALICE, ScriptedLLM(["one two three four"]), scribe=ExtractiveScribe()) as chat:
+        Talk(chat, lambda _: next(waiting), write).run()
+    assert "(stopped; what had come is kept. /again asks for another)" in screen[0]
+    assert (texts(memory)[-1], list(memory.lines())[-1].metadata["partial"]) == ("one two", True)
+
+
+def test_what_was_announced_is_brought_up_without_a_model_too(memory: Memory) -> None:
+    then = datetime.now().astimezone() - timedelta(days=2)
+    memory.observe("My job interview is tomorrow.", speaker="Alice", said_at=then, session="old")
+    assert 'said: "My job interview is tomorrow."' in converse(memory)[0]
+
+
+def test_in_a_scene_whoever_is_called_answers_and_who_has_left_hears_nothing(memory: Memory, tmp_path: Path) -> None:
+    with Memory.open("cook", store=tmp_path / "other", embedder=memory.embedder) as other:
+        chats = [
+            Chat(bank, Character(name, person="Alice"), ScriptedLLM([f"{name} here."] * 9), scribe=ExtractiveScribe())
+            for bank, name in ((memory, "Captain"), (other, "Cook"))
+        ]
+        waiting = iter(
+            ["Cook, is dinner ready?", "/leave Cook", "A secret.", "/enter Cook", "/next Cook", "/who", "quit"]
+        )
+        screen: Screen = []
+        SceneTalk(Scene(chats), lambda _: next(waiting), screen.append).run()
+        shown = "".join(screen)
+        assert shown.startswith("You talk with Captain and Cook.")
+        assert (
+            "Cook: Cook here.\nCook goes, and hears nothing more.\nCaptain: Captain here.\nCook is back.\nCook: "
+            in shown
+        )
+        assert "A secret." in texts(memory)
+        assert "A secret." not in texts(other)
+
+
+# ------------------------------------------------------------------ odd arguments
+
+ODD = [
+    "",
+    "x",
+    "0",
+    "-1",
+    "-5",
+    "--5",
+    "#",
+    "#-",
+    "²",
+    "٣",
+    "1.5",
+    "1e3",
+    "9" * 19,
+    "9" * 30,
+    "9" * 5000,
+    "\x00",
+    "1 2 3",
+]
+
+
+@pytest.mark.parametrize("argument", ODD)
+@pytest.mark.parametrize("command", ["/lines", "/branch", "/forget"])
+def test_an_argument_that_is_none_is_told_in_one_line_and_changes_nothing(
+    memory: Memory, command: str, argument: str
+) -> None:
+    shown = converse(memory, "First.", f"{command} {argument}", llm=ScriptedLLM(["one"]))[2]
+    if command != "/lines" or argument not in ("", "9" * 19):
+        assert shown.startswith("That could not be done: ")
+        assert (shown.count("\n"), len(shown) < 300) == (1, True)
+    assert texts(memory) == ["Ahoy!", "First.", "one"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ("/edit", "edit to what? Write /edit and what you meant to say"),
+        ("/edit 2", "what is to stand in line 2? Write /edit 2 and the text"),
+        ("/edit 99 x", "this conversation has no line 99; see /lines, or `lines` of the conversation"),
+        ("/edit 99 x", "/correct 99 TEXT changes a line of any conversation"),
+        ("/edit -1 x", "this conversation has no line -1"),
+        ("/set name -", "name must be text that is not blank"),
+        ("/set name", "name: Captain (to empty it: /set name -)"),
+        ("/set name alice", "is the person's name, too"),
+        ("/set person -", "person must be text that is not blank"),
+        ("/set person captain", "is the person's name, too"),
+        ("/set name " + "x" * 201, "has 201 characters; at most 200 are allowed"),
+        ("/set self x", "a character has no 'self'; it has name, "),
+        ("/set card x", "a character has no 'card'; it has name, "),
+        ("/set Name x", "a character has no 'Name'; it has name, "),
+        ("/set " + "x" * 5000, "a character has no 'xxx"),
+    ],
+)
+def test_what_can_not_be_edited_or_set_is_told_in_one_line_and_changes_nothing(
+    memory: Memory, typed: str, told: str
+) -> None:
+    screen = converse(memory, "First.", typed, "/set", llm=ScriptedLLM(["one"]))
+    assert told in screen[2]
+    assert (screen[2].count("\n"), len(screen[2]) < 400) == (1, True)
+    assert "name  Captain\n" in screen[3]
+    assert texts(memory) == ["Ahoy!", "First.", "one"]
+
+
+def test_digits_that_only_look_like_a_number_are_text(memory: Memory) -> None:
+    converse(memory, "First.", "/edit ² is a square", llm=ScriptedLLM(["one", "two"]))
+    assert texts(memory) == ["Ahoy!", "² is a square", "two"]
+
+
+def test_a_line_of_the_characters_is_edited_and_not_answered(memory: Memory) -> None:
+    screen = converse(memory, "First.", "/edit 3 I never said so.", llm=ScriptedLLM(["one"]))
+    assert screen[2] == "edited\n"
+    assert [(line.speaker, line.text) for line in memory.lines()][-1] == ("Captain", "I never said so.")
+
+
+def test_a_line_of_an_earlier_conversation_is_forgotten_by_its_number(memory: Memory) -> None:
+    remember(memory)
+    screen = converse(memory, "Hello.", "/forget 2", "yes", "/lines", llm=ScriptedLLM(["one"]))
+    assert "Bob: What is she doing in Lisbon?\nForget this, for good?" in screen[2]
+    assert "What is she doing in Lisbon?" not in texts(memory)
+    assert "Hello." in screen[3]
+
+
+@pytest.mark.parametrize("answer", ["remember it", "keep it", "don't forget it", "forget it", "delete"])
+def test_nothing_is_forgotten_by_an_answer_that_speaks_of_remembering(memory: Memory, answer: str) -> None:
+    screen = converse(memory, "I hid gold.", "/forget session", answer, "no", llm=ScriptedLLM(["Aye."]))
+    assert screen[2].count("(yes or no)") == 2
+    assert "I hid gold." in texts(memory)
+
+
+def test_what_was_said_in_private_is_forgotten_by_its_number_or_as_the_last(memory: Memory) -> None:
+    said = ["One.", "Two.", "/forget -2", "yes", "/forget last", "yes", "/lines"]
+    screen = converse(memory, *said, llm=ScriptedLLM(["a", "b"]), incognito=True)
+    assert "Alice: One." in screen[3]
+    assert screen[3].endswith("forgotten: 1 line\n")
+    assert screen[4].endswith("forgotten: 2 lines\n")
+    assert not any(text in screen[5] for text in ("One.", "Two."))
+
+
+def test_undone_again_and_branched_to_the_talk_goes_on_from_what_stands(memory: Memory) -> None:
+    model = ScriptedLLM(["one", "two", "three", "four"])
+    screen = converse(memory, "First.", "Second.", "/undo", "/again", "/branch 4", "/again", "/lines", llm=model)
+    assert screen[4] == "Captain: three\n"
+    assert "Alice: Second.\n" in screen[5]
+    assert screen[5].endswith("(what you said last got no reply; /again asks for one)\n")
+    assert screen[6] == "Captain: four\n"
+    assert [row.split("  ")[-1] for row in screen[7].splitlines()][-2:] == ["Alice: Second.", "Captain: four"]
+
+
+def test_an_end_in_private_leaves_nothing_and_goes_on_in_private(memory: Memory) -> None:
+    screen = converse(memory, "A secret.", "/end", "Another.", "/end yes", llm=ScriptedLLM(["a", "b"]), incognito=True)
+    assert (screen[2], screen[4]) == (LEFT, LEFT)
+    assert texts(memory) == []
+    assert "nothing that was said in private is kept" in screen[-1]
+
+
+# ------------------------------------------------------------------ what is shown
+
+EVIL = "\x1b[2J\x1b]0;title\x07Hi\x9b31m\x7f \x08there\r!"
+SEEN = "␛[2J␛]0;title␇Hi\ufffd31m␡ ␈there␍!"
+
+
+def test_nothing_that_is_shown_drives_the_terminal_and_what_is_kept_is_verbatim(
+    memory: Memory, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remember(memory)
+    memory.observe(f"Mia in Lisbon: {EVIL}", speaker="Bob\x1b[1m", session="s1")
+    monkeypatch.setattr("sys.stdin", io.StringIO(f"Mia, Lisbon {EVIL}\n/why\n/lines\n/forget 4\nno\n"))
+    with Chat(memory, ALICE, ScriptedLLM([EVIL]), scribe=ExtractiveScribe()) as chat:
+        chat.change(person="Ali\x1bce")
+        Talk(chat).run()
+    shown = capsys.readouterr().out
+    assert f"Captain: {SEEN}\n" in shown
+    assert "Ali␛ce> " in shown
+    assert "Bob␛[1m: Mia in Lisbon: ␛[2J" in shown
+    assert not [char for char in shown if (char < " " and char != "\n") or "\x7f" <= char < "\xa0"]
+    assert [text for text in texts(memory) if EVIL in text] == [f"Mia in Lisbon: {EVIL}", f"Mia, Lisbon {EVIL}", EVIL]
+
+
+def test_a_very_long_line_is_listed_by_its_beginning(memory: Memory) -> None:
+    screen = converse(memory, "word " * 100_000 + "\nsecond\trow", "/lines", "/set description " + "d " * 9_000, "/set")
+    assert screen[2].startswith("     1  Alice: word word")
+    assert (screen[2].count("\n"), len(screen[2]) < 200) == (1, True)
+    assert all(len(row) < 100 for row in screen[4].splitlines())
+
+
+def test_a_talk_that_was_broken_off_says_that_a_reply_is_missing_and_greets_nobody_anew(memory: Memory) -> None:
+    converse(memory, "Hello.", llm=ScriptedLLM([LLMUnavailable("it is down")]))
+    screen = converse(memory, "/again", llm=ScriptedLLM(["Aye."]))
+    assert "(what you said last got no reply; /again asks for one)" in screen[0]
+    assert "Ahoy!" not in screen[0]
+    assert screen[1] == "Captain: Aye.\n"
+
+
+def test_in_a_scene_commands_take_any_argument(memory: Memory) -> None:
+    with Chat(memory, ALICE, ScriptedLLM(["Aye."] * 3), scribe=ExtractiveScribe()) as chat:
+        typed = [
+            "/next",
+            "/next Foo",
+            "/leave",
+            "/ENTER captain",
+            "/enter",
+            "//me waves",
+            "/leave captain",
+            "Hello?",
+            "/Quit",
+        ]
+        waiting = iter(typed)
+        screen: Screen = []
+        SceneTalk(Scene([chat]), lambda _: next(waiting), screen.append).run()
+    told = "".join(screen).splitlines()[1:-2]
+    assert [row.partition(":")[0] for row in told] == [
+        *["That could not be done"] * 5, "Captain", "Captain goes, and hears nothing more.", "That could not be done"
+    ]  # fmt: skip
+    assert texts(memory)[-2:] == ["/me waves", "Aye."]
+
+
+# ------------------------------------------------------------------ a real terminal
+
+
+def test_a_chat_in_a_terminal_remembers_across_two_evenings(tmp_path: Path) -> None:
+    first = Terminal(tmp_path)
+    assert "remembers nothing yet" in first.wait_for("Alice> ")
+    first.type("My sister Mia moved to Lisbon, 猫.\n".encode())
+    assert "this is the first thing you have told me" in first.wait_for("Alice> ")
+    first.type(b"\x04")
+    first.wait_for("it is all kept")
+    assert first.close() == 0
+
+    second = Terminal(tmp_path)
+    assert "remembers 1 line," in second.wait_for("Alice> ")
+    second.type(b"caf\xe9\n")  # Latin-1 from a terminal that is set up wrongly
+    second.wait_for("Alice> ")
+    second.type(b"My sister Mia moved to Lisbon?\n")
+    assert "  Alice: My sister Mia moved to Lisbon, 猫." in second.wait_for("Alice> ")
+    second.wait_for("it is all kept", interrupting=True)
+    assert second.close() == 0
+
+
+def test_a_reply_is_shown_as_it_comes_and_stopped_by_an_interrupt_and_the_talk_goes_on(tmp_path: Path) -> None:
+    pieces = [f"piece{n} " for n in range(200)]
+    with llm_server(Reply(pieces, delay=0.1), "Fair \x1b[2J winds, 猫.") as server:
+        terminal = Terminal(tmp_path, "-m", f"{server.url}#m")
+        terminal.wait_for("Alice> ")
+        terminal.type("Tell me a long story, 猫.\n".encode())
+        assert "Ever: " in terminal.wait_for("piece3 ")
+        assert "piece150" not in terminal.seen
+        assert "(stopped; what had come is kept" in terminal.wait_for("Alice> ", interrupting=True)
+        terminal.type(b"And now?\n")
+        assert "Ever: Fair ␛[2J winds, 猫." in terminal.wait_for("Alice> ")
+        terminal.type(b"/end\n")
+        terminal.wait_for("(yes or no) ")
+        terminal.type("don’t forget it\n".encode())
+        assert KEPT.strip() in terminal.wait_for("Alice> ")
+        terminal.type(b"/quit\n")
+        terminal.wait_for("Until next time.")
+        assert terminal.close() == 0
+    with Memory.open("alice", store=tmp_path, embedder="hash") as memory:
+        _, story, part, now, winds = memory.lines()
+    assert (story.text, now.text, winds.text) == ("Tell me a long story, 猫.", "And now?", "Fair \x1b[2J winds, 猫.")
+    assert part.metadata["partial"] is True
+    assert part.text.startswith("piece0 piece1 piece2 piece3")
+    assert "piece150" not in part.text
+
+
+def test_the_arrow_keys_bring_back_what_was_said_in_earlier_conversations(tmp_path: Path) -> None:
+    with Memory.open("alice", store=tmp_path, embedder="hash") as memory:
+        for text, speaker in (("\n\nOld words, 猫é.\nsecond row", "Alice"), ("Not mine.", "Bob")):
+            memory.observe(text, speaker=speaker, session="s")
+        memory.end("s")
+    terminal = Terminal(tmp_path, TERM="xterm")
+    terminal.wait_for("Alice> ")
+    terminal.type(b"\x1b[A")
+    terminal.wait_for("Old words, 猫é.")
+    terminal.type(b"!\n")
+    terminal.wait_for("Alice> ")
+    terminal.type(b"\x04")
+    terminal.wait_for("it is all kept")
+    assert terminal.close() == 0
+    with Memory.open("alice", store=tmp_path, embedder="hash") as memory:
+        assert texts(memory)[-1] == "Old words, 猫é.!"
+
+
+def test_a_terminal_that_knows_ascii_alone_is_talked_with_all_the_same(tmp_path: Path) -> None:
+    with Memory.open("alice", store=tmp_path, embedder="hash") as memory:
+        memory.observe("猫 are cats.", speaker="Alice", session="s")
+    terminal = Terminal(tmp_path, LC_ALL="C", PYTHONCOERCECLOCALE="0", PYTHONUTF8="0", PYTHONIOENCODING="ascii")
+    terminal.wait_for("Alice> ")
+    terminal.type(b"cats are?\n")
+    assert "\\u732b are cats." in terminal.wait_for("Alice> ")
+    terminal.type(b"\x04")
+    terminal.wait_for("it is all kept")
+    assert terminal.close() == 0
+
+
+@pytest.mark.parametrize("ending", [EOFError, KeyboardInterrupt])
+def test_leaving_without_an_answer_does_not_end_the_conversation_and_says_so(
+    tmp_path: Path, ending: type[BaseException]
+) -> None:
+    with Memory.open("alice", store=tmp_path, embedder="hash", recipe="packabby") as memory:
+        screen = converse(memory, "I sail.", "/quit", ending=ending, llm=ScriptedLLM(["Aye."]))
+        assert "\nThe conversation was not ended: there was no answer; nothing was changed\n" in screen[-1]
+        assert screen[-1].endswith("it is all kept.\n")
+        assert "I sail." in texts(memory)
+
+
+def test_an_interrupt_at_a_question_changes_nothing_and_at_the_prompt_ends_the_talk(tmp_path: Path) -> None:
+    terminal = Terminal(tmp_path)
+    terminal.wait_for("Alice> ")
+    terminal.type(b"I hid gold.\n")
+    terminal.wait_for("Alice> ")
+    terminal.type(b"/forget session\n")
+    terminal.wait_for("(yes or no) ")
+    terminal.wait_for("there was no answer; nothing was changed", interrupting=True)
+    terminal.wait_for("Alice> ")
+    terminal.wait_for("it is all kept", interrupting=True)
+    assert terminal.close() == 0
+    with Memory.open("alice", store=tmp_path, embedder="hash") as memory:
+        assert texts(memory) == ["I hid gold."]
+
+
+def test_an_interrupt_before_a_reply_begins_stops_what_is_done_and_the_talk_goes_on(memory: Memory) -> None:
+    def interrupted(text: str) -> int:
+        if text.endswith("Alice: Hello."):
+            raise KeyboardInterrupt  # as Ctrl-C does while the prompt is laid out
+        return len(text)
+
+    screen: Screen = []
+    waiting = iter(["Hello.", "/lines", "/quit"])
+    with Chat(memory, ALICE, ScriptedLLM(["Aye."]), scribe=ExtractiveScribe(), count=interrupted) as chat:
+        Talk(chat, lambda _: next(waiting), screen.append).run()
+    shown = "".join(screen)
+    assert "\n(stopped)\n" in shown
+    assert "Alice: Hello.\n" in shown
+    assert texts(memory) == ["Ahoy!", "Hello."]

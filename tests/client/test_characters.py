@@ -1,0 +1,145 @@
+"""The characters of a real server, from Python."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hardship.loopback import serving
+
+from everthread import BadFile, BadInput, BadQuery, Character, Client, ConfigError, NotFound
+from everthread.chat import card, character_library, png_text
+from everthread.chat.character import DEFAULT
+from everthread.client.characters import Characters
+from everthread.recipes.default import Default
+from everthread.server import server_db
+from everthread.server.app import create
+from everthread.server.keys import Keys
+from everthread.server.services import Engine
+from everthread.stores.sqlite.store import SQLiteStore
+from everthread.testing import HashEmbedder
+
+NORA = Character(
+    "Nora/Müller 你",
+    "A sailor who knows {{user}}.",
+    location="At sea.",
+    greeting="Ahoy, {{user}}!",
+    person="Ann",
+    card={"data": {"tags": ["sea"], "extensions": {"mood": {"joy": 0.5}}}},
+)
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SQLiteStore]:
+    """A store whose server has a folder of characters of its own."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
+    with closing(SQLiteStore(tmp_path / "banks")) as held:
+        yield held
+
+
+@pytest.fixture
+def url(store: SQLiteStore) -> Iterator[str]:
+    with serving(create(Engine(store, HashEmbedder(64), None, Default()))) as url:
+        yield url
+
+
+@pytest.fixture
+def there(url: str) -> Iterator[Characters]:
+    with Client(url) as client:
+        yield client.characters
+
+
+def test_a_character_is_kept_loaded_and_removed(there: Characters) -> None:
+    assert there.listed() == [DEFAULT.name]
+    there.save(NORA)
+    assert there.listed() == [DEFAULT.name, NORA.name]
+    assert there.load(NORA.name) == NORA == character_library.load(NORA.name)
+    there.remove(NORA.name)
+    assert there.listed() == [DEFAULT.name]
+    assert there.load(DEFAULT.name) == DEFAULT
+
+
+def test_another_of_the_name_is_replaced_only_if_that_is_said(there: Characters) -> None:
+    there.save(NORA)
+    other = NORA.edited(description="A diver.")
+    for keep in (lambda: there.save(other), lambda: there.add(json.dumps(card.to_card(other)).encode())):
+        with pytest.raises(BadInput, match=r"there is a character .* already; import it with force=True"):
+            keep()
+    assert there.load(NORA.name) == NORA
+    there.save(other, force=True)
+    assert there.load(NORA.name) == other
+    assert there.add(json.dumps(card.to_card(NORA)).encode(), force=True) == NORA
+    assert there.load(NORA.name) == NORA
+
+
+@pytest.mark.parametrize("form", ["json", "png"])
+def test_a_card_goes_out_and_comes_in_again(there: Characters, tmp_path: Path, form: Any) -> None:
+    there.save(NORA)
+    content = there.export(NORA.name, form)
+    assert png_text.recognised(content) == (form == "png")
+    (tmp_path / f"card.{form}").write_bytes(content)
+    assert card.read(tmp_path / f"card.{form}") == NORA
+    there.remove(NORA.name)
+    assert there.add(content) == there.load(NORA.name) == NORA
+    assert character_library.pictured(NORA.name) == (form == "png")
+
+
+def test_a_picture_stays_where_its_character_is_changed(there: Characters) -> None:
+    there.save(NORA)
+    there.add(there.export(NORA.name, "png"), force=True)
+    there.save(NORA.edited(description="A diver."), force=True)
+    assert character_library.pictured(NORA.name)
+    assert there.load(NORA.name).description == "A diver."
+
+
+def test_there_may_be_more_than_come_at_a_time(there: Characters, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("everthread.client.connection.PAGE", 2)
+    names = [f"Nora {n}" for n in range(5)]
+    for name in names:
+        there.save(Character(name))
+    assert there.listed() == [DEFAULT.name, *names]
+
+
+def test_one_that_is_not_there_is_not_found(there: Characters) -> None:
+    for ask in (there.load, there.export, there.remove):
+        with pytest.raises(NotFound, match="there is no character 'Nemo'"):
+            ask("Nemo")
+    with pytest.raises(NotFound):
+        there.remove(DEFAULT.name)
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "\ud800"])
+def test_a_name_that_no_address_holds_is_told(there: Characters, name: str) -> None:
+    for ask in (there.load, there.export, there.remove):
+        with pytest.raises(BadQuery):
+            ask(name)
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b"\x89PNG\r\n\x1a\nnot", b"\xff\xfe", b'{"name": ""}'])
+def test_what_is_no_card_is_told(there: Characters, content: bytes) -> None:
+    with pytest.raises(BadFile):
+        there.add(content)
+    assert there.listed() == [DEFAULT.name]
+
+
+def test_what_is_too_large_and_what_is_not_bytes_is_told(there: Characters, tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="8,000,000"):
+        there.add(bytes(8_000_001))
+    wrong: Any = tmp_path / "nora.png"
+    with pytest.raises(BadInput, match="a file is sent as its bytes, got PosixPath"):
+        there.add(wrong)
+
+
+def test_a_key_for_one_bank_is_not_for_them(store: SQLiteStore, url: str) -> None:
+    with closing(Keys(server_db.path(store))) as keys:
+        secret = keys.new("alice's", ["alice"], ["read", "write", "chat", "forget"])
+    with Client(url, "alice", secret) as client:
+        assert client.characters.load(DEFAULT.name) == DEFAULT  # whoever may talk sees them
+        with pytest.raises(ConfigError, match="this key is not for that"):
+            client.characters.save(NORA)
+        with pytest.raises(ConfigError, match="this key is not for that"):
+            client.characters.remove(DEFAULT.name)

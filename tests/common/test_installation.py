@@ -1,0 +1,72 @@
+"""Each installation is a folder with the metadata that an installer writes, read by an interpreter of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import venv
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "everthread"
+ASKED = "from everthread.common.installation import *; print(install_extra('server')); print(upgrade())"
+
+
+def commands(folder: Path, origin: dict[str, Any] | None, python: str = sys.executable) -> list[str]:
+    """What an installation of that origin says, in words instead of the interpreter's path."""
+    site = folder / "site"
+    metadata = site / "everthread-0.1.0.dist-info"
+    metadata.mkdir(parents=True)
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: everthread\nVersion: 0.1.0\n")
+    if origin is not None:
+        (metadata / "direct_url.json").write_text(json.dumps(origin))
+    (site / "everthread").symlink_to(PACKAGE)
+    environment = {**os.environ, "PYTHONPATH": str(site)}
+    done = subprocess.run(
+        [python, "-c", ASKED], env=environment, cwd=folder, capture_output=True, text=True, check=True
+    )
+    return done.stdout.replace(f"{sys.executable} -m pip", "PIP").splitlines()
+
+
+def test_an_installation_from_an_index_asks_the_index(tmp_path: Path) -> None:
+    assert commands(tmp_path, None) == ["PIP install 'everthread[server]'", "PIP install --upgrade everthread"]
+
+
+def test_a_clone_is_installed_again_with_the_extra(tmp_path: Path) -> None:
+    origin = {"url": (tmp_path / "my clone").as_uri(), "dir_info": {"editable": True}}
+    assert commands(tmp_path, origin) == [
+        f"PIP install --editable '{tmp_path}/my clone[server]'",
+        f"git -C '{tmp_path}/my clone' pull",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("origin", "requirement"),
+    [
+        ({"url": "file:///tmp/e.whl", "archive_info": {}}, "'everthread[server] @ file:///tmp/e.whl'"),
+        ({"url": "file:///srv/everthread", "dir_info": {}}, "'everthread[server] @ file:///srv/everthread'"),
+        (
+            {"url": "https://example.org/e.git", "vcs_info": {"vcs": "git", "commit_id": "abc"}},
+            "'everthread[server] @ git+https://example.org/e.git@abc'",
+        ),
+    ],
+)
+def test_an_archive_and_a_repository_are_named_as_they_were(
+    tmp_path: Path, origin: dict[str, Any], requirement: str
+) -> None:
+    assert commands(tmp_path, origin)[0] == f"PIP install {requirement}"
+
+
+def test_the_environment_of_make_is_completed_by_make_and_one_without_pip_by_uv(tmp_path: Path) -> None:
+    clone = tmp_path / "clone"
+    venv.create(clone / ".venv", with_pip=False)
+    python = str(clone / ".venv" / "bin" / "python")
+    of_make = {"url": clone.as_uri(), "dir_info": {"editable": True}}
+    server, upgraded = commands(tmp_path / "a", of_make, python)
+    assert (server, upgraded) == ("make serve", f"git -C {clone} pull")
+    other, _ = commands(tmp_path / "b", None, python)
+    assert other == f"uv pip install --python {python} 'everthread[server]'"

@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from everthread.bench.first_facts import firsts
+from everthread.embedders import calibration
+from everthread.embedders.calibration import OURS, SHIPPED, Scale, measured
+from everthread.embedders.onnx import OnnxEmbedder
+from everthread.memory import Memory
+from everthread.testing import HashEmbedder
+from everthread.types import Vector, Vectors
+
+
+class Narrow:
+    """The shipped model, with every cosine pressed into what lies above 0.7, as some models have it."""
+
+    name = "narrow"
+    multilingual = False
+
+    def __init__(self) -> None:
+        self.model = OnnxEmbedder()
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        vectors = self.model.embed(texts)
+        return np.hstack([np.full((len(vectors), 1), np.sqrt(0.7)), np.sqrt(0.3) * vectors]).astype(np.float32)
+
+    def embed_query(self, text: str) -> Vector:
+        return np.asarray(self.embed([text])[0])
+
+
+class Same(HashEmbedder):
+    """Knows one vector only."""
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        return np.full((len(texts), 4), 0.5, np.float32)
+
+
+def test_the_shipped_model_is_its_own_measure_and_is_not_asked() -> None:
+    assert OnnxEmbedder().name == SHIPPED
+    cosines = np.array([0.5, np.nan, -0.1], np.float32)
+    assert measured(OnnxEmbedder()).shipped(cosines) is cosines
+
+
+def test_what_is_written_of_the_shipped_model_is_what_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calibration, "SHIPPED", "another")
+    found = measured(OnnxEmbedder())
+    assert (found.mean, found.spread) == pytest.approx((OURS.mean, OURS.spread), abs=0.002)
+
+
+def test_a_model_of_narrow_cosines_is_spread_to_those_of_the_shipped_one() -> None:
+    found = measured(Narrow())
+    assert found.mean > 0.7
+    assert found.shipped(np.array([0.7 + 0.3 * 0.42], np.float32)) == pytest.approx(0.42, abs=0.01)
+
+
+def test_with_such_a_model_the_gate_opens_and_shuts_as_with_the_shipped_one(tmp_path: Path) -> None:
+    alike = total = 0
+    for bank in firsts()[:5]:
+        with (
+            Memory.open(bank.id, store=tmp_path / "ours", embedder=OnnxEmbedder(), recipe="default") as ours,
+            Memory.open(bank.id, store=tmp_path / "narrow", embedder=Narrow(), recipe="default") as narrow,
+        ):
+            ours.observe_many(bank.lines)
+            narrow.observe_many(bank.lines)
+            for text in (*(question.text for question in bank.questions), *bank.strange):
+                alike += bool(ours.context(text)) == bool(narrow.context(text))
+                total += 1
+    assert alike >= 0.95 * total
+
+
+def test_a_model_that_tells_nothing_apart_does_not_divide_by_nothing() -> None:
+    assert np.isfinite(measured(Same()).shipped(np.ones(3, np.float32))).all()
+
+
+def test_cosines_are_not_spread_without_end() -> None:
+    assert measured(HashEmbedder(4096)).shipped(np.array([0.02], np.float32)) < 0.2
+
+
+def test_what_is_unknown_stays_unknown() -> None:
+    assert np.isnan(Scale(0.5, 0.1).shipped(np.array([np.nan], np.float32))).all()

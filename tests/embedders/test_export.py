@@ -1,0 +1,156 @@
+"""Collected only where torch, transformers, onnx and onnxscript are (see conftest.py)."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from tokenizers import Tokenizer
+from tokenizers.models import WordPiece
+from tokenizers.normalizers import BertNormalizer
+from tokenizers.pre_tokenizers import BertPreTokenizer
+from tokenizers.processors import TemplateProcessing
+from transformers import BertConfig, BertModel
+
+from everthread.embedders.export import Quantise, export, main, read_recipe
+from everthread.embedders.onnx import OnnxEmbedder
+from everthread.errors import ConfigError
+
+pytestmark = pytest.mark.filterwarnings("default")  # torch's exporter warns about itself
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *"the red boat sank at dawn nobody saw it".split()]
+TEXTS = ["the red boat", "nobody saw it sank at dawn", "", "the"]
+
+
+def make_folder(folder: Path, pooling: str = "mean_tokens", normalise: bool = True) -> Path:
+    """A tiny BERT of random weights, laid out as sentence-transformers does."""
+    folder.mkdir()
+    torch.manual_seed(7)
+    config = BertConfig(
+        vocab_size=300,
+        hidden_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=128,
+        max_position_embeddings=32,
+    )
+    BertModel(config).save_pretrained(folder)
+    vocabulary = {word: i for i, word in enumerate(WORDS)}
+    tokenizer = Tokenizer(WordPiece(vocabulary, unk_token="[UNK]"))
+    tokenizer.normalizer, tokenizer.pre_tokenizer = BertNormalizer(), BertPreTokenizer()
+    tokenizer.post_processor = TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)])
+    tokenizer.enable_padding(length=128)
+    tokenizer.save(str(folder / "tokenizer.json"))
+    kinds = ["Transformer", "Pooling", *(["Normalize"] if normalise else [])]
+    modules = [
+        {"type": f"sentence_transformers.models.{kind}", "path": "" if kind == "Transformer" else kind}
+        for kind in kinds
+    ]
+    write(folder / "modules.json", modules)
+    (folder / "Pooling").mkdir()
+    write(folder / "Pooling" / "config.json", {"word_embedding_dimension": 64, f"pooling_mode_{pooling}": True})
+    write(folder / "sentence_bert_config.json", {"max_seq_length": 16})
+    return folder
+
+
+def write(path: Path, content: object) -> None:
+    path.write_text(json.dumps(content))
+
+
+def by_torch(folder: Path, pooling: str) -> np.ndarray:
+    """The same vectors one by one on torch, pooled by hand."""
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer.no_padding()
+    model = BertModel.from_pretrained(folder).eval()
+    rows = []
+    for text in TEXTS:
+        with torch.no_grad():
+            hidden = model(torch.tensor([tokenizer.encode(text).ids])).last_hidden_state[0].numpy()  # (T, D)
+        rows.append(hidden[0] if pooling == "cls_token" else hidden.mean(0))
+    vectors = np.stack(rows)
+    return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
+
+
+@pytest.mark.parametrize("pooling", ["mean_tokens", "cls_token"])
+@pytest.mark.parametrize("normalise", [True, False])
+def test_an_unquantised_export_agrees_with_torch(tmp_path: Path, pooling: str, normalise: bool) -> None:
+    folder = make_folder(tmp_path / "tiny", pooling, normalise)
+    export(folder, tmp_path / "out", quantise="none")
+    np.testing.assert_allclose(OnnxEmbedder(tmp_path / "out").embed(TEXTS), by_torch(folder, pooling), atol=1e-5)
+
+
+def test_a_quantised_export_is_smaller_and_nearly_agrees_with_torch(tmp_path: Path) -> None:
+    folder = make_folder(tmp_path / "tiny")
+    whole = export(folder, tmp_path / "whole", quantise="none")
+    small = export(folder, tmp_path / "small")
+    assert small.model_bytes < whole.model_bytes / 2
+    cosines = (OnnxEmbedder(tmp_path / "small").embed(TEXTS) * by_torch(folder, "mean_tokens")).sum(1)
+    assert cosines.min() > 0.995
+
+
+def test_exporting_twice_writes_the_same_bytes(tmp_path: Path) -> None:
+    folder = make_folder(tmp_path / "tiny")
+    for out in ("one", "two"):
+        export(folder, tmp_path / out)
+    for name in ("model.onnx", "tokenizer.json", "embedder.json"):
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+
+
+def test_the_exported_file_holds_no_path_of_this_machine(tmp_path: Path) -> None:
+    export(make_folder(tmp_path / "tiny"), tmp_path / "out")
+    content = (tmp_path / "out" / "model.onnx").read_bytes()
+    assert str(tmp_path).encode() not in content
+    assert b"site-packages" not in content
+
+
+def test_the_description_names_the_model_and_its_limits(tmp_path: Path) -> None:
+    folder = make_folder(tmp_path / "tiny")
+    write(folder / "config_sentence_transformers.json", {"prompts": {"query": "query: ", "passage": "passage: "}})
+    config = export(folder, tmp_path / "out", name="tiny-v1", multilingual=True)
+    assert (config.name, config.dim, config.max_tokens, config.multilingual) == ("tiny-v1", 64, 16, True)
+    assert (config.query_prompt, config.text_prompt) == ("query: ", "passage: ")
+    assert OnnxEmbedder(tmp_path / "out").name == "tiny-v1"
+
+
+def test_the_command_writes_a_folder_that_embeds_and_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    quantise: Quantise = "none"
+    folder = make_folder(tmp_path / "tiny")
+    assert main([str(folder), str(tmp_path / "out"), "--quantise", quantise]) == 0
+    assert "tiny-none, 64 dimensions" in capsys.readouterr().out
+    assert OnnxEmbedder(tmp_path / "out").embed_query("the red boat").shape == (64,)
+
+
+def test_a_newer_folder_names_its_pooling_by_a_word(tmp_path: Path) -> None:
+    folder = make_folder(tmp_path / "tiny")
+    write(folder / "Pooling" / "config.json", {"embedding_dimension": 64, "pooling_mode": "cls"})
+    assert read_recipe(folder).pooling == "cls"
+
+
+def test_a_folder_that_is_no_model_is_refused_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(tmp_path), str(tmp_path / "out")]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("error: ")
+    assert "modules.json is missing" in error
+    assert error.count("\n") == 1
+
+
+def test_pooling_that_is_not_known_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="max_tokens"):
+        export(make_folder(tmp_path / "tiny", "max_tokens"), tmp_path / "out")
+
+
+def test_modules_that_are_not_known_are_refused(tmp_path: Path) -> None:
+    folder = make_folder(tmp_path / "tiny")
+    modules = json.loads((folder / "modules.json").read_text())
+    write(folder / "modules.json", [*modules, {"type": "sentence_transformers.models.Dense", "path": "3_Dense"}])
+    with pytest.raises(ConfigError, match="Dense"):
+        export(folder, tmp_path / "out")
+
+
+def test_damaged_weights_are_refused(tmp_path: Path) -> None:
+    folder = make_folder(tmp_path / "tiny")
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(ConfigError, match="can't load"):
+        export(folder, tmp_path / "out")

@@ -1,0 +1,92 @@
+"""What embedders give, in all the shapes that they may, and in those that they may not."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hardship.embedders import Several
+
+from everthread import Memory, NewLine
+from everthread.embedders import shapes
+from everthread.errors import ModelError
+from everthread.testing import HashEmbedder
+from everthread.types import Vector, Vectors
+
+LINES = ("The ferry leaves at noon. Bread and cheese", "My bicycle is blue. It was stolen from the cellar", "Nothing")
+
+
+class Shaped(HashEmbedder):
+    """One that gives vectors of these shapes."""
+
+    def __init__(self, text: tuple[int, ...], question: tuple[int, ...] = (8,)) -> None:
+        super().__init__(8)
+        self.text, self.question = text, question
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        return np.full((len(texts), *self.text), 0.5, np.float32)
+
+    def embed_query(self, text: str) -> Vector:
+        return np.full(self.question, 0.5, np.float32)
+
+
+def test_several_vectors_of_texts_and_questions_are_one_array_each() -> None:
+    several, one = Several(16), HashEmbedder(16)
+    assert shapes.passages(several, LINES).shape == (3, 3, 16)
+    assert shapes.question(several, "Where is it?").shape == (2, 16)
+    assert shapes.passages(one, LINES).shape == (3, 1, 16)
+    assert shapes.question(one, "Where is it?").shape == (16,)
+    assert shapes.question(Shaped((8,), (1, 8)), "Where is it?").shape == (8,)
+
+
+def test_the_nearest_pair_counts() -> None:
+    model = Several(64)
+    made, asked = shapes.passages(model, LINES), shapes.question(model, "Is there any cheese?")
+    expected = [max(float(a @ b) for a in each for b in asked) for each in made]
+    assert shapes.nearest(made, asked).tolist() == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("text", [(), (2, 2, 8), (0,), (129, 8)])
+def test_vectors_of_another_shape_are_an_error_that_names_it(text: tuple[int, ...]) -> None:
+    with pytest.raises(ModelError, match=r"hash-8 gave vectors of the shape \(3, ?.*\) for 3 texts; expected \(texts"):
+        shapes.passages(Shaped(text), LINES)
+
+
+@pytest.mark.parametrize("question", [(), (1, 2, 8), (0,)])
+def test_a_question_of_another_shape_is_an_error_that_names_it(question: tuple[int, ...]) -> None:
+    with pytest.raises(ModelError, match=r"gave a vector of the shape \(.*\) for a question; expected \(dimensions"):
+        shapes.question(Shaped((8,), question), "Where is it?")
+
+
+@pytest.mark.parametrize(
+    ("embedder", "told"),
+    [
+        (Shaped((2, 2, 8)), "gave vectors of the shape"),
+        (Shaped((8,), (2, 2, 8)), "gave a vector of the shape"),
+        (Shaped((8,), (4,)), "8 dimensions for texts and 4 for a question"),
+    ],
+)
+def test_with_wrong_shapes_lines_are_kept_and_found_by_their_words(
+    embedder: Shaped, told: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Memory.open("alice", store=tmp_path, embedder=embedder) as memory, caplog.at_level(logging.WARNING):
+        memory.observe_many(NewLine(text) for text in LINES)
+        assert [hit.line.seq for hit in memory.recall("bicycle", 1)] == [2]
+        assert told in caplog.text
+
+
+def test_a_bank_finds_a_line_by_the_nearest_of_its_vectors(tmp_path: Path) -> None:
+    embedder = Several(512)
+    with Memory.open("alice", store=tmp_path, embedder=embedder, recipe="membot") as memory:
+        memory.observe_many(NewLine(text) for text in LINES)
+        assert memory.stats().pending == 0
+        assert memory.stats().vectors == {"several-512": 3}
+        found = memory.store.cosines("alice", embedder.name, embedder.embed_query("stolen cellar"), np.arange(1, 4))
+        expected = shapes.nearest(embedder.embed(LINES), embedder.embed_query("stolen cellar"))
+        assert found.tolist() == pytest.approx(expected.tolist(), abs=1e-3)
+        assert memory.store.check("alice") == []
+        memory.correct(2, "My bicycle is back")
+        assert memory.reindex() == 0

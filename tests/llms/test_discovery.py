@@ -1,0 +1,85 @@
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from hardship import loopback
+from hardship.llm import closed_port, llm_server
+from hardship.loopback import Quiet
+
+from everthread.llms.discovery import models, ollama, ollama_host
+
+
+@contextmanager
+def answering(body: bytes, status: int = 200) -> Iterator[str]:
+    """A server that says this to all."""
+
+    class Handler(Quiet):
+        def do_GET(self) -> None:
+            self.send_response(status)
+            self.end_headers()
+            self.wfile.write(body)
+
+    with loopback.answering(Handler) as url:
+        yield url
+
+
+@pytest.mark.parametrize(
+    ("said", "host"),
+    [
+        ("", "http://127.0.0.1:11434"),
+        ("0.0.0.0", "http://127.0.0.1:11434"),
+        ("0.0.0.0:8080", "http://127.0.0.1:8080"),
+        (":8080", "http://127.0.0.1:8080"),
+        ("[::]:8080", "http://127.0.0.1:8080"),
+        ("[::1]", "http://[::1]:11434"),
+        ("box", "http://box:11434"),
+        (" box:8080 ", "http://box:8080"),
+        ("http://box", "http://box:80"),
+        ("https://box/", "https://box:443"),
+        ("https://box:8443/ollama", "https://box:8443"),
+        ("box:port", "http://127.0.0.1:11434"),
+    ],
+)
+def test_where_ollama_is_is_read_as_ollama_reads_it(said: str, host: str) -> None:
+    assert ollama_host(said) == host
+
+
+def test_a_name_without_a_tag_is_its_latest() -> None:
+    with llm_server(models=["llama3.2:1b", "llama3.2:latest"]) as server:
+        here = {"OLLAMA_HOST": server.host}
+        assert ollama("llama3.2", here) == (server.host, "llama3.2:latest")
+        assert ollama("llama3.2:1b", here) == (server.host, "llama3.2:1b")
+        assert ollama("llama3", here) == (server.host, "")
+
+
+def test_without_a_name_the_first_that_can_talk_is_taken() -> None:
+    body = b"""{"models": [{"name": "mxbai-embed-large"}, {"name": "all-minilm", "details": {"family": "bert"}},
+                {"name": "gemma3", "details": {"family": "gemma3"}}]}"""
+    with answering(body) as host:
+        assert ollama("", {"OLLAMA_HOST": host}) == (host, "gemma3")
+        assert ollama("all-minilm", {"OLLAMA_HOST": host}) == (host, "all-minilm")
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"<html>", b"[]", b"{}", b'{"models": 5, "data": 5}', b'{"models": [5], "data": [5]}']
+)
+def test_what_is_no_list_has_no_models(body: bytes) -> None:
+    with answering(body) as host:
+        assert ollama("", {"OLLAMA_HOST": host}) == (host, "")
+        assert not models(host)
+
+
+def test_who_is_not_there_or_says_no_has_none() -> None:
+    with closed_port() as port:
+        assert ollama("", {"OLLAMA_HOST": f"127.0.0.1:{port}"}) == (f"http://127.0.0.1:{port}", "")
+        assert models(f"http://127.0.0.1:{port}/v1") is None
+    with answering(b'{"data": [{"id": "m"}]}', 401) as host:
+        assert models(host) is None
+    assert models("http://[broken") is None
+
+
+def test_nobody_waits_for_an_ollama_that_says_nothing() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        host = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        assert ollama("", {"OLLAMA_HOST": host}) == (host, "")

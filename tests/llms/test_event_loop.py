@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import threading
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+
+import pytest
+from hardship import PATIENCE
+
+from everthread.llms.event_loop import run, start
+
+
+async def where() -> int:
+    await asyncio.sleep(0)
+    return threading.get_ident()
+
+
+def test_all_is_done_in_one_thread_which_is_none_of_those_who_ask() -> None:
+    with ThreadPoolExecutor(4) as pool:
+        found = set(pool.map(lambda _: run(where()), range(20)))
+    assert len(found) == 1
+    assert found != {threading.get_ident()}
+
+
+def test_what_goes_wrong_there_is_raised_to_whoever_asked() -> None:
+    async def fail() -> None:
+        raise LookupError("nothing")
+
+    with pytest.raises(LookupError, match="nothing"):
+        run(fail())
+
+
+def test_what_was_begun_can_be_cancelled() -> None:
+    begun, cancelled = threading.Event(), threading.Event()
+
+    async def wait() -> None:
+        try:
+            begun.set()
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+
+    waiting = start(wait())
+    assert begun.wait(PATIENCE)
+    waiting.cancel()
+    assert cancelled.wait(PATIENCE)
+    with pytest.raises(CancelledError):
+        waiting.result()
+
+
+ENDING = """
+import asyncio, logging
+logging.getLogger("asyncio").setLevel(logging.ERROR)  # it warns where a step takes long, as on a busy machine
+from everthread.llms.event_loop import start
+start(asyncio.sleep(60))
+print("done")
+"""
+
+
+def test_a_process_ends_at_once_and_in_silence_while_something_is_awaited() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-X", "dev", "-c", ENDING], capture_output=True, text=True, timeout=PATIENCE, check=True
+    )
+    assert (ended.stdout, ended.stderr) == ("done\n", "")

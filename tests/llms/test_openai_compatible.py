@@ -1,0 +1,712 @@
+import json
+import pickle
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from typing import Any
+
+import pytest
+from hardship import PATIENCE
+from hardship.llm import (
+    HTML,
+    LATIN,
+    MALFORMED,
+    Behaviour,
+    Cut,
+    Endless,
+    Mute,
+    Picky,
+    Raw,
+    Reply,
+    Request,
+    Stall,
+    Status,
+    closed_port,
+    llm_server,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from everthread.common.installation import install_extra
+from everthread.errors import ConfigError, LLMDenied, LLMRejected, LLMUnavailable, ModelError, ModelNotFound
+from everthread.llms.errors import shown
+from everthread.llms.openai_compatible import LLM, Listened, OpenAICompatible, Stream
+from everthread.llms.streaming import GLIMPSE, LIMIT, estimated
+from everthread.types import JSONValue, Message, Sampling, Usage
+
+CANARY = "zqxcanary"
+KEY = "sk-secret"
+ASKED = [Message("system", "You are Nemo."), Message("user", f"Where is the {CANARY}?")]
+SCHEMA: dict[str, JSONValue] = {
+    "type": "object",
+    "properties": {"place": {"type": "string"}},
+    "required": ["place"],
+    "additionalProperties": False,
+}
+
+
+def model(url: str, **given: Any) -> OpenAICompatible:
+    return OpenAICompatible(url, "m", KEY, **{"timeout": 5.0, "sleep": lambda seconds: None, **given})
+
+
+def said(llm: LLM, sampling: Sampling | None = None) -> str:
+    return "".join(llm.stream(ASKED, sampling))
+
+
+def event(delta: object) -> bytes:
+    return f"data: {json.dumps({'choices': [{'index': 0, 'delta': delta}]})}\n\n".encode()
+
+
+# ---------------------------------------------------------------------------------------------- what is said
+
+
+def test_a_reply_comes_in_the_pieces_that_the_server_sends() -> None:
+    with llm_server(Reply(["Un", "der", "", " the\n", "sea."])) as server:
+        stream = model(server.url).stream(ASKED)
+        assert list(stream) == ["Un", "der", " the\n", "sea."]
+        assert (stream.finish, stream.usage) == ("stop", Usage(11, 7))
+        assert list(stream) == []
+
+
+def test_a_piece_is_given_the_moment_it_arrives() -> None:
+    with llm_server(Stall(["First"])) as server:
+        stream = model(server.url).stream(ASKED)
+        assert next(stream) == "First"  # though the second will never come
+        stream.close()
+
+
+def test_the_request_holds_the_messages_and_what_was_set_of_the_sampling() -> None:
+    with llm_server() as server:
+        said(model(server.url), Sampling(temperature=0.5, max_tokens=90))
+    assert server.bodies == [
+        {
+            "model": "m",
+            "messages": [{"role": each.role, "content": each.content} for each in ASKED],
+            "stream": True,
+            "stream_options": {"include_usage": True},
+            "temperature": 0.5,
+            "max_tokens": 90,
+        }
+    ]
+    assert server.asked[0].headers["authorization"] == f"Bearer {KEY}"
+
+
+def test_nothing_of_the_environment_and_of_this_machine_goes_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_KEY", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "OPENAI_ADMIN_KEY"):
+        monkeypatch.setenv(name, CANARY)
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", f"X-Mine: {CANARY}\nAuthorization: Bearer {CANARY}")
+    with llm_server() as server:
+        llm = OpenAICompatible(server.url, "m")
+        assert "".join(llm.stream([Message("user", "Hi")])) == llm.complete([Message("user", "Hi")]) == "Hello there."
+    assert CANARY not in str(server.requests)
+    assert {"x-stainless-os", "x-stainless-arch", "x-stainless-runtime"}.isdisjoint(server.asked[0].headers)
+    assert {each.headers["authorization"] for each in server.asked} == {"Bearer none"}
+
+
+def test_a_refusal_is_told_and_named() -> None:
+    with llm_server(Reply("I'd rather not.", refusal=True)) as server:
+        stream = model(server.url).stream(ASKED)
+        assert ("".join(stream), stream.finish) == ("I'd rather not.", "refusal")
+        assert model(server.url).complete(ASKED) == "I'd rather not."
+
+
+def test_what_a_model_only_thinks_is_not_said() -> None:
+    with llm_server(Reply("Aye.", reasoning=CANARY)) as server:
+        assert said(model(server.url)) == "Aye."
+
+
+@pytest.mark.parametrize(
+    ("sent", "finish"), [("length", "length"), ("content_filter", "content_filter"), ("eos", "stop"), (None, None)]
+)
+def test_it_is_known_why_a_reply_ended(sent: str | None, finish: str | None) -> None:
+    with llm_server(Reply("Aye.", finish=sent)) as server:
+        stream = model(server.url).stream(ASKED)
+        assert ("".join(stream), stream.finish) == ("Aye.", finish)
+
+
+def test_an_empty_reply_is_no_error() -> None:
+    with llm_server("") as server:
+        stream = model(server.url).stream(ASKED)
+        assert (list(stream), stream.finish) == ([], "stop")
+        assert model(server.url).complete(ASKED) == ""
+
+
+def test_a_reply_without_an_end_mark_has_ended_where_its_reason_was_told() -> None:
+    with llm_server(Reply("Aye.", done=False)) as server:
+        assert said(model(server.url)) == "Aye."
+
+
+def test_a_server_that_has_told_all_is_not_waited_for() -> None:
+    whole = event({"content": "Aye."}) + (
+        b'data: {"choices": [{"delta": {}, "finish_reason": "stop"}], '
+        b'"usage": {"prompt_tokens": 3, "completion_tokens": 2}}\n\n'
+    )
+    stalling = Raw(whole, unfinished=True)
+    with llm_server(stalling) as server:
+        stream = model(server.url).stream(ASKED)
+        assert ("".join(stream), stream.usage) == ("Aye.", Usage(3, 2))
+
+
+def test_what_breaks_off_behind_the_end_cuts_nothing() -> None:
+    body = event({"content": "Aye."}) + b'data: {"choices": [{"delta": {}, "finish_reason": "length"}]}\n\ndata: {"us'
+    with llm_server(Raw(body), Raw(body, unfinished=True)) as server:
+        for _ in range(2):
+            stream = model(server.url, timeout=2.0).stream(ASKED)
+            assert ("".join(stream), stream.finish, stream.usage.estimated) == ("Aye.", "length", True)
+
+
+def test_comments_and_other_line_ends_are_part_of_a_stream() -> None:
+    body = b": still thinking\r\n\r\nevent: message\r\n" + event({"content": "Aye."}).replace(b"\n", b"\r\n")
+    with llm_server(Raw(body + b"data:[DONE]")) as server:
+        assert said(model(server.url)) == "Aye."
+
+
+def test_a_smile_that_was_sent_in_halves_arrives_whole() -> None:
+    body = event({"content": "Hi \ud83d"}) + event({"content": "\ude00 there \ud83d"}) + b"data: [DONE]\n\n"
+    with llm_server(Raw(body)) as server:
+        pieces = list(model(server.url).stream(ASKED))
+    assert pieces == ["Hi ", "😀 there ", "\ufffd"]
+
+
+def test_a_message_with_half_a_letter_can_be_sent() -> None:
+    with llm_server() as server:
+        assert "".join(model(server.url).stream([Message("user", "half \ud83d")])) == "Hello there."
+    assert server.bodies[0]["messages"][0]["content"] == "half \ufffd"
+
+
+@settings(max_examples=30, deadline=None)
+@given(pieces=st.lists(st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\0")), max_size=5))
+def test_whatever_is_sent_is_what_arrives(pieces: list[str]) -> None:
+    with llm_server(Reply(pieces)) as server:
+        assert list(model(server.url).stream(ASKED)) == [piece for piece in pieces if piece]
+        assert model(server.url).complete(ASKED) == "".join(pieces)
+
+
+def test_a_long_reply_streams() -> None:
+    with llm_server(Reply(["x" * 100_000] * 10)) as server:
+        assert len(said(model(server.url))) == 1_000_000
+
+
+def test_many_threads_share_a_model() -> None:
+    def echo(request: Request) -> str:
+        return str((request.body or {})["messages"][0]["content"])
+
+    def ask(number: int) -> bool:
+        return "".join(llm.stream([Message("user", f"number {number}")])) == f"number {number}"
+
+    with llm_server(echo) as server, ThreadPoolExecutor(16) as pool:
+        llm = model(server.url)
+        assert all(pool.map(ask, range(64)))
+        assert llm.usage == Usage(64 * 11, 64 * 7)
+
+
+# ---------------------------------------------------------------------------------------------- complete
+
+
+def test_a_reply_can_be_had_whole() -> None:
+    with llm_server('{"place": "the sea"}') as server:
+        llm = model(server.url)
+        assert llm.complete(ASKED, SCHEMA) == '{"place": "the sea"}'
+        assert llm.usage == Usage(11, 7)
+    told = {"name": "reply", "schema": SCHEMA, "strict": True}
+    assert server.bodies[0]["response_format"] == {"type": "json_schema", "json_schema": told}
+    assert not server.bodies[0]["stream"]
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "object", "properties": {"place": {"type": "string"}}},
+        {**SCHEMA, "required": []},
+        {**SCHEMA, "properties": {"place": {"type": "string", "default": "here"}}},
+        {"type": "array", "items": {"type": "object", "properties": {}}},
+        {**SCHEMA, "$defs": {"Place": {"type": "object"}}},
+    ],
+)
+def test_a_schema_that_strict_mode_does_not_take_is_sent_without(schema: dict[str, JSONValue]) -> None:
+    with llm_server("{}") as server:
+        model(server.url).complete(ASKED, schema)
+    assert server.bodies[0]["response_format"]["json_schema"]["strict"] is False
+
+
+@pytest.mark.parametrize("status", [400, 422])
+def test_a_server_that_knows_no_schema_is_asked_without_from_then_on(status: int) -> None:
+    with llm_server(Picky("response_format", "{}", status)) as server:
+        llm = model(server.url)
+        assert [llm.complete(ASKED, SCHEMA), llm.complete(ASKED, SCHEMA)] == ["{}", "{}"]
+    assert ["response_format" in body for body in server.bodies] == [True, False, False]
+
+
+@pytest.mark.parametrize("status", [400, 422])
+def test_a_server_that_does_not_count_is_not_asked_to_from_then_on(status: int) -> None:
+    with llm_server(Picky("stream_options", "Aye.", status)) as server:
+        llm = model(server.url)
+        assert said(llm) == said(llm) == "Aye."
+        assert llm.usage.estimated
+    assert ["stream_options" in body for body in server.bodies] == [True, False, False]
+
+
+def test_a_newer_model_is_told_of_the_limit_as_it_wants() -> None:
+    refused = Status(400, code="unsupported_parameter", param="max_tokens")
+    warm = Status(400, code="unsupported_value", param="temperature")
+    with llm_server(refused, warm, "Aye.") as server:
+        llm = model(server.url)
+        assert said(llm, Sampling(max_tokens=90, temperature=0.5)) == "Aye."
+        assert said(llm, Sampling(max_tokens=80, temperature=0.5)) == "Aye."
+    assert [body.get("max_tokens") for body in server.bodies] == [90, None, None, None]
+    assert [body.get("max_completion_tokens") for body in server.bodies] == [None, 90, 90, 80]
+    assert ["temperature" in body for body in server.bodies] == [True, True, False, False]
+
+
+def test_what_was_refused_for_another_reason_is_not_left_out_from_then_on() -> None:
+    with llm_server(Status(400), Status(400), "Aye.") as server:
+        llm = model(server.url)
+        with pytest.raises(LLMRejected):
+            said(llm)
+        said(llm)
+    assert ["stream_options" in body for body in server.bodies] == [True, False, True]
+
+
+def test_a_reply_of_many_megabytes_is_refused() -> None:
+    with llm_server("x" * (LIMIT + 1)) as server, pytest.raises(LLMUnavailable, match="nonsense"):
+        model(server.url).complete(ASKED)
+
+
+def test_a_line_without_end_is_not_kept() -> None:
+    with (
+        llm_server(Raw(b"data: " + b"x" * (LIMIT + 100_000))) as server,
+        pytest.raises(LLMUnavailable, match="nonsense"),
+    ):
+        said(model(server.url))
+
+
+# ---------------------------------------------------------------------------------------------- usage
+
+
+def test_usage_is_estimated_where_the_server_does_not_count() -> None:
+    with llm_server(Reply("Under the sea.", usage=None)) as server:
+        llm = model(server.url)
+        llm.complete(ASKED)
+        stream = llm.stream(ASKED)
+        list(stream)
+    assert stream.usage == estimated(ASKED, "Under the sea.")
+    assert llm.usage == stream.usage + stream.usage
+
+
+def test_usage_has_its_price() -> None:
+    with llm_server(Reply("Aye.", usage=(1_000_000, 500_000))) as server:
+        llm = model(server.url, prices=(0.15, 0.60))
+        stream = llm.stream(ASKED)
+        list(stream)
+        llm.complete(ASKED)
+    assert stream.usage.cost == pytest.approx(0.45)
+    assert llm.usage.cost == pytest.approx(0.90)
+
+
+def test_a_reply_that_is_stopped_early_counts_as_far_as_it_came() -> None:
+    with llm_server(Reply("one two three", delay=0.01)) as server:
+        llm = model(server.url)
+        stream = llm.stream(ASKED)
+        assert next(stream) == "one"
+        stream.close()
+        stream.close()
+    assert stream.usage == llm.usage == estimated(ASKED, "one")
+
+
+def test_a_stream_that_nobody_reads_counts_what_was_asked() -> None:
+    with llm_server() as server:
+        llm = model(server.url)
+        stream = llm.stream(ASKED)
+        stream.close()
+        assert list(stream) == []
+    assert llm.usage == estimated(ASKED, "")
+
+
+# ---------------------------------------------------------------------------------------------- stopping
+
+
+@pytest.mark.parametrize("pieces", [[], ["Hel"]])
+def test_whoever_waits_for_a_piece_gets_the_end_when_it_is_closed(pieces: list[str]) -> None:
+    with llm_server(Stall(pieces)) as server, ThreadPoolExecutor() as pool:
+        stream = model(server.url, timeout=60.0).stream(ASKED)
+        assert [next(stream) for _ in pieces] == pieces
+        waiting = pool.submit(list, stream)
+        threading.Event().wait(0.1)  # so that it does wait
+        stream.close()
+        assert waiting.result(PATIENCE) == []
+        assert server.hung_up.wait(PATIENCE)  # the server has heard of it, too
+        assert stream.finish is None
+
+
+def test_streams_that_are_closed_at_any_moment_harm_no_others() -> None:
+    def stopped(number: int) -> bool:
+        stream = llm.stream(ASKED)
+        threading.Timer(number / 4000, stream.close).start()
+        return "one two three four".startswith("".join(stream))
+
+    def whole(number: int) -> bool:
+        return said(llm) == llm.complete(ASKED) == "one two three four"
+
+    with llm_server(Reply("one two three four", delay=0.002)) as server, ThreadPoolExecutor(8) as pool:
+        llm = model(server.url)
+        results = [*pool.map(stopped, range(60)), *pool.map(whole, range(4))]
+        mixed = [pool.submit((stopped, whole)[n % 2], n) for n in range(40)]
+        assert all(results)
+        assert all(each.result() for each in mixed)
+
+
+# ---------------------------------------------------------------------------------------------- listening
+
+
+class Ear:
+    """Listens to a stream: what it heard, in which threads, and that it is over."""
+
+    def __init__(self, stream: Stream, most: int = 99) -> None:
+        self.heard: list[str] = []
+        self.threads: set[int] = set()
+        self.over = threading.Event()
+        self.most = most
+        assert isinstance(stream, Listened)
+        stream.listen(self.hear, self.over.set)
+
+    def hear(self, piece: str) -> bool:
+        self.heard.append(piece)
+        self.threads.add(threading.get_ident())
+        return len(self.heard) < self.most
+
+
+def test_pieces_are_told_as_they_come_and_no_thread_waits_for_them() -> None:
+    with llm_server(Reply(["Un", "der", " the", " sea."], delay=0.01)) as server:
+        llm = model(server.url)
+        streams = [llm.stream(ASKED) for _ in range(8)]
+        before = threading.active_count()
+        ears = [Ear(stream) for stream in streams]
+        assert threading.active_count() <= before
+        assert all(ear.over.wait(PATIENCE) for ear in ears)
+        assert [ear.heard for ear in ears] == [["Un", "der", " the", " sea."]] * 8
+        assert len(set.union(*(ear.threads for ear in ears))) == 1
+        assert [list(stream) for stream in streams] == [[]] * 8
+        assert {(stream.finish, stream.usage) for stream in streams} == {("stop", Usage(11, 7))}
+        assert llm.usage == Usage(88, 56)
+
+
+def test_who_has_heard_enough_can_read_on() -> None:
+    with llm_server(Reply(["Un", "der", " the", " sea."])) as server:
+        stream = model(server.url).stream(ASKED)
+        ear = Ear(stream, most=2)
+        assert ear.over.wait(PATIENCE)
+        assert (ear.heard, list(stream)) == (["Un", "der"], [" the", " sea."])
+
+
+def test_what_went_wrong_while_somebody_listened_is_raised_to_whoever_reads_on_once() -> None:
+    with llm_server(Cut(["Hel"])) as server:
+        stream = model(server.url).stream(ASKED)
+        ear = Ear(stream)
+        assert ear.over.wait(PATIENCE)
+        assert ear.heard == ["Hel"]
+        with pytest.raises(LLMUnavailable, match="broke off"):
+            next(stream)
+        assert list(stream) == []
+
+
+@pytest.mark.parametrize("pieces", [[], ["Hel"]])
+def test_a_stream_that_is_closed_while_somebody_listens_is_over(pieces: list[str]) -> None:
+    with llm_server(Stall(pieces)) as server:
+        stream = model(server.url, timeout=60.0).stream(ASKED)
+        ear = Ear(stream)
+        threading.Event().wait(0.1)
+        stream.close()
+        assert ear.over.wait(PATIENCE)
+        assert server.hung_up.wait(PATIENCE)
+        assert (ear.heard, list(stream)) == (pieces, [])
+
+
+def test_a_stream_that_was_closed_before_is_over_at_once() -> None:
+    with llm_server(Reply("one two")) as server:
+        stream = model(server.url).stream(ASKED)
+        stream.close()
+        ear = Ear(stream)
+        assert ear.over.wait(PATIENCE)
+        assert (ear.heard, list(stream)) == ([], [])
+
+
+LEFT = """
+import logging, sys
+logging.getLogger("asyncio").setLevel(logging.ERROR)  # it warns where a step takes long, as on a busy machine
+from everthread.llms.openai_compatible import OpenAICompatible
+from everthread.types import Message
+llm = OpenAICompatible(sys.argv[1], "m")
+unread, begun, told = (llm.stream([Message("user", "hello")]) for _ in range(3))
+next(begun)
+told.listen(lambda piece: True, lambda: None)
+print("done")
+"""
+
+
+def test_a_process_that_ends_with_replies_on_their_way_does_so_at_once_and_in_silence() -> None:
+    with llm_server(Stall(["Hel"])) as server:
+        ended = subprocess.run(
+            [sys.executable, "-X", "dev", "-c", LEFT, server.url],
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=True,
+        )
+        assert (ended.stdout, ended.stderr) == ("done\n", "")
+
+
+# ---------------------------------------------------------------------------------------------- faults
+
+BEFORE: list[tuple[Behaviour, type[ModelError], str]] = [
+    (Status(401), LLMDenied, r"wants a key, or another one \(401\); set EVERTHREAD_LLM_KEY"),
+    (Status(403, code="region"), LLMDenied, r"\(403 region\)"),
+    (
+        Status(404, code="model_not_found"),
+        ModelNotFound,
+        r"isn't there \(404 model_not_found\); check the model's name",
+    ),
+    (Status(400, kind="bad"), LLMRejected, r"doesn't take the request \(400 bad\)"),
+    (Status(400, param="messages"), LLMRejected, r"\(400\), because of messages"),
+    (Status(402), LLMRejected, r"\(402\)"),
+    (Status(400, code="context_length_exceeded"), LLMRejected, r"too long .*lower EVERTHREAD_LLM_CONTEXT .it is 8192"),
+    (Status(400, "This model's maximum context length is 5"), LLMRejected, "lower EVERTHREAD_LLM_CONTEXT"),
+    (Status(413), LLMRejected, "lower EVERTHREAD_LLM_CONTEXT"),
+    (Status(429, code="insufficient_quota"), LLMUnavailable, r"\(429 insufficient_quota\); try again in a while"),
+    (Status(429, retry_after=120), LLMUnavailable, "try again in 120 seconds"),
+    (Status(500, kind="server_error"), LLMUnavailable, r"failed \(500 server_error\)"),
+    (Status(503), LLMUnavailable, r"failed \(503\)"),
+    (Status(307), LLMRejected, r"has moved \(307\)"),
+    (Status(400, kind=f"the {CANARY} is here", code=CANARY + " x"), LLMRejected, r"request \(400\);"),
+    (Mute(), LLMUnavailable, "said nothing for .* EVERTHREAD_LLM_TIMEOUT"),
+    (Raw(b"<html>Bad gateway</html>", "text/html", 502), LLMUnavailable, r"failed \(502\)"),
+]
+DURING: list[tuple[Behaviour, type[ModelError], str]] = [
+    (HTML, LLMUnavailable, "answers nonsense; check that the URL"),
+    (MALFORMED, LLMUnavailable, "answers nonsense"),
+    (LATIN, LLMUnavailable, "answers nonsense"),
+    (Raw(b"data: 5\n\n"), LLMUnavailable, "answers nonsense"),
+    (Raw(b"data: " + b"[" * 200_000), LLMUnavailable, "answers nonsense"),
+    (Raw(b'{"choices": []}', "application/json"), LLMUnavailable, "answers nonsense"),
+    (Raw(b""), LLMUnavailable, "broke off|nonsense"),
+    (Raw(b'data: {"choices": 5}\n\n'), LLMUnavailable, "broke off|nonsense"),
+    (Raw(f'data: {{"error": {{"message": "{CANARY}", "code": 502}}}}\n\n'.encode()), LLMUnavailable, "502|nonsense"),
+    (Cut(["Hel"]), LLMUnavailable, "broke off in the middle"),
+    (Cut(["Hel"], "reset"), LLMUnavailable, "broke off in the middle"),
+    (Cut(["Hel"], "clean"), LLMUnavailable, "broke off in the middle|nonsense"),
+    (Stall(["Hel"]), LLMUnavailable, "said nothing for"),
+]
+
+
+def patience(behaviour: Behaviour, seconds: float) -> float:
+    """How long to wait for a server: briefly only where it says nothing."""
+    return seconds if isinstance(behaviour, Mute | Stall) else PATIENCE
+
+
+def in_short(error: BaseException) -> None:
+    """The error is one line that names server and model, and holds nothing of what was said, with all behind it."""
+    text = str(error)
+    assert "\n" not in text
+    assert text.startswith("language model 'm' at http://127.0.0.1:")
+    behind: BaseException | None = error
+    while behind is not None:
+        assert CANARY not in str(behind)
+        assert KEY not in str(behind)
+        behind = behind.__cause__ or (None if behind.__suppress_context__ else behind.__context__)
+
+
+@pytest.mark.parametrize(("behaviour", "kind", "text"), [*BEFORE, *DURING])
+@pytest.mark.parametrize("ask", [said, lambda llm: llm.complete(ASKED, SCHEMA)], ids=["streamed", "whole"])
+def test_a_fault_is_told_in_our_words(
+    behaviour: Behaviour, kind: type[ModelError], text: str, ask: Callable[[LLM], str]
+) -> None:
+    with llm_server(behaviour) as server:
+        with pytest.raises(kind, match=text) as caught:
+            ask(model(server.url, timeout=patience(behaviour, 0.5 if ask is said else 0.06)))
+        in_short(caught.value)
+        assert type(caught.value) is kind
+
+
+@pytest.mark.parametrize(("behaviour", "kind", "text"), BEFORE)
+def test_what_goes_wrong_before_the_reply_is_told_when_it_is_asked(
+    behaviour: Behaviour, kind: type[ModelError], text: str
+) -> None:
+    with llm_server(behaviour) as server, pytest.raises(kind, match=text):
+        model(server.url, timeout=patience(behaviour, 0.3)).stream(ASKED)
+
+
+def test_what_came_before_a_cut_is_given() -> None:
+    with llm_server(Cut(["Under", " the"])) as server:
+        llm = model(server.url)
+        stream = llm.stream(ASKED)
+        assert [next(stream), next(stream)] == ["Under", " the"]
+        with pytest.raises(LLMUnavailable, match="broke off"):
+            next(stream)
+        assert list(stream) == []
+        assert llm.usage == stream.usage == estimated(ASKED, "Under the")
+    assert len(server.asked) == 1  # for a second reply would go on otherwise
+
+
+def test_a_stream_that_ends_in_an_error_of_the_server_was_cut() -> None:
+    body = event({"content": "Hel"}) + b'data: {"choices": [{"delta": {}, "finish_reason": "error"}]}\n\n'
+    with (
+        llm_server(Raw(body + b"data: [DONE]\n\n")) as server,
+        pytest.raises(LLMUnavailable, match=r"broke off .*error"),
+    ):
+        said(model(server.url))
+
+
+def test_a_server_that_is_not_there_is_named_without_the_password_in_its_url() -> None:
+    with closed_port() as port, pytest.raises(LLMUnavailable, match=r"can't be reached .*refused\); start") as caught:
+        model(f"http://nemo:{KEY}@127.0.0.1:{port}/v1/?key={KEY}").stream(ASKED)
+    in_short(caught.value)
+    assert f"at http://127.0.0.1:{port}/v1 can't" in str(caught.value)
+
+
+# ---------------------------------------------------------------------------------------------- again
+
+
+@pytest.mark.parametrize("status", [408, 409, 429, 500, 503])
+def test_what_may_go_better_the_next_time_is_tried_again(status: int) -> None:
+    waits: list[float] = []
+    with llm_server(Status(status), Status(status), Status(status), "Aye.") as server:
+        assert said(model(server.url, sleep=waits.append)) == "Aye."
+    assert len(server.asked) == 4
+    assert [0.375 <= waits[0] <= 0.5, 0.75 <= waits[1] <= 1.0, 1.5 <= waits[2] <= 2.0] == [True] * 3
+
+
+def test_after_so_many_tries_it_is_given_up() -> None:
+    with llm_server(Status(500)) as server, pytest.raises(LLMUnavailable):
+        model(server.url, retries=2).complete(ASKED)
+    assert len(server.asked) == 3
+
+
+def test_who_asks_to_wait_is_waited_for() -> None:
+    waits: list[float] = []
+    date = format_datetime(datetime.now(UTC) + timedelta(seconds=10))
+    with llm_server(
+        Status(429, retry_after=3), Status(429, retry_after=date), Status(429, retry_after="x"), "Aye."
+    ) as s:
+        assert said(model(s.url, sleep=waits.append)) == "Aye."
+    assert waits[0] == 3
+    assert 5 < waits[1] <= 10
+    assert waits[2] <= 2
+
+
+def test_nobody_is_kept_waiting_for_minutes() -> None:
+    waits: list[float] = []
+    with llm_server(Status(429, retry_after=120)) as server:
+        with pytest.raises(LLMUnavailable, match="try again in 120 seconds"):
+            said(model(server.url, sleep=waits.append))
+        server.behaviours[0] = Status(429, retry_after=8)
+        with pytest.raises(LLMUnavailable, match="in 8 seconds"):
+            said(model(server.url, retries=100, sleep=waits.append))
+    assert waits == [8, 8]
+
+
+def test_a_refused_connection_is_tried_again() -> None:
+    waits: list[float] = []
+    with closed_port() as port, pytest.raises(LLMUnavailable):
+        model(f"http://127.0.0.1:{port}/v1", sleep=waits.append).stream(ASKED)
+    assert len(waits) == 3
+
+
+def test_a_silent_server_is_asked_once() -> None:
+    with llm_server(Mute()) as server, pytest.raises(LLMUnavailable):
+        model(server.url, timeout=0.2).stream(ASKED)
+    assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize("status", [401, 403, 404, 413, 307])
+def test_what_will_not_go_better_is_not_tried_again(status: int) -> None:
+    with llm_server(Status(status)) as server, pytest.raises(ModelError):
+        said(model(server.url))
+    assert len(server.asked) == 1
+
+
+# ---------------------------------------------------------------------------------------------- what is given
+
+
+@pytest.mark.parametrize(
+    "url", ["", "localhost:11434/v1", "ftp://host/v1", "http://", "http://host:port/v1", "http://["]
+)
+def test_what_is_no_address_is_refused(url: str) -> None:
+    with pytest.raises(ConfigError, match=f"^{re.escape(repr(url))} is no address of a language model; it looks like"):
+        OpenAICompatible(url, "m")
+
+
+def test_an_address_is_shown_without_its_secrets() -> None:
+    assert shown("https://nemo:pass@[::1]:8000/v1/?key=secret#x") == "https://[::1]:8000/v1"
+    with pytest.raises(ConfigError, match="'ftp://host/v1'"):
+        shown("ftp://nemo:pass@host/v1")
+
+
+@pytest.mark.parametrize("key", ["sk-…", "sk-\nX-Evil: 1"])
+def test_a_key_that_is_none_is_refused_unseen(key: str) -> None:
+    with pytest.raises(ConfigError, match="copy it anew") as caught:
+        OpenAICompatible("http://localhost/v1", "m", key)
+    assert "sk-" not in str(caught.value)
+
+
+def test_without_the_sdk_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "openai", None)
+    with pytest.raises(ConfigError, match=re.escape(install_extra("llm"))):
+        OpenAICompatible("http://localhost/v1", "m")
+
+
+def test_importing_loads_no_sdk() -> None:
+    code = "import sys, everthread.llms.openai_compatible, everthread.factory; print({'openai', 'httpx2', 'httpx'} & {*sys.modules})"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "set()\n"
+
+
+# -------------------------------------------------------------- bodies of errors
+
+
+@pytest.mark.parametrize("status", [301, 400, 401, 404, 429, 500])
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("how", [{"broken": True}, {"packed": True}])
+def test_an_error_whose_body_cannot_be_read_is_that_error_all_the_same(
+    status: int, stream: bool, how: dict[str, bool]
+) -> None:
+    with llm_server(Status(status, **how)) as server:  # type: ignore[arg-type]
+        llm = model(server.url, retries=1)
+        with pytest.raises(ModelError, match=rf"\({status}\)") as caught:
+            said(llm) if stream else llm.complete(ASKED)
+    assert CANARY not in str(caught.value)
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_of_an_endless_body_of_an_error_no_more_is_read_than_tells_what_it_is(stream: bool) -> None:
+    with llm_server(endless := Endless(500)) as server:
+        llm = model(server.url, retries=1)
+        with pytest.raises(LLMUnavailable, match=r"failed \(500\)"):
+            said(llm) if stream else llm.complete(ASKED)
+        assert len(server.asked) == 2
+    assert len(endless.sent) * 65_536 < 400 * GLIMPSE  # what lies in the buffers of two connections
+
+
+def test_the_error_of_a_server_that_talks_slowly_for_ever_is_told_after_a_while() -> None:
+    with llm_server(endless := Endless(401, rate=100)) as server:
+        with pytest.raises(LLMDenied):
+            said(model(server.url))
+        assert len(endless.sent) < 50
+
+
+def test_the_public_text_of_an_error_names_the_model_and_never_its_address() -> None:
+    with closed_port() as port:
+        llm = OpenAICompatible(f"http://127.0.0.1:{port}/v1", "m", retries=0)
+        with pytest.raises(LLMUnavailable, match=f"127.0.0.1:{port}") as failed:
+            llm.complete([Message("user", "Hello.")])
+    assert failed.value.public.startswith("language model 'm' can't be reached; ")
+    assert "127.0.0.1" not in failed.value.public
+    assert str(port) not in failed.value.public
+    assert pickle.loads(pickle.dumps(failed.value)).public == failed.value.public
+
+
+def test_an_error_without_an_address_is_public_as_it_is() -> None:
+    assert ModelError("the matcher gave no scores").public == "the matcher gave no scores"

@@ -1,0 +1,170 @@
+"""Replies that are still on their way when they are closed, or their process ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hardship import PATIENCE
+from hardship.llm import Reply, Stall, llm_server
+
+from everthread import Memory
+from everthread.llms.openai_compatible import OpenAICompatible
+from everthread.testing import HashEmbedder
+
+TALK = """
+import atexit, sys
+from everthread.chat.chat import Chat
+from everthread.testing import HashEmbedder
+from everthread.llms.openai_compatible import OpenAICompatible
+
+store, url = sys.argv[1:]
+chat = Chat.open("alice", store=store, embedder=HashEmbedder(64), llm=OpenAICompatible(url, "m"))
+atexit.register(chat.close)  # before the first reply, so that it is called after all that this registers
+print(next(chat.reply("Count.")))
+"""
+
+
+PLAIN = """
+import sys
+from everthread.llms.openai_compatible import OpenAICompatible
+
+llm = OpenAICompatible(sys.argv[1], "m")
+for _ in range(3):
+    print("".join(llm.stream([])))
+"""
+
+
+def test_a_program_that_has_read_its_replies_ends_without_a_complaint() -> None:
+    with llm_server("Four.") as server:
+        command = [sys.executable, "-Wdefault", "-c", PLAIN, server.url]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "Four.\n" * 3, "")
+
+
+FORK = """
+import gc, os, sys
+from everthread.llms.openai_compatible import OpenAICompatible
+
+llm = OpenAICompatible(sys.argv[1], "m")
+unread = llm.stream([])
+print(llm.complete([]), flush=True)
+if child := os.fork():
+    assert os.waitpid(child, 0)[1] == 0
+    print(llm.complete([]), "".join(unread))
+else:
+    del unread
+    gc.collect()
+    print(llm.complete([]), "".join(llm.stream([])), flush=True)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_a_process_that_was_forked_talks_and_leaves_its_parent_what_is_its_own() -> None:
+    script = Reply("One two three.", delay=0.3), "Four.", "Five.", "Six.", "Seven."
+    with llm_server(*script) as server:
+        command = [sys.executable, "-Wignore::DeprecationWarning", "-c", FORK, server.url]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+    assert done.stdout.splitlines() == ["Four.", "Five. Six.", "Seven. One two three."]
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+CLOSED_IN_A_CHILD = """
+import os, sys, threading
+from everthread.llms.openai_compatible import OpenAICompatible
+
+url, readers = sys.argv[1], int(sys.argv[2])
+stream = OpenAICompatible(url, "m", timeout=120).stream([])
+read = [next(stream)]
+reader = threading.Thread(target=lambda: read.extend(stream))
+if readers:
+    reader.start()
+    while not stream._reading.locked():
+        pass
+if child := os.fork():
+    assert os.waitpid(child, 0)[1] == 0
+    if not readers:
+        reader.start()
+    reader.join()
+    print("".join(read))
+else:
+    stream.close()
+    print(list(stream), flush=True)
+    os._exit(0)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+@pytest.mark.parametrize("readers", [0, 1])
+def test_a_reply_that_is_closed_in_a_process_forked_off_is_closed_there_alone(readers: int) -> None:
+    """Also where the parent awaits a piece just then."""
+    with llm_server(Reply("One two three.", delay=0.3)) as server:
+        command = [sys.executable, "-Wignore::DeprecationWarning", "-c", CLOSED_IN_A_CHILD, server.url, str(readers)]
+        done = ended(command)
+    assert done == (0, "[]\nOne two three.\n", "")
+
+
+CLOSED_LAST = """
+import sys
+from everthread.llms.openai_compatible import OpenAICompatible
+
+class Owner:
+    def __init__(self, stream):
+        self.stream = stream
+    def __del__(self):
+        self.stream.close()
+        print("closed", sys.is_finalizing(), flush=True)
+
+owner = Owner(OpenAICompatible(sys.argv[1], "m").stream([]))
+print(next(owner.stream), flush=True)
+"""
+
+
+def test_a_reply_that_is_closed_while_the_interpreter_ends_does_not_keep_it_from_ending() -> None:
+    with llm_server(Stall("One two")) as server:
+        done = ended([sys.executable, "-Wdefault", "-c", CLOSED_LAST, server.url])
+    assert done == (0, "One\nclosed True\n", "")
+
+
+def ended(command: list[str]) -> tuple[int, str, str]:
+    """What came of a command, and of all that it forked off; where that takes longer, all of it is killed."""
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, text=True, start_new_session=True, **pipes) as process:
+        try:
+            out, complaints = process.communicate(timeout=PATIENCE)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+    return process.returncode, out, complaints
+
+
+def test_what_came_of_a_reply_is_kept_by_a_chat_that_is_closed_last_of_all(tmp_path: Path) -> None:
+    with llm_server(Stall("One two three")) as server:
+        command = [sys.executable, "-c", TALK, str(tmp_path), server.url]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "One\n", "")
+    with Memory.open("alice", store=tmp_path, embedder=HashEmbedder(64)) as memory:
+        last = list(memory.lines())[-1]
+    assert (last.text, last.metadata["partial"]) == ("One", True)
+
+
+def test_whoever_reads_a_reply_that_is_closed_gets_its_end_however_many_do() -> None:
+    with llm_server(Stall("One two")) as server:
+        stream = OpenAICompatible(server.url, "m", timeout=120).stream([])
+        assert next(stream) == "One"
+        readers = [threading.Thread(target=list, args=(stream,), daemon=True) for _ in range(3)]
+        for reader in readers:
+            reader.start()
+        time.sleep(0.3)  # until they wait
+        stream.close()
+        for reader in readers:
+            reader.join(PATIENCE / 2)  # a server that is silent is given up later than that
+        assert not any(reader.is_alive() for reader in readers)

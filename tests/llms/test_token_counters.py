@@ -1,0 +1,122 @@
+import json
+import re
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from everthread import factory
+from everthread.chat.chat import Chat
+from everthread.common.installation import install_package
+from everthread.errors import ConfigError
+from everthread.llms.token_counters import counter
+from everthread.memory import Memory
+from everthread.testing import HashEmbedder, ScriptedLLM
+from everthread.text.tokens import estimate
+
+WORDS = ("my", "sister", "mia", "moved", "to", "lisbon", "[UNK]")
+
+
+@pytest.fixture
+def tokenizer(tmp_path: Path) -> Path:
+    """A tokenizer of words and marks, which would truncate to four and add [CLS]."""
+    special = {"id": "[CLS]", "type_id": 0}
+    described: dict[str, Any] = {
+        "version": "1.0",
+        "truncation": {"direction": "Right", "max_length": 4, "strategy": "LongestFirst", "stride": 0},
+        "padding": None,
+        "added_tokens": [],
+        "normalizer": {"type": "Lowercase"},
+        "pre_tokenizer": {"type": "Whitespace"},
+        "post_processor": {
+            "type": "TemplateProcessing",
+            "single": [{"SpecialToken": special}, {"Sequence": {"id": "A", "type_id": 0}}],
+            "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
+            "special_tokens": {"[CLS]": {"id": "[CLS]", "ids": [6], "tokens": ["[UNK]"]}},
+        },
+        "decoder": None,
+        "model": {"type": "WordLevel", "vocab": {word: at for at, word in enumerate(WORDS)}, "unk_token": "[UNK]"},
+    }
+    (tmp_path / "model").mkdir()
+    path = tmp_path / "model" / "tokenizer.json"
+    path.write_text(json.dumps(described), encoding="utf-8")
+    return path
+
+
+def test_the_estimate_counts_unless_another_counter_is_named() -> None:
+    assert counter("estimate") is factory.counter() is estimate
+    assert factory.counter(len) is len
+
+
+def test_a_tokenizer_of_a_file_or_its_folder_counts_all_tokens_of_a_text_and_no_special_ones(tokenizer: Path) -> None:
+    for name in (str(tokenizer), str(tokenizer.parent)):
+        count = counter(name)
+        assert count("My sister Mia moved to Lisbon.") == 7
+        assert count("") == 0
+        assert count("Mia \ud800 moved") == 3
+    assert counter(str(tokenizer)) is counter(str(tokenizer))  # read once
+
+
+def test_contexts_and_conversations_are_counted_by_the_configured_tokenizer(
+    tokenizer: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVERTHREAD_TOKENS", str(tokenizer))
+    count = counter(str(tokenizer))
+    with Memory.open(store=tmp_path, embedder=HashEmbedder()) as memory:
+        memory.observe("My sister Mia moved to Lisbon.", speaker="Ann")
+        found = memory.context("Where is Mia?", gated=False)
+        assert found.tokens == count(found.text) != estimate(found.text)
+    with Memory.open(store=tmp_path, embedder=HashEmbedder(), tokens="estimate") as memory:
+        found = memory.context("Where is Mia?", gated=False)
+        assert found.tokens == estimate(found.text)
+    asked: list[str] = []
+
+    def counted(text: str) -> int:
+        asked.append(text)
+        return count(text)
+
+    with Chat.open(store=tmp_path, embedder=HashEmbedder(), llm=ScriptedLLM(["Aye."]), tokens=counted) as chat:
+        assert "".join(chat.reply("Where is Mia?"))
+    assert any("Where is Mia?" in text for text in asked)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("gpt2", "invalid tokens 'gpt2': there is no file gpt2; expected estimate, the path of a tokenizer.json"),
+        ("", "invalid tokens"),
+        ("tiktoken:cl100k_base", f"needs tiktoken; install it: {install_package('tiktoken')}"),
+    ],
+)
+def test_a_counter_that_is_not_there_is_refused(name: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tiktoken", None)
+    with pytest.raises(ConfigError, match=re.escape(said)):
+        counter(name)
+
+
+def test_a_file_that_is_no_tokenizer_is_refused_by_its_path(tmp_path: Path) -> None:
+    path = tmp_path / "tokenizer.json"
+    path.write_text("{}", encoding="utf-8")
+    with pytest.raises(ConfigError, match=re.escape(f"{path} is no tokenizer that can be read")):
+        counter(str(path))
+
+
+def test_an_encoding_of_tiktoken_counts_where_tiktoken_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unreachable(name: str) -> None:
+        raise ConnectionError(name)
+
+    letters = SimpleNamespace(encode=lambda text, disallowed_special: list(text))
+    library = SimpleNamespace(
+        list_encoding_names=lambda: ["letters", "far"],
+        get_encoding=lambda name: letters if name == "letters" else unreachable(name),
+        encoding_for_model={"gpt-4": letters}.__getitem__,
+    )
+    monkeypatch.setitem(sys.modules, "tiktoken", library)
+    assert counter("tiktoken:letters")("Lisbon") == 6
+    assert counter("tiktoken:gpt-4")("Mia") == 3
+    with pytest.raises(ConfigError, match="knows no such encoding or model; expected letters, far, or a model"):
+        counter("tiktoken:words")
+    with pytest.raises(ConfigError, match="downloads an encoding once, and can't reach its place"):
+        counter("tiktoken:far")

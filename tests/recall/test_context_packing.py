@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from zlib import crc32
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from everthread.recall.context_packing import fit
+from everthread.text.formatting import layout, sentence
+from everthread.text.tokens import Counter, estimate
+from everthread.types import Hit, Line
+from recall.made import hit, line
+
+# Counters as they come: by the piece, by the letter, with a mark at either end, out of all proportion, by no rule.
+COUNTERS: dict[str, Counter] = {
+    "estimate": estimate,
+    "letters": len,
+    "words": lambda text: len(text.split()),
+    "framed": lambda text: 2 + len(text.split()),
+    "squared": lambda text: len(text) ** 2,
+    "constant": lambda text: 7,
+    "nothing": lambda text: 0,
+    "erratic": lambda text: crc32(text.encode()) % 90,
+}
+
+TEXTS = st.sampled_from(["Yes.", "No, not at all!", "The fern has a new leaf. " * 4, "她说蕨类植物长了新叶", "a\nb"])
+
+
+@st.composite
+def conversations(draw: st.DrawFn) -> tuple[list[Hit], list[Line]]:
+    """Hits with passages, and held lines, out of a conversation of a few sessions over a few days."""
+    sizes = draw(st.lists(st.integers(1, 6), min_size=1, max_size=4))
+    lines: list[Line] = []
+    for number, size in enumerate(sizes):
+        begun = draw(st.sampled_from([0, 1, 5.9, 30, 200]))
+        for place in range(size):
+            lines.append(line(len(lines) + 1, draw(TEXTS), f"s{number}", "Ann", begun + place / 60))
+    chosen = draw(st.lists(st.sampled_from(lines), unique_by=lambda each: each.seq, max_size=8))
+    hits = [hit(each, [near for near in lines if near.session == each.session][:3] or [each]) for each in chosen]
+    return hits, draw(st.lists(st.sampled_from(lines), max_size=8))
+
+
+def by_line(text: str) -> int:
+    """A token a line of speech; headings and gaps cost nothing."""
+    return sum(": " in part for part in text.split("\n"))
+
+
+@pytest.mark.parametrize("count", COUNTERS.values(), ids=COUNTERS)
+@given(made=conversations(), budget=st.integers(1, 300))
+def test_a_context_never_passes_its_budget_and_accounts_for_everything(
+    count: Counter, made: tuple[list[Hit], list[Line]], budget: int
+) -> None:
+    hits, held = made
+    found = fit(hits, held, budget, count, 0.25)
+    assert found.tokens <= budget
+    assert found.tokens == (count(found.text) if found.text else 0)
+    assert found.text == layout(found.lines)
+    assert list(found.lines) == sorted(found.lines, key=lambda each: (each.said_at, each.seq))
+    offered = [each for one in hits for each in (one.line, *one.passage)] + held
+    assert len({each.seq for each in found.lines}) == len(found.lines)
+    assert set(found_seqs := [each.seq for each in found.lines]) <= {each.seq for each in offered}
+    assert list(found.hits) == [one for one in hits if one.line.seq in found_seqs]
+    assert list(found.cut) == [one for one in hits if one.line.seq not in found_seqs]
+    assert all(sentence(each) in found.text for each in found.lines)
+    assert found.relevance == 0.25
+
+
+@given(made=conversations())
+def test_with_room_enough_everything_comes_in(made: tuple[list[Hit], list[Line]]) -> None:
+    hits, held = made
+    found = fit(hits, held, 100_000, estimate, 0.5)
+    assert {each.seq for each in found.lines} == {each.seq for one in hits for each in (one.line, *one.passage)} | {
+        each.seq for each in held
+    }
+    assert found.cut == ()
+
+
+@given(made=conversations(), budget=st.integers(1, 20))
+def test_hits_come_before_their_neighbours_and_neighbours_before_the_buffer(
+    made: tuple[list[Hit], list[Line]], budget: int
+) -> None:
+    hits, held = made
+    wanted = [one.line.seq for one in hits] + [each.seq for one in hits for each in one.passage]
+    wanted += [each.seq for each in held]
+    found = fit(hits, held, budget, by_line, 0.5)
+    assert {each.seq for each in found.lines} == set(list(dict.fromkeys(wanted))[:budget])
+
+
+@given(made=conversations(), budget=st.integers(1, 200), more=st.integers(0, 200))
+def test_by_lines_of_one_size_a_greater_budget_never_loses_a_line(
+    made: tuple[list[Hit], list[Line]], budget: int, more: int
+) -> None:
+    small, large = (fit(*made, size, by_line, 0.5) for size in (budget, budget + more))
+    assert {each.seq for each in small.lines} <= {each.seq for each in large.lines}
+
+
+def test_a_line_too_long_is_passed_over_and_shorter_ones_behind_it_still_come_in() -> None:
+    hits = [hit(line(1, "Best.")), hit(line(2, "word " * 200)), hit(line(3, "Short."))]
+    found = fit(hits, [], 50, estimate, 0.5)
+    assert [each.seq for each in found.lines] == [1, 3]
+    assert [one.line.seq for one in found.cut] == [2]
+
+
+def test_of_nothing_comes_nothing() -> None:
+    found = fit([], [], 10, estimate, 0.1)
+    assert (found.text, found.tokens, found.lines, found.hits, found.cut) == ("", 0, (), (), ())
+
+
+@pytest.mark.parametrize("frame", [lambda text: 2 + len(text), lambda text: 5], ids=["framed", "constant"])
+def test_a_counter_that_counts_even_the_empty_text_leaves_the_context_empty(frame: Callable[[str], int]) -> None:
+    found = fit([hit(line(1))], [], 1, frame, 0.5)
+    assert (found.text, found.tokens, found.lines) == ("", 0, ())
+    assert len(found.cut) == 1
+
+
+def test_of_a_line_longer_than_the_budget_the_part_that_bears_on_the_question_is_shown() -> None:
+    article = "The harvest was poor. " * 200 + "Our heron has a broken wing. " + "It rained again. " * 200
+    hits = [hit(line(1, article, "s", "Ann")), hit(line(2, "It rains.", "s", "Bob"))]
+    found = fit(hits, [], 100, estimate, 0.5, ["heron", "wing"])
+    assert "Ann: … " in found.text
+    assert "Our heron has a broken wing." in found.text
+    assert "Bob: It rains." in found.text
+    assert found.tokens <= 100
+    assert found.hits == tuple(hits)
+    assert found.cut == ()
+
+
+def test_where_the_best_hit_finds_no_room_nothing_comes_in_its_place() -> None:
+    hits = [hit(line(1, "supercalifragilistic " * 20, "s", "Ann")), hit(line(2, "Yes.", "s", "Bob"))]
+    found = fit(hits, [], 30, estimate, 0.5)
+    assert (found.text, found.lines, found.hits) == ("", (), ())
+    assert found.cut == tuple(hits)

@@ -1,0 +1,296 @@
+"""The signals beside naive ones, each written from its definition alone, a line and a term at a time."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta, timezone
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from everthread.embedders.calibration import measured as scale_of
+from everthread.memory import Memory
+from everthread.recall import features
+from everthread.recall.candidates import Found
+from everthread.recall.features import UNKNOWN_COSINE
+from everthread.recall.query import Query, rewrite
+from everthread.testing import HashEmbedder
+from everthread.text import analyzer as text
+from everthread.text.analyzer import HEAD
+from everthread.text.line_features import ENDS_ASKING, TELLS_NOTHING, TELLS_TIME, marks, pieces
+from everthread.text.time_expressions import Span
+from everthread.types import Line, NewLine
+from recall.made import BEGUN, remembered
+
+WORDS = "where is fern garden the ferry yesterday we 蕨类植物 May kite? running ran Ann's bread-knife".split()
+NAMES = {"Ann": "user", "Bob": "user", "Bot": "assistant"}
+DATES = ("", "on 6 May", "on May 7th, 2024", "in May 2023", "in June", "2024-05-08", "in 2024")
+
+
+class Polyglot(HashEmbedder):
+    """Questions in any script are asked of it."""
+
+    multilingual = True
+
+
+# ------------------------------------------------------------------ the naive way
+
+
+@cache
+def terms(said: str) -> tuple[str, ...]:
+    return tuple(text.terms(said))
+
+
+@cache
+def cosine(said: str, asked: str) -> float:
+    model = Polyglot()
+    raw = (model.embed(pieces(said)) @ model.embed_query(asked)).max()
+    return float(scale_of(model).shipped(raw))
+
+
+@dataclass(frozen=True)
+class Naive:
+    """A bank as a list of lines. Sessions are called s0, s1 … in the order in which they began."""
+
+    lines: Sequence[Line]
+    sessions: int  # also those of which every line was retracted
+    last_session: int
+    query: Query
+
+    def signals(self, line: Line) -> dict[str, float]:
+        asked = self.neighbour(line, -1)
+        around = [self.heard(near) for step in (-1, 1) if (near := self.neighbour(line, step))]
+        cosines = [self.cosine(line), *around]
+        return {
+            "cosine": self.cosine(line),
+            "cosine_near": sum(cosines) / len(cosines),
+            "cosine_session": max(self.heard(other) for other in self.lines if other.session == line.session),
+            "bm25_window": self.bm25_window(line),
+            "bm25_session": self.bm25_session(line),
+            "share": self.share(lambda term: term in terms(line.text)),
+            "share_window": self.share(lambda term: self.window(line)[term] > 0),
+            "asks": float("?" in line.text),
+            "length": math.log(1 + len(terms(line.text))),
+            "speaker": self.speaker(line),
+            "person": float(line.role != "assistant"),
+            "day": self.said_on(line, day=True),
+            "month": self.said_on(line, day=False),
+            "answers": float(asked is not None and marks(asked.text) & ENDS_ASKING > 0),
+            "time": float(self.query.wants_time and marks(line.text) & TELLS_TIME > 0),
+            "empty": float(marks(line.text) & TELLS_NOTHING > 0),
+            "age": -math.log(1 + self.last_session - int(line.session[1:])),
+        }
+
+    def echo(self, line: Line) -> bool:
+        said = terms(line.text)
+        return marks(line.text) & TELLS_NOTHING > 0 and all(term in self.query.terms for term in said)
+
+    def heard(self, line: Line) -> float:
+        return UNKNOWN_COSINE if self.echo(line) else self.cosine(line)
+
+    def neighbour(self, line: Line, step: int) -> Line | None:
+        near = [other for other in self.lines if other.seq == line.seq + step and other.session == line.session]
+        return near[0] if near else None
+
+    def cosine(self, line: Line) -> float:
+        return cosine(line.text, self.query.dense)
+
+    def idf(self, term: str) -> float:
+        df = sum(term in terms(line.text) for line in self.lines)
+        return math.log(1 + (len(self.lines) + 100 - df + 0.5) / (df + 0.5))
+
+    def mass(self) -> float:
+        return sum(map(self.idf, self.query.terms))
+
+    def bm25(self, counts: Counter[str], length: float, mean: float) -> float:
+        total = 0.0
+        for term in self.query.terms:
+            tf = counts[term]
+            total += self.idf(term) * tf * 1.9 / (tf + 0.9 * (0.25 + 0.75 * length / mean)) if tf else 0
+        return total / math.sqrt(self.mass()) if self.query.terms else 0.0
+
+    def window(self, line: Line) -> Counter[str]:
+        """The line's terms, and those of its neighbours' heads at the weight of their distance."""
+        counts: Counter[str] = Counter(terms(line.text))
+        for step, weight in ((-2, 0.5), (-1, 0.8), (1, 0.5)):
+            if (near := self.neighbour(line, step)) and not self.echo(near):
+                for term in terms(near.text[:HEAD]):
+                    counts[term] += weight  # type: ignore[assignment]
+        return counts
+
+    def bm25_window(self, line: Line) -> float:
+        near = [found for step in (-2, -1, 1) if (found := self.neighbour(line, step))]
+        length = len(terms(line.text)) + sum(len(terms(other.text[:HEAD])) for other in near)
+        mean = sum(len(terms(each.text)) + 3 * len(terms(each.text[:HEAD])) for each in self.lines) / len(self.lines)
+        return self.bm25(self.window(line), length, mean)
+
+    def bm25_session(self, line: Line) -> float:
+        together = [other for other in self.lines if other.session == line.session]
+        said = [term for other in together if not self.echo(other) for term in terms(other.text)]
+        mean = sum(len(terms(each.text)) for each in self.lines) / self.sessions
+        return self.bm25(Counter(said), sum(len(terms(other.text)) for other in together), mean)
+
+    def share(self, there: Callable[[str], bool]) -> float:
+        found = sum(self.idf(term) for term in self.query.terms if there(term))
+        return found / self.mass() if self.query.terms else 0.0
+
+    def speaker(self, line: Line) -> float:
+        if len(self.query.named) != 1:
+            return 0.0
+        return 1.0 if line.speaker in self.query.named else -1.0
+
+    def said_on(self, line: Line, day: bool) -> float:
+        for date in self.query.times:
+            if isinstance(date, Span):  # here a year, which is longer than a day
+                if not day and date.first <= line.said_at.replace(tzinfo=None) < date.end:
+                    return 1.0
+                continue
+            same = line.said_at.month == date.month and date.year in (None, line.said_at.year)
+            if same and (not day or line.said_at.day == date.day):
+                return 1.0
+        return 0.0
+
+
+# ---------------------------------------------------------------- comparing the two
+
+
+@st.composite
+def banks(draw: st.DrawFn) -> list[NewLine]:
+    """A few sessions, one after the other."""
+    lines: list[NewLine] = []
+    at = datetime(2024, 5, 6, 20, tzinfo=timezone(timedelta(hours=draw(st.sampled_from([-7, 0, 9])))))
+    for session in range(draw(st.integers(1, 4))):
+        at += timedelta(hours=draw(st.sampled_from([3, 24, 24 * 30])))
+        for _ in range(draw(st.integers(1, 6))):
+            words = draw(st.lists(st.sampled_from(WORDS), min_size=1, max_size=8))
+            text = " ".join(words * draw(st.sampled_from([1, 1, 1, 1, 12, 60])))
+            speaker = draw(st.sampled_from(sorted(NAMES)))
+            lines.append(NewLine(text, speaker, NAMES[speaker], at, f"s{session}"))  # type: ignore[arg-type]
+            at += timedelta(minutes=1)
+    return lines
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    lines=banks(),
+    asked=st.lists(st.sampled_from([*WORDS, "When", "unheard-of", "Bob"]), max_size=9).map(" ".join),
+    date=st.sampled_from(DATES),
+    retracted=st.sets(st.integers(1, 24), max_size=3),
+    forgotten=st.sets(st.integers(1, 24), max_size=3),
+)
+def test_every_signal_is_what_its_definition_says(
+    lines: list[NewLine], asked: str, date: str, retracted: set[int], forgotten: set[int]
+) -> None:
+    with tempfile.TemporaryDirectory() as folder, remembered(folder, lines) as memory:
+        memory.embedder = Polyglot()
+        for seq in forgotten & set(range(1, len(lines) + 1)):
+            memory.forget(seq=seq)
+        for seq in (retracted - forgotten) & set(range(1, len(lines) + 1)):
+            memory.retract(seq)
+        numbers = {int(line.session[1:]) for line in memory.lines(retracted=True)}
+        query = f"{asked} {date}"
+        found, got = memory.measure(query)
+        corpus = memory.store.corpus("bank")
+        naive = Naive(list(memory.lines()), len(numbers), max(numbers, default=0), rewrite(query, corpus.names, BEGUN))
+        assert [line.seq for line in naive.lines] == found.seqs.tolist()
+        wanted = [naive.signals(line) for line in naive.lines]
+        for name, values in got.items():
+            # Vectors are kept in half precision: a cosine is right to the third place.
+            np.testing.assert_allclose(values, [each[name] for each in wanted], rtol=2e-4, atol=1e-3, err_msg=name)
+
+
+def measured(memory: Memory, query: str) -> tuple[Found, dict[str, list[float]]]:
+    found, signals = memory.measure(query)
+    return found, {name: values.tolist() for name, values in signals.items()}
+
+
+def test_the_signals_are_those_that_are_named(tmp_path: Path) -> None:
+    with remembered(tmp_path, ["I built a kite.", "Well done!"]) as memory:
+        assert tuple(memory.measure("kite")[1]) == features.SIGNALS
+        assert tuple(memory.measure("")[1]) == features.SIGNALS
+
+
+def test_an_empty_bank_has_empty_signals(tmp_path: Path) -> None:
+    with remembered(tmp_path, []) as memory:
+        found, signals = memory.measure("kite")
+        assert len(found.seqs) == 0
+        assert set(signals) == set(features.SIGNALS)
+        assert all(values.shape == (0,) for values in signals.values())
+        assert features.score(signals, dict.fromkeys(signals, 1.0)).shape == (0,)
+
+
+def test_a_line_without_a_vector_counts_as_neither_near_nor_far(tmp_path: Path) -> None:
+    with remembered(tmp_path, ["I built a kite.", "Well done!"]) as memory:
+        found, _ = memory.measure("kite")
+        bare = replace(found, cosine=np.full(len(found.cosine), np.nan, np.float32))
+        signals = features.signals(found.query, bare)
+        assert signals["cosine"] == pytest.approx([features.UNKNOWN_COSINE] * 2)
+        assert all(np.isfinite(values).all() for values in signals.values())
+
+
+def test_the_speaker_counts_only_where_one_of_them_is_named(tmp_path: Path) -> None:
+    lines = [NewLine("I built a kite.", "Ann"), NewLine("I fed the hens.", "Bob")]
+    with remembered(tmp_path, lines) as memory:
+        assert measured(memory, "What did Bob do?")[1]["speaker"] == [-1, 1]
+        assert measured(memory, "What did Ann and Bob do?")[1]["speaker"] == [0, 0]
+        assert measured(memory, "What happened?")[1]["speaker"] == [0, 0]
+
+
+def test_a_day_is_that_of_the_speakers_own_clock(tmp_path: Path) -> None:
+    late = datetime(2024, 5, 7, 1, tzinfo=timezone(timedelta(hours=9)))  # still the 6th in UTC
+    lines = [NewLine("I built a kite.", said_at=late), NewLine("Hm.", said_at=late.astimezone(UTC))]
+    with remembered(tmp_path, lines) as memory:
+        assert measured(memory, "What was on 7 May?")[1]["day"] == [1, 0]
+        assert measured(memory, "What was in May?")[1]["month"] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("told", "day", "month"),
+    [
+        ("yesterday", [0, 0, 0, 1], [0, 0, 1, 1]),
+        ("last night", [0, 0, 0, 1], [0, 0, 1, 1]),
+        ("last week", [0, 0, 1, 0], [0, 0, 1, 1]),
+        ("in the last week", [0, 0, 1, 1], [0, 0, 1, 1]),
+        ("last month", [0, 0, 0, 0], [0, 1, 0, 0]),
+        ("last year", [0, 0, 0, 0], [1, 0, 0, 0]),
+        ("a year ago", [0, 0, 0, 0], [1, 0, 0, 0]),
+        ("in 2024", [0, 0, 0, 0], [0, 1, 1, 1]),
+    ],
+)
+def test_a_few_days_told_from_now_count_as_a_day_and_a_longer_time_as_a_month(
+    tmp_path: Path, told: str, day: list[int], month: list[int]
+) -> None:
+    now = datetime(2024, 5, 15, 9, tzinfo=UTC)  # a Wednesday
+    ago = (400, 20, 6, 0.5)
+    lines = [NewLine("I flew a kite.", said_at=now - timedelta(days=days), session=f"s{days}") for days in ago]
+    with remembered(tmp_path, lines) as memory:
+        signals = memory.measure(f"Where did I fly the kite {told}?", as_of=now)[1]
+        assert signals["day"].tolist() == day
+        assert signals["month"].tolist() == month
+
+
+@given(st.lists(st.floats(-5, 5, width=32), min_size=2, max_size=2), st.floats(-5, 5))
+def test_the_score_is_the_weighted_sum_of_the_signals_that_have_a_weight(values: list[float], weight: float) -> None:
+    signals = {name: np.array(values, np.float32) for name in ("cosine", "share", "asks")}
+    scored = features.score(signals, {"cosine": weight, "asks": 1.0, "unknown": 9.0})
+    assert scored == pytest.approx([(weight + 1) * value for value in values], rel=1e-4, abs=1e-4)
+
+
+def test_neighbours_in_another_session_count_for_nothing(tmp_path: Path) -> None:
+    lines = [
+        NewLine("Did the ferry leave?", "Ann", said_at=BEGUN, session="s0"),
+        NewLine("At nine.", "Bob", said_at=BEGUN, session="s1"),
+    ]
+    with remembered(tmp_path, lines) as memory:
+        signals = measured(memory, "ferry")[1]
+        assert signals["answers"] == [0, 0]
+        assert signals["share_window"] == pytest.approx([1, 0])
+        assert signals["bm25_session"][1] == 0

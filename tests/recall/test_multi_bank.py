@@ -1,0 +1,257 @@
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from everthread.errors import BadBankId, BadQuery, EmbedderUnavailable, NotFound
+from everthread.memory import Memory
+from everthread.recipes.membot import Membot
+from everthread.stores.base import Store
+from everthread.stores.postgres.store import PostgresStore
+from everthread.stores.sqlite.store import SQLiteStore
+from everthread.testing import HashEmbedder
+from everthread.text.tokens import estimate
+from everthread.types import NewLine, Vector, Where
+
+AT = datetime(2026, 3, 2, 18, tzinfo=UTC)
+SAID = {
+    "ann": ("The ferry to the island leaves at noon.", "I bake bread on Sundays.", "My brother sails."),
+    "bob": ("I missed the ferry to the island.", "The lamp is broken."),
+    "cleo": ("Kites need wind.", "A ferry is a ship.", "The island has two beaches.", "I like bread."),
+}
+
+
+class Counted(HashEmbedder):
+    """Counts the questions that it embeds; may be switched off."""
+
+    asked = 0
+    down = False
+
+    def embed_query(self, text: str) -> Vector:
+        self.asked += 1
+        if self.down:
+            raise EmbedderUnavailable("switched off")
+        return super().embed_query(text)
+
+
+def kept(name: str, store: Store, lines: Sequence[str], embedder: HashEmbedder | None = None) -> Memory:
+    memory = Memory.open(name, store=store, embedder=embedder or HashEmbedder(512), recipe="default")
+    memory.observe_many(
+        [NewLine(text, name.title(), said_at=AT + n * timedelta(days=1)) for n, text in enumerate(lines)]
+    )
+    return memory
+
+
+@pytest.fixture(scope="module", params=["folder", "database"])
+def store(request: pytest.FixtureRequest) -> Iterator[Store]:
+    """Three banks, in a store of each kind."""
+    with tempfile.TemporaryDirectory() as folder:
+        database = request.param == "database"
+        made: Store = PostgresStore(request.getfixturevalue("database")) if database else SQLiteStore(folder)
+        for name, lines in SAID.items():
+            kept(name, made, lines)
+        yield made
+        made.close()
+
+
+@pytest.fixture
+def ann(store: Store) -> Memory:
+    return Memory("ann", store, Counted(512), Memory.open("ann", store=store, embedder="hash").recipe)
+
+
+def test_hits_of_all_banks_are_one_list_by_relevance_and_each_names_its_bank(ann: Memory) -> None:
+    hits = ann.recall("the ferry to the island", 6, banks=["ann", "bob", "cleo"])
+    assert len(hits) == 6
+    assert {hit.bank for hit in hits[:3]} == {"ann", "bob", "cleo"}
+    assert all(hit.line.text in SAID[hit.bank] and hit.line.speaker == hit.bank.title() for hit in hits)
+    assert all({line.text for line in hit.passage} <= set(SAID[hit.bank]) for hit in hits)
+    order = [(hit.relevance, hit.score) for hit in hits]
+    assert order == sorted(order, reverse=True)
+
+
+def test_ones_own_bank_is_searched_only_where_it_is_named_and_nothing_changes_where_none_is(ann: Memory) -> None:
+    assert {hit.bank for hit in ann.recall("ferry", banks=("bob", "cleo"))} == {"bob", "cleo"}
+    assert {hit.bank for hit in ann.recall("ferry")} == {""}
+    assert ann.bank == "ann"
+    assert [replace(hit, bank="") for hit in ann.recall("ferry", banks={"ann"})] == ann.recall("ferry")
+
+
+def test_a_bank_named_twice_is_searched_once(ann: Memory) -> None:
+    assert len(ann.recall("ferry", 50, banks=["bob", "bob"])) == 2
+
+
+def test_a_bank_that_is_not_there_is_an_error_and_is_not_made(ann: Memory) -> None:
+    before = ann.store.banks()
+    with pytest.raises(NotFound, match="no bank 'bobb'"):
+        ann.recall("ferry", banks=["bob", "bobb"])
+    with pytest.raises(NotFound):
+        ann.recall("", banks=["bobb"])
+    assert ann.store.banks() == before
+
+
+@pytest.mark.parametrize(
+    ("banks", "why"), [("bob", "list of banks' names.*'bob'"), ([], "names no bank"), ([3], "list.*3"), (7, "list.*7")]
+)
+def test_what_names_no_banks_is_an_error_that_shows_it(ann: Memory, banks: object, why: str) -> None:
+    with pytest.raises(BadQuery, match=why):
+        ann.recall("ferry", banks=banks)  # type: ignore[arg-type]
+
+
+def test_a_question_that_is_no_text_and_a_name_that_no_bank_can_have_are_errors(ann: Memory) -> None:
+    with pytest.raises(BadQuery, match="query must be a str"):
+        ann.recall(None, banks=["bob"])  # type: ignore[arg-type]
+    with pytest.raises(BadBankId):
+        ann.recall("ferry", banks=[""])
+
+
+def test_lines_to_be_left_out_are_those_of_ones_own_bank(ann: Memory) -> None:
+    hits = ann.recall("ferry", 50, banks=["ann", "bob", "cleo"], without=[1, 2])
+    assert {hit.line.seq for hit in hits if hit.bank == "ann"} == {3}
+    assert {hit.line.seq for hit in hits if hit.bank == "bob"} == {1, 2}
+
+
+def test_filters_hold_in_every_bank(ann: Memory) -> None:
+    everyone = {"banks": list(SAID), "k": 50}
+    said_first = ann.recall("ferry", where=Where(until=AT + timedelta(hours=1)), **everyone)  # type: ignore[arg-type]
+    assert {(hit.bank, hit.line.seq) for hit in said_first} == {(name, 1) for name in SAID}
+    then = ann.recall("ferry", as_of=AT + timedelta(days=1), **everyone)  # type: ignore[arg-type]
+    assert {hit.line.seq for hit in then} == {1, 2}
+    assert {hit.bank for hit in ann.recall("ferry", where=Where(speaker="Bob"), **everyone)} == {"bob"}  # type: ignore[arg-type]
+
+
+def test_a_blank_question_recalls_nothing(ann: Memory) -> None:
+    assert ann.recall("  ", banks=list(SAID)) == []
+
+
+def test_a_question_is_embedded_once_however_many_banks_are_asked(ann: Memory) -> None:
+    assert isinstance(ann.embedder, Counted)
+    assert ann.recall("island ferry", banks=list(SAID))
+    assert ann.embedder.asked == 1
+
+
+def test_only_what_other_speakers_names_change_of_a_question_is_embedded_again(ann: Memory) -> None:
+    assert isinstance(ann.embedder, Counted)
+    assert ann.recall("Did Bob miss the ferry to the island?", banks=list(SAID))
+    assert ann.embedder.asked == 2  # with the name, and without it in the bank in which Bob speaks
+
+
+def test_who_asks_other_banks_changes_nothing_in_ones_own(ann: Memory) -> None:
+    seqs = [line.seq for line in ann.replace([], [NewLine("The ferry was late.")], late=True)]
+    assert ann.recall("ferry", banks=["bob"])
+    assert (ann.stats().pending, bool(ann.late)) == (1, True)
+    assert ann.recall("ferry", banks=["bob", "ann"])
+    assert (ann.stats().pending, bool(ann.late)) == (0, False)
+    ann.forget(seq=seqs[0])
+
+
+def test_lines_of_other_banks_that_wait_for_their_vectors_go_on_waiting(ann: Memory) -> None:
+    bob = Memory("bob", ann.store, ann.embedder, ann.recipe)
+    seqs = [line.seq for line in bob.replace([], [NewLine("The ferry was late.")], late=True)]
+    assert {hit.line.seq for hit in ann.recall("late ferry", banks=["bob"])} >= set(seqs)
+    assert bob.stats().pending == 1
+    bob.forget(seq=seqs[0])
+
+
+def test_an_embedder_that_is_down_is_tried_once_and_words_go_on(ann: Memory) -> None:
+    assert isinstance(ann.embedder, Counted)
+    ann.embedder.down = True
+    hits = ann.recall("island ferry", banks=list(SAID))
+    assert {hit.bank for hit in hits[:3]} == set(SAID)
+    assert ann.embedder.asked == 1
+
+
+def test_any_recipe_recalls_across_banks(ann: Memory) -> None:
+    membot = Memory("ann", ann.store, ann.embedder, Membot())
+    hits = membot.recall("the ferry to the island", 3, banks=["bob", "cleo"])
+    assert (hits[0].bank, hits[0].line.seq) == ("bob", 1)
+    assert hits[0].relevance == pytest.approx(hits[0].signals["cosine"])
+
+
+def test_a_context_of_several_banks_has_a_part_for_each_under_its_name(ann: Memory) -> None:
+    found = ann.context("the ferry to the island", 300, banks=["bob", "cleo", "ann"], gated=False, floor=0.0)
+    assert found.text.startswith("[Bank ann]\n")
+    assert found.text.index("Ann: The ferry to the island") < found.text.index("[Bank bob]\n")
+    places = [found.text.index(each) for each in ("[Bank bob]\n", "Bob: I missed the ferry", "[Bank cleo]\n")]
+    assert places == sorted(places)
+    assert found.tokens == estimate(found.text) <= 300
+    assert {line.text for line in found.lines} <= set(SAID["ann"])
+    assert [(other.bank, {hit.bank for hit in other.hits}) for other in found.others] == [
+        ("bob", {"bob"}),
+        ("cleo", {"cleo"}),
+    ]
+    assert all({line.text for line in other.lines} <= set(SAID[other.bank]) for other in found.others)
+    assert found.relevance == max(other.relevance for other in (ann.context("the ferry to the island"), *found.others))
+
+
+def test_ones_own_bank_is_in_a_context_only_where_it_is_named(ann: Memory) -> None:
+    found = ann.context("the ferry to the island", banks=["bob"], gated=False, floor=0.0)
+    assert (found.lines, found.hits, [other.bank for other in found.others]) == ((), (), ["bob"])
+    assert found.text == found.others[0].text
+    assert found.text.startswith("[Bank bob]\n")
+    alone = ann.context("the ferry to the island", banks=["ann"])
+    assert alone == ann.context("the ferry to the island")
+
+
+def test_numbers_of_lines_in_the_prompt_and_in_the_buffer_are_ones_own_banks(ann: Memory) -> None:
+    banks = ["ann", "bob"]
+    found = ann.context("ferry", banks=banks, without=[1, 2, 3], session="s", gated=False, floor=0.0)
+    assert found.lines == ()
+    assert {hit.line.seq for hit in found.others[0].hits} == {1, 2}
+    assert ann.store.buffer("ann", "s") == ann.store.buffer("bob", "s") == []
+    ann.context("ferry", banks=banks, session="s", gated=False, floor=0.0)
+    assert ann.store.buffer("ann", "s") != []
+    assert ann.store.buffer("bob", "s") == []
+    ann.store.set_buffer("ann", "s", [])
+
+
+@pytest.mark.parametrize("budget", [1, 20, 40, 60, 90])
+def test_a_context_of_several_banks_keeps_to_its_budget(ann: Memory, budget: int) -> None:
+    found = ann.context("ferry", budget, banks=list(SAID), gated=False, floor=0.0)
+    assert estimate(found.text) <= budget
+
+
+def test_a_context_names_a_bank_that_is_not_there(ann: Memory) -> None:
+    with pytest.raises(NotFound, match="no bank 'bobb'"):
+        ann.context("ferry", banks=["ann", "bobb"])
+
+
+Make = Callable[[list[list[str]]], tuple[Memory, list[str]]]
+TEXTS = st.lists(st.sampled_from("fern lamp ferry kite pier otter".split()), min_size=1, max_size=4).map(" ".join)
+
+
+@pytest.fixture(scope="module")
+def make() -> Iterator[Make]:
+    """Makes banks of these lines."""
+    with tempfile.TemporaryDirectory() as folder, Memory.open("0", store=folder, embedder=HashEmbedder(64)) as first:
+        names = map(str, range(1, 10_000))
+
+        def made(talks: list[list[str]]) -> tuple[Memory, list[str]]:
+            banks = [next(names) for _ in talks]
+            for name, lines in zip(banks, talks, strict=True):
+                kept(name, first.store, lines, HashEmbedder(64))
+            return first, banks
+
+        yield made
+
+
+@settings(max_examples=25, deadline=None)
+@given(talks=st.lists(st.lists(TEXTS, max_size=8), min_size=1, max_size=4), query=TEXTS, k=st.integers(1, 20))
+def test_each_banks_share_is_the_beginning_of_what_it_recalls_by_itself(
+    make: Make, talks: list[list[str]], query: str, k: int
+) -> None:
+    memory, banks = make(talks)
+    alone = {name: Memory(name, memory.store, memory.embedder, memory.recipe).recall(query, k) for name in banks}
+    hits = memory.recall(query, k, banks=banks)
+    assert len(hits) == min(k, sum(map(len, alone.values())))
+    for name in banks:
+        share = [replace(hit, bank="") for hit in hits if hit.bank == name]
+        assert {hit.line.seq for hit in share} <= {hit.line.seq for hit in alone[name]}
+        assert all(hit in alone[name] for hit in share)
+    left = [hit for name in banks for hit in alone[name] if replace(hit, bank=name) not in hits]
+    assert all(hit.relevance <= min(found.relevance for found in hits) for hit in left)

@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import tempfile
+from dataclasses import replace
+from datetime import timedelta
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from everthread.bank.corrections import CORRECTS
+from everthread.recall.neighbours import Span, merge, neighbours, passage, spans, standing
+from everthread.recipes.default import Default
+from everthread.types import Line, NewLine
+from recall.made import BEGUN, line, remembered
+
+PARTY = ["I plan a surprise.", "The surprise is a piano.", "Done."]
+SPANS = st.lists(st.tuples(st.integers(1, 60), st.integers(0, 8)).map(lambda pair: (pair[0], sum(pair))), max_size=12)
+
+
+def corrected(seq: int, at: int) -> Line:
+    """A line that corrects another."""
+    return replace(line(seq), metadata={CORRECTS: at})
+
+
+def covered(spans: list[Span]) -> set[int]:
+    return {seq for first, last in spans for seq in range(first, last + 1)}
+
+
+@given(st.lists(st.integers(1, 100), max_size=8), st.integers(0, 5))
+def test_neighbours_are_all_numbers_within_the_width_once_and_ascending(seqs: list[int], width: int) -> None:
+    assert neighbours(seqs, width) == [
+        near for near in range(1, 110) if any(abs(near - seq) <= width for seq in seqs)
+    ]  # fmt: skip
+
+
+@given(SPANS)
+def test_merged_spans_cover_the_same_lines_and_neither_overlap_nor_touch(spans: list[Span]) -> None:
+    merged = merge(spans)
+    assert covered(merged) == covered(spans)
+    assert all(before[1] + 1 < after[0] for before, after in pairwise(merged))
+    assert merge(merged) == merged
+    assert merge(reversed(spans)) == merged
+
+
+def test_a_span_reaches_from_the_first_line_to_the_last_and_a_corrected_one_has_its_own() -> None:
+    assert spans([line(4), line(5), line(9)]) == [(4, 9)]
+    assert spans([line(4), corrected(90, 5), line(6)]) == [(4, 6), (90, 90)]
+    assert spans([corrected(90, 5), corrected(91, 6)]) == [(90, 90), (91, 91)]
+
+
+def test_a_corrected_line_stands_in_its_old_place_unless_another_line_stands_there() -> None:
+    assert standing([line(4), corrected(90, 5)]) == {4: line(4), 5: corrected(90, 5)}
+    assert standing([line(5), corrected(90, 5)]) == {5: line(5), 90: corrected(90, 5)}
+    assert standing([corrected(90, 5), corrected(91, 5)]) == {5: corrected(90, 5), 91: corrected(91, 5)}
+    assert standing([corrected(90, 99)]) == {90: corrected(90, 99)}  # no line can correct a later one
+
+
+@given(st.lists(st.sampled_from("ab"), min_size=1, max_size=20), st.sets(st.integers(1, 20)), st.integers(0, 4))
+def test_a_passage_is_the_line_among_those_of_its_session_that_are_there(
+    sessions: list[str], missing: set[int], width: int
+) -> None:
+    lines = [line(seq, session=name) for seq, name in enumerate(sessions, 1)]
+    around = {each.seq: each for each in lines if each.seq not in missing}
+    for each in around.values():
+        found = passage(each, each.seq, around, width)
+        assert each in found
+        assert list(found) == [
+            other for other in around.values() if abs(other.seq - each.seq) <= width and other.session == each.session
+        ]
+
+
+@pytest.mark.parametrize("width", [0, 1, 3])
+def test_a_width_of_nothing_is_the_line_alone(width: int) -> None:
+    alone = line(7)
+    assert passage(alone, 7, {7: alone}, width) == (alone,)
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    sessions=st.lists(st.sampled_from(["a", "b"]), min_size=4, max_size=10),
+    retracted=st.sets(st.integers(1, 10), max_size=3),
+    forgotten=st.sets(st.integers(1, 10), max_size=3),
+    width=st.integers(1, 4),
+)
+def test_recalled_passages_stay_in_their_session_without_what_was_retracted_or_forgotten(
+    sessions: list[str], retracted: set[int], forgotten: set[int], width: int
+) -> None:
+    lines = [NewLine(f"The garden gate number {n}", "Ann", session=name) for n, name in enumerate(sessions, 1)]
+    with tempfile.TemporaryDirectory() as folder, remembered(folder, lines) as memory:
+        memory.recipe = replace(Default(), width=width)
+        gone = {seq for seq in retracted | forgotten if seq <= len(lines)}
+        for seq in gone:
+            if seq in forgotten:
+                memory.forget(seq=seq)
+            else:
+                memory.retract(seq)
+        hits = memory.recall("garden gate", k=20)
+        assert {found.line.seq for found in hits} == set(range(1, len(lines) + 1)) - gone
+        for found in hits:
+            numbers = [each.seq for each in found.passage]
+            assert numbers == sorted(numbers)
+            assert found.line in found.passage
+            assert {each.session for each in found.passage} == {found.line.session}
+            assert not gone & set(numbers)
+            assert all(abs(number - found.line.seq) <= width for number in numbers)
+
+
+def test_a_neighbour_said_later_is_not_told(tmp_path: Path) -> None:
+    lines = [NewLine(text, "Ann", said_at=BEGUN + timedelta(days=n), session="s") for n, text in enumerate(PARTY)]
+    with remembered(tmp_path, lines) as memory:
+        (found,) = memory.recall("surprise", as_of=BEGUN)
+        assert found.passage == (found.line,)
+        assert len(memory.context("surprise", session="s", gated=False).lines) == 3
+        held = memory.context("surprise", session="s", gated=False, as_of=BEGUN)  # the buffer holds them all
+        assert [line.text for line in held.lines] == ["I plan a surprise."]

@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from everthread.recall.query import rewrite
+from everthread.recall.relevance_gate import EVIDENCE, FULL, Curve, chances, evidence, log_share, stranger, trusted
+from everthread.recipes.base import Recipe
+from everthread.recipes.default import Default, Head
+from everthread.types import NewLine
+from recall.made import BEGUN, remembered
+
+SCORES = st.lists(st.floats(-1e4, 1e4, width=32), min_size=1, max_size=30)
+CURVES = st.builds(lambda bias, slope: Curve(bias, {"share": slope}), st.floats(-20, 20), st.floats(0, 20))
+
+
+@given(SCORES, CURVES, st.floats(0, 1))
+def test_chances_rise_with_the_score_and_stay_between_0_and_that_of_the_whole(
+    scores: list[float], curve: Curve, whole: float
+) -> None:
+    found = chances(curve, np.sort(np.array(scores, np.float32)), whole)
+    assert found.shape == (len(scores),)
+    assert (np.diff(found) >= 0).all()
+    assert (found >= 0).all()
+    assert (found <= np.float32(whole)).all()
+
+
+def test_of_no_candidates_there_are_no_chances() -> None:
+    assert chances(Curve(0, {"share": 1}), np.empty(0, np.float32), 1.0).shape == (0,)
+
+
+@given(SCORES)
+def test_shares_are_those_of_a_softmax(scores: list[float]) -> None:
+    found = log_share(np.array(scores, np.float64))
+    assert (found <= 1e-12).all()
+    assert np.exp(found).sum() == pytest.approx(1)
+    assert found[np.argmax(scores)] == found.max()  # scores nearer than a float can tell share the first place
+
+
+@pytest.mark.parametrize("head", [Default().friends, Default().assistant], ids=["friends", "assistant"])
+def test_the_default_curves_rise_with_the_score(head: Head) -> None:
+    found = chances(head.hit, np.linspace(-50, 50, 101, dtype=np.float32), 1.0)
+    assert (np.diff(found) >= 0).all()
+    assert found[0] < found[-1]
+
+
+@given(st.floats(-20, 20), st.dictionaries(st.sampled_from(EVIDENCE), st.floats(-10, 10), min_size=1))
+def test_a_curve_is_the_logistic_of_its_weighted_evidence(bias: float, weights: dict[str, float]) -> None:
+    values = {name: 0.1 * place for place, name in enumerate(EVIDENCE)}
+    x = bias + sum(weight * values[name] for name, weight in weights.items())
+    assert Curve(bias, weights).at(values) == pytest.approx(1 / (1 + np.exp(-x)), rel=1e-9)
+
+
+def test_a_curve_does_not_overflow() -> None:
+    assert Curve(0, {"top": 1}).at({"top": 1e9}) == pytest.approx(1)
+    assert Curve(0, {"top": 1}).at({"top": -1e9}) == pytest.approx(0)
+
+
+def test_evidence_is_absolute_and_of_an_empty_bank_it_is_there_too(tmp_path: Path) -> None:
+    with remembered(tmp_path, []) as memory:
+        found, signals = memory.measure("Where is the kite?")
+        assert set(evidence(found, signals, np.empty(0, np.float32))) == set(EVIDENCE)
+        assert memory.context("Where is the kite?").text == ""
+
+
+def test_a_question_near_in_meaning_and_in_words_matches_more(tmp_path: Path) -> None:
+    with remembered(tmp_path, ["I built a kite of red paper.", "The ferry leaves at nine."]) as memory:
+        near, far = (
+            evidence(*memory.measure(query), np.zeros(2, np.float32))["match"]
+            for query in ("kite of red paper", "tax declaration of the landlord")
+        )
+        assert near > far
+
+
+@pytest.mark.parametrize(
+    ("question", "strange"),
+    [
+        ("Did Ann ever go to Lisbon?", False),  # Ann speaks, and Lisbon was spoken of
+        ("Did Ann ever meet Zelda?", True),
+        ("What does Zelda's brother do?", True),
+        ("did ann ever meet zelda?", False),  # without a capital it is no name
+        ("Zelda?", False),  # every sentence begins with one
+        ("", False),
+    ],
+)
+def test_a_stranger_is_a_name_never_heard(tmp_path: Path, question: str, strange: bool) -> None:
+    with remembered(tmp_path, [NewLine("I went to Lisbon.", "Ann")]) as memory:
+        assert stranger(memory.measure(question)[0]) is strange
+
+
+def test_a_line_that_only_asks_is_no_evidence(tmp_path: Path) -> None:
+    with remembered(
+        tmp_path, [NewLine("Where is the kite?", session="a"), NewLine("The ferry leaves at nine.", session="b")]
+    ) as memory:
+        found, signals = memory.measure("where is my kite")
+        seen = evidence(found, signals, np.array([7, 1], np.float32))
+        assert signals["empty"].tolist() == [1, 0]
+        assert (seen["top"], seen["match"]) == (1, 0)
+        assert seen["cosine"] == pytest.approx(max(0, signals["cosine"][1]))
+
+
+@pytest.mark.parametrize(("lines", "small"), [(1, 1.0), (FULL, 0.0), (2 * FULL, 0.0)])
+def test_a_bank_of_one_line_is_small_and_a_full_one_is_not(tmp_path: Path, lines: int, small: float) -> None:
+    with remembered(tmp_path, ["I built a kite."]) as memory:
+        found, signals = memory.measure("kite")
+        found = replace(found, corpus=replace(found.corpus, lines=lines))
+        seen = evidence(found, signals, np.ones(1, np.float32))
+        assert seen["small"] == pytest.approx(small)
+        assert seen["small_top"] == pytest.approx(small)
+        assert seen["small_cosine"] == pytest.approx(small * seen["cosine"])
+
+
+def thresholded(threshold: float) -> Recipe:
+    return replace(
+        Default(),
+        friends=replace(Default().friends, threshold=threshold),
+        assistant=replace(Default().assistant, threshold=threshold),
+    )
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.lists(st.floats(0, 1.01), min_size=4, max_size=4).map(sorted))
+def test_a_stricter_threshold_never_lets_more_in(thresholds: list[float]) -> None:
+    with tempfile.TemporaryDirectory() as folder, remembered(folder, ["I built a kite.", "It rains."]) as memory:
+        for question in ("Who built a kite?", "What is the weather like, does it rain?", "invoices"):
+            passed = []
+            for threshold in thresholds:
+                memory.recipe = thresholded(threshold)
+                passed.append(bool(memory.context(question).text))
+            assert passed == sorted(passed, reverse=True)
+
+
+def test_without_the_gate_everything_comes_in_whatever_the_threshold(tmp_path: Path) -> None:
+    with remembered(tmp_path, ["I built a kite.", "It rains."]) as memory:
+        memory.recipe = thresholded(1.01)
+        assert memory.context("kite").text == ""
+        assert len(memory.context("kite", gated=False, floor=0.0).lines) == 2
+
+
+def test_relevance_is_told_whether_or_not_it_passes(tmp_path: Path) -> None:
+    with remembered(tmp_path, ["I built a kite.", "It rains."]) as memory:
+        told = set()
+        for threshold in (0.0, 1.01):
+            memory.recipe = thresholded(threshold)
+            told.add(memory.context("kite").relevance)
+        assert len(told) == 1
+        assert 0 <= told.pop() <= 1
+
+
+@pytest.mark.parametrize(
+    ("question", "trusts"),
+    [("What did Ann cook on 8 May?", True), ("What did Ann cook last week?", False), ("What did Ann cook?", True)],
+)
+def test_that_a_line_is_of_a_time_told_from_now_is_no_evidence(question: str, trusts: bool) -> None:
+    weights = {"cosine": 1.0, "day": 4.0, "month": 3.0}
+    asked = rewrite(question, ("Ann",), BEGUN)
+    assert trusted(asked, weights) == (weights if trusts else {"cosine": 1.0})

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from everthread.recipes.goodai.dialogue import UNNAMED, lines_of, split
+from everthread.types import Line
+
+NOON = datetime(2024, 5, 6, 12, tzinfo=UTC)
+
+
+def told(text: str) -> list[tuple[str, str]]:
+    return [(line.speaker, line.text) for line in lines_of(text, NOON)]
+
+
+@pytest.mark.parametrize("between", [" ", "\n", "\n    "])
+def test_turns_stand_on_rows_or_in_one_row(between: str) -> None:
+    text = f"Jake Morales: Hey Archie, what do you think?{between}Archie: That would be great."
+    assert told(text) == [("Jake Morales", "Hey Archie, what do you think?"), ("Archie", "That would be great.")]
+
+
+def test_what_no_name_precedes_is_said_by_someone() -> None:
+    assert told("They met at 10:30 in the hall. Ida: Hello.") == [
+        (UNNAMED, "They met at 10:30 in the hall."),
+        ("Ida", "Hello."),
+    ]
+    assert told("  ") == []
+
+
+def test_lines_stay_as_they_are() -> None:
+    line = Line(7, "s", "user", "Ida", "Ben: no.", NOON)
+    assert lines_of([line], NOON) == [line]
+
+
+@pytest.mark.parametrize(
+    ("text", "before", "asked"),
+    [
+        ("John: I bake. Mary: Do you like it?", "John: I bake.", "Mary: Do you like it?"),
+        ("John: I bake.\nMary: Is it hard? Do you like it?", "John: I bake.", "Mary: Is it hard? Do you like it?"),
+        ("John bakes bread. Does he like it?", "John bakes bread.", "Does he like it?"),
+        ("Does he like it?", "", "Does he like it?"),
+        ("", "", ""),
+        ("我喜欢面包。他呢？", "我喜欢面包。", "他呢？"),
+    ],
+)
+def test_the_last_turn_or_sentence_asks(text: str, before: str, asked: str) -> None:
+    assert split(text) == (before, asked)

@@ -1,0 +1,448 @@
+"""The goodai recipe, worked by hand on twenty lines, and what it makes of filters, matchers and weighings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from hardship.embedders import Moody
+
+from everthread import Hit, Memory, NewLine, Where
+from everthread.chat.character import Character
+from everthread.chat.chat import Chat
+from everthread.errors import BadInput, ConfigError, ModelError
+from everthread.recall.weighted_score import Weighing
+from everthread.recipes.goodai import recipe
+from everthread.recipes.goodai.expansion import LINE, NONE, PARAGRAPH, SECTION
+from everthread.recipes.goodai.recipe import GoodAI
+from everthread.recipes.goodai.token_stream import CHUNK
+from everthread.recipes.goodai.tokenizers import words
+from everthread.testing import HashEmbedder, ScriptedLLM
+from everthread.types import JSONValue
+from recipes.twenty import APART, BOT, PERSON, SESSIONS, TWENTY
+
+# The chunks that are there once a line was kept, beside those before: their ids, and the lines that they hold some of.
+# A line's tokens are its words and marks, its speaker's name and a colon. Those of spring begin at 0, 10, 24, 35, 49,
+# 64, 79, 92, 109 and 123, and end at 139; those of summer at 0, 10, 26, 41, 57, 73, 86, 97, 112 and 122, up to 134.
+# A chunk begins each 12 tokens and is written when it has 24; spring's last two, of 19 and 7, when summer begins.
+AFTER: dict[int, dict[int, tuple[int, int]]] = {
+    1: {},
+    2: {1: (1, 2)},
+    3: {},
+    4: {2: (2, 4), 3: (3, 4)},
+    5: {4: (4, 5)},
+    6: {5: (4, 6)},
+    7: {6: (5, 7)},
+    8: {7: (6, 8), 8: (7, 8)},
+    9: {9: (8, 9)},
+    10: {10: (8, 10)},
+    11: {11: (9, 10), 12: (10, 10)},
+    12: {13: (11, 12)},
+    13: {14: (12, 13)},
+    14: {15: (12, 14)},
+    15: {16: (13, 15), 17: (14, 15)},
+    16: {18: (15, 16)},
+    17: {19: (15, 17)},
+    18: {20: (16, 18)},
+    19: {21: (17, 19)},
+    20: {22: (18, 20)},
+}
+QUESTION = "What is Biscuit allergic to?"
+MILK = (
+    "Mara: Biscuit ate a whole wheel of cheese and had to see the vet.\n"
+    "Jonas: Poor Biscuit, cheese is too rich for a greyhound.\n"
+    "Mara: The vet said he is allergic to milk."
+)
+
+
+def goodai(**options: Any) -> GoodAI:
+    return GoodAI(tokenizer=words, **options)
+
+
+def opened(folder: Path | str, recipe: GoodAI | None = None, **options: Any) -> Memory:
+    return Memory.open("bank", store=folder, recipe=recipe or goodai(), **options)
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Memory]:
+    """The twenty lines, with the shipped model."""
+    with opened(tmp_path) as made:
+        made.observe_many(TWENTY)
+        yield made
+
+
+def texts(hits: Sequence[Hit]) -> list[str]:
+    return [hit.line.text for hit in hits]
+
+
+def lines_of(hit: Hit) -> range:
+    """The lines between which a passage stands, both of which it holds some of."""
+    first, last = cast("list[int]", hit.line.metadata["lines"])
+    return range(first, last + 1)
+
+
+def spans(memory: Memory) -> dict[int, tuple[int, int]]:
+    return {unit.id: (unit.first_seq, unit.last_seq) for unit in memory.units(CHUNK)}
+
+
+# -------------------------------------------------------------- worked by hand
+
+
+def test_each_line_fills_the_chunks_that_it_fills(tmp_path: Path) -> None:
+    with opened(tmp_path, embedder=HashEmbedder()) as memory:
+        there: dict[int, tuple[int, int]] = {}
+        for seq, line in enumerate(TWENTY, 1):
+            memory.observe_many([line])
+            there |= AFTER[seq]
+            assert spans(memory) == there, seq
+
+
+def test_a_chunk_is_what_stands_between_two_of_its_tokens(memory: Memory) -> None:
+    first, second, *_ = memory.units(CHUNK)
+    assert first.text == "Mara: Hello Jonas, how are you today?\nJonas: Hello Mara, the sea is calm and so am I.\n"
+    assert second.text == (
+        "Hello Mara, the sea is calm and so am I.\nMara: I adopted a greyhound named Biscuit on Saturday.\nJonas"
+    )
+    assert (first.said_at, second.said_at) == (TWENTY[1].said_at, TWENTY[3].said_at)
+
+
+def test_the_end_of_the_talk_is_cut_when_it_is_asked_for(memory: Memory) -> None:
+    before = spans(memory)
+    memory.recall("lighthouse")
+    assert {id: span for id, span in spans(memory).items() if id not in before} == {23: (19, 20), 24: (20, 20)}
+
+
+def test_a_question_finds_the_passages_around_the_nearest_chunks(memory: Memory) -> None:
+    best, second, third = memory.recall(QUESTION, 3)
+    assert (best.kind, best.line.key, best.line.seq, best.line.session) == (CHUNK, "chunk:19", 17, "summer")
+    assert best.line.text == MILK
+    assert best.line.metadata == {"unit": 19, "lines": [15, 17], "speaker": PERSON}
+    assert best.line.said_at == SESSIONS["summer"] + 6 * APART
+    assert best.passage == (best.line,)
+    assert [hit.line.metadata["lines"] for hit in (second, third)] == [[16, 18], [3, 4]]
+    assert best.score == best.relevance == pytest.approx(1 - best.signals["distance"] / 4)
+
+
+def test_the_prompt_holds_the_passages_each_by_whoever_speaks_where_it_begins(memory: Memory) -> None:
+    memory.recipe = goodai(hits=3)
+    llm = ScriptedLLM(["Milk."])
+    clock = datetime(2026, 7, 1, 9, tzinfo=UTC)
+    with Chat(memory, Character(name=BOT, person=PERSON), llm, clock=lambda: clock) as chat:
+        "".join(chat.reply(QUESTION))
+        assert chat.settle(120)
+    assert llm.prompts[0][-1].content == (
+        "[What Jonas remembers that may bear on this]\n"
+        "[Monday, 2 March 2026, 18:03, 3 months ago]\n"
+        "Mara: I adopted a greyhound named Biscuit on Saturday.\n"
+        "  Jonas: A greyhound named Biscuit will need long walks along the pier.\n\n"
+        "[Saturday, 20 June 2026, 20:06, 11 days ago]\n"
+        "Mara: Biscuit ate a whole wheel of cheese and had to see the vet.\n"
+        "  Jonas: Poor Biscuit, cheese is too rich for a greyhound.\n"
+        "  Mara: The vet said he is allergic to milk.\n"
+        "Jonas: Poor Biscuit, cheese is too rich for a greyhound.\n"
+        "  Mara: The vet said he is allergic to milk.\n"
+        "  Jonas: Then milk and cheese stay on the high shelf from now on.\n\n"
+        "(It is Wednesday, 1 July 2026, 09:00.)\n\n"
+        "Mara: What is Biscuit allergic to?"
+    )
+    assert memory.queued() == []
+    assert set(memory.stats().units) == {CHUNK}
+
+
+def test_a_passage_that_begins_inside_a_line_is_laid_out_by_its_speaker(memory: Memory) -> None:
+    memory.recipe = goodai(expansion=NONE, hits=1)
+    assert memory.context("adopted greyhound on Saturday, long walks").text == (
+        "[Monday, 2 March 2026, 18:03]\n"
+        "Mara: I adopted a greyhound named Biscuit on Saturday.\n"
+        "  Jonas: A greyhound named Biscuit will need long walks along the pier"
+    )
+    assert memory.context("the sea is calm").text.startswith("[Monday, 2 March 2026, 18:")
+    memory.recipe = goodai(expansion=NONE, hits=1, chunk_capacity=4)
+    assert memory.context("named Biscuit").text == "[Monday, 2 March 2026, 18:02]\nMara: named Biscuit on Saturday"
+
+
+def test_both_stores_find_the_same(tmp_path: Path, database: str) -> None:
+    told: list[object] = []
+    for store in (str(tmp_path), database):
+        with opened(store, embedder=HashEmbedder(512)) as memory:
+            for line in TWENTY:
+                memory.observe_many([line])
+            hits = memory.recall(QUESTION, 4)
+            memory.retract(3)
+            memory.forget(seq=13)
+            memory.observe(
+                "And he likes apples.", speaker=PERSON, session="summer", said_at=SESSIONS["summer"] + 21 * APART
+            )
+            hits += memory.recall(QUESTION, 4, where=Where(session="summer"), without={20})
+            assert memory.store.check("bank") == []
+            shown = [(hit.line, pytest.approx(hit.score, abs=1e-3)) for hit in hits]
+            told += [shown, [replace(unit, valid_from=SESSIONS["spring"]) for unit in memory.units()]]
+            told.append({**memory.settings(), "context": memory.context(QUESTION).text})
+    assert told[:3] == told[3:]
+
+
+# ----------------------------------------------------------------- what is found
+
+
+def test_passages_mostly_told_by_better_ones_are_left_out(memory: Memory) -> None:
+    every = memory.recall(QUESTION, 50)
+    assert len(every) < len(memory.units(CHUNK))
+    memory.recipe = goodai(redundancy=0.25)
+    fewer = memory.recall(QUESTION, 50)
+    assert len(fewer) < len(every)
+    assert texts(fewer)[0] == texts(every)[0]
+
+
+@pytest.mark.parametrize(
+    ("expansion", "lines"), [(NONE, [15, 17]), (LINE, [14, 19]), (PARAGRAPH, [11, 20]), (SECTION, [11, 20])]
+)
+def test_a_chunk_grows_to_the_limit_and_never_into_another_session(
+    memory: Memory, expansion: Any, lines: list[int]
+) -> None:
+    memory.recipe = goodai(expansion=expansion)
+    best = memory.recall(QUESTION, 1)[0]
+    assert best.line.metadata["lines"] == lines
+
+
+def test_a_chunk_with_a_line_that_is_shown_already_is_not_found_nor_grown_into(memory: Memory) -> None:
+    for hit in memory.recall(QUESTION, 50, without={16, 3}):
+        assert not {16, 3} & set(lines_of(hit))
+        assert "Poor Biscuit" not in hit.line.text
+    assert any("allergic to milk" in text for text in texts(memory.recall(QUESTION, 50, without={16, 3})))
+
+
+@pytest.mark.parametrize(
+    ("where", "seqs"),
+    [
+        (Where(session="spring"), range(1, 11)),
+        (Where(since=SESSIONS["spring"] + 2 * APART, until=SESSIONS["spring"] + 6 * APART), range(3, 7)),
+        (Where(session="autumn"), range(0)),
+    ],
+)
+def test_a_filter_holds_for_all_that_is_shown(memory: Memory, where: Where, seqs: range) -> None:
+    found = memory.recall(QUESTION, 50, where=where)
+    assert bool(found) == bool(seqs)
+    for hit in found:
+        assert set(lines_of(hit)) <= set(seqs)
+
+
+@pytest.mark.parametrize("options", [{}, {"where": Where(session="spring")}, {"without": {17, 18}}])
+def test_whether_few_or_all_chunks_are_told_at_first_the_same_are_found_in_the_same_order(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
+) -> None:
+    assert len(memory.units(CHUNK)) < recipe.FEW
+    wanted = memory.recall(QUESTION, 50, **options)
+    monkeypatch.setattr(recipe, "FEW", 2)
+    for k in (1, 3, 50):
+        assert memory.recall(QUESTION, k, **options) == wanted[:k]
+
+
+def test_of_one_speakers_lines_what_is_cut_of_them_alone_is_found(tmp_path: Path) -> None:
+    with opened(tmp_path, goodai(chunk_capacity=4), embedder=HashEmbedder(512)) as memory:
+        memory.observe_many(TWENTY)
+        found = memory.recall("greyhound Biscuit pier", 50, where=Where(speaker=BOT))
+        assert "A greyhound named Biscuit will need long walks along the pier." in "\n".join(texts(found))
+        for hit in found:
+            assert {seq % 2 for seq in lines_of(hit)} == {0}
+
+
+def test_as_of_a_moment_nothing_later_is_known(memory: Memory) -> None:
+    at = SESSIONS["summer"] + 5 * APART
+    found = memory.recall(QUESTION, 50, as_of=at)
+    assert found
+    assert all(hit.line.said_at <= at for hit in found)
+    assert "allergic to milk" not in "\n".join(texts(found))
+
+
+def test_nothing_of_a_line_that_is_gone_is_found_and_its_neighbours_are(memory: Memory) -> None:
+    memory.retract(17)
+    memory.forget(seq=15)
+    told = "\n".join(texts(memory.recall(QUESTION, 50)))
+    assert "allergic" not in told
+    assert "wheel" not in told
+    assert "Poor Biscuit, cheese is too rich for a greyhound." in told
+    assert "a library by the harbour is a fine place to work." in told
+
+
+def test_there_is_no_gate_but_an_empty_bank_injects_nothing(tmp_path: Path) -> None:
+    with opened(tmp_path, embedder=HashEmbedder()) as memory:
+        assert memory.recall(QUESTION) == []
+        assert not memory.context(QUESTION)
+        memory.observe("The lamp is lit.")
+        assert memory.context("Quantum chromodynamics?", session="a").text
+        assert memory.recall("  ") == []
+        assert memory.store.buffer("bank", "a") == []
+
+
+@pytest.mark.parametrize("query", ["\ud800", "\0", "?" * 100_000, "蕨类植物在哪里", "Biscuit"])
+def test_no_question_is_an_error(memory: Memory, query: str) -> None:
+    memory.recall(query)
+    memory.context(query)
+
+
+def test_without_an_embedder_lines_are_found_by_the_words_that_they_share(tmp_path: Path) -> None:
+    embedder = Moody()
+    embedder.down = True
+    with opened(tmp_path, embedder=embedder) as memory:
+        memory.observe_many(TWENTY)
+        best, *others = memory.recall(QUESTION, 20)
+        assert (best.kind, best.line.seq) == ("line", 17)
+        assert best.score >= others[0].score
+        assert 0 < best.relevance == best.signals["words"] < 1
+        assert others
+        assert all("Biscuit" in hit.line.text for hit in others)
+        assert "Mara: The vet said he is allergic to milk." in memory.context(QUESTION).text
+        assert all(hit.line.session == "spring" for hit in memory.recall(QUESTION, where=Where(session="spring")))
+        assert 17 not in [hit.line.seq for hit in memory.recall(QUESTION, without={17})]
+        assert memory.recall("Quantum chromodynamics?") == []
+
+
+def test_what_the_embedder_can_not_read_is_found_by_its_words(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        memory.observe("我的猫叫小米，她喜欢睡在窗台上。")
+        memory.observe("今天的天气很好。")
+        assert [hit.line.seq for hit in memory.recall("我的猫叫什么名字？", 1)] == [1]
+
+
+def test_chunks_of_another_model_are_found_once_they_are_reindexed(tmp_path: Path) -> None:
+    with opened(tmp_path, embedder=HashEmbedder()) as memory:
+        memory.observe_many(TWENTY)
+        memory.recall(QUESTION)
+    with opened(tmp_path, embedder=Moody()) as memory:
+        assert memory.recall(QUESTION) == []
+        memory.reindex()
+        assert memory.recall(QUESTION)
+
+
+def test_the_default_recipe_works_on_a_bank_of_this_one(memory: Memory, tmp_path: Path) -> None:
+    with Memory.open("bank", store=tmp_path, recipe="default") as other:
+        assert other.recall(QUESTION, 1)[0].line.seq == 17
+        assert other.recall(QUESTION, 1, where=Where(kind=CHUNK))[0].kind == CHUNK
+
+
+# ------------------------------------------------------------ matched and weighed
+
+
+class Likes:
+    """A matcher that is sure of texts with a word, and remembers of how many it was asked."""
+
+    def __init__(self, word: str, error: Exception | None = None) -> None:
+        self.word, self.error = word, error
+        self.asked: list[int] = []
+
+    def predict(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        self.asked.append(len(pairs))
+        if self.error:
+            raise self.error
+        return [0.9 if self.word in text else 0.1 for _, text in pairs]
+
+
+def test_a_matcher_rates_ten_times_as_many_candidates_anew(memory: Memory) -> None:
+    matcher = Likes("otters")
+    memory.recipe = goodai(matcher=matcher)
+    best = memory.recall(QUESTION, 2)[0]
+    assert "otters" in best.line.text
+    assert (best.relevance, best.signals["confidence"]) == (0.9, 0.9)
+    memory.recipe = goodai()
+    assert "otters" not in texts(memory.recall(QUESTION, 1))[0]
+    assert matcher.asked[0] >= 20
+    memory.recipe = goodai(matcher=matcher, reranking_k_factor=1)
+    assert "otters" not in memory.recall(QUESTION, 2)[0].line.text
+    assert 2 <= matcher.asked[1] < 10
+
+
+def test_a_matching_model_may_be_named(memory: Memory) -> None:
+    plain = memory.recall(QUESTION, 1)[0]
+    memory.recipe = goodai(matcher="em:minilm", reranking_k_factor=2)
+    best = memory.recall(QUESTION, 1)[0]
+    assert best.line.text == plain.line.text
+    assert 0.5 < best.relevance == best.signals["confidence"] < 1
+    assert goodai(matcher="em:minilm")._matching is goodai(matcher="em:minilm")._matching  # a model is loaded once
+    with pytest.raises(ConfigError, match="invalid matching model 'minilm'"):
+        goodai(matcher="minilm")
+
+
+def test_where_the_matcher_fails_the_distance_counts(memory: Memory, caplog: pytest.LogCaptureFixture) -> None:
+    plain = texts(memory.recall(QUESTION, 3))
+    memory.recipe = goodai(matcher=Likes("otters", ModelError("the matcher is down; start it")))
+    assert texts(memory.recall(QUESTION, 3)) == plain
+    assert "the matcher is down" in caplog.text
+
+
+def test_growth_and_weights_may_be_set_without_writing_python(memory: Memory) -> None:
+    at = SESSIONS["summer"] + 10 * APART
+    memory.recipe = goodai(weighing=Weighing(recency=10.0, half_life=timedelta(minutes=72)), expansion=LINE)
+    wanted = memory.recall(QUESTION, 3, as_of=at)
+    memory.recipe = goodai(recency=10.0, half_life_days=0.05, expansion="line")
+    assert memory.recall(QUESTION, 3, as_of=at) == wanted
+    memory.recipe = goodai()
+    assert memory.recall(QUESTION, 3, as_of=at) != wanted
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ({"expansion": "chapter"}, "expansion must be one of sentence, line, paragraph, section, none, got 'chapter'"),
+        ({"recency": -1}, "recency must be a number from 0"),
+        ({"half_life_days": 0}, "half_life_days must be a number from 0.001"),
+    ],
+)
+def test_impossible_growth_and_weights_are_refused(options: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(BadInput, match=complaint):
+        goodai(**options)
+
+
+def test_recency_may_weigh_more_than_relevance(memory: Memory) -> None:
+    memory.recipe = goodai(weighing=Weighing(recency=10.0, half_life=timedelta(minutes=5)))
+    best = memory.recall(QUESTION, 1, as_of=SESSIONS["summer"] + 10 * APART)[0]
+    assert best.line.seq == 20
+    assert best.score > 1 > best.relevance
+
+
+def test_importance_is_told_in_a_lines_metadata(tmp_path: Path) -> None:
+    with opened(tmp_path, goodai(weighing=Weighing(importance=5.0)), embedder=HashEmbedder(512)) as memory:
+        told: dict[int, JSONValue] = {5: 9, 8: 99, 17: "high"}
+        said = [
+            replace(line, metadata={"importance": told[n]} if n in told else {}) for n, line in enumerate(TWENTY, 1)
+        ]
+        memory.observe_many(said)
+        assert 5 in lines_of(memory.recall(QUESTION, 1)[0])
+        assert {unit.importance for unit in memory.units(CHUNK)} == {None, 9.0}
+
+
+# --------------------------------------------------------------------- numbers
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"chunk_capacity": 0}, "chunk_capacity must be a whole number from 1, got 0"),
+        ({"chunk_overlap": 0.6}, "chunk_overlap must be a number from 0 to 0.5, got 0.6"),
+        ({"capacity": 0}, "capacity must be a whole number from 1, got 0"),
+        ({"redundancy": 0}, "redundancy must be a number from 0.01 to 1, got 0"),
+        ({"reranking_k_factor": 0.5}, "reranking_k_factor must be a number from 1 to 1000, got 0.5"),
+    ],
+)
+def test_impossible_numbers_are_refused(wrong: dict[str, Any], said: str) -> None:
+    with pytest.raises(BadInput, match=said):
+        GoodAI(**wrong)
+
+
+def test_the_numbers_are_the_sources() -> None:
+    recipe = GoodAI()
+    assert (recipe.chunk_capacity, recipe.chunk_overlap, recipe.capacity) == (24, 0.5, 50_000)
+    assert (recipe.redundancy, recipe.reranking_k_factor, recipe.matcher) == (0.75, 10, "")
+    assert (recipe.notes, recipe.summaries, recipe.offers) == (False, False, False)
+
+
+def test_a_session_that_was_interrupted_by_another_goes_on(tmp_path: Path) -> None:
+    with opened(tmp_path, embedder=HashEmbedder(512)) as memory:
+        for n in range(12):
+            memory.observe_many([NewLine(f"The {'kite' if n % 2 else 'fern'} number {n}.", "Ann", session="ab"[n % 2])])
+        found = memory.recall("kite number", 5, where=Where(session="b"))
+        assert found
+        assert all("fern" not in text for text in texts(found))

@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from everthread.recipes.goodai.token_stream import PLACE, Place, Stream, place, tokens
+from everthread.recipes.goodai.tokenizers import word_pieces, words
+from everthread.text.analyzer import ECHO
+from everthread.types import Line, NewUnit
+
+NOON = datetime(2026, 4, 1, 12, tzinfo=UTC)
+TEXTS = st.text(alphabet="ab ,.\n水é", min_size=1, max_size=20).filter(lambda text: bool(text.strip()))
+
+
+def line(seq: int, text: str) -> Line:
+    return Line(seq, "a", "user", "Ann", text, NOON)
+
+
+def stream(texts: list[str], at: int = 0) -> Stream:
+    return Stream.of([(each, tokens(each, words)) for each in (line(n, text) for n, text in enumerate(texts, 1))], at)
+
+
+@given(TEXTS)
+def test_the_tokens_of_a_line_are_all_of_it_with_its_speaker_and_a_line_break(text: str) -> None:
+    for tokenizer in (words, word_pieces):
+        found = tokens(line(1, text), tokenizer)
+        assert "".join(found) == f"Ann: {text.strip()}\n"
+        assert all(found)
+
+
+def test_a_line_that_only_repeats_what_was_recalled_has_no_tokens() -> None:
+    echo = replace(line(1, "The fern."), metadata={ECHO: [[0, 9]]})
+    assert tokens(echo, words) == []
+    assert Stream.of([(echo, [])], 7).cut(7, 4, 2) == []
+
+
+@given(st.lists(TEXTS, min_size=1, max_size=6), st.integers(0, 30), st.integers(1, 8))
+def test_a_chunk_tells_where_it_stands(texts: list[str], at: int, capacity: int) -> None:
+    whole = stream(texts, at)
+    counts = [len(tokens(each, words)) for each in whole.lines]
+    for chunk in whole.cut(at, capacity, max(1, capacity // 2)):
+        here = place(chunk)
+        assert here is not None
+        assert "".join(whole.pieces(0, here.at, here.end)) == chunk.text
+        first, last = chunk.first_seq - 1, chunk.last_seq - 1
+        assert here.at == at + sum(counts[:first]) + here.before
+        assert here.end == at + sum(counts[: last + 1]) - here.behind
+        assert 0 <= here.before < counts[first]
+        assert 0 <= here.behind < counts[last]
+        assert chunk.sources == tuple(range(chunk.first_seq, chunk.last_seq + 1))
+
+
+@given(st.lists(TEXTS, min_size=1, max_size=6), st.integers(1, 8), st.data())
+def test_a_stream_that_begins_later_is_cut_as_the_whole_one_is(
+    texts: list[str], capacity: int, data: st.DataObject
+) -> None:
+    step = max(1, capacity // 2)
+    whole = stream(texts).cut(0, capacity, step)
+    from_there = data.draw(st.sampled_from(whole))
+    here = place(from_there)
+    assert here is not None
+    rest = [(each, tokens(each, words)) for each in stream(texts).lines[from_there.first_seq - 1 :]]
+    assert Stream.of(rest, here.at - here.before).cut(here.at, capacity, step) == whole[whole.index(from_there) :]
+
+
+def test_a_unit_of_somebody_elses_stands_nowhere() -> None:
+    unit = NewUnit("chunk", "Number one.", 1, 1, NOON)
+    assert place(unit) is None
+    assert place(replace(unit, metadata={PLACE: [1, 2, 3]})) is None
+    assert place(replace(unit, metadata={PLACE: ["1", 2, 3, 4]})) is None
+    assert place(replace(unit, metadata={PLACE: [1, 2, 3, 4]})) == Place(1, 2, 3, 4)

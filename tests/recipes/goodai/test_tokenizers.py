@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import re
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from tokenizers import Tokenizer
+from tokenizers.models import BPE, WordLevel
+from tokenizers.pre_tokenizers import ByteLevel, Whitespace
+from tokenizers.processors import TemplateProcessing
+
+from everthread.common.installation import install_package
+from everthread.errors import ConfigError
+from everthread.recipes.goodai.text_memory import TextMemory
+from everthread.recipes.goodai.tokenizers import piece_names, tokenizer, word_pieces, words
+from everthread.testing import HashEmbedder
+
+
+def test_words_and_marks_begin_where_they_stand() -> None:
+    assert words("  It's fine.\n") == [2, 4, 5, 7, 11]
+
+
+def test_word_pieces_are_those_of_the_shipped_model() -> None:
+    text = " Zorblaxia, 😀\nok"
+    assert piece_names(text) == ["z", "##or", "##bla", "##xia", ",", "[UNK]", "ok"]
+    assert list(word_pieces(text)) == [1, 2, 4, 7, 10, 12, 13, 14]
+
+
+def test_line_breaks_in_a_row_are_one_more_token() -> None:
+    assert list(word_pieces("one\n\n  two \n")) == [0, 3, 7, 11]
+
+
+def test_a_long_text_is_not_cut() -> None:
+    assert len(word_pieces("word " * 5000)) == 5000
+
+
+def test_a_text_of_blanks_has_none() -> None:
+    assert (words(" \n"), list(word_pieces("  "))) == ([], [])
+
+
+# ------------------------------------------------------------------------------------------------ Hugging Face's
+
+
+def wordwise() -> Tokenizer:
+    """A tokenizer that knows a few words, truncates and adds special tokens."""
+    found = Tokenizer(WordLevel({"[CLS]": 0, "[UNK]": 1, "the": 2, "red": 3, "kite": 4}, unk_token="[UNK]"))
+    found.pre_tokenizer = Whitespace()
+    found.post_processor = TemplateProcessing(single="[CLS] $A", special_tokens=[("[CLS]", 0)])
+    found.enable_truncation(3)
+    found.enable_padding(length=9)
+    return found
+
+
+def bytewise() -> Tokenizer:
+    """A tokenizer such as that of gpt2, which may give several tokens to one character."""
+    found = Tokenizer(BPE({byte: at for at, byte in enumerate(ByteLevel.alphabet())}, []))
+    found.pre_tokenizer = ByteLevel(add_prefix_space=False)
+    return found
+
+
+def test_a_tokenizer_of_the_tokenizers_library_is_taken_without_its_cuts_and_special_tokens() -> None:
+    theirs = wordwise()
+    assert list(tokenizer(theirs)("the red kite, the kite")) == [0, 4, 8, 12, 14, 18]
+    assert len(theirs.encode("the red kite, the kite").ids) == 9  # what is given stays as it is
+
+
+def test_tokens_of_one_character_begin_together() -> None:
+    assert list(tokenizer(bytewise())("a 😀b")) == [0, 1, 2, 3]
+
+
+def test_the_file_of_a_tokenizer_or_its_folder_is_taken(tmp_path: Path) -> None:
+    wordwise().save(str(tmp_path / "tokenizer.json"))
+    for given in (tmp_path, tmp_path / "tokenizer.json", str(tmp_path)):
+        assert list(tokenizer(given)("red kite")) == [0, 4]
+
+
+def test_two_tokenizers_are_told_apart_by_name() -> None:
+    first, again, other = tokenizer(wordwise()), tokenizer(wordwise()), tokenizer(bytewise())
+    names = [getattr(each, "name", "") for each in (first, again, other)]
+    assert names[0] == names[1] != names[2]
+
+
+def test_a_function_is_taken_as_it_is() -> None:
+    assert tokenizer(words) is words
+
+
+def test_what_is_no_tokenizer_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "tokenizer.json").write_text("{}")
+    with pytest.raises(ConfigError, match=r"invalid tokenizer '.*tokenizer.json': .*; expected a tokenizer.json"):
+        tokenizer(tmp_path)
+    with pytest.raises(ConfigError, match=r"none.json': there is no such file"):
+        tokenizer(tmp_path / "none.json")
+    with pytest.raises(ConfigError, match="invalid tokenizer 5: expected a function"):
+        tokenizer(5)
+
+
+if find_spec("transformers") is None:
+
+    def test_a_name_needs_transformers() -> None:
+        with pytest.raises(
+            ConfigError,
+            match="'gpt2' needs the transformers library " + re.escape(f"({install_package('transformers')})"),
+        ):
+            tokenizer("gpt2")
+
+else:
+
+    def test_a_tokenizer_of_transformers_is_taken_and_an_unknown_name_is_told() -> None:
+        from transformers import PreTrainedTokenizerFast
+
+        theirs = PreTrainedTokenizerFast(tokenizer_object=wordwise(), unk_token="[UNK]")
+        assert list(tokenizer(theirs)("the red kite")) == [0, 4, 8]
+        with pytest.raises(ConfigError, match="'no/such-tokenizer' can't be loaded; check the name"):
+            tokenizer("no/such-tokenizer")
+
+
+def test_a_slow_tokenizer_of_transformers_is_refused() -> None:
+    class Slow:
+        def convert_ids_to_tokens(self, ids: list[int]) -> list[str]:
+            return []
+
+    with pytest.raises(ConfigError, match=r"invalid tokenizer Slow: .* use_fast=True"):
+        tokenizer(Slow())
+
+
+def test_a_memory_cuts_its_chunks_by_the_tokenizer_given() -> None:
+    memory = TextMemory.create(HashEmbedder(), tokenizer=wordwise(), chunk_capacity=2, overlap=0)
+    memory.add_text("the red kite, the kite")
+    assert [row.split(" | ")[-1] for row in memory.dump().splitlines()[2:]] == [
+        '"the red " |',
+        '"kite, " |',
+        '"the kite" |',
+    ]

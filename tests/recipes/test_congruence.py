@@ -1,0 +1,105 @@
+"""Whatever the recipe: a conversation leaves the same behind in a folder and in a database, and the same is found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hardship.embedders import Several
+
+from everthread import Memory
+from everthread.recipes.base import Recipe
+from everthread.testing import HashEmbedder
+from everthread.types import Hit
+from recipes.talking import EVERY, asked, talk, written_up
+
+QUESTIONS = (
+    "What did the vet say about Biscuit?",
+    "Where did Olga move?",
+    "When do I start at the library?",
+    "Good morning!",
+)
+CLOSE = 1e-4  # of a score, or of 1: both stores keep vectors as halves, and the last bits of their cosines differ
+
+
+def units(memory: Memory) -> list[tuple[Any, ...]]:
+    """All that was written about lines, whether it is current and not since when."""
+    return [
+        (
+            *(unit.kind, unit.id, unit.text, unit.first_seq, unit.last_seq, unit.said_at, unit.valid_to is None),
+            *(unit.importance, unit.category, unit.metadata, unit.supersedes),
+        )
+        for unit in memory.units()
+    ]
+
+
+def told(hit: Hit) -> tuple[Any, ...]:
+    return hit.kind, hit.line, hit.passage, hit.score, hit.relevance
+
+
+def same(one: list[Hit], other: list[Hit]) -> None:
+    """The same hits in the same order."""
+    assert [told(hit)[:3] for hit in one] == [told(hit)[:3] for hit in other]
+    for ours, theirs in zip(one, other, strict=True):
+        assert told(ours)[3:] == pytest.approx(told(theirs)[3:], rel=CLOSE, abs=CLOSE)
+        assert ours.signals.keys() == theirs.signals.keys()
+
+
+def seen(memory: Memory) -> dict[str, Any]:
+    """What a bank tells of itself, and answers."""
+    contexts = [memory.context(query, 400) for query in QUESTIONS]
+    return {
+        "lines": [(line.seq, line.text, line.retracted_at is None) for line in memory.lines(retracted=True)],
+        "units": units(memory),
+        "hits": [memory.recall(query, 20) for query in QUESTIONS],
+        "contexts": [(context.text, context.tokens) for context in contexts],
+        "prompts": [asked(memory, query) for query in QUESTIONS],
+        "queued": [(work.kind, work.session, work.first_seq, work.last_seq) for work in memory.queued()],
+    }
+
+
+def texts(told: dict[str, Any]) -> list[str]:
+    """Every text in which something that is gone could still stand."""
+    hits = [hit for found in told["hits"] for hit in found]
+    return [
+        *(text for _, _, text, *_ in told["units"]),
+        *(line.text for hit in hits for line in (hit.line, *hit.passage)),
+        *(text for text, _ in told["contexts"]),
+        *told["prompts"],
+    ]
+
+
+@pytest.mark.parametrize("embedder", [HashEmbedder(512), Several(512)], ids=["a vector a text", "several vectors"])
+@pytest.mark.parametrize("recipe", EVERY.values(), ids=EVERY)
+def test_both_stores_write_find_and_tell_the_same_and_nothing_of_what_is_gone(
+    recipe: Recipe, embedder: HashEmbedder, tmp_path: Path, database: str
+) -> None:
+    names = [(str(tmp_path), "mara"), (database, f"mara by {embedder.name} with {recipe!r}"[:200])]
+    one, other = (Memory.open(name, store=store, embedder=embedder, recipe=recipe) for store, name in names)
+    with one, other:
+        assert talk(one) == talk(other)
+        assert any(one.recall(query) and one.context(query) for query in QUESTIONS)
+        gone: list[str] = []
+        for undo, words in (
+            (lambda memory: None, []),
+            (lambda memory: memory.retract(13), ["hired"]),
+            (lambda memory: memory.forget(seq=5), ["sister"]),
+            (lambda memory: memory.forget(session="spring"), ["adopted", "otters", "green coat"]),
+        ):
+            gone += words
+            for memory in (one, other):
+                undo(memory)
+            compared(one, other, gone)  # before a scribe has written anew what went along
+            for memory in (one, other):
+                written_up(memory)
+            compared(one, other, gone)
+
+
+def compared(one: Memory, other: Memory, gone: list[str]) -> None:
+    ours, theirs = seen(one), seen(other)
+    assert not [(word, text) for text in (*texts(ours), *texts(theirs)) for word in gone if word in text]
+    for found, wanted in zip(ours.pop("hits"), theirs.pop("hits"), strict=True):
+        same(found, wanted)
+    for what in ours:
+        assert ours[what] == theirs[what], what

@@ -1,0 +1,154 @@
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from everthread.chat.chat import Chat
+from everthread.errors import BadInput, ConfigError
+from everthread.memory import Memory
+from everthread.recipes.default import Default
+from everthread.recipes.emi import Emi
+from everthread.recipes.packabby import Packabby
+from everthread.recipes.saved_recipe import SETTING, Kept
+from everthread.testing import HashEmbedder, ScriptedLLM
+from everthread.transfer.copy_bank import move
+
+
+@dataclass(frozen=True, kw_only=True)
+class Own(Default):
+    name = "own"
+    about = "a recipe of a user's"
+
+
+def opened(folder: Path, **given: object) -> Memory:
+    return Memory.open("alice", store=folder, embedder=HashEmbedder(), **given)  # type: ignore[arg-type]
+
+
+def kept(folder: Path) -> object:
+    with opened(folder, recipe="default") as memory:
+        return memory.settings().get(SETTING)
+
+
+def talked(folder: Path, **given: object) -> None:
+    with Chat.open("alice", store=folder, embedder=HashEmbedder(), llm=ScriptedLLM("Aye."), **given) as chat:  # type: ignore[arg-type]
+        assert "".join(chat.reply("My sister Mia moved to Lisbon."))
+
+
+def test_a_bank_is_opened_with_the_recipe_that_it_was_talked_with(tmp_path: Path) -> None:
+    talked(tmp_path, recipe="packabby", options={"threshold": "0.3"})
+    with opened(tmp_path) as memory:
+        assert memory.stats().recipe == "packabby"
+        assert memory.recipe == Packabby(threshold=0.3)
+    talked(tmp_path)
+    assert kept(tmp_path) == {"name": "packabby", "options": {"threshold": 0.3}}
+
+
+def test_an_object_is_kept_by_its_name_and_options(tmp_path: Path) -> None:
+    talked(tmp_path, recipe=Emi(person=True, top=7))
+    with opened(tmp_path) as memory:
+        assert memory.recipe == Emi(person=True, top=7)
+
+
+def test_a_read_under_another_recipe_changes_nothing(tmp_path: Path) -> None:
+    talked(tmp_path, recipe="character")
+    with opened(tmp_path, recipe="emi") as memory:
+        memory.recall("Mia")
+        memory.observe("She likes it.")
+        assert memory.stats().recipe == "emi"
+    assert kept(tmp_path) == {"name": "character", "options": {}}
+
+
+def test_the_first_line_has_a_bank_keep_the_recipe_that_was_named(tmp_path: Path) -> None:
+    with opened(tmp_path, recipe="goodai", options={"hits": 4}) as memory:
+        assert memory.settings() == {}
+        memory.observe("My sister Mia moved to Lisbon.")
+    assert kept(tmp_path) == {"name": "goodai", "options": {"hits": 4}}
+
+
+def test_a_bank_with_lines_and_without_a_recipe_keeps_none_by_a_further_line(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        memory.observe("My sister Mia moved to Lisbon.")
+    with opened(tmp_path, recipe="membot") as memory:
+        memory.observe("She likes it.")
+    assert kept(tmp_path) is None
+
+
+def test_in_incognito_no_recipe_is_kept(tmp_path: Path) -> None:
+    talked(tmp_path, recipe="membot", incognito=True)
+    assert kept(tmp_path) is None
+    talked(tmp_path, recipe="emi")
+    talked(tmp_path, recipe="membot", incognito=True)
+    assert kept(tmp_path) == {"name": "emi", "options": {}}
+
+
+def test_where_nothing_may_be_remembered_no_recipe_is_kept(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        memory.set_setting("remember", "never")
+    talked(tmp_path, recipe="membot")
+    assert kept(tmp_path) is None
+
+
+def test_options_of_the_bank_go_before_the_file_and_those_of_the_call_before_both(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text('recipe = "packabby"\n[recipes.packabby]\nthreshold = 0.1\nhits = 2\n', encoding="utf-8")
+    monkeypatch.setenv("EVERTHREAD_CONFIG", str(file))
+    with opened(tmp_path) as memory:
+        assert memory.recipe == Packabby(threshold=0.1, hits=2)
+    talked(tmp_path, options={"threshold": 0.2})
+    assert kept(tmp_path) == {"name": "packabby", "options": {"threshold": 0.2}}  # hits stays the file's to change
+    with opened(tmp_path, options={"threshold": 0.3}) as memory:
+        assert memory.recipe == Packabby(threshold=0.3, hits=2)
+    with opened(tmp_path, recipe="packabby") as memory:
+        assert memory.recipe == Packabby(threshold=0.2, hits=2)
+
+
+def test_options_of_one_recipe_mean_nothing_to_another(tmp_path: Path) -> None:
+    talked(tmp_path, recipe="emi", options={"top": 5})
+    with opened(tmp_path, recipe="packabby") as memory:
+        assert memory.recipe == Packabby()
+    with pytest.raises(BadInput, match="recipe 'emi' has no option 'threshold'"):
+        opened(tmp_path, options={"threshold": 0.3})
+
+
+def test_a_recipe_of_ones_own_is_given_again_as_an_object(tmp_path: Path) -> None:
+    talked(tmp_path, recipe=Own(width=2))
+    with pytest.raises(ConfigError, match=r"keeps the recipe 'own', .*; give the recipe as an object"):
+        opened(tmp_path)
+    with opened(tmp_path, recipe=Own()) as memory:
+        assert memory.stats().recipe == "own"
+    with opened(tmp_path, recipe="default") as memory:
+        assert memory.recall("Mia")
+
+
+def test_a_kept_option_that_no_longer_fits_is_left_out_and_logged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with opened(tmp_path) as memory:
+        memory.set_setting(SETTING, {"name": "emi", "options": {"top": 0, "depth": 3, "person": True}})
+    with caplog.at_level(logging.WARNING), opened(tmp_path) as memory:
+        assert memory.recipe == Emi(person=True)
+    assert "top must be a whole number from 1, got 0" in caplog.text
+    assert "no option 'depth'" in caplog.text
+
+
+@pytest.mark.parametrize("setting", ["emi", {"options": {}}, {"name": "emi", "options": []}, {"name": 3}], ids=str)
+def test_a_setting_that_names_no_recipe_is_refused(tmp_path: Path, setting: object) -> None:
+    with opened(tmp_path) as memory, pytest.raises(BadInput, match="expected an object with a name"):
+        memory.set_setting(SETTING, setting)  # type: ignore[arg-type]
+
+
+def test_a_bank_that_is_moved_takes_its_recipe_along(tmp_path: Path) -> None:
+    talked(tmp_path / "here", recipe="packabby", options={"hits": 3})
+    with opened(tmp_path / "here") as old, opened(tmp_path / "there") as new:
+        move(old, new)
+    with opened(tmp_path / "there") as memory:
+        assert memory.recipe == Packabby(hits=3)
+
+
+def test_a_bank_that_is_not_there_keeps_no_recipe_and_is_not_made(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        assert Kept.of(memory.store, "nobody") is None
+        assert memory.store.banks() == ["alice"]

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+from hardship import PATIENCE
+
+from everthread.server.conversations import priority
+from everthread.server.conversations.priority import Order
+
+
+def test_so_many_replies_are_prepared_at_once_and_the_others_wait() -> None:
+    turns, inside, most = Order(2), 0, 0
+    lock = threading.Lock()
+
+    def prepare() -> None:
+        nonlocal inside, most
+        with turns.first():
+            with lock:
+                inside += 1
+                most = max(most, inside)
+            time.sleep(0.01)
+            with lock:
+                inside -= 1
+
+    threads = [threading.Thread(target=prepare) for _ in range(8)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join(PATIENCE)
+    assert (most, inside) == (2, 0)
+
+
+def test_what_nobody_waits_for_is_done_once_no_reply_is_being_prepared_or_waits_for_its_turn() -> None:
+    turns, done = Order(1), list[str]()
+    prepared, go = threading.Event(), threading.Event()
+
+    def prepare(name: str) -> None:
+        with turns.first():
+            prepared.set()
+            assert go.wait(PATIENCE)
+            done.append(name)
+
+    def embed() -> None:
+        with turns.after():
+            done.append("embedded")
+
+    replies = [threading.Thread(target=prepare, args=(name,)) for name in ("one", "two")]
+    for each in replies:
+        each.start()
+    assert prepared.wait(PATIENCE)
+    behind = threading.Thread(target=embed)
+    behind.start()
+    behind.join(0.1)
+    assert done == []
+    go.set()
+    for each in [*replies, behind]:
+        each.join(PATIENCE)
+    assert sorted(done[:2]) == ["one", "two"]
+    assert done[2] == "embedded"
+
+
+def test_what_nobody_waits_for_is_done_in_the_end_however_many_ask(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(priority, "LATEST", 0.05)
+    turns = Order(1)
+    with turns.first(), turns.after():
+        pass
+
+
+def test_of_many_none_waits_longer_than_that_however_many_are_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(priority, "LATEST", 0.2)
+    turns, done = Order(1), threading.Barrier(9)
+
+    def embed() -> None:
+        with turns.after():
+            done.wait(PATIENCE)  # one after the other, they would never meet here
+
+    with turns.first():
+        threads = [threading.Thread(target=embed) for _ in range(8)]
+        for each in threads:
+            each.start()
+        done.wait(PATIENCE)
+    for each in threads:
+        each.join(PATIENCE)
+
+
+def test_a_reply_that_fails_while_it_is_prepared_gives_its_place_back() -> None:
+    turns = Order(1)
+    with pytest.raises(ZeroDivisionError), turns.first():
+        raise ZeroDivisionError
+    with turns.first():
+        pass
+    with turns.after():
+        pass

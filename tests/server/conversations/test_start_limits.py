@@ -1,0 +1,46 @@
+"""Places: who begins a reply side by side with whom."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections import Counter
+from functools import partial
+
+from everthread.server.conversations.start_limits import PLACES, Places
+
+BANKS = 3 * PLACES
+
+
+def most_at_once(banks: list[str]) -> tuple[int, int]:
+    """How many replies were begun at a time, in all and in one bank."""
+    inside, lock = Counter[str](), threading.Lock()
+    most, of_one = 0, 0
+
+    def begin(bank: str) -> str:
+        nonlocal most, of_one
+        with lock:
+            inside[bank] += 1
+            most, of_one = max(most, inside.total()), max(of_one, inside[bank])
+        time.sleep(0.02)
+        with lock:
+            inside[bank] -= 1
+        return bank
+
+    async def all_of_them() -> list[str]:
+        places = Places()
+        return await asyncio.gather(*(places.begin(bank, partial(begin, bank)) for bank in banks))
+
+    assert asyncio.run(all_of_them()) == banks
+    return most, of_one
+
+
+def test_replies_of_many_banks_are_begun_side_by_side_but_no_more_than_there_are_places() -> None:
+    assert most_at_once([str(number) for number in range(BANKS)]) == (PLACES, 1)
+
+
+def test_a_banks_replies_are_begun_one_at_a_time_and_leave_the_other_places_free() -> None:
+    assert most_at_once(["alice"] * BANKS) == (1, 1)
+    most, of_one = most_at_once(["alice"] * BANKS + ["bob"])
+    assert (most, of_one) == (2, 1)

@@ -1,0 +1,102 @@
+"""Every route, asked with a key that is for something else."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from fastapi.testclient import TestClient
+
+from everthread.server import server_db
+from everthread.server.keys import Keys
+from everthread.server.services import Engine
+from server.problem import RAW, kind
+
+
+@pytest.fixture
+def keys(engine: Engine) -> Iterator[Keys]:
+    made = Keys(server_db.path(engine.store))
+    yield made
+    made.close()
+
+
+def test_a_key_for_one_bank_does_nothing_with_another_there_or_not(told: TestClient, keys: Keys) -> None:
+    told.put("banks/bob")
+    key = {"Authorization": f"Bearer {keys.new('bob', ['bob'])}"}
+    for path, operations in told.get("openapi.json").json()["paths"].items():
+        if "{bank}" not in path:
+            continue
+        rest = re.sub(r"\{seq\}|\{id\}", "1", path.removeprefix("/api/v1/")).replace("{kind}", "note")
+        rest = re.sub(r"\{(?!bank)\w+\}", "one", rest)
+        for method, operation in operations.items():
+            types = operation.get("requestBody", {}).get("content", {"application/json": {}})
+            kinds = {"Content-Type": next(iter(types))}
+            there, none = (
+                told.request(method, rest.replace("{bank}", bank), headers={**key, **kinds})
+                for bank in ("alice%2Fnemo", "carol")
+            )
+            assert kind(there, 403) == "forbidden", (method, path)
+            assert there.content == none.content, (method, path)
+    assert told.get("banks/alice%2Fnemo").json()["lines"] == 4
+
+
+def test_a_key_for_one_bank_sees_no_other(told: TestClient, keys: Keys) -> None:
+    told.post("banks/bob/lines", json={"text": "Ferns."})
+    key = {"Authorization": f"Bearer {keys.new('bob', ['bob'])}"}
+    assert [item["id"] for item in told.get("banks", headers=key).json()["items"]] == ["bob"]
+    for other in ("alice/nemo", "carol"):
+        asked = {"query": "Lisbon", "banks": ["bob", other]}
+        for what in ("recall", "context"):
+            assert kind(told.post(f"banks/bob/{what}", json=asked, headers=key), 403) == "forbidden"
+        for what, body in (("reply", {"text": "Lisbon?"}), ("answer", {}), ("regenerate", {})):
+            drawing = {**body, "options": {"banks": [other]}}
+            assert kind(told.post(f"banks/bob/chat/one/{what}", json=drawing, headers=key), 403) == "forbidden"
+    assert told.get("banks/bob").json()["lines"] == 1
+
+
+def test_characters_are_read_by_whoever_may_chat_and_changed_by_whoever_may_everything(
+    told: TestClient, keys: Keys
+) -> None:
+    chats = {"Authorization": f"Bearer {keys.new('chats', ['bob'], ['chat'])}"}
+    reads = {"Authorization": f"Bearer {keys.new('reads', ['bob'], ['read'])}"}
+    assert told.get("characters", headers=chats).status_code == 200
+    assert kind(told.get("characters", headers=reads), 403) == "forbidden"
+    for answer in (
+        told.put("characters/Nora", json={"name": "Nora"}, headers=chats),
+        told.delete("characters/Nora", headers=chats),
+        told.post("characters", content=b"{}", headers={**chats, **RAW}),
+    ):
+        assert kind(answer, 403) == "forbidden"
+
+
+def test_a_key_that_may_not_forget_can_have_only_the_running_conversation_forgotten(
+    told: TestClient, keys: Keys
+) -> None:
+    chats = {"Authorization": f"Bearer {keys.new('chats', ['alice/*'], ['chat'])}"}
+    no = {"remember": False}
+    assert kind(told.post("banks/alice%2Fnemo/chat/one/end", json=no, headers=chats), 403) == "forbidden"
+    assert told.get("banks/alice%2Fnemo").json()["lines"] == 4
+    told.post("banks/alice%2Fnemo/chat/current/reply", json={"text": "Not this."}, headers=chats)
+    assert told.post("banks/alice%2Fnemo/chat/current/end", json=no, headers=chats).json()["receipt"]["lines"] == 1
+    assert told.post("banks/alice%2Fnemo/chat/one/end", json=no).json()["receipt"]["lines"] == 3
+
+
+def test_a_key_that_may_not_forget_writes_notes_and_empties_none(told: TestClient, keys: Keys) -> None:
+    writes = {"Authorization": f"Bearer {keys.new('writes', ['alice/*'], ['write'])}"}
+    notes = "banks/alice%2Fnemo/notes"
+    assert told.put(notes, json={"text": "Ann has a sister."}, headers=writes).status_code == 200
+    assert kind(told.put(notes, json={"text": " "}, headers=writes), 403) == "forbidden"
+    assert told.get(notes).json()["text"] == "Ann has a sister."
+
+
+def test_a_key_that_may_only_chat_gives_a_bank_no_other_recipe(told: TestClient, keys: Keys) -> None:
+    chats = {"Authorization": f"Bearer {keys.new('chats', ['alice/*'], ['chat'])}"}
+    naming = {"options": {"recipe": "emi"}}
+    for what, body in (
+        ("reply", {"text": "Hello."}),
+        ("answer", {}),
+        ("regenerate", {}),
+        ("edit", {"seq": 1, "text": "x"}),
+    ):
+        answer = told.post(f"banks/alice%2Fnemo/chat/one/{what}", json={**body, **naming}, headers=chats)
+        assert kind(answer, 403) == "forbidden"
+    assert told.get("banks/alice%2Fnemo/recipe").json()["name"] == "default"

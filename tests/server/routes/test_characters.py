@@ -1,0 +1,93 @@
+"""Characters over HTTP."""
+
+import json
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from everthread.chat import card, character_library, png_text
+from everthread.chat.character import Character
+from server.problem import RAW, kind
+
+NORA: dict[str, Any] = {"name": "Nora", "description": "A sailor.", "greeting": "Ahoy, {{user}}!"}
+
+
+def test_the_gallery_has_ours_and_those_that_were_made(api: TestClient) -> None:
+    assert [item["builtin"] for item in api.get("characters").json()["items"]] == [True]
+    assert api.put("characters/Nora", json=NORA).json() == NORA == api.get("characters/Nora").json()
+    ever, nora = api.get("characters").json()["items"]
+    assert nora == {"name": "Nora", "description": "A sailor.", "has_picture": False, "builtin": False}
+    first = api.get("characters", params={"limit": 1}).json()
+    assert first["items"] == [ever]
+    assert api.get("characters", params={"after": first["next"]}).json()["items"] == [nora]
+    assert api.delete("characters/Nora").status_code == 204
+    assert kind(api.get("characters/Nora"), 404) == "not-found"
+    assert kind(api.delete("characters/Nora"), 404) == "not-found"
+
+
+def test_ours_is_there_and_can_be_replaced(api: TestClient) -> None:
+    assert api.get("characters/Ever").json()["name"] == "Ever"
+    api.put("characters/Ever", json={"name": "Ever", "description": "Another."})
+    assert api.get("characters").json()["items"][0]["builtin"] is False
+    assert api.delete("characters/Ever").status_code == 204
+    assert kind(api.delete("characters/Ever"), 404) == "not-found"
+
+
+def test_a_card_is_imported_once_and_given_back(api: TestClient) -> None:
+    raw = json.dumps(card.to_card(Character(**NORA))).encode()
+    assert api.post("characters", content=raw, headers=RAW).json() == NORA
+    assert kind(api.post("characters", content=raw, headers=RAW), 422) == "bad-input"
+    assert api.post("characters", params={"replace": True}, content=raw, headers=RAW).status_code == 201
+    given = api.get("characters/Nora/card")
+    assert given.headers["content-disposition"] == "attachment; filename*=UTF-8''Nora.json"
+    assert card.from_card(given.json()) == Character(**NORA)
+    assert kind(api.get("characters/Nora/picture"), 404) == "not-found"
+
+
+def test_a_picture_is_shown_without_the_card_in_it(api: TestClient) -> None:
+    character_library.save(Character(**NORA))
+    raw = api.get("characters/Nora/card", params={"format": "png"}).content
+    assert api.post("characters", params={"replace": True}, content=raw, headers=RAW).status_code == 201
+    assert api.get("characters").json()["items"][1]["has_picture"] is True
+    shown = api.get("characters/Nora/picture")
+    assert shown.headers["content-type"] == "image/png"
+    assert png_text.recognised(shown.content)
+    assert b"chara" not in shown.content
+    assert b"chara" in api.get("characters/Nora/card", params={"format": "png"}).content
+    assert api.get("characters/Ever/card", params={"format": "png"}).status_code == 200
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b"[", b"\x89PNG\r\n\x1a\nnot", b"\xff\xfe", b'{"name": ""}'])
+def test_what_is_no_card_is_refused(api: TestClient, content: bytes) -> None:
+    answer = api.post("characters", content=content, headers=RAW)
+    assert kind(answer, 422) == "bad-file"
+    assert "everthread-" not in answer.text
+
+
+def test_a_card_is_not_larger_than_eight_megabytes(api: TestClient) -> None:
+    assert kind(api.post("characters", content=bytes(8_000_001), headers=RAW), 413) == "too-large"
+
+
+def test_a_character_has_one_name(api: TestClient) -> None:
+    assert kind(api.put("characters/Nemo", json=NORA), 422) == "bad-input"
+    assert kind(api.put("characters/Nora", json={**NORA, "person": "Nora"}), 422) == "bad-input"
+    assert kind(api.put("characters/Nora", json={"name": "Nora", "mood": 1}), 422) == "invalid-request"
+
+
+@pytest.mark.parametrize("part", ["", "/card", "/picture"])
+@pytest.mark.parametrize("form", ["{path}", "..%2Fbanks%2Falice.json", "%2Fetc%2Fpasswd.json", ".."])
+def test_a_path_is_no_character(api: TestClient, tmp_path: Any, form: str, part: str) -> None:
+    file = tmp_path / "card.json"
+    card.write(Character(**NORA), file)
+    name = form.replace("{path}", str(file).replace("/", "%2F"))
+    assert api.get(f"characters/{name}{part}").status_code == 404
+
+
+def test_a_card_that_is_damaged_costs_no_other(api: TestClient) -> None:
+    character_library.save(Character(**NORA))
+    (character_library.folder() / "nemo.json").write_text("{")
+    assert [item["name"] for item in api.get("characters").json()["items"]] == ["Ever", "Nora"]
+    answer = api.get("characters/nemo")
+    assert kind(answer, 422) == "bad-file"
+    assert str(character_library.folder()) not in answer.text

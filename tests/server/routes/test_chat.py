@@ -1,0 +1,674 @@
+"""Conversations over HTTP, with a language model's server on this machine that answers well or badly."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+from hardship import PATIENCE, llm
+from hardship.llm import Behaviour, Cut, Reply, Stall, Status
+
+from everthread.chat.chat import QUESTION
+from everthread.chat.offline_reply import LABEL
+from everthread.llms.openai_compatible import OpenAICompatible
+from everthread.recipes.default import Default
+from everthread.server import server_db
+from everthread.server.app import create
+from everthread.server.keys import Keys
+from everthread.server.services import Engine
+from everthread.server.settings import Settings
+from everthread.stores.sqlite.store import SQLiteStore
+from everthread.testing import HashEmbedder
+from everthread.types import Where
+
+HERE = "http://127.0.0.1"
+CHAT = "/api/v1/banks/alice/chat/current"
+Event = tuple[str, dict[str, Any]]
+
+
+class Site:
+    """A server over a store in a folder, and who talks to it."""
+
+    def __init__(self, client: TestClient, store: SQLiteStore, model: llm.Server | None) -> None:
+        self.client, self.store, self.model = client, store, model
+
+    def ask(self, path: str, body: object = None, **headers: str) -> list[Event]:
+        """The events of a reply, read to the end."""
+        answer = self.client.post(f"{CHAT}/{path}", json=body, headers=headers)
+        assert answer.status_code == 200, answer.text
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        assert answer.headers["cache-control"] == "no-store"
+        return events(answer.text)
+
+    def say(self, text: str, **options: object) -> list[Event]:
+        return self.ask("reply", {"text": text, "options": options})
+
+    def post(self, path: str, body: object = None) -> dict[str, Any]:
+        answer = self.client.post(f"{CHAT}/{path}", json=body)
+        assert answer.status_code == 200, answer.text
+        found: dict[str, Any] = answer.json()
+        return found
+
+    def state(self, at: str = CHAT) -> dict[str, Any]:
+        answer = self.client.get(at)
+        assert answer.status_code == 200, answer.text
+        found: dict[str, Any] = answer.json()
+        return found
+
+    def kept(self, retracted: bool = False) -> list[str]:
+        return [line.text for line in self.store.lines("alice", Where(), retracted=retracted)]
+
+    def saying(self, text: str) -> threading.Thread:
+        """Someone who says it meanwhile; returns once the reply is running."""
+        thread = threading.Thread(target=self.say, args=(text,))
+        thread.start()
+        until(lambda: bool(self.kept()) and self.state()["replying"])
+        return thread
+
+
+def running_texts(site: Site) -> list[str]:
+    """What has come of the replies that are on their way."""
+    talks = site.client.app.state.talks._talks.values()  # type: ignore[attr-defined]
+    return [talk.running.reply.text for talk in talks if talk.running and talk.running.reply]
+
+
+def until(true: Callable[[], bool], seconds: float = PATIENCE) -> None:
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "it never came true"
+        time.sleep(0.01)
+
+
+def events(text: str) -> list[Event]:
+    found = []
+    for block in text.split("\n\n"):
+        rows = [row for row in block.split("\n") if row and not row.startswith(":")]
+        if rows:
+            assert [row.partition(": ")[0] for row in rows] == ["event", "data"]
+            found.append((rows[0][7:], json.loads(rows[1][6:])))
+    return found
+
+
+def names(told: list[Event]) -> list[str]:
+    """What the events are called, a run of pieces as one."""
+    found = [name for name, _ in told]
+    return [name for at, name in enumerate(found) if at == 0 or name != found[at - 1]]
+
+
+def text(told: list[Event]) -> str:
+    return "".join(data["text"] for name, data in told if name == "piece")
+
+
+Begin = Callable[..., Site]
+
+
+@pytest.fixture
+def begin(tmp_path: Path) -> Iterator[Begin]:
+    with ExitStack() as stack:
+
+        def opened(*behaviours: llm.Told, several: bool = False, streams: int = 8, retries: int = 0) -> Site:
+            store = SQLiteStore(tmp_path)
+            stack.callback(store.close)
+            server = stack.enter_context(llm.llm_server(*behaviours)) if behaviours else None
+            model = OpenAICompatible(server.url, "m", timeout=PATIENCE, retries=retries) if server else None
+            engine = Engine(store, HashEmbedder(64), model, Default(), several=several)
+            client = stack.enter_context(TestClient(create(engine, Settings(streams=streams)), HERE))
+            store.corpus("alice")  # makes the bank
+            return Site(client, store, server)
+
+        yield opened
+
+
+def test_a_reply_tells_what_was_kept_what_was_remembered_each_piece_and_the_end(begin: Begin) -> None:
+    site = begin("Lisbon, then.", "It is Mia who moved there.")
+    site.say("My sister Mia moved to Lisbon in May.")
+    told = site.ask("reply", {"text": "Who moved to Lisbon?"})
+    assert names(told) == ["line", "context", "piece", "done"]
+    assert told[0][1]["line"]["text"] == "Who moved to Lisbon?"
+    assert set(told[1][1]) == {"text", "tokens", "relevance", "hits", "lines", "bank", "others", "offer", "notes"}
+    done = told[-1][1]
+    assert text(told) == done["text"] == done["line"]["text"] == "It is Mia who moved there."
+    assert (done["partial"], done["refused"], done["labelled"], done["model"]) == (False, False, False, "m")
+    assert done["usage"] == {"prompt": 11, "completion": 7, "cost": None, "estimated": False}
+    state = site.state()
+    assert [line["text"] for line in state["lines"]][-1] == "It is Mia who moved there."
+    assert state["usage"]["prompt"] == 22
+    assert (state["replying"], state["unanswered"], state["model"]) == (False, False, "m")
+
+
+def test_a_memory_is_told_with_its_scores_and_the_place_where_it_was_said(begin: Begin) -> None:
+    site = begin("Noted.", "Mia.")
+    site.client.post(f"{CHAT.replace('current', 'spring')}/reply", json={"text": "Mia moved to Lisbon in May."})
+    site.client.post(f"{CHAT.replace('current', 'spring')}/end", json={"remember": True})
+    told = dict(site.ask("reply", {"text": "Where did Mia move, to Lisbon?"}))
+    hit = told["context"]["hits"][0]
+    assert hit["line"]["text"] == "Mia moved to Lisbon in May."
+    assert hit["line"]["session"] == "spring"
+    assert hit["signals"]
+    assert 0 < hit["relevance"] <= 1
+
+
+def test_without_a_model_what_is_shown_is_labelled_and_not_kept(begin: Begin) -> None:
+    site = begin()
+    told = site.say("Hello there.")
+    assert text(told).startswith(LABEL)
+    assert told[-1][1]["labelled"]
+    assert told[-1][1]["line"] is None
+    assert site.kept() == ["Hello there."]
+    assert site.state()["model"] is None
+
+
+@pytest.mark.parametrize(("status", "name"), [(429, "llm-unavailable"), (500, "llm-unavailable"), (401, "llm-denied")])
+def test_a_model_that_fails_is_an_error_event_and_what_was_said_stays(begin: Begin, status: int, name: str) -> None:
+    site = begin(Status(status), "Here I am.")
+    told = site.say("Are you there?")
+    assert names(told) == ["line", "context", "error"]
+    assert told[-1][1]["type"] == f"urn:everthread:{name}"
+    assert "Are you there?" not in told[-1][1]["detail"]
+    assert site.state()["unanswered"]
+    assert text(site.ask("answer")) == "Here I am."
+    assert site.kept()[-2:] == ["Are you there?", "Here I am."]
+
+
+@pytest.mark.parametrize("behaviour", [Status(401), Status(404), Status(400), Status(500), Cut("Once")])
+def test_people_who_chat_never_read_where_the_model_is_and_the_log_says_it(
+    begin: Begin, behaviour: Behaviour, caplog: pytest.LogCaptureFixture
+) -> None:
+    site = begin(behaviour)
+    assert site.model is not None
+    told = site.say("Are you there?")
+    assert told[-1][0] == "error"
+    assert "127.0.0.1" not in json.dumps(told)
+    assert site.model.url in caplog.text
+
+
+def test_a_reply_that_is_cut_is_kept_as_far_as_it_came(begin: Begin) -> None:
+    site = begin(Cut("Once upon a"))
+    told = site.say("Tell me a story.")
+    assert told[-1][0] == "error"
+    assert told[-1][1]["line"]["text"] == "Once upon a"
+    assert site.state()["lines"][-1]["metadata"]["partial"] is True
+
+
+def test_a_reply_goes_on_without_a_reader_and_two_others_read_it_from_its_beginning(begin: Begin) -> None:
+    site = begin(Reply("One two three four five six.", delay=0.1))
+    thread = site.saying("Count.")
+    read: list[list[Event]] = []
+    readers = [
+        threading.Thread(target=lambda: read.append(events(site.client.get(f"{CHAT}/stream").text))) for _ in range(2)
+    ]
+    for each in (*readers, thread):
+        if each is not thread:
+            each.start()
+    for each in (*readers, thread):
+        each.join()
+    assert [names(told) for told in read] == [["line", "context", "piece", "done"]] * 2
+    assert [text(told) for told in read] == ["One two three four five six."] * 2
+    gone = site.client.get(f"{CHAT}/stream")
+    assert (gone.status_code, gone.json()["type"]) == (404, "urn:everthread:no-reply")
+
+
+def test_a_reply_that_draws_on_another_bank_is_followed_only_by_a_key_that_may_read_that_bank(begin: Begin) -> None:
+    site = begin("Noted.", Reply("It is Mia who moved there.", delay=0.2))
+    site.client.post("/api/v1/banks/bob/lines", json={"text": "My sister Mia moved to Lisbon in May."})
+    site.say("Hello.")
+    keys = Keys(server_db.path(site.store))
+    narrow, wide = (
+        {"Authorization": f"Bearer {keys.new(name, banks)}"}
+        for name, banks in (("narrow", ["alice"]), ("wide", ["alice", "bob"]))
+    )
+    keys.close()
+    told: list[Event] = []
+    saying = threading.Thread(target=lambda: told.extend(site.say("Who moved to Lisbon in May?", banks=["bob"])))
+    saying.start()
+    until(lambda: bool(site.state()["replying"]))
+    refused = site.client.get(f"{CHAT}/stream", headers=narrow)
+    assert (refused.status_code, refused.json()["type"]) == (403, "urn:everthread:forbidden")
+    assert events(site.client.get(f"{CHAT}/stream", headers=wide).text)[1][0] == "context"
+    saying.join()
+    assert [other["bank"] for other in told[1][1]["others"]] == ["bob"]
+
+
+def test_while_it_replies_nothing_else_is_begun_in_the_conversation(begin: Begin) -> None:
+    site = begin(Reply("One two three.", delay=0.2))
+    thread = site.saying("Count.")
+    for path, body in (("reply", {"text": "And?"}), ("undo", None), ("end", None), ("branch", {"seq": 1})):
+        refused = site.client.post(f"{CHAT}/{path}", json=body)
+        assert (refused.status_code, refused.json()["type"]) == (409, "urn:everthread:replying")
+    thread.join()
+    assert site.kept()[-2:] == ["Count.", "One two three."]
+
+
+def test_a_reply_that_is_stopped_is_kept_as_partial_even_where_the_model_is_silent(begin: Begin) -> None:
+    site = begin(Stall("Well, I"))
+    thread = site.saying("Tell me.")
+    until(lambda: "Well, I" in running_texts(site))
+    state = site.post("stop")
+    thread.join()
+    assert state["replying"] is False
+    assert state["lines"][-1]["text"] == "Well, I"
+    assert state["lines"][-1]["metadata"]["partial"] is True
+    assert site.post("stop")["lines"] == state["lines"]
+
+
+def test_another_reply_makes_the_first_a_swipe_that_can_be_gone_back_to(begin: Begin) -> None:
+    site = begin("First.", "Second.", "Third.")
+    site.say("Say something.")
+    assert text(site.ask("regenerate")) == "Second."
+    assert names(site.ask("regenerate", {"options": {"temperature": 1.5}}))[0] == "context"
+    state = site.state()
+    assert [swipe["text"] for swipe in state["swipes"]] == ["First.", "Second.", "Third."]
+    state = site.post("branch", {"seq": state["swipes"][0]["seq"]})
+    assert state["lines"][-1]["text"] == "First."
+    assert [swipe["text"] for swipe in state["swipes"]] == ["First.", "Second.", "Third."]
+    assert state["swipes"][0]["seq"] == state["lines"][-1]["seq"]
+    state = site.post("branch", {"seq": state["swipes"][1]["seq"]})
+    state = site.post("branch", {"seq": state["swipes"][0]["seq"]})
+    assert [swipe["text"] for swipe in state["swipes"]] == ["First.", "Second.", "Third."]
+    assert site.kept()[-1] == "First."
+
+
+def test_a_line_that_is_edited_is_answered_anew_and_one_of_the_characters_is_not(begin: Begin) -> None:
+    site = begin("Hello Tom.", "Hello Tim.")
+    told = site.say("I am Tom.")
+    edited = site.ask("edit", {"seq": told[0][1]["line"]["seq"], "text": "I am Tim."})
+    assert names(edited) == ["line", "context", "piece", "done"]
+    assert edited[0][1]["line"]["text"] == "I am Tim."
+    assert site.kept()[-2:] == ["I am Tim.", "Hello Tim."]
+    own = site.ask("edit", {"seq": edited[-1][1]["line"]["seq"], "text": "Good day, Tim."})
+    assert names(own) == ["done"]
+    assert own[0][1]["line"]["text"] == "Good day, Tim."
+    assert site.kept()[-2:] == ["I am Tim.", "Good day, Tim."]
+    missing = site.client.post(f"{CHAT}/edit", json={"seq": 4711, "text": "?"})
+    assert (missing.status_code, missing.headers["content-type"]) == (404, "application/problem+json")
+
+
+def test_what_was_said_last_is_taken_back(begin: Begin) -> None:
+    site = begin("One.", "Two.")
+    site.say("First thing.")
+    site.say("Second thing.")
+    state = site.post("undo")
+    assert [line["text"] for line in state["lines"]][-2:] == ["First thing.", "One."]
+    assert "Second thing." not in site.kept()
+    assert "Second thing." in site.kept(retracted=True)
+
+
+def test_a_conversation_goes_on_from_an_earlier_line(begin: Begin) -> None:
+    site = begin("One.", "Two.", "Three.")
+    first = site.say("First thing.")
+    site.say("Second thing.")
+    state = site.post("branch", {"seq": first[-1][1]["line"]["seq"]})
+    assert [line["text"] for line in state["lines"]][-2:] == ["First thing.", "One."]
+
+
+def test_the_end_asks_and_then_remembers_or_forgets(begin: Begin) -> None:
+    site = begin("Ahoy.", "And ahoy.", "A summary.")
+    before = site.state()["session"]
+    site.say("Keep this.")
+    asked = site.post("end")
+    assert (asked["remembered"], asked["session"]) == (None, before)
+    assert asked["question"]
+    assert site.post("end", {"remember": True})["remembered"] is True
+    assert site.state()["session"] != before
+    assert site.state()["lines"] == []
+    site.say("Keep nothing of this.")
+    forgotten = site.post("end", {"remember": False})
+    assert forgotten["remembered"] is False
+    assert forgotten["receipt"]["lines"] == 2
+    assert "Keep nothing of this." not in site.kept(retracted=True)
+    assert "Keep this." in site.kept()
+
+
+def test_in_incognito_no_byte_is_written(begin: Begin, tmp_path: Path) -> None:
+    site = begin("Nobody will know.")
+    assert site.post("incognito", {"on": True})["incognito"] is True
+    told = site.say("My secret is a periwinkle submarine.")
+    assert told[-1][1]["line"]["seq"] < 0
+    assert [line["text"] for line in site.state()["lines"]][-1] == "Nobody will know."
+    assert all(b"periwinkle" not in each.read_bytes() for each in tmp_path.rglob("*") if each.is_file())
+    state = site.post("incognito", {"on": False})
+    assert (state["lines"], state["incognito"]) == ([], False)
+    assert site.kept(retracted=True) == []
+
+
+def test_incognito_is_refused_where_several_processes_serve_a_store(begin: Begin) -> None:
+    site = begin("Hello.", several=True)
+    assert site.client.get("/api/v1/about").json()["incognito"] is False
+    refused = site.client.post(f"{CHAT}/incognito", json={"on": True})
+    assert (refused.status_code, refused.json()["type"]) == (409, "urn:everthread:one-process")
+    site.store.set_setting("alice", "remember", "never")
+    refused = site.client.post(f"{CHAT}/reply", json={"text": "Hello"})
+    assert (refused.status_code, refused.json()["type"]) == (409, "urn:everthread:one-process")
+
+
+def test_a_repeated_request_gets_the_same_reply_and_is_kept_once(begin: Begin) -> None:
+    site = begin("Only once.", "Twice?")
+    body = {"text": "Say it once."}
+    first = site.ask("reply", body, **{"Idempotency-Key": "k1"})
+    assert site.ask("reply", body, **{"Idempotency-Key": "k1"}) == first
+    assert site.kept().count("Say it once.") == 1
+    other = site.client.post(f"{CHAT}/reply", json={"text": "Other."}, headers={"Idempotency-Key": "k1"})
+    assert (other.status_code, other.json()["type"]) == (422, "urn:everthread:idempotency-conflict")
+    site.say("Something else.")
+    again = site.ask("reply", body, **{"Idempotency-Key": "k1"})
+    assert names(again) == ["line", "done"]
+    assert (again[0], again[1][1]["line"]) == (first[0], first[-1][1]["line"])
+    other = site.client.post(f"{CHAT}/reply", json={"text": "Other."}, headers={"Idempotency-Key": "k1"})
+    assert other.status_code == 422
+
+
+def test_a_request_repeated_after_the_model_failed_gets_a_reply_and_keeps_nothing_twice(begin: Begin) -> None:
+    site = begin(Status(500), "Now.", "And then.")
+    body = {"text": "Try."}
+    assert site.ask("reply", body, **{"Idempotency-Key": "k"})[-1][0] == "error"
+    with TestClient(create(Engine(site.store, HashEmbedder(64), site_model(site), Default())), HERE) as restarted:
+        told = events(restarted.post(f"{CHAT}/reply", json=body, headers={"Idempotency-Key": "k"}).text)
+    assert text(told) == "Now."
+    assert site.kept().count("Try.") == 1
+
+
+def site_model(site: Site) -> OpenAICompatible:
+    assert site.model is not None
+    return OpenAICompatible(site.model.url, "m", timeout=PATIENCE, retries=0)
+
+
+def test_with_no_free_place_nothing_is_kept(begin: Begin) -> None:
+    site = begin(Reply("One two three.", delay=0.2), streams=1)
+    thread = site.saying("Count.")
+    busy = site.client.post("/api/v1/banks/bob/chat/current/reply", json={"text": "Hello"})
+    assert (busy.status_code, busy.json()["type"], busy.headers["retry-after"]) == (503, "urn:everthread:busy", "2")
+    assert next(iter(site.store.lines("bob")), None) is None
+    thread.join()
+    assert site.client.post("/api/v1/banks/bob/chat/current/reply", json={"text": "Hello"}).status_code == 200
+
+
+def test_replies_that_wait_for_their_conversation_keep_nobody_else_out(begin: Begin) -> None:
+    site = begin("Yes.", "Yes.")
+    talks = site.client.app.state.talks  # type: ignore[attr-defined]
+    said = {"text": "Hello"}
+    many = [threading.Thread(target=lambda: site.client.post(f"{CHAT}/reply", json=said)) for _ in range(80)]
+    with talks.using(talks.engine.memory("alice"), "current"):
+        for each in many:
+            each.start()
+        until(lambda: talks.places.all.borrowed_tokens == 1)
+        assert site.client.get("/api/v1/banks/alice").status_code == 200
+        assert site.client.post(f"{CHAT.replace('alice', 'bob')}/reply", json=said).status_code == 200
+    for each in many:
+        each.join(PATIENCE)
+
+
+def test_the_model_the_recipe_and_the_budget_are_chosen_for_a_reply(begin: Begin) -> None:
+    site = begin("One.", "Two.")
+    site.model.models = ("m", "large")  # type: ignore[union-attr]
+    told = site.say("Hello.", model="large", recipe="membot", temperature=0.25, max_tokens=99, budget=50)
+    assert told[-1][1]["model"] == "large"
+    body = site.model.bodies[-1]  # type: ignore[union-attr]
+    assert (body["model"], body["temperature"], body["max_tokens"]) == ("large", 0.25, 99)
+    assert site.state()["recipe"] == "membot"
+    for options in ({"model": "huge"}, {"recipe": "none"}, {"max_tokens": 100_000}, {"temperature": 3}, {"colour": 1}):
+        refused = site.client.post(f"{CHAT}/reply", json={"text": "Hello", "options": options})
+        assert refused.status_code == 422, options
+        assert refused.headers["content-type"] == "application/problem+json"
+    assert len(site.model.asked) == 1  # type: ignore[union-attr]
+
+
+def test_what_can_not_be_said_is_a_problem_before_any_event(begin: Begin) -> None:
+    site = begin("Hello.")
+    for body in ({"text": ""}, {}, {"text": "x", "seq": 1}):
+        refused = site.client.post(f"{CHAT}/reply", json=body)
+        assert (refused.status_code, refused.headers["content-type"]) == (422, "application/problem+json")
+    assert site.client.post(f"{CHAT}/regenerate").status_code == 422
+    assert site.client.get("/api/v1/banks/nobody/chat/current").status_code == 404
+    assert site.kept(retracted=True) == []
+
+
+def test_a_session_is_talked_in_by_its_name_and_current_is_the_last(begin: Begin) -> None:
+    site = begin("Yes.")
+    site.client.post("/api/v1/banks/alice/chat/a%2Fb/reply", json={"text": "In a named one."})
+    state = site.state("/api/v1/banks/alice/chat/a%2Fb")
+    assert state["session"] == "a/b"
+    assert site.state()["session"] == "a/b"
+
+
+def test_a_change_of_the_banks_character_is_seen_in_the_open_conversation(begin: Begin) -> None:
+    site = begin("Yes.")
+    before = site.state()["character"]
+    site.store.set_setting("alice", "character", {**before, "name": "Nemo"})
+    site.say("Who are you?")
+    assert site.state()["lines"][-1]["speaker"] == "Nemo"
+
+
+@pytest.mark.parametrize("what", ["line", "session", "bank"])
+def test_what_is_forgotten_while_it_is_answered_is_nowhere_afterwards(begin: Begin, what: str, tmp_path: Path) -> None:
+    site = begin(Reply("You said periwinkle, and so on and on.", delay=0.1), "What?")
+    key = {"Idempotency-Key": "k"}
+    thread = threading.Thread(target=lambda: site.ask("reply", {"text": "My word is periwinkle."}, **key))
+    thread.start()
+    until(lambda: bool(site.kept()) and site.state()["replying"])
+    state = site.state()
+    seq = next(line["seq"] for line in state["lines"] if line["role"] == "user")
+    bank = "/api/v1/banks/alice"
+    place = {"line": f"{bank}/lines/{seq}", "session": f"{bank}/sessions/{state['session']}", "bank": bank}[what]
+    assert site.client.delete(place).status_code == 200
+    told = site.client.get(CHAT)
+    assert b"My word" not in told.content
+    thread.join()
+    assert site.store.has("alice") is (what != "bank")
+    assert all(b"My word" not in each.read_bytes() for each in tmp_path.rglob("*") if each.is_file())
+    if what != "bank":
+        assert site.client.get(f"{CHAT}/stream").status_code == 404
+        assert text(site.say("Hello?")) == "What?"
+
+
+def test_a_reply_that_recalled_what_is_forgotten_is_stopped_and_not_told_again(begin: Begin) -> None:
+    site = begin("Noted.", Reply("To Lisbon, as you said, in May.", delay=0.1))
+    site.client.post(f"{CHAT.replace('current', 'spring')}/reply", json={"text": "Mia moved to Lisbon in May."})
+    site.post("end", {"remember": True})
+    body, key = {"text": "Where did Mia move, to Lisbon?"}, {"Idempotency-Key": "k"}
+    thread = threading.Thread(target=lambda: site.ask("reply", body, **key))
+    thread.start()
+    until(lambda: site.state()["replying"])
+    site.client.delete("/api/v1/banks/alice/sessions/spring").raise_for_status()
+    thread.join()
+    again = site.client.post(f"{CHAT}/reply", json=body, headers=key)
+    assert "Mia moved to Lisbon in May." not in again.text
+
+
+@pytest.mark.parametrize("path", ["regenerate", "answer", "edit"])
+def test_another_reply_is_begun_once_a_key(begin: Begin, path: str) -> None:
+    site = begin("One.", "Two.", "Three.")
+    seq = site.say("Count.")[0][1]["line"]["seq"]
+    body = {"seq": seq, "text": "Count on."} if path == "edit" else {}
+    first = site.ask(path, body, **{"Idempotency-Key": "k"})
+    assert text(first) == "Two."
+    assert site.ask(path, body, **{"Idempotency-Key": "k"}) == first
+    other = site.client.post(f"{CHAT}/answer", json={"options": {"budget": 5}}, headers={"Idempotency-Key": "k"})
+    assert (other.status_code, other.json()["type"]) == (422, "urn:everthread:idempotency-conflict")
+    with TestClient(create(Engine(site.store, HashEmbedder(64), site_model(site), Default())), HERE) as restarted:
+        told = events(restarted.post(f"{CHAT}/{path}", json=body, headers={"Idempotency-Key": "k"}).text)
+    assert [told[-1][1]["line"], len(told)] == [first[-1][1]["line"], 1]
+    assert len(site.model.asked) == 2  # type: ignore[union-attr]
+
+
+def test_what_changes_a_conversation_is_done_once_a_key(begin: Begin, tmp_path: Path) -> None:
+    site = begin("One.", "Two.", "Three.")
+
+    def twice(path: str, body: object = None) -> Any:
+        answers = [site.client.post(f"{CHAT}/{path}", json=body, headers={"Idempotency-Key": path}) for _ in range(2)]
+        assert [answer.status_code for answer in answers] == [200, 200]
+        gone = {"session"} if path == "end" else set()  # the name of what is forgotten is kept nowhere
+        told = [{name: value for name, value in answer.json().items() if name not in gone} for answer in answers]
+        assert told[0] == told[1]
+        other = site.client.post(f"{CHAT}/{path}", json={"other": 1}, headers={"Idempotency-Key": path})
+        assert other.status_code == 422
+        return answers[0].json()
+
+    said = [site.say(f"Line {number}.")[0][1]["line"]["seq"] for number in range(3)]
+    assert len(twice("stop")["lines"]) == 7
+    assert [line["text"] for line in twice("undo")["lines"]][-2:] == ["Line 1.", "Two."]
+    assert twice("branch", {"seq": said[0]})["lines"][-1]["text"] == "Line 0."
+    assert twice("incognito", {"on": True})["incognito"]
+    site.post("incognito", {"on": False})
+    assert twice("end", {"remember": False})["receipt"]["lines"] > 0
+    assert site.kept(retracted=True) == []
+
+
+def test_an_ending_is_told_again_by_its_name(begin: Begin) -> None:
+    site = begin("One.")
+    site.say("Hello.")
+    session, key = site.state()["session"], {"Idempotency-Key": "k"}
+    told = [site.client.post(f"{CHAT}/end", json={"remember": True}, headers=key).json() for _ in range(2)]
+    assert told[0] == told[1]
+    assert told[0]["session"] == session
+
+
+def test_whoever_takes_it_that_nothing_is_written_is_refused_where_it_would_be(begin: Begin, tmp_path: Path) -> None:
+    site = begin("Psst.")
+    site.post("incognito", {"on": True})
+    body = {"text": "A periwinkle.", "incognito": True}
+    assert site.ask("reply", body)[0][1]["line"]["seq"] < 0
+    with TestClient(create(Engine(site.store, HashEmbedder(64), site_model(site), Default())), HERE) as restarted:
+        for path, more in (("reply", body), ("answer", {"incognito": True}), ("edit", {**body, "seq": -1})):
+            refused = restarted.post(f"{CHAT}/{path}", json=more)
+            assert (refused.status_code, refused.json()["type"]) == (409, "urn:everthread:not-incognito")
+    assert all(b"periwinkle" not in each.read_bytes() for each in tmp_path.rglob("*") if each.is_file())
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("lines", {"text": " "}),
+        ("lines", {"words": "?"}),
+        ("lines/batch", {"lines": [{"text": "Good."}, {"text": ""}]}),
+        ("import?name=a.jsonl", {"words": "?"}),
+        ("chat/current/reply", {"text": ""}),
+        ("chat/current/reply", {"words": "?"}),
+        ("chat/current/reply", {"text": "Hello", "options": {"model": "huge"}}),
+        ("chat/current/reply", {"text": "Hello", "options": {"recipe": "none"}}),
+        ("chat/" + "x" * 201 + "/reply", {"text": "Hello"}),
+        ("chat/" + "x" * 201 + "/incognito", {"on": True}),
+    ],
+)
+def test_what_is_refused_makes_no_bank(begin: Begin, path: str, body: object) -> None:
+    site = begin("Hello.")
+    answer = site.client.post(f"/api/v1/banks/nobody/{path}", json=body)
+    assert (answer.status_code, answer.headers["content-type"]) == (422, "application/problem+json")
+    assert site.store.banks() == ["alice"]
+
+
+# --------------------------------------------------------------------- goodbyes
+
+MOVED = "My sister Mia moved to Lisbon."
+
+
+def parting(begin: Begin) -> Site:
+    """A conversation under a recipe that asks, with a goodbye said."""
+    site = begin("Aye.")
+    site.say(MOVED, recipe="packabby")
+    told = site.say("ok bye then!", recipe="packabby")
+    assert names(told) == ["line", "question", "done"]
+    assert told[0][1]["line"]["text"] == "ok bye then!"
+    assert told[1][1] == {"question": QUESTION}
+    assert told[2][1]["text"] == f"Goodbye! {QUESTION}"
+    assert not told[2][1]["labelled"]
+    return site
+
+
+def test_a_goodbye_is_answered_with_the_question_and_a_yes_ends_the_conversation(begin: Begin) -> None:
+    site = parting(begin)
+    before = site.state()
+    assert (before["question"], before["unanswered"]) == (QUESTION, False)
+    told = site.say("yes please", recipe="packabby")
+    assert names(told) == ["ended", "done"]
+    assert (told[0][1]["remembered"], told[0][1]["session"]) == (True, before["session"])
+    assert site.kept()[1:] == [MOVED, "Aye.", "ok bye then!"]
+    after = site.state()
+    assert (after["question"], after["lines"]) == ("", [])
+    assert after["session"] != before["session"]
+
+
+def test_a_no_forgets_the_conversation_and_the_same_request_again_forgets_nothing_else(begin: Begin) -> None:
+    site = parting(begin)
+    body = {"text": "no", "options": {"recipe": "packabby"}}
+    told = site.ask("reply", body, **{"Idempotency-Key": "k1"})
+    assert told[0][1]["receipt"]["lines"] == 4
+    assert site.kept(retracted=True) == []
+    assert site.ask("reply", body, **{"Idempotency-Key": "k1"}) == told
+    assert site.kept() == []
+    other = site.client.post(f"{CHAT}/reply", json={**body, "text": "yes"}, headers={"Idempotency-Key": "k1"})
+    assert other.status_code == 422
+
+
+def test_an_unclear_answer_is_asked_again_and_another_subject_is_talk(begin: Begin) -> None:
+    site = parting(begin)
+    assert names(site.say("Not now", recipe="packabby")) == ["question", "done"]
+    assert site.kept()[-1] == "ok bye then!"
+    assert names(site.say("One more thing: she has a dog.", recipe="packabby"))[-1] == "done"
+    assert site.state()["question"] == ""
+    assert site.kept()[-2:] == ["One more thing: she has a dog.", "Aye."]
+
+
+def test_a_goodbye_that_is_sent_again_is_asked_about_again_and_kept_once(begin: Begin) -> None:
+    site = begin("Aye.")
+    site.say(MOVED, recipe="packabby")
+    body = {"text": "bye", "options": {"recipe": "packabby"}}
+    for _ in range(2):
+        told = site.ask("reply", body, **{"Idempotency-Key": "k2"})
+        assert names(told) == ["line", "question", "done"]
+    assert site.kept()[1:] == [MOVED, "Aye.", "bye"]
+
+
+def test_the_end_of_the_page_answers_the_question_as_well(begin: Begin) -> None:
+    site = parting(begin)
+    assert site.post("end", {"remember": True})["remembered"] is True
+    assert site.state()["question"] == ""
+
+
+def test_a_key_that_may_not_forget_has_no_named_conversation_forgotten_by_a_no(begin: Begin) -> None:
+    site = begin("Aye.")
+    keys = Keys(server_db.path(site.store))
+    named = {"Authorization": f"Bearer {keys.new('guest', ['alice'], ['chat', 'write'])}"}
+    keys.close()
+    at = "/api/v1/banks/alice/chat/one/reply"
+    for text in (MOVED, "bye"):
+        site.client.post(at, json={"text": text, "options": {"recipe": "packabby"}}, headers=named)
+    answer = site.client.post(at, json={"text": "no", "options": {"recipe": "packabby"}}, headers=named)
+    assert answer.status_code == 403
+    assert site.kept()[1:] == [MOVED, "Aye.", "bye"]
+
+
+def test_a_bank_has_its_notes_and_summaries_written_by_the_model_that_it_is_set_to(begin: Begin) -> None:
+    site = begin("Ahoy.")
+    assert site.model is not None
+    site.model.models = ("m", "small")
+    settings = "/api/v1/banks/alice/settings"
+    assert site.client.patch(settings, json={"scribe": "huge"}).status_code == 422
+    assert site.client.patch(settings, json={"scribe": "none"}).json() == {"remember": "ask", "scribe": "none"}
+    site.say("My sister Mia moved to Lisbon in May.")
+    site.post("end", {"remember": True})
+    until(lambda: not site.store.queued("alice"))
+    assert [each["model"] for each in site.model.bodies] == ["m"]
+    site.client.patch(settings, json={"scribe": "small"})
+    site.say("Mia has a dog.")
+    site.post("end", {"remember": True})
+    until(lambda: site.model is not None and site.model.bodies[-1]["model"] == "small")
+    assert site.client.patch(settings, json={"scribe": None}).json() == {"remember": "ask"}
+
+
+def test_a_recipe_that_is_named_for_a_reply_stays_the_banks_but_in_incognito(begin: Begin) -> None:
+    site = begin("Ahoy.")
+    site.say("Hello.", recipe="membot")
+    site.say("Hello again.")
+    assert site.state()["recipe"] == "membot"
+    assert site.client.get("/api/v1/banks/alice/recipe").json()["name"] == "membot"
+    site.client.patch("/api/v1/banks/alice/recipe", json={"options": {"window": 2}})
+    site.post("incognito", {"on": True})
+    site.ask("reply", {"text": "Hush.", "options": {"recipe": "emi"}, "incognito": True})
+    assert site.client.get("/api/v1/banks/alice/recipe").json()["name"] == "membot"

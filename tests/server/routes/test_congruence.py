@@ -1,0 +1,111 @@
+"""The two stores answer alike: whatever is asked of both, the same comes back."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from everthread.recipes.default import Default
+from everthread.server.app import create
+from everthread.server.services import Engine
+from everthread.stores.base import Store
+from everthread.stores.postgres.store import PostgresStore
+from everthread.stores.sqlite.store import SQLiteStore
+from everthread.testing import HashEmbedder
+
+BANK = "banks/alice%2Fnemo"
+AT = "2024-05-06T20:0{}:00+02:00"
+TIMES = ("retracted_at", "forgotten_at", "valid_from", "valid_to", "bytes")  # which differ of themselves
+
+ASKED: list[tuple[str, str, Any]] = [
+    ("PUT", BANK, None),
+    (
+        "POST",
+        f"{BANK}/lines/batch",
+        {
+            "lines": [
+                {"text": "My sister Mia moved to Porto.", "session": "one", "said_at": AT.format(0)},
+                {"text": "How nice!", "role": "assistant", "session": "one", "said_at": AT.format(1), "parent": 1},
+                {"text": "She has a dog.", "session": "one", "said_at": AT.format(2), "key": "k"},
+                {"text": "Ferns need shade.", "session": "two", "said_at": AT.format(3)},
+            ]
+        },
+    ),
+    ("POST", f"{BANK}/lines", {"text": "Twice.", "session": "two", "said_at": AT.format(4)}),
+    ("POST", f"{BANK}/lines", {"text": "Twice.", "session": "two", "said_at": AT.format(4)}),
+    ("PATCH", f"{BANK}/lines/1", {"text": "My sister Mia moved to Lisbon."}),
+    ("PATCH", f"{BANK}/lines/1", {"text": "Again."}),
+    ("GET", f"{BANK}/lines?around=2", None),
+    ("GET", f"{BANK}/lines?retracted=true&limit=2", None),
+    ("POST", f"{BANK}/recall", {"query": "Where does Mia live?"}),
+    ("POST", f"{BANK}/context", {"query": "Where does Mia live?", "gated": False}),
+    ("GET", f"{BANK}/sessions", None),
+    ("GET", f"{BANK}/timeline", None),
+    ("PUT", f"{BANK}/notes", {"text": "She has a sister."}),
+    ("PUT", f"{BANK}/notes", {"text": "She has a sister, Mia."}),
+    ("GET", f"{BANK}/units", None),
+    ("PATCH", f"{BANK}/units/note/2", {"text": "She has two sisters."}),
+    ("DELETE", f"{BANK}/units/note/2", None),
+    ("GET", f"{BANK}/units?current=true", None),
+    ("DELETE", f"{BANK}/units/note/9", None),
+    ("PUT", f"{BANK}/sessions/two/buffer", {"spans": [[1, 3]]}),
+    ("PATCH", f"{BANK}/settings", {"remember": "always"}),
+    ("PATCH", f"{BANK}/character", {"location": "On deck"}),
+    ("POST", f"{BANK}/lines/4/retract", None),
+    ("DELETE", f"{BANK}/lines/7", None),
+    ("DELETE", f"{BANK}/lines/7", None),
+    ("GET", f"{BANK}/export?retracted=true", None),
+    ("GET", BANK, None),
+    ("DELETE", f"{BANK}/sessions/two", None),
+    ("GET", "banks", None),
+    ("DELETE", BANK, None),
+    ("GET", BANK, None),
+    ("GET", "banks", None),
+]
+
+
+@pytest.fixture
+def stores(database: str, tmp_path: Path) -> Iterator[list[Store]]:
+    made: list[Store] = [SQLiteStore(tmp_path), PostgresStore(database)]
+    yield made
+    for store in made:
+        store.close()
+
+
+def timeless(value: Any) -> Any:
+    """An answer without what differs of itself."""
+    if isinstance(value, dict):
+        return {name: each is None if name in TIMES else timeless(each) for name, each in value.items()}
+    return [timeless(each) for each in value] if isinstance(value, list) else value
+
+
+def blurred(value: Any) -> Any:
+    """The same, its numbers nearly."""
+    if isinstance(value, dict):
+        return {name: each is None if name in TIMES else blurred(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [blurred(each) for each in value]
+    return pytest.approx(value, abs=2e-3) if isinstance(value, float) else value
+
+
+def test_both_stores_answer_alike(stores: list[Store], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
+    answers: list[list[Any]] = []
+    for store in stores:
+        app = create(Engine(store, HashEmbedder(64), None, Default()))
+        with TestClient(app, base_url="http://127.0.0.1:7391/api/v1/") as client:
+            said = [client.request(method, path, json=body) for method, path, body in ASKED]
+        app.state.once.close()
+        answers.append([(each.status_code, told(each)) for each in said])
+    for asked, one, other in zip(ASKED, *answers, strict=True):
+        assert one[0] == other[0], asked
+        assert blurred(one[1]) == timeless(other[1]), asked
+
+
+def told(answer: Any) -> Any:
+    """What an answer says."""
+    if answer.headers["content-type"].startswith("application/x-ndjson"):
+        return len(answer.text.splitlines())
+    return answer.json()

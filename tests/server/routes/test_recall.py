@@ -1,0 +1,67 @@
+"""Recall over HTTP."""
+
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from everthread.server.services import Engine
+from everthread.types import Where
+from server.problem import kind
+
+BANK = "banks/alice%2Fnemo"
+
+
+def test_hits_are_those_of_the_library(told: TestClient, engine: Engine) -> None:
+    body = {"query": "Where does Mia live?", "k": 2, "where": {"session": ["one"]}}
+    hits = told.post(f"{BANK}/recall", json=body).json()["items"]
+    found = engine.memory("alice/nemo").recall("Where does Mia live?", 2, where=Where(session=("one",)))
+    assert [hit["line"]["seq"] for hit in hits] == [hit.line.seq for hit in found]
+    assert [hit["signals"] for hit in hits] == [hit.signals for hit in found]
+    assert [len(hit["passage"]) for hit in hits] == [len(hit.passage) for hit in found]
+
+
+def test_hits_of_several_banks_name_them(told: TestClient) -> None:
+    told.post("banks/bob/lines", json={"text": "My sister lives in Lisbon, too."})
+    body = {"query": "Who lives in Lisbon?", "banks": ["bob", "alice/nemo"]}
+    assert {hit["bank"] for hit in told.post(f"{BANK}/recall", json=body).json()["items"]} == {"bob", "alice/nemo"}
+    assert kind(told.post(f"{BANK}/recall", json={"query": "Lisbon", "banks": ["carol"]}), 404) == "not-found"
+
+
+def test_a_context_is_that_of_the_library(told: TestClient, engine: Engine) -> None:
+    body = {"query": "Where does Mia live?", "gated": False, "floor": 0, "session": "two", "budget": 200}
+    told_ = told.post(f"{BANK}/context", json=body).json()
+    found = engine.memory("alice/nemo").context("Where does Mia live?", 200, gated=False, floor=0, session="two")
+    assert (told_["text"], told_["tokens"], told_["relevance"]) == (found.text, found.tokens, found.relevance)
+    assert told_["text"]
+
+
+def test_a_context_of_several_banks_has_a_part_for_each(told: TestClient, engine: Engine) -> None:
+    told.post("banks/bob/lines", json={"text": "My sister lives in Lisbon, too."})
+    body = {"query": "Who lives in Lisbon?", "banks": ["bob", "alice/nemo"], "gated": False, "floor": 0}
+    found = told.post(f"{BANK}/context", json=body).json()
+    memory = engine.memory("alice/nemo")
+    ours = memory.context("Who lives in Lisbon?", gated=False, floor=0, banks=["bob", "alice/nemo"])
+    assert found["text"] == ours.text
+    assert [(other["bank"], len(other["hits"])) for other in found["others"]] == [("bob", 1)]
+    assert kind(told.post(f"{BANK}/context", json={"query": "Lisbon", "banks": ["carol"]}), 404) == "not-found"
+
+
+@pytest.mark.parametrize(
+    ("body", "problem"),
+    [
+        ({}, "invalid-request"),
+        ({"query": "a", "k": 0}, "invalid-request"),
+        ({"query": "a", "as_of": "2024-05-01T10:00:00"}, "bad-query"),
+        ({"query": "a", "where": {"speaker": "a\0b"}}, "bad-query"),
+        ({"query": "a", "where": {"mood": "grim"}}, "invalid-request"),
+        ({"query": "a", "banks": []}, "invalid-request"),
+    ],
+)
+def test_a_question_that_makes_no_sense_is_refused(told: TestClient, body: dict[str, Any], problem: str) -> None:
+    assert kind(told.post(f"{BANK}/recall", json=body), 422) == problem
+
+
+@pytest.mark.parametrize("body", [{"query": "a", "budget": 0}, {"query": "a", "floor": 2}, {"query": 7}])
+def test_a_context_that_makes_no_sense_is_refused(told: TestClient, body: dict[str, Any]) -> None:
+    assert kind(told.post(f"{BANK}/context", json=body), 422) == "invalid-request"

@@ -1,0 +1,117 @@
+"""Recipes and their options over HTTP."""
+
+import pytest
+from fastapi.testclient import TestClient
+
+from everthread.factory import RECIPES
+from everthread.recipes.default import Default
+from everthread.recipes.options import changed, options
+from everthread.recipes.saved_recipe import SETTING
+from everthread.server.services import Engine
+from server.problem import kind
+
+BANK = "banks/alice%2Fnemo"
+RECIPE = f"{BANK}/recipe"
+
+
+def values(told: dict[str, object]) -> dict[str, object]:
+    return {each["name"]: each["value"] for each in told["options"]}  # type: ignore[attr-defined]
+
+
+def test_all_recipes_are_listed_with_their_options(api: TestClient) -> None:
+    items = {each["name"]: each for each in api.get("recipes").json()["items"]}
+    assert items.keys() == RECIPES.keys()
+    assert all(list(values(items[name])) == list(options(recipe)) for name, recipe in RECIPES.items())
+    threshold = next(each for each in items["packabby"]["options"] if each["name"] == "threshold")
+    assert (threshold["type"], threshold["optional"], threshold["low"], threshold["high"]) == ("float", True, -1, 1)
+    assert threshold["meaning"] == "Least cosine of a summary that is recalled."
+
+
+def test_a_bank_is_given_a_recipe_and_options_which_count_from_then_on(told: TestClient) -> None:
+    assert (told.get(RECIPE).json()["name"], told.get(RECIPE).json()["kept"]) == ("default", False)
+    answer = told.put(RECIPE, json={"name": "packabby", "options": {"threshold": 0.3, "hits": 2}}).json()
+    assert (answer["name"], answer["kept"], values(answer)["threshold"]) == ("packabby", True, 0.3)
+    assert told.get(BANK).json()["recipe"] == "packabby"
+    changed = told.patch(RECIPE, json={"options": {"hits": 4, "threshold": None}}).json()
+    assert (values(changed)["hits"], values(changed)["threshold"]) == (4, None)
+    assert told.get(f"{BANK}/settings").json().keys() == {"remember"}
+    told.put(RECIPE, json={})
+    assert (told.get(RECIPE).json()["name"], told.get(RECIPE).json()["kept"]) == ("default", False)
+
+
+def test_an_option_is_changed_for_the_next_recall(told: TestClient) -> None:
+    ask = {"query": "Who has a dog called Rex?", "k": 1}
+    told.put(RECIPE, json={"name": "default", "options": {"width": 0}})
+    assert len(told.post(f"{BANK}/recall", json=ask).json()["items"][0]["passage"]) == 1
+    told.patch(RECIPE, json={"options": {"width": 2}})
+    assert len(told.post(f"{BANK}/recall", json=ask).json()["items"][0]["passage"]) > 1
+
+
+@pytest.mark.parametrize(
+    ("body", "name", "said"),
+    [
+        ({"name": "packabby", "options": {"threshold": 5}}, "bad-input", "threshold must be a number from -1 to 1"),
+        ({"name": "packabby", "options": {"treshold": 0}}, "bad-input", "no option 'treshold'; the nearest is 'thresh"),
+        ({"name": "elephant"}, "config-error", "recipe 'elephant' is unknown; known are default, membot"),
+        ({"options": {"width": 1_000_000_000}}, "bad-input", "width must be a whole number from 0 to 1000, got 100"),
+        ({"name": "membot", "options": {"width": 2000}}, "bad-input", "width must be a whole number from 0 to 1000"),
+        ({"name": "emi", "options": {"candidates": 10**30}}, "bad-input", "from 1 to 10000"),
+        ({"name": "goodai", "options": {"hits": 10**30}}, "bad-input", "from 1 to 1000"),
+        ({"name": "goodai", "options": {"reranking_k_factor": 1e300}}, "bad-input", "a number from 1 to 1000"),
+        ({"options": {"width": 1e400}}, "bad-input", "width must be a whole number from 0"),
+    ],
+)
+@pytest.mark.parametrize("method", ["PUT", "PATCH"])
+def test_what_can_not_be_set_is_refused_with_its_limits_and_changes_nothing(
+    told: TestClient, body: dict[str, object], name: str, said: str, method: str
+) -> None:
+    content = str(body).replace("'", '"').replace("inf", "1e400")
+    answer = told.request(method, RECIPE, content=content, headers={"Content-Type": "application/json"})
+    assert kind(answer, 422) == name
+    assert said in answer.json()["detail"]
+    assert not told.get(RECIPE).json()["kept"]
+
+
+def test_a_bank_that_is_not_there_is_not_made_by_setting_it(api: TestClient) -> None:
+    for method in ("GET", "PUT", "PATCH"):
+        body = {} if method == "GET" else {"json": {"name": "emi"}}
+        assert kind(api.request(method, "banks/bob/recipe", **body), 404) == "not-found"  # type: ignore[arg-type]
+    assert api.get("banks").json()["items"] == []
+
+
+def test_a_recipe_of_a_users_own_is_refused_until_the_bank_is_given_another(told: TestClient, engine: Engine) -> None:
+    engine.store.set_setting("alice/nemo", SETTING, {"name": "mine", "options": {}})
+    assert kind(told.get(BANK), 422) == "config-error"
+    assert "recipe 'mine' is unknown" in told.get(f"{BANK}/lines").json()["detail"]
+    assert told.put(RECIPE, json={"name": "emi"}).json()["name"] == "emi"
+    assert told.get(BANK).json()["recipe"] == "emi"
+
+
+def test_a_recipe_that_the_server_was_made_with_is_its_banks_own(engine: Engine) -> None:
+    other = Engine(engine.store, engine.embedder, None, Default(width=3))
+    other.memory("bob", make=True)
+    assert other.way("bob") == Default(width=3)
+    engine.store.set_setting("bob", SETTING, {"name": "default", "options": {"hits": 7}})
+    assert other.way("bob") == Default(width=3, hits=7)
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH"])
+@pytest.mark.parametrize("model", ["em:http://127.0.0.1:9/v1#m", "em:/srv/models", "st:someone/else"])
+def test_a_request_can_have_no_other_model_loaded_and_no_other_host_asked(
+    told: TestClient, method: str, model: str
+) -> None:
+    answer = told.request(method, RECIPE, json={"name": "goodai", "options": {"matcher": model}})
+    assert kind(answer, 422) == "bad-input"
+    assert "a request may set it to one of '', 'em:minilm'" in answer.json()["detail"]
+    assert not told.get(RECIPE).json()["kept"]
+
+
+def test_a_request_may_set_a_model_that_ships_or_that_the_server_is_set_to(told: TestClient, engine: Engine) -> None:
+    engine._usual["goodai"] = changed(RECIPES["goodai"], {"matcher": "em:hash"})
+    for model in ("em:minilm", "", "em:hash"):
+        answer = told.put(RECIPE, json={"name": "goodai", "options": {"matcher": model}}).json()
+        assert values(answer)["matcher"] == model
+
+
+def test_the_recipes_as_the_server_has_them_are_shown_to_nobody_without_a_key(api: TestClient) -> None:
+    assert kind(api.get("recipes", headers={"X-Forwarded-For": "203.0.113.7"}), 401) == "unauthorized"

@@ -1,0 +1,64 @@
+"""Units and notes over HTTP."""
+
+from datetime import UTC, datetime
+
+import pytest
+from fastapi.testclient import TestClient
+
+from everthread.server.services import Engine
+from everthread.types import NewUnit
+from server.problem import kind
+
+BANK = "banks/alice%2Fnemo"
+AT = datetime(2024, 5, 6, 20, tzinfo=UTC)
+
+
+@pytest.fixture
+def written(told: TestClient, engine: Engine) -> TestClient:
+    memory = engine.memory("alice/nemo")
+    memory.write(NewUnit("fact", "Mia lives in Porto.", 1, 3, AT))
+    memory.write(NewUnit("note", "Ann has a sister.", 1, 3, AT))
+    return told
+
+
+def test_units_are_listed_and_edited_by_hand(written: TestClient) -> None:
+    edited = written.patch(f"{BANK}/units/fact/1", json={"text": "Mia lives in Lisbon."}).json()
+    assert (edited["id"], edited["supersedes"]) == (2, 1)
+    every = written.get(f"{BANK}/units").json()["items"]
+    assert [(unit["kind"], unit["id"]) for unit in every] == [("fact", 1), ("fact", 2), ("note", 1)]
+    assert written.get(f"{BANK}/units", params={"kind": "fact", "current": True}).json()["items"] == [edited]
+    first = written.get(f"{BANK}/units", params={"limit": 2}).json()
+    assert written.get(f"{BANK}/units", params={"after": first["next"]}).json()["items"] == every[2:]
+    assert kind(written.patch(f"{BANK}/units/fact/1", json={"text": "No."}), 404) == "not-found"
+    assert kind(written.patch(f"{BANK}/units/fact/2", json={"text": " "}), 422) == "bad-input"
+    assert kind(written.patch(f"{BANK}/units/fact/0", json={"text": "No."}), 422) == "invalid-request"
+
+
+def test_a_forgotten_unit_goes_with_those_before_it(written: TestClient) -> None:
+    written.patch(f"{BANK}/units/fact/1", json={"text": "Mia lives in Lisbon."})
+    assert written.delete(f"{BANK}/units/fact/2").json() == {"kind": "fact", "id": 2, "earlier": [1]}
+    assert [unit["kind"] for unit in written.get(f"{BANK}/units").json()["items"]] == ["note"]
+    assert kind(written.delete(f"{BANK}/units/fact/2"), 404) == "not-found"
+
+
+def test_the_notes_are_read_and_written(written: TestClient) -> None:
+    assert written.get(f"{BANK}/notes").json() == {"text": "Ann has a sister.", "id": 1}
+    assert written.put(f"{BANK}/notes", json={"text": "Ann has two."}).json() == {"text": "Ann has two.", "id": 2}
+    assert written.put(f"{BANK}/notes", json={"text": "Ann has two."}).json()["id"] == 2
+    assert written.get(f"{BANK}/notes").json()["text"] == "Ann has two."
+
+
+@pytest.mark.parametrize("blank", ["", "\t"])
+def test_a_blank_text_empties_the_notes_for_good(written: TestClient, blank: str) -> None:
+    written.put(f"{BANK}/notes", json={"text": "Ann has two."})
+    for _ in range(2):
+        assert written.put(f"{BANK}/notes", json={"text": blank}).json() == {"text": "", "id": None}
+    assert written.get(f"{BANK}/notes").json() == {"text": "", "id": None}
+    assert [unit["kind"] for unit in written.get(f"{BANK}/units").json()["items"]] == ["fact"]
+    assert written.put(f"{BANK}/notes", json={"text": "Ann has three."}).json()["text"] == "Ann has three."
+
+
+def test_a_bank_without_lines_has_no_notes(api: TestClient) -> None:
+    api.put("banks/bob")
+    assert api.get("banks/bob/notes").json() == {"text": "", "id": None}
+    assert kind(api.put("banks/bob/notes", json={"text": "She likes tea."}), 422) == "bad-input"

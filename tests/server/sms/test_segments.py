@@ -1,0 +1,97 @@
+"""Segments of text messages: counted as the standard counts them, and parted at words."""
+
+import unicodedata
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from everthread.server.sms.segments import BASIC, EXTENDED, MESSAGES, MOST, bounded, gsm, segments, split
+
+ALPHABET = "".join(sorted(BASIC)) + "".join(sorted(EXTENDED))
+TEXTS = st.one_of(
+    st.text(alphabet=ALPHABET, max_size=4000),
+    st.lists(st.text(alphabet="abcdefg€{é", min_size=1, max_size=30), max_size=500).map(" ".join),
+    st.text(alphabet="你好世界。，记得 😀é a\n", max_size=2500),
+    st.text(max_size=300),
+)
+
+
+def test_the_alphabet_is_that_of_the_standard() -> None:
+    assert len(BASIC) == 127  # 128 places, of which one is the escape to the second page
+    assert len(EXTENDED) == 10
+    assert not BASIC & EXTENDED
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("", 1),
+        ("a" * 160, 1),
+        ("a" * 161, 2),
+        ("a" * 306, 2),
+        ("a" * 307, 3),
+        ("€" * 80, 1),
+        ("€" * 81, 2),
+        ("ж" * 70, 1),
+        ("ж" * 71, 2),
+        ("ж" * 134, 2),
+        ("ж" * 135, 3),
+        ("😀" * 35, 1),
+        ("😀" * 36, 2),
+        ("a" * 159 + "…", 3),  # one character that is not in the alphabet makes all of it wide: 160 units
+    ],
+)
+def test_segments_are_counted(text: str, number: int) -> None:
+    assert segments(text) == number
+
+
+def test_no_character_is_cut_in_two_by_the_end_of_a_segment() -> None:
+    assert segments("a" * 152 + "€" + "a" * 152) == 3  # 306 septets, but the euro sign begins a segment of its own
+    assert segments("ж" * 66 + "😀" + "ж" * 66) == 3  # 134 units, likewise
+
+
+@settings(max_examples=150, deadline=None)
+@given(TEXTS)
+def test_the_messages_joined_are_the_text_and_each_keeps_within_its_limit(text: str) -> None:
+    parts = split(text)
+    assert "".join(parts) == text
+    assert all(part and segments(part) <= MOST and len(part) <= 1600 for part in parts)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.text(alphabet="abcdeé€你", min_size=1, max_size=40), min_size=50, max_size=600))
+def test_words_stay_whole(words: list[str]) -> None:
+    assert [word for part in split(" ".join(words)) for word in part.split()] == words
+
+
+def test_a_text_without_blanks_is_parted_behind_its_marks() -> None:
+    parts = split("我们昨天谈过你的妹妹，她搬到里斯本了。" * 60)
+    assert len(parts) > 1
+    assert all(part[-1] in "，。" for part in parts)
+
+
+@pytest.mark.parametrize("sign", ["👩‍👩‍👧", "👍🏽", "❤️"])
+def test_a_sign_of_several_characters_is_not_torn(sign: str) -> None:
+    parts = split(sign * 600)
+    assert len(parts) > 1
+    assert all(part == sign * (len(part) // len(sign)) for part in parts)
+
+
+def test_a_longer_text_than_any_should_be_ends_in_dots() -> None:
+    parts = bounded("word " * 3000)
+    assert len(parts) == MESSAGES
+    assert parts[-1].endswith("word ...")
+    assert all(segments(part) <= MOST for part in parts)
+    assert all(map(gsm, parts))
+
+
+def test_what_is_sent_neither_begins_nor_ends_blank_and_nothing_is_sent_for_nothing() -> None:
+    assert bounded("  hello\n") == ["hello"]
+    assert bounded(" \n ") == []
+    assert all(part == part.strip() for part in bounded("one two  three   " * 200))
+
+
+def test_combining_marks_go_with_their_letter() -> None:
+    text = unicodedata.normalize("NFD", "ệ") * 700
+    assert all(unicodedata.category(part[0]) != "Mn" for part in split(text))

@@ -1,0 +1,605 @@
+"""Text messages, from Twilio's signed request to its answer."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+from hardship import PATIENCE, llm, twilio
+from hardship.twilio import ACCOUNT, ALICE, BOT, TOKEN, URL, Phone
+
+from everthread.chat.character import DEFAULT, Character
+from everthread.chat.scribe_worker import GREETING
+from everthread.errors import ConfigError
+from everthread.llms.openai_compatible import OpenAICompatible
+from everthread.memory import Memory
+from everthread.recipes.default import Default
+from everthread.server.app import create
+from everthread.server.services import Engine
+from everthread.server.settings import Settings
+from everthread.server.sms import store as sms_record
+from everthread.server.sms import twilio as sms_twilio
+from everthread.server.sms.keywords import phrase
+from everthread.server.sms.segments import MESSAGES, segments
+from everthread.server.sms.webhook import Sms
+from everthread.stores.sqlite.store import SQLiteStore
+from everthread.testing import HashEmbedder
+from everthread.types import Line, now
+
+SETTINGS = Settings(sms_token=TOKEN, sms_url=URL)
+REMEMBER = phrase("remember?", 0)
+BYE = phrase("remember-this?", 0)
+
+
+class Greeted(Phone):
+    """Somebody who doesn't mind being greeted."""
+
+    def send(self, text: str, *, sid: str | None = None, **more: str) -> list[str]:
+        came = super().send(text, sid=sid, **more)
+        return came[1:] if came[:1] == [DEFAULT.filled(DEFAULT.greeting)] else came
+
+
+@dataclass
+class Bot:
+    """A bot that can be written to, and what it knows."""
+
+    folder: Path
+    app: TestClient
+    sms: Sms
+    store: SQLiteStore
+    clock: list[datetime] = field(default_factory=list)
+    asked: list[llm.Request] = field(default_factory=list)  # of the model
+
+    def phone(self, number: str = ALICE) -> Phone:
+        return Greeted(self.app, number)
+
+    def wait(self, hours: float) -> None:
+        """Let so much time go by."""
+        self.clock[0] += timedelta(hours=hours)
+
+    @property
+    def memory(self) -> Memory:
+        """The bank of the only person who ever wrote."""
+        (bank,) = self.store.banks()
+        return Memory(bank, self.store, HashEmbedder(64), Default())
+
+    @property
+    def lines(self) -> list[Line]:
+        """All but the greeting."""
+        return [line for line in self.memory.lines() if not line.metadata.get(GREETING)]
+
+    @property
+    def texts(self) -> list[str]:
+        return [line.text for line in self.lines]
+
+
+@contextmanager
+def bot(
+    folder: Path,
+    *told: llm.Told,
+    model: bool = True,
+    settings: Settings = SETTINGS,
+    api: str = "",
+    patience: float = PATIENCE,
+) -> Iterator[Bot]:
+    """A bot with the banks of a folder; it is what it was when it is started again."""
+    with ExitStack() as stack:
+        server = stack.enter_context(llm.llm_server(*told))
+        store = SQLiteStore(folder)
+        stack.callback(store.close)
+        engine = Engine(store, HashEmbedder(64), OpenAICompatible(server.url, "m") if model else None, Default())
+        clock = [now()]
+        app = create(engine, settings)
+        service: Sms = app.state.sms
+        service.close()
+        app.state.sms = service = Sms(
+            app.state.talks,
+            settings,
+            folder / "server.sqlite",
+            api=api or sms_twilio.API,
+            patience=patience,
+            clock=lambda: clock[0],
+        )
+        stack.callback(service.close)
+        yield Bot(
+            folder,
+            stack.enter_context(TestClient(app, base_url="http://127.0.0.1:7391")),
+            service,
+            store,
+            clock,
+            server.requests,
+        )
+
+
+@pytest.fixture
+def nemo(tmp_path: Path) -> Iterator[Bot]:
+    with bot(tmp_path, "Lisbon suits her.") as each:
+        yield each
+
+
+def until(true: Callable[[], bool]) -> None:
+    """Wait until it is true."""
+    end = time.monotonic() + PATIENCE
+    while not true():
+        assert time.monotonic() < end, "it did not come true"
+        time.sleep(0.01)
+
+
+# ------------------------------------------------------------------- who is heard
+
+
+def test_a_message_is_kept_and_answered(nemo: Bot) -> None:
+    assert nemo.phone().send("My sister Mia moved to Lisbon.") == ["Lisbon suits her."]
+    assert nemo.texts == ["My sister Mia moved to Lisbon.", "Lisbon suits her."]
+
+
+def test_a_request_that_twilio_did_not_sign_is_refused_and_nothing_is_kept(nemo: Bot) -> None:
+    fields = twilio.form("Hello", "SM1")
+    good = twilio.sign(URL, fields)
+    wrong = [{}, {"X-Twilio-Signature": "x"}, {"X-Twilio-Signature": twilio.sign(URL, fields, "other token")}]
+    wrong += [{"X-Twilio-Signature": twilio.sign("https://evil.example/sms", fields)}]
+    for headers in wrong:
+        answer = nemo.app.post("/sms", data=fields, headers=headers)
+        assert (answer.status_code, answer.json()["type"]) == (403, "urn:everthread:bad-signature")
+    tampered = {**fields, "From": "+15550000000"}
+    assert nemo.app.post("/sms", data=tampered, headers={"X-Twilio-Signature": good}).status_code == 403
+    assert nemo.store.banks() == []
+
+
+def test_the_address_that_counts_is_the_configured_one_whatever_a_proxy_makes_of_it(nemo: Bot) -> None:
+    fields = twilio.form("Hello", "SM1")
+    headers = {"X-Twilio-Signature": twilio.sign(URL, fields), "Host": "127.0.0.1:7391", "X-Forwarded-Proto": "http"}
+    assert nemo.app.post("/sms", data=fields, headers=headers).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [(b"\xff\xfe", 400), (b"Body=%ff", 400), (b"x" * 70_000, 413), (b"a=1&" * 300, 400), (b"a=1", 403)],
+)
+def test_what_is_no_form_is_refused(nemo: Bot, body: bytes, status: int) -> None:
+    headers = {"Content-Type": "application/x-www-form-urlencoded"}
+    assert nemo.app.post("/sms", content=body, headers=headers).status_code == status
+
+
+@pytest.mark.parametrize("change", [{"From": ""}, {"From": "Mallory"}, {"MessageSid": "", "SmsSid": ""}])
+def test_what_is_signed_and_yet_no_message_is_refused(nemo: Bot, change: dict[str, str]) -> None:
+    fields = {**twilio.form("Hello", "SM1"), **change}
+    answer = nemo.app.post("/sms", data=fields, headers={"X-Twilio-Signature": twilio.sign(URL, fields)})
+    assert (answer.status_code, answer.json()["type"]) == (400, "urn:everthread:no-message")
+
+
+def test_without_twilios_token_there_is_no_webhook(tmp_path: Path) -> None:
+    engine = Engine(SQLiteStore(tmp_path), HashEmbedder(64), None, Default())
+    assert (
+        TestClient(create(engine), base_url="http://127.0.0.1:7391")
+        .post("/sms", data=twilio.form("Hello", "SM1"))
+        .status_code
+        == 404
+    )
+
+
+@pytest.mark.parametrize("address", ["", "bot.example.com/sms", "https://[bad", "https://", "https://bot:x/sms"])
+def test_a_webhook_without_an_address_is_a_wrong_setting(tmp_path: Path, address: str) -> None:
+    engine = Engine(SQLiteStore(tmp_path), HashEmbedder(64), None, Default())
+    with pytest.raises(ConfigError, match=r"sms_url is '.*'; set it to"):
+        create(engine, replace(SETTINGS, sms_url=address))
+
+
+def test_twilio_comes_to_the_host_of_the_address_and_shows_no_key(tmp_path: Path) -> None:
+    settings = replace(SETTINGS, hosts=("bot.example.com",), key_required=True)
+    with bot(tmp_path, "Hello.", settings=settings) as nemo:
+        fields = twilio.form("Hello", "SM1")
+        headers = {"X-Twilio-Signature": twilio.sign(URL, fields), "Host": "bot.example.com"}
+        answer = nemo.app.post("/sms", data=fields, headers={**headers, "X-Forwarded-For": "3.80.20.154"})
+        assert answer.status_code == 200
+        assert nemo.app.get("/api/v1/banks", headers={"Host": "bot.example.com"}).status_code == 401
+
+
+# ---------------------------------------------------------------------- privacy
+
+
+def test_people_have_a_bank_each_and_their_numbers_stand_nowhere(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    with bot(tmp_path, "Hello.") as nemo:
+        nemo.phone(ALICE).send("I keep bees.")
+        nemo.phone("+442071838750").send("I keep goats.")
+        nemo.phone("+442071838750").send("STOP")
+        alice, bob = sorted(nemo.store.banks(), key=lambda bank: bank != f"sms/{nemo.sms.record.person(ALICE)}")
+        assert alice.startswith("sms/")
+        found = Memory(bob, nemo.store, HashEmbedder(64), Default()).recall("What do I keep?")
+        assert "goats" in found[0].line.text
+        assert not any("bees" in hit.line.text for hit in found)
+    for file in tmp_path.rglob("*"):
+        assert b"4158675309" not in file.read_bytes()
+        assert b"2071838750" not in file.read_bytes()
+        assert "4158675309" not in file.name
+    assert "4158675309" not in caplog.text
+    assert "bees" not in caplog.text
+
+
+def test_the_hash_has_a_key_of_its_own_that_only_its_owner_reads(tmp_path: Path) -> None:
+    one, two = sms_record.Record(tmp_path / "one" / "r"), sms_record.Record(tmp_path / "two" / "r")
+    assert one.person(ALICE) != two.person(ALICE)
+    assert one.person(ALICE) == sms_record.Record(tmp_path / "one" / "r").person(ALICE)
+    assert (tmp_path / "one" / "sms.key").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_damaged_key_is_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "sms.key").write_bytes(b"short")
+    with pytest.raises(ConfigError, match="put the right one back"):
+        sms_record.Record(tmp_path / "r")
+
+
+# --------------------------------------------------------------- answered once
+
+
+def test_a_message_that_comes_again_is_answered_once_and_the_same(tmp_path: Path) -> None:
+    with bot(tmp_path, "One.", "Two.") as nemo:
+        assert nemo.phone().send("Hello", sid="SM1") == ["One."]
+        assert nemo.phone().send("Hello", sid="SM1") == ["One."]
+        assert nemo.texts == ["Hello", "One."]
+    with bot(tmp_path, "Three.") as nemo:
+        assert nemo.phone().send("Hello", sid="SM1") == ["One."]
+        assert nemo.texts == ["Hello", "One."]
+
+
+def test_one_that_comes_again_while_it_is_being_answered_gets_the_same_answer(tmp_path: Path) -> None:
+    with bot(tmp_path, llm.Reply("Slow.", first=0.4), "Two.") as nemo, ThreadPoolExecutor(6) as pool:
+        came = [pool.submit(nemo.phone().send, "Hello", sid="SM1") for _ in range(6)]
+        assert [each.result() for each in came] == [["Slow."]] * 6
+        assert nemo.texts == ["Hello", "Slow."]
+
+
+def test_one_whose_answering_was_cut_off_by_the_end_of_the_process_is_answered_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sms_record, "LEASE", 0.2)
+    with bot(tmp_path, "One.") as nemo:
+        nemo.phone().send("Hello.")
+        nemo.sms.record.claim("SM2")  # it is taken up, its line is kept, and the process ends
+        message = sms_record._digest("SM2")
+        nemo.memory.observe("I am back.", session=nemo.lines[0].session, key=f"sms:{message}", speaker="user")
+    with bot(tmp_path, "Welcome.") as nemo:
+        assert nemo.phone().send("I am back.", sid="SM2") == ["Welcome."]
+        assert nemo.texts == ["Hello.", "One.", "I am back.", "Welcome."]
+
+
+def test_keywords_that_come_again_are_answered_the_same(nemo: Bot) -> None:
+    nemo.phone().send("Hello")
+    nemo.phone().send("FORGET ME")
+    gone = nemo.phone().send("yes", sid="SM1")
+    assert gone == [phrase("forgotten", 3)]
+    assert nemo.phone().send("yes", sid="SM1") == gone
+    assert nemo.store.banks() == []
+
+
+def test_messages_of_one_person_are_answered_one_after_the_other(tmp_path: Path) -> None:
+    with bot(tmp_path, llm.Reply("One.", first=0.3), "Two.") as nemo, ThreadPoolExecutor(2) as pool:
+        first = pool.submit(nemo.phone().send, "First", sid="SM1")
+        until(lambda: bool(nemo.store.banks()) and len(nemo.lines) == 1)
+        second = pool.submit(nemo.phone().send, "Second", sid="SM2")
+        assert (first.result(), second.result()) == (["One."], ["Two."])
+        assert nemo.texts == ["First", "One.", "Second", "Two."]
+
+
+# ---------------------------------------------------------------------- replies
+
+
+def test_a_long_reply_comes_in_messages_within_the_limits(tmp_path: Path) -> None:
+    said = " ".join(f"Word{n} and so on." for n in range(200))
+    with bot(tmp_path, said) as nemo:
+        came = nemo.phone().send("Tell me everything.")
+        assert 1 < len(came) <= MESSAGES
+        assert all(segments(each) <= 10 and len(each) <= 1600 for each in came)
+        assert " ".join(came) == said
+        assert nemo.texts[1] == said
+
+
+def test_the_greeting_comes_first_the_first_time(nemo: Bot) -> None:
+    engine = nemo.sms.talk.engine
+    memory = engine.memory(f"sms/{nemo.sms.record.person(ALICE)}", make=True)
+    memory.set_setting("character", Character("Nemo", greeting="Welcome aboard.").to_json())
+    assert nemo.phone().send("Hello") == ["Welcome aboard.", "Lisbon suits her."]
+    assert nemo.phone().send("Hello") == ["Lisbon suits her."]
+
+
+def test_without_a_model_the_person_is_shown_what_is_remembered(tmp_path: Path) -> None:
+    with bot(tmp_path, model=False) as nemo:
+        nemo.phone().send("My sister Mia moved to Lisbon.")
+        shown = nemo.phone().send("Where does my sister Mia live?", sid="SM1")
+        assert "Lisbon" in shown[0]
+        assert "no language model" in shown[0]
+        assert nemo.phone().send("Where does my sister Mia live?", sid="SM1") == shown
+        assert len(nemo.lines) == 2
+
+
+def test_a_model_that_fails_is_told_and_the_message_is_kept(tmp_path: Path) -> None:
+    with bot(tmp_path, llm.Status(400)) as nemo:
+        assert nemo.phone().send("Hello") == [phrase("failed", 0)]
+        assert nemo.texts == ["Hello"]
+
+
+def test_of_a_reply_that_breaks_off_the_beginning_is_sent(tmp_path: Path) -> None:
+    with bot(tmp_path, llm.Cut("It was a dark and stormy night.")) as nemo:
+        assert nemo.phone().send("Tell me a story") == [nemo.texts[1]]
+        assert nemo.texts[1].startswith("It was a dark")
+
+
+def test_pictures_can_not_be_read_and_what_is_written_beside_them_is(nemo: Bot) -> None:
+    assert nemo.phone().send("", NumMedia="1") == [phrase("pictures", 0)]
+    assert nemo.store.banks() == []
+    assert nemo.phone().send("My dog.", NumMedia="2") == ["Lisbon suits her.", phrase("pictures", 0)]
+    assert nemo.phone().send("  ") == [phrase("nothing", 0)]
+
+
+# ------------------------------------------------------------------ stop and help
+
+
+@pytest.mark.parametrize("word", ["STOP", "StopAll", "unsubscribe", "Cancel", "END", "quit."])
+def test_after_stop_nothing_is_said_and_nothing_kept_until_start(tmp_path: Path, word: str) -> None:
+    with bot(tmp_path, "Hello.") as nemo:
+        assert nemo.phone().send(word) == [phrase("stopped", 0)]
+        assert nemo.phone().send(word) == []
+    with bot(tmp_path, "Hello.") as nemo:
+        assert [nemo.phone().send(text) for text in ("Are you there?", "HELP", "FORGET ME", word)] == [[]] * 4
+        assert nemo.store.banks() == []
+        assert nemo.phone("+15550001111").send("Hi") == ["Hello."]
+        assert nemo.phone().send("START") == [phrase("started", 0)]
+        assert nemo.phone().send("Hi") == ["Hello."]
+
+
+@pytest.mark.parametrize("word", ["yes", "UNSTOP"])
+def test_other_ways_to_come_back(nemo: Bot, word: str) -> None:
+    nemo.phone().send("STOP")
+    assert nemo.phone().send(word) == [phrase("started", 0)]
+
+
+def test_help_says_what_to_write(nemo: Bot) -> None:
+    (told,) = nemo.phone().send("help")
+    assert nemo.phone().send("INFO") == [told]
+    assert all(word in told for word in ("STOP", "START", "FORGET ME"))
+    assert nemo.store.banks() == []
+
+
+def test_what_twilio_has_answered_itself_is_not_answered_twice(nemo: Bot) -> None:
+    assert nemo.phone().send("STOP", OptOutType="STOP") == []
+    assert nemo.phone().send("Hello") == []
+    assert nemo.phone().send("START", OptOutType="START") == []
+    assert nemo.phone().send("HELP", OptOutType="HELP") == []
+    assert nemo.phone().send("Hello") == ["Lisbon suits her."]
+
+
+def test_stop_is_heard_while_a_reply_is_awaited_and_the_reply_is_not_sent(tmp_path: Path) -> None:
+    with bot(tmp_path, llm.Reply("One.", first=0.5)) as nemo, ThreadPoolExecutor(1) as pool:
+        first = pool.submit(nemo.phone().send, "Hello", sid="SM1")
+        until(lambda: bool(nemo.store.banks()) and len(nemo.lines) == 1)
+        assert nemo.phone().send("STOP", sid="SM2") == [phrase("stopped", 0)]
+        assert not first.done()
+        assert first.result() == []
+
+
+# ------------------------------------------------------------------- forgetting
+
+
+def test_forget_me_asks_back_and_on_a_yes_nothing_is_left(nemo: Bot) -> None:
+    nemo.phone().send("My sister Mia moved to Lisbon.")
+    assert nemo.phone().send("Forget me, please!") == [phrase("forget?", 0)]
+    assert nemo.phone().send("Yes.") == ["Forgotten, for good: 3 lines. I remember nothing of you now."]
+    assert nemo.store.banks() == []
+    assert not any(b"Lisbon" in file.read_bytes() for file in nemo.folder.rglob("*"))
+    assert nemo.phone().send("FORGET ME") == [phrase("stranger", 0)]
+    assert nemo.phone().send("Hello again") == ["Lisbon suits her."]
+    assert nemo.texts == ["Hello again", "Lisbon suits her."]
+
+
+@pytest.mark.parametrize("path", ["/lines/2", ""])
+def test_what_is_forgotten_over_rest_stops_the_reply_that_is_on_its_way(tmp_path: Path, path: str) -> None:
+    with bot(tmp_path, llm.Reply("word " * 200, delay=0.05)) as nemo, ThreadPoolExecutor() as pool:
+        said = pool.submit(nemo.phone().send, "My sister Mia moved to Lisbon.")
+        until(lambda: any(request.path.endswith("/completions") for request in nemo.asked))
+        time.sleep(1.0)  # some pieces have come
+        bank = nemo.memory.bank.replace("/", "%2F")
+        assert nemo.app.delete(f"/api/v1/banks/{bank}{path}").status_code == 200
+        (shown,) = said.result(PATIENCE) or [""]  # all of it takes ten seconds
+        assert "word " * 200 not in shown
+        assert bool(shown) == bool(nemo.store.banks()) == bool(path)  # a bank that is forgotten stays so
+
+
+def test_a_no_spares_everything(nemo: Bot) -> None:
+    nemo.phone().send("Hello")
+    nemo.phone().send("FORGET ME")
+    assert nemo.phone().send("no") == [phrase("spared", 0)]
+    assert len(nemo.lines) == 2
+
+
+def test_it_is_asked_once_and_what_is_no_yes_forgets_nothing(nemo: Bot) -> None:
+    nemo.phone().send("Hello")
+    nemo.phone().send("FORGET ME")
+    assert nemo.phone().send("Yesterday I said yes to the job") == ["Lisbon suits her."]
+    assert nemo.phone().send("yes") == ["Lisbon suits her."]
+    assert len(nemo.lines) == 6
+
+
+# ---------------------------------------------------------------------- consent
+
+
+def test_after_an_hour_of_silence_consent_is_asked_with_the_next_reply(nemo: Bot) -> None:
+    nemo.phone().send("My sister Mia moved to Lisbon.")
+    nemo.wait(0.9)
+    assert nemo.phone().send("And I miss her.") == ["Lisbon suits her."]
+    nemo.wait(1.1)
+    assert nemo.phone().send("Good morning") == ["Lisbon suits her.", REMEMBER]
+    assert nemo.phone().send("yes please") == [phrase("remembered", 0)]
+    assert any(work.kind == "summary" for work in nemo.memory.queued())
+    assert nemo.phone().send("What a day") == ["Lisbon suits her."]
+    assert len(nemo.lines) == 8
+
+
+def test_a_no_forgets_that_conversation_and_no_other(nemo: Bot) -> None:
+    nemo.phone().send("My password is swordfish.")
+    nemo.wait(2)
+    nemo.phone().send("Good morning")
+    assert nemo.phone().send("No, thanks") == [phrase("dropped", 3)]
+    assert nemo.texts == ["Good morning", "Lisbon suits her."]
+
+
+def test_a_no_stops_a_reply_over_rest_that_is_on_its_way(tmp_path: Path) -> None:
+    with bot(tmp_path, llm.Reply("Noted."), llm.Reply("Hm."), llm.Reply("word " * 200, delay=0.05)) as nemo:
+        nemo.phone().send("My password is swordfish.")
+        nemo.wait(2)
+        nemo.phone().send("Good morning")
+        at = f"/api/v1/banks/{nemo.memory.bank.replace('/', '%2F')}/chat/web/reply"
+        with ThreadPoolExecutor() as pool:
+            reply = pool.submit(nemo.app.post, at, json={"text": "What is it?"})
+            until(lambda: len(nemo.asked) > 2)
+            assert nemo.phone().send("No, thanks") == [phrase("dropped", 3)]
+            assert "word " * 200 not in reply.result(PATIENCE).text  # all of it takes ten seconds
+
+
+@pytest.mark.parametrize("unclear", ["Yes, but not the part about my job", "not now", "I know", "yesterday"])
+def test_an_answer_that_is_not_clear_is_talk_and_it_is_asked_again(nemo: Bot, unclear: str) -> None:
+    nemo.phone().send("Hello")
+    nemo.wait(2)
+    nemo.phone().send("Good morning")
+    assert nemo.phone().send(unclear) == ["Lisbon suits her.", REMEMBER]
+    assert unclear in nemo.texts
+    assert nemo.phone().send("yes") == [phrase("remembered", 0)]
+
+
+def test_who_never_answers_is_not_asked_for_ever(nemo: Bot) -> None:
+    nemo.phone().send("Hello")
+    nemo.wait(2)
+    asked = [REMEMBER in nemo.phone().send(f"Thing {n}") for n in range(6)]
+    assert asked == [True, True, True, False, False, False]
+    assert len(nemo.lines) == 14
+
+
+def test_a_goodbye_is_answered_with_the_question(nemo: Bot) -> None:
+    nemo.phone().send("My sister Mia moved to Lisbon.")
+    assert nemo.phone().send("Good night!") == [BYE]
+    assert nemo.phone().send("no") == [phrase("dropped", 4)]
+    assert nemo.phone().send("Hello") == ["Lisbon suits her."]
+
+
+def test_a_goodbye_ends_the_conversation_whatever_is_answered(nemo: Bot) -> None:
+    nemo.phone().send("My sister Mia moved to Lisbon.")
+    nemo.phone().send("bye")
+    assert nemo.phone().send("One more thing: she has a dog.") == ["Lisbon suits her.", REMEMBER]
+    assert len(nemo.memory.sessions()) == 2
+    assert nemo.phone().send("yes") == [phrase("remembered", 0)]
+
+
+def test_a_goodbye_where_nothing_was_said_is_talk(nemo: Bot) -> None:
+    assert nemo.phone().send("Goodbye") == ["Lisbon suits her."]
+
+
+def test_who_wants_everything_remembered_is_not_asked(nemo: Bot) -> None:
+    nemo.phone().send("Hello")
+    nemo.memory.set_setting("remember", "always")
+    assert nemo.phone().send("bye") == [phrase("goodbye", 0)]
+    nemo.wait(2)
+    assert nemo.phone().send("Hello") == ["Lisbon suits her."]
+    nemo.wait(2)
+    assert nemo.phone().send("Hello") == ["Lisbon suits her."]
+    assert len(nemo.memory.sessions()) == 3
+
+
+def test_where_nothing_is_to_be_remembered_nothing_is_written(nemo: Bot) -> None:
+    nemo.phone().send("Hello")
+    for line in nemo.lines:
+        nemo.memory.forget(seq=line.seq)
+    nemo.memory.set_setting("remember", "never")
+    assert nemo.phone().send("My password is swordfish.", sid="SM1") == ["Lisbon suits her."]
+    assert nemo.phone().send("My password is swordfish.", sid="SM1") == ["Lisbon suits her."]
+    nemo.phone().send("Do you know it now?")
+    assert "swordfish" in str(nemo.asked[-1].body)  # while the conversation lasts
+    nemo.wait(2)
+    assert nemo.phone().send("Hello") == ["Lisbon suits her."]
+    assert "swordfish" not in str(nemo.asked[-1].body)
+    assert nemo.phone().send("Bye!") == [phrase("goodbye", 0)]
+    assert nemo.lines == []
+    assert not any(b"swordfish" in file.read_bytes() for file in nemo.folder.rglob("*"))
+
+
+# -------------------------------------------------------------------------- late
+
+
+def test_a_late_reply_is_sent_behind_through_twilios_api(tmp_path: Path) -> None:
+    settings = replace(SETTINGS, sms_account=ACCOUNT)
+    with (
+        twilio.api() as api,
+        bot(tmp_path, llm.Reply("At last.", first=0.6), "Two.", settings=settings, api=api.url, patience=0.1) as nemo,
+    ):
+        assert nemo.phone().send("Hello", sid="SM1") == []
+        assert nemo.phone().send("Hello", sid="SM1") == []
+        until(lambda: len(api.sent) == 2)
+        assert api.sent[1] == {"To": ALICE, "From": BOT, "Body": "At last."}
+        assert api.asked[0][0] == f"/2010-04-01/Accounts/{ACCOUNT}/Messages.json"
+        assert nemo.phone().send("Hello", sid="SM1") == []
+        assert nemo.texts == ["Hello", "At last."]
+
+
+def test_a_late_reply_that_twilio_did_not_take_comes_with_the_next_answer(tmp_path: Path) -> None:
+    settings = replace(SETTINGS, sms_account=ACCOUNT, sms_number="+15550009999")
+    with (
+        twilio.api() as api,
+        bot(tmp_path, llm.Reply("At last.", first=0.6), "Two.", settings=settings, api=api.url, patience=0.3) as nemo,
+    ):
+        api.statuses = [(400, 30007)]
+        assert nemo.phone().send("Hello") == []
+        until(lambda: bool(nemo.memory.settings().get("sms", {}).get("owed")))  # type: ignore[union-attr]
+        nemo.sms._patience = PATIENCE
+        assert nemo.phone().send("Are you there?") == ["At last.", "Two."]
+        assert nemo.phone().send("Good.") == ["Two."]
+
+
+def test_without_an_account_a_late_reply_is_promised_and_comes_with_the_next_answer(tmp_path: Path) -> None:
+    with bot(tmp_path, llm.Reply("At last.", first=0.6), "Two.", patience=0.3) as nemo:
+        assert nemo.phone().send("Hello", sid="SM1") == [phrase("moment", 0)]
+        until(lambda: bool(nemo.memory.settings().get("sms", {}).get("owed")))  # type: ignore[union-attr]
+        assert nemo.phone().send("Hello", sid="SM1") == [phrase("moment", 0)]
+    with bot(tmp_path, "Two.") as nemo:
+        assert nemo.phone().send("Are you there?") == ["At last.", "Two."]
+
+
+def test_who_has_said_stop_to_twilio_is_left_alone(tmp_path: Path) -> None:
+    settings = replace(SETTINGS, sms_account=ACCOUNT)
+    with (
+        twilio.api() as api,
+        bot(tmp_path, llm.Reply("At last.", first=0.4), settings=settings, api=api.url, patience=0.1) as nemo,
+    ):
+        api.statuses = [(400, 21610)]
+        assert nemo.phone().send("Hello") == []
+        until(lambda: nemo.sms.record.stopped(nemo.sms.record.person(ALICE)))
+
+
+def test_what_is_being_answered_is_answered_before_the_server_ends(tmp_path: Path) -> None:
+    with bot(tmp_path, llm.Reply("At last.", first=0.4), patience=0.05) as nemo:
+        assert nemo.phone().send("Hello") == [phrase("moment", 0)]
+    with bot(tmp_path, "Two.") as nemo:
+        assert nemo.texts == ["Hello", "At last."]
+
+
+def test_times_are_those_of_the_clock(nemo: Bot) -> None:
+    nemo.clock[0] = datetime(2024, 5, 1, 12, tzinfo=UTC)
+    nemo.phone().send("Hello")
+    assert nemo.lines[0].said_at == datetime(2024, 5, 1, 12, tzinfo=UTC)
+
+
+def test_whoever_writes_a_lot_keeps_nobody_waiting(tmp_path: Path) -> None:
+    with bot(tmp_path, llm.Reply("Slow.", first=0.3)) as nemo, ThreadPoolExecutor(8) as pool:
+        flood = [pool.submit(nemo.phone().send, f"Message {n}") for n in range(8)]
+        until(lambda: len(nemo.store.banks()) == 1)
+        assert nemo.phone("+442071838750").send("Hello") == ["Slow."]
+        assert not all(each.done() for each in flood)
+        assert all(each.result() == ["Slow."] for each in flood)

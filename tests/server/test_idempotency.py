@@ -1,0 +1,173 @@
+"""Writes that are asked for twice."""
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from everthread.server.app import create
+from everthread.server.idempotency import KEPT, LONGEST, SCHEMA, Records
+from everthread.server.problems import Problem
+from everthread.server.server_db import Beside
+from everthread.server.services import Engine
+from server.problem import RAW, kind
+
+LINES = "banks/alice%2Fnemo/lines"
+KEY = {"Idempotency-Key": "one-and-only"}
+
+
+def test_a_line_is_kept_once_a_key(told: TestClient) -> None:
+    first = told.post(LINES, json={"text": "Once."}, headers=KEY)
+    assert first.json() == told.post(LINES, json={"text": "Once."}, headers=KEY).json()
+    assert kind(told.post(LINES, json={"text": "Twice."}, headers=KEY), 422) == "idempotency-conflict"
+    assert (
+        kind(told.post(f"{LINES}/batch", json={"lines": [{"text": "a"}]}, headers=KEY), 422) == "idempotency-conflict"
+    )
+    assert len(told.get(LINES).json()["items"]) == 5
+    assert told.post(LINES, json={"text": "Once."}, headers={"Idempotency-Key": "b"}).json()["seq"] == 6
+
+
+def test_a_batch_and_a_correction_are_kept_once(told: TestClient) -> None:
+    body = {"lines": [{"text": "Same."}, {"text": "Same."}, {"text": "Own.", "key": "k"}]}
+    answers = [told.post(f"{LINES}/batch", json=body, headers=KEY).json() for _ in range(2)]
+    assert answers[0] == answers[1]
+    assert [line["seq"] for line in answers[0]["items"]] == [5, 6, 7]
+    fixed = {"Idempotency-Key": "fixed"}
+    answers = [told.patch(f"{LINES}/5", json={"text": "Other."}, headers=fixed).json() for _ in range(2)]
+    assert answers[0] == answers[1]
+    assert told.get("banks/alice%2Fnemo").json()["lines"] == 7
+
+
+def test_a_line_is_kept_once_where_the_record_is_gone(told: TestClient, engine: Engine, tmp_path: Path) -> None:
+    first = told.post(LINES, json={"text": "Once."}, headers=KEY)
+    app = create(engine)
+    app.state.once = Records(Beside(tmp_path / "elsewhere.sqlite", SCHEMA))
+    with TestClient(app, base_url="http://127.0.0.1:7391/api/v1/") as other:
+        assert other.post(LINES, json={"text": "Once."}, headers=KEY).json() == first.json()
+    app.state.once.close()
+    app.state.once = Records(Beside(tmp_path / "third.sqlite", SCHEMA))
+    with TestClient(app, base_url="http://127.0.0.1:7391/api/v1/") as other:
+        assert kind(other.post(LINES, json={"text": "Twice."}, headers=KEY), 422) == "idempotency-conflict"
+    app.state.once.close()
+
+
+def test_a_forgotten_line_is_not_kept_again_for_its_key(told: TestClient) -> None:
+    seq = told.post(LINES, json={"text": "Once."}, headers=KEY).json()["seq"]
+    told.delete(f"{LINES}/{seq}")
+    assert kind(told.post(LINES, json={"text": "Once."}, headers=KEY), 404) == "not-found"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("DELETE", f"{LINES}/1", None),
+        ("DELETE", "banks/alice%2Fnemo/sessions/one", None),
+        ("DELETE", "banks/alice%2Fnemo", None),
+        ("POST", f"{LINES}/1/retract", None),
+        ("PUT", "banks/alice%2Fnemo/notes", {"text": "She likes tea."}),
+        ("PATCH", "banks/alice%2Fnemo/settings", {"remember": "always"}),
+        ("PUT", "banks/alice%2Fnemo/character", {"name": "Nora"}),
+        ("PUT", "characters/Nora", {"name": "Nora"}),
+        ("PUT", "banks/bob", None),
+        ("PUT", "banks/alice%2Fnemo/pins/1", None),
+        ("DELETE", "banks/alice%2Fnemo/pins/1", None),
+    ],
+)
+def test_every_write_has_one_outcome_a_key(told: TestClient, method: str, path: str, body: Any) -> None:
+    answers = [told.request(method, path, json=body, headers=KEY) for _ in range(2)]
+    assert answers[0].status_code == answers[1].status_code == 200, answers[1].text
+    assert answers[0].json() == answers[1].json()
+    assert kind(told.put("banks/carol", headers=KEY), 422) == "idempotency-conflict"
+
+
+def test_an_import_has_one_outcome_a_key_and_file(told: TestClient) -> None:
+    path, named = "banks/bob/import", {"name": "a.jsonl"}
+    answers = [told.post(path, params=named, content=b'{"text": "a"}', headers={**KEY, **RAW}).json() for _ in range(2)]
+    assert answers[0] == answers[1]
+    assert answers[1]["added"] == 1
+    answer = told.post(path, params=named, content=b'{"text": "b"}', headers={**KEY, **RAW})
+    assert kind(answer, 422) == "idempotency-conflict"
+
+
+def test_what_failed_may_be_tried_again_under_its_key(told: TestClient) -> None:
+    assert kind(told.delete(f"{LINES}/5", headers=KEY), 404) == "not-found"
+    told.post(LINES, json={"text": "Five."})
+    assert told.delete(f"{LINES}/5", headers=KEY).status_code == 200
+
+
+@pytest.mark.parametrize("key", ["", "a b", "x" * 201, "ü"])
+def test_a_key_is_of_visible_letters(told: TestClient, key: str) -> None:
+    answer = told.post(LINES, json={"text": "a"}, headers={b"Idempotency-Key": key.encode()})
+    assert kind(answer, 422) == "invalid-request"
+
+
+def test_no_record_holds_what_was_said(told: TestClient, engine: Engine, tmp_path: Path) -> None:
+    told.post(LINES, json={"text": "My cat is called Ulysses."}, headers=KEY)
+    files = list((tmp_path / "banks").glob("server.sqlite*"))
+    assert files
+    for file in files:
+        raw = file.read_bytes()
+        assert b"Ulysses" not in raw
+        assert b"one-and-only" not in raw
+
+
+def test_a_request_that_is_running_is_not_done_beside_itself(tmp_path: Path) -> None:
+    at = [1000.0]
+    records = Records(Beside(tmp_path / "server.sqlite", SCHEMA), lambda: at[0])
+    assert records.begin("a", "r", safe=False) is None
+    with pytest.raises(Problem) as running:
+        records.begin("a", "r", safe=False)
+    assert (running.value.status, running.value.name) == (409, "in-progress")
+    assert records.begin("a", "r", safe=True) is None
+    at[0] += LONGEST
+    assert records.begin("a", "r", safe=False) is None  # whoever began it has ended with its process
+    records.done("a", [1])
+    assert records.begin("a", "r", safe=False) == ([1],)
+    at[0] += KEPT + 1
+    assert records.begin("a", "other", safe=False) is None
+    records.close()
+
+
+def test_a_request_cut_short_by_a_crash_can_be_done_again_after_the_clock_was_set_back(tmp_path: Path) -> None:
+    at = [100_000.0]
+    records = Records(Beside(tmp_path / "server.sqlite", SCHEMA), lambda: at[0])
+    assert records.begin("a", "r", safe=False) is None
+    at[0] -= 1.0  # as clocks are while they are set right: the request may still be running
+    with pytest.raises(Problem, match="still being done"):
+        records.begin("a", "r", safe=False)
+    at[0] -= LONGEST
+    assert records.begin("a", "r", safe=False) is None
+    records.close()
+
+
+def test_another_process_knows_what_was_done(tmp_path: Path) -> None:
+    one, two = (Records(Beside(tmp_path / "server.sqlite", SCHEMA)) for _ in range(2))
+    assert one.begin("a", "r", safe=False) is None
+    one.done("a", {"lines": 3})
+    assert two.begin("a", "r", safe=False) == ({"lines": 3},)
+    one.close()
+    two.close()
+
+
+def test_many_who_ask_at_once_under_one_key_write_once(told: TestClient) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        kept = list(pool.map(lambda _: told.post(LINES, json={"text": "Once."}, headers=KEY).json(), range(8)))
+        gone = list(pool.map(lambda _: told.delete(f"{LINES}/1", headers={"Idempotency-Key": "d"}), range(8)))
+    assert all(line == kept[0] for line in kept)
+    assert {answer.status_code for answer in gone} <= {200, 409}
+    assert len({answer.text for answer in gone if answer.status_code == 200}) == 1
+    assert [line["seq"] for line in told.get(LINES).json()["items"]] == [2, 3, 4, 5]
+
+
+def test_a_correction_of_a_line_with_a_key_is_made_once_where_the_record_is_gone(
+    told: TestClient, engine: Engine, tmp_path: Path
+) -> None:
+    told.post(LINES, json={"text": "Porto.", "key": "k"})
+    first = told.patch(f"{LINES}/5", json={"text": "Lisbon."}, headers=KEY)
+    app = create(engine)
+    app.state.once = Records(Beside(tmp_path / "elsewhere.sqlite", SCHEMA))
+    with TestClient(app, base_url="http://127.0.0.1:7391/api/v1/") as other:
+        assert other.patch(f"{LINES}/5", json={"text": "Lisbon."}, headers=KEY).json() == first.json()
+    app.state.once.close()

@@ -1,0 +1,103 @@
+"""The OpenAPI document, and that the app keeps to it whatever it is asked."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+import schemathesis
+from fastapi.testclient import TestClient
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from schemathesis.checks import not_a_server_error
+from schemathesis.core.result import Ok
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from everthread.server.app import create
+from everthread.server.paths import API
+from everthread.server.services import Engine
+
+
+def test_every_operation_is_told_completely(api: TestClient) -> None:
+    document = api.get("openapi.json").json()
+    operations = [each for path in document["paths"].values() for each in path.values()]
+    names = Counter(each["operationId"] for each in operations)
+    assert {name for name, count in names.items() if count > 1} == set()
+    assert {"observe", "observe_many", "recall", "context", "correct", "retract", "forget", "stats"} <= names.keys()
+    for each in operations:
+        assert each["description"]
+        assert each["tags"]
+        assert all(
+            list(each["responses"][status]["content"]) == ["application/problem+json"]
+            for status in ("401", "403", "404", "422", "503")
+        )
+    assert "HTTPValidationError" not in str(document)
+
+
+def test_the_document_is_sound(api: TestClient) -> None:
+    schemathesis.openapi.from_dict(api.get("openapi.json").json()).validate()
+
+
+def test_the_document_is_rendered_once_and_not_sent_again_to_whoever_has_it(
+    api: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = api.get("openapi.json", headers={"Accept-Encoding": "identity"})
+    monkeypatch.setattr(api.app, "openapi", lambda: pytest.fail("it is rendered again"))
+    packed = api.get("openapi.json", headers={"Accept-Encoding": "gzip"})
+    assert packed.headers["content-type"] == plain.headers["content-type"] == "application/json"
+    assert packed.json() == plain.json()
+    assert int(packed.headers["content-length"]) < int(plain.headers["content-length"]) / 5
+    again = api.get("openapi.json", headers={"If-None-Match": packed.headers["etag"], "Accept-Encoding": "gzip"})
+    assert (again.status_code, again.content) == (304, b"")
+
+
+def test_what_a_path_does_not_allow_is_answered_with_all_methods_that_it_does(api: TestClient) -> None:
+    for path, methods in (
+        ("banks/alice/lines", "GET, POST"),
+        ("banks/alice/lines/1", "DELETE, GET, PATCH"),
+        ("banks/alice", "DELETE, GET, PUT"),
+        ("characters/Ever", "DELETE, GET, PUT"),
+    ):
+        answer = api.request("PURGE", path)
+        assert (answer.status_code, answer.headers["allow"]) == (405, methods), path
+    assert api.delete("http://127.0.0.1:7391/healthz").headers["allow"] == "GET"
+
+
+CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
+FEW = settings(
+    max_examples=12,
+    deadline=None,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=list(HealthCheck),
+    database=None,
+    derandomize=True,
+)
+
+
+def test_no_request_is_answered_otherwise_than_it_is_told(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
+    app = create(engine)
+    schema = schemathesis.openapi.from_asgi(f"{API}/openapi.json", app)
+    asked = 0
+    for found in schema.get_all_operations():
+        assert isinstance(found, Ok)
+        operation = found.ok()
+
+        @FEW
+        @given(case=operation.as_strategy(), known=st.booleans())
+        def ask(case: schemathesis.Case[Any], known: bool) -> None:
+            if known and "bank" in case.path_parameters and engine.store.has("a"):
+                case.path_parameters["bank"] = "a"  # else hardly any bank would be there
+            case.call_and_validate(checks=CHECKS)
+
+        engine.memory("a", make=True).observe("My sister Mia moved to Lisbon.", session="0", key="k")
+        ask()
+        asked += 1
+    app.state.once.close()
+    assert asked == sum(map(len, app.openapi()["paths"].values()))

@@ -1,0 +1,411 @@
+"""What is refused before the app sees it, and what every answer says to the browser."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+from hypothesis import given
+from hypothesis import strategies as st
+from starlette.datastructures import Headers
+
+from everthread.recipes.default import Default
+from everthread.server import logs, request_guard, server_db, static_files
+from everthread.server.app import create
+from everthread.server.keys import Keys
+from everthread.server.problems import Problem
+from everthread.server.rate_limit import CALLERS, Rates, address
+from everthread.server.services import Engine
+from everthread.server.settings import Settings
+from everthread.stores.sqlite.store import SQLiteStore
+from everthread.testing import HashEmbedder
+
+LINE = "/api/v1/banks/alice/lines"
+SAID = {"text": "My sister Mia moved to Lisbon."}
+
+
+def app(folder: Path, **given: Any) -> FastAPI:
+    engine = Engine(SQLiteStore(folder), HashEmbedder(64), None, Default())
+    return create(engine, Settings(**given), closes=True)
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Iterator[TestClient]:
+    with TestClient(app(tmp_path, hosts=("memory.example.org",), body=2000), base_url="http://127.0.0.1:7391") as made:
+        yield made
+
+
+def kind(answer: Any) -> str:
+    """The kind of problem that an answer tells of."""
+    assert answer.headers["content-type"] == "application/problem+json", answer.text
+    told = answer.json()
+    assert told["status"] == answer.status_code
+    assert told["detail"]
+    return str(told["type"].removeprefix("urn:everthread:"))
+
+
+# ---------------------------------------------------------------------- host, origin
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:7391", "localhost", "LOCALHOST:80", "[::1]:7391", "memory.example.org"])
+def test_names_of_this_machine_and_configured_ones_are_answered(client: TestClient, host: str) -> None:
+    assert client.get("/healthz", headers={"Host": host}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example:7391", "192.0.2.1", "0.0.0.0", "[::2]"]
+)
+def test_a_name_that_was_made_to_lead_here_is_not(client: TestClient, host: str) -> None:
+    answer = client.get("/healthz", headers={"Host": host})
+    assert (answer.status_code, kind(answer)) == (421, "wrong-host")
+
+
+@pytest.mark.parametrize("host", ["", "a b", "localhost:x", "user@localhost", "localhost/", "localhost:7391:1", "ü"])
+def test_a_host_that_is_none_is_refused(client: TestClient, host: str) -> None:
+    answer = client.get("/healthz", headers={b"Host": host.encode("latin-1")})
+    assert (answer.status_code, kind(answer)) == (400, "bad-host")
+
+
+@pytest.mark.parametrize(
+    ("origin", "status"),
+    [
+        ("http://127.0.0.1:7391", 201),
+        ("https://memory.example.org", 201),
+        ("https://memory.example.org:443", 201),
+        ("https://memory.example.org:3000", 403),
+        ("http://localhost:7391", 403),  # the same machine, but another page
+        ("http://127.0.0.1", 403),
+        ("http://127.0.0.1:3000", 403),
+        ("https://evil.example", 403),
+        ("http://127.0.0.1:7391.evil.example", 403),
+        ("file://127.0.0.1:7391", 403),
+        ("null", 403),
+        ("", 403),
+    ],
+)
+def test_only_our_own_page_may_send_anything(client: TestClient, origin: str, status: int) -> None:
+    answer = client.post(LINE, json=SAID, headers={"Origin": origin})
+    assert answer.status_code == status
+    assert "access-control-allow-origin" not in answer.headers
+    if status == 403:
+        assert kind(answer) == "foreign-origin"
+        assert client.options(LINE, headers={"Origin": origin}).status_code == 403
+        assert client.get(LINE + "/1", headers={"Origin": origin}).status_code == 403
+
+
+def test_an_origin_with_the_usual_port_is_the_one_without(client: TestClient) -> None:
+    headers = {"Host": "localhost", "Origin": "http://localhost:80"}
+    assert client.post(LINE, json=SAID, headers=headers).status_code == 201
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_pages_of_other_sites_may_link_to_the_page_and_do_nothing_else(client: TestClient, site: str) -> None:
+    link = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+    assert client.get("/healthz", headers=link).status_code == 200
+    for method, path, headers in (
+        ("GET", LINE + "/1", link),
+        ("POST", "/healthz", link),
+        ("GET", "/healthz", {**link, "Sec-Fetch-Dest": "iframe"}),
+        ("GET", "/healthz", {**link, "Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "image"}),
+    ):
+        answer = client.request(method, path, headers=headers)
+        assert (answer.status_code, kind(answer)) == (403, "foreign-origin")
+    for own in ("same-origin", "none"):
+        assert client.post(LINE, json=SAID, headers={"Sec-Fetch-Site": own}).status_code == 201
+
+
+# ------------------------------------------------------------------------- bodies
+
+
+@pytest.mark.parametrize("type_", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "", "x"])
+def test_what_a_form_could_send_is_no_json(client: TestClient, type_: str) -> None:
+    answer = client.post(LINE, content=json.dumps(SAID), headers={"Content-Type": type_})
+    assert (answer.status_code, kind(answer)) == (415, "wrong-type")
+    right = {"Content-Type": "Application/JSON; charset=utf-8"}
+    assert client.post(LINE, content=json.dumps(SAID), headers=right).status_code == 201
+
+
+def test_files_and_messages_have_types_and_sizes_of_their_own(client: TestClient) -> None:
+    card, line = b"x" * 3000, {"Content-Type": "application/x-ndjson"}
+    taken = {  # the routes are not this test's business: whatever the guard lets through is fine
+        client.post("/api/v1/characters", content=card, headers={"Content-Type": "image/png"}).status_code,
+        client.post("/api/v1/banks/a/import", content=card, headers=line).status_code,
+        client.post("/sms", content=card, headers={"Content-Type": "application/x-www-form-urlencoded"}).status_code,
+    }
+    assert not taken & {413, 415}
+    refused = client.post("/sms", content=b"x" * 64_001, headers={"Content-Type": "application/x-www-form-urlencoded"})
+    assert refused.status_code == 413
+
+
+def test_a_body_that_is_too_large_is_not_read(client: TestClient) -> None:
+    answer = client.post(LINE, json={"text": "x" * 2000})
+    assert (answer.status_code, kind(answer)) == (413, "too-large")
+    assert "2,000" in answer.json()["detail"]
+
+
+def test_a_body_that_does_not_tell_its_size_is_read_as_far_as_it_may_go(client: TestClient) -> None:
+    read = []
+
+    def parts() -> Iterator[bytes]:
+        for number in range(100):
+            read.append(number)
+            yield b"x" * 1000
+
+    answer = client.post(LINE, content=parts(), headers={"Content-Type": "application/json"})
+    assert (answer.status_code, kind(answer)) == (413, "too-large")
+
+
+@pytest.mark.parametrize("length", ["-1", "1e3", "many", "٣"])
+def test_a_length_that_is_none_is_refused(length: str) -> None:
+    made = request_guard.Guard(None, Settings(), None)  # type: ignore[arg-type]
+    scope = {"method": "POST", "path": "/", "headers": [(b"content-length", length.encode("utf-8"))]}
+    with pytest.raises(Problem, match="Content-Length"):
+        made._body(Headers(scope=scope), scope)
+
+
+# --------------------------------------------------------------------------- paths
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/static/../app.py",
+        "/static/%2e%2e/app.py",
+        "/static/.%2E/app.py",
+        "/api/v1/banks/%2e%2e/lines/1",
+        "/static/app%00.js",
+        "/api/v1/banks/alice%00nemo/lines/1",
+        "/static/%ff",
+        "/%c0%ae%c0%ae/etc/passwd",
+        "http://127.0.0.1/static/x",
+        "*",
+    ],
+)
+def test_paths_that_nobody_writes_who_means_well_are_refused(path: str) -> None:
+    with pytest.raises(Problem) as caught:
+        request_guard.path({"raw_path": path.encode(), "path": "/", "query_string": b""})
+    assert caught.value.status == 400
+
+
+def test_a_path_may_be_long_and_not_longer() -> None:
+    request_guard.path({"raw_path": b"/" + b"a" * (request_guard.LONGEST_TARGET - 1), "path": "/", "query_string": b""})
+    for path, query in ((b"/" + b"a" * request_guard.LONGEST_TARGET, b""), (b"/", b"q" * request_guard.LONGEST_TARGET)):
+        with pytest.raises(Problem) as caught:
+            request_guard.path({"raw_path": path, "path": "/", "query_string": query})
+        assert caught.value.status == 414
+
+
+@given(st.text(min_size=1, max_size=200).filter(lambda name: name not in (".", "..") and "\x00" not in name))
+def test_every_other_name_may_stand_in_a_path(name: str) -> None:
+    try:
+        escaped = "".join(f"%{byte:02X}" for byte in name.encode())
+    except UnicodeEncodeError:
+        return
+    request_guard.path({"raw_path": f"/api/v1/banks/{escaped}".encode(), "path": "/", "query_string": b""})
+
+
+# --------------------------------------------------------------------------- rates
+
+
+def test_whoever_asks_too_often_is_told_when_to_come_again(tmp_path: Path) -> None:
+    with TestClient(app(tmp_path, rate=5)) as client, TestClient(client.app, client=("203.0.113.9", 1)) as other:
+        assert [client.get("/healthz").status_code for _ in range(6)] == [200] * 5 + [429]
+        answer = client.get("/healthz")
+        assert kind(answer) == "too-many-requests"
+        assert 1 <= int(answer.headers["retry-after"]) <= 12
+        assert other.get("/healthz").status_code == 200
+        keys = Keys(server_db.path(SQLiteStore(tmp_path)))
+        key = {"Authorization": f"Bearer {keys.new('phone')}"}
+        assert [client.get("/healthz", headers=key).status_code for _ in range(6)] == [200] * 5 + [429]
+        assert client.get("/healthz", headers={"Authorization": "Bearer et_x"}).status_code == 429, "no key of ours"
+        keys.close()
+
+
+@given(st.lists(st.floats(0, 30), max_size=200), st.integers(1, 120))
+def test_in_no_minute_are_more_than_two_minutes_worth_let_through(pauses: list[float], a_minute: int) -> None:
+    rates, at, passed = Rates(a_minute), 0.0, []
+    for pause in pauses:
+        at += pause
+        wait = rates.wait("a", at)
+        assert 0 <= wait <= 61
+        if not wait:
+            passed.append(at)
+    for begin in passed:
+        assert sum(begin <= each < begin + 60 for each in passed) <= 2 * a_minute
+
+
+def test_after_the_time_that_was_told_one_may_ask_again() -> None:
+    rates = Rates(2)
+    assert [rates.wait("a", 0.0) for _ in range(3)] == [0, 0, 30]
+    assert rates.wait("a", 30.0) == 0
+    assert rates.wait("a", 30.0) == 30
+
+
+def test_of_callers_only_so_many_are_remembered() -> None:
+    rates = Rates(1)
+    for number in range(CALLERS + 100):
+        rates.wait(str(number), 0.0)
+    assert len(rates._left) == CALLERS
+
+
+def test_all_addresses_of_one_subscriber_are_one_caller() -> None:
+    one, two, three = ({"client": (f"2001:db8:0:{net}::{host:x}", 1)} for net, host in ((1, 1), (1, 999), (2, 1)))
+    assert address(one) == address(two) != address(three)
+    assert address({"client": ("192.0.2.1", 1)}) == "192.0.2.1"
+    assert address({"client": None}) == ""
+
+
+# ------------------------------------------------------------------------- answers
+
+
+def test_every_answer_tells_the_browser_to_run_nothing_of_others(client: TestClient) -> None:
+    def broken() -> None:
+        raise RuntimeError(SAID["text"])
+
+    cast("FastAPI", client.app).add_api_route("/broken", broken)
+    quiet = TestClient(client.app, base_url="http://127.0.0.1", raise_server_exceptions=False)
+    answers = {
+        201: client.post(LINE, json=SAID),
+        404: client.get("/nowhere"),
+        405: client.delete("/healthz"),
+        413: client.post(LINE, json={"text": "x" * 2000}),
+        421: client.get("/", headers={"Host": "evil.example"}),
+        422: client.post(LINE, json={"nonsense": 1}),
+        500: quiet.get("/broken"),
+    }
+    for status, answer in answers.items():
+        assert answer.status_code == status
+        policy = answer.headers["content-security-policy"]
+        assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self'")
+        assert "unsafe" not in policy
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["referrer-policy"] == "no-referrer"
+        assert answer.headers["cross-origin-opener-policy"] == "same-origin"
+        assert answer.headers["cross-origin-resource-policy"] == "same-origin"
+        assert answer.headers["cache-control"] == "no-store"
+        if status >= 400:
+            assert kind(answer)
+    assert SAID["text"] not in answers[500].text
+
+
+# ---------------------------------------------------------------------------- pages
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> TestClient:
+    static = tmp_path / "static"
+    static.mkdir()
+    (static / "index.html").write_text("<!doctype html>" + "<p>hello</p>" * 100, encoding="utf-8")
+    (static / "picture.png").write_bytes(b"png")
+    (static / "notes.txt").write_text("of no known kind", encoding="utf-8")
+    (tmp_path / "secret.js").write_text("secret", encoding="utf-8")
+    app = FastAPI()
+    app.include_router(static_files.router(static))
+    return TestClient(app)
+
+
+def test_the_page_goes_out_packed_where_the_browser_can_unpack_it(page: TestClient) -> None:
+    packed = page.get("/", headers={"Accept-Encoding": "br, gzip"})
+    plain = page.get("/", headers={"Accept-Encoding": "gzip;q=0, identity"})
+    assert packed.headers["content-encoding"] == "gzip"
+    assert int(packed.headers["content-length"]) < int(plain.headers["content-length"]) / 5
+    assert "content-encoding" not in plain.headers
+    assert packed.text == plain.text
+    assert gzip.compress(plain.content, mtime=0)
+    assert packed.headers["etag"] != plain.headers["etag"]
+    assert packed.headers["vary"] == "Accept-Encoding"
+    assert page.head("/").status_code == 200
+
+
+def test_what_the_browser_has_is_not_sent_again(page: TestClient) -> None:
+    for headers in ({"Accept-Encoding": "gzip"}, {"Accept-Encoding": "identity"}):
+        etag = page.get("/", headers=headers).headers["etag"]
+        for known in (etag, f"W/{etag}", f'"other", {etag}', "*"):
+            again = page.get("/", headers={**headers, "If-None-Match": known})
+            assert (again.status_code, again.content) == (304, b"")
+            assert again.headers["etag"] == etag
+        assert page.get("/", headers={**headers, "If-None-Match": '"other"'}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["../secret.js", "..%2Fsecret.js", "%2e%2e%2fsecret.js", "..\\secret.js", "notes.txt", "", ".", "a/b", "C:x"],
+)
+def test_only_files_of_the_table_are_found(page: TestClient, name: str) -> None:
+    assert page.get(f"/static/{name}").status_code in (404, 307)
+    assert "secret" not in page.get(f"/static/{name}").text
+    assert page.get("/static/picture.png").content == b"png"
+
+
+def test_a_folder_that_is_not_there_has_no_files(tmp_path: Path) -> None:
+    assert static_files.table(tmp_path / "nowhere") == {}
+
+
+# --------------------------------------------------------------------- metrics, logs
+
+
+def test_what_happens_is_counted_and_logged_without_a_word_or_a_name(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "everthread.access")
+    with TestClient(app(tmp_path), raise_server_exceptions=False) as client:
+        client.post("/api/v1/banks/alice%2Fnemo/lines", json=SAID)
+        client.get("/api/v1/banks/alice%2Fnemo/lines/1?q=secret")
+        client.post("/api/v1/banks/alice%2Fnemo/recall", json={"query": "Where is Mia?"})
+        client.get("/no/such/path")
+        client.request("BREW", "/no/such/path")
+        counted = client.get("/metrics").text
+    assert 'everthread_requests_total{method="POST",route="/api/v1/banks/{bank}/lines",status="201"} 1.0' in counted
+    assert 'everthread_requests_total{method="GET",route="-",status="404"} 1.0' in counted
+    assert 'everthread_requests_total{method="-",route="-",status="404"} 1.0' in counted
+    assert 'everthread_request_seconds_count{method="GET",route="/api/v1/banks/{bank}/lines/{seq}"} 1.0' in counted
+    assert "everthread_streams 0.0" in counted
+    assert "everthread_lines_kept_total 1.0" in counted
+    assert "everthread_recalls_total 1.0" in counted
+    logged = [json.loads(logs.JSONLines().format(record)) for record in caplog.records]
+    assert {"route": "/api/v1/banks/{bank}/lines", "status": 201, "bank": logs.hashed("alice/nemo")}.items() <= logged[
+        0
+    ].items()
+    for word in ("alice", "nemo", "Mia", "Lisbon", "secret", "such"):
+        assert word not in json.dumps(logged)
+        assert word not in counted
+
+
+def test_of_an_error_that_nobody_thought_of_the_place_is_logged_and_never_the_words() -> None:
+    try:
+        raise ValueError(SAID["text"])
+    except ValueError as error:
+        record = logging.LogRecord(
+            "x", logging.ERROR, "f", 1, "failed", None, (type(error), error, error.__traceback__)
+        )
+    told = logs.JSONLines().format(record)
+    assert json.loads(told)["error"] == "ValueError"
+    assert "test_guard.py" in told
+    assert "Mia" not in told
+
+
+def test_the_server_says_what_it_is_and_whether_it_is_well(client: TestClient) -> None:
+    about = client.get("/api/v1/about").json()
+    assert about["recipe"] == "default"
+    assert {"name", "about"} == set(about["recipes"][0])
+    assert (about["model"], about["key_required"]) == (None, False)
+    assert client.get("/api/v1/models").json() == {"items": [], "default": None}
+    assert client.get("/healthz").text == "ok\n"
+    client.post(LINE, json=SAID)
+    assert client.get("/readyz").text == "ready\n"
+    assert client.get("/metrics").headers["content-type"].startswith("text/plain; version=0.0.4")
+
+
+def test_a_store_that_can_not_be_read_is_not_ready(tmp_path: Path) -> None:
+    with TestClient(app(tmp_path)) as client:
+        (tmp_path / server_db.NAME).write_bytes(b"no database" * 100)
+        answer = client.get("/readyz")
+        assert (answer.status_code, kind(answer)) == (503, "store-unavailable")
+        assert client.get("/healthz").status_code == 200

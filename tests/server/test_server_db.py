@@ -1,0 +1,67 @@
+"""The server's own file, shared by several objects of one process and by other processes."""
+
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from everthread.errors import StoreUnavailable
+from everthread.server.server_db import Beside
+
+ONE = "CREATE TABLE IF NOT EXISTS one (number INTEGER)"
+TWO = "CREATE TABLE IF NOT EXISTS two (number INTEGER)"
+PUT = """
+import sys
+from pathlib import Path
+from everthread.server.server_db import Beside
+beside = Beside(Path(sys.argv[1]), sys.argv[2])
+with beside.writing() as db:
+    db.execute("INSERT INTO one VALUES (?)", (int(sys.argv[3]),))
+beside.close()
+"""
+
+
+def elsewhere(file: Path, number: int) -> None:
+    """Another process writes a number and ends."""
+    subprocess.run([sys.executable, "-c", PUT, str(file), ONE, str(number)], check=True)
+
+
+def numbers(beside: Beside) -> list[int]:
+    with beside.reading() as db:
+        assert db is not None
+        return [number for (number,) in db.execute("SELECT number FROM one ORDER BY number")]
+
+
+def test_what_others_write_is_seen_by_a_process_that_has_the_file_open_twice(tmp_path: Path) -> None:
+    """A file that is opened and closed beside SQLite loses the process's locks, and the next who leaves takes away the
+    log that is still in use."""
+    file = tmp_path / "server.sqlite"
+    with closing(Beside(file, ONE)) as one, closing(Beside(file, TWO)) as two:
+        with one.writing() as db:
+            db.execute("INSERT INTO one VALUES (1)")
+        with two.writing() as db:
+            db.execute("INSERT INTO two VALUES (1)")
+        for number in (2, 3):
+            elsewhere(file, number)
+            assert numbers(one) == list(range(1, number + 1))
+        with one.writing() as db:
+            db.execute("INSERT INTO one VALUES (4)")
+    with closing(sqlite3.connect(file)) as db:
+        assert db.execute("SELECT count(*) FROM one").fetchone() == (4,)
+        assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+def test_only_the_owner_may_read_it(tmp_path: Path) -> None:
+    file = tmp_path / "data" / "server.sqlite"
+    with closing(Beside(file, ONE)) as beside, beside.writing():
+        assert file.stat().st_mode & 0o777 == 0o600
+        assert file.parent.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_file_that_cannot_be_used_is_told_with_its_name(tmp_path: Path) -> None:
+    (tmp_path / "server.sqlite").mkdir()
+    with pytest.raises(StoreUnavailable, match=r"server\.sqlite"), Beside(tmp_path / "server.sqlite", ONE).writing():
+        pass

@@ -1,0 +1,258 @@
+"""`everthread serve`: begins, refuses to, and ends."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+
+import httpx
+import pytest
+import uvicorn
+from fastapi import FastAPI
+from hardship import PATIENCE
+from hardship.served import PIECES, served, started, wait_until
+from hardship.web import get, post
+from uvicorn.server import ServerState
+
+from everthread.errors import ConfigError
+from everthread.server.http_protocol import Limits, Patient
+from everthread.server.keys import Keys
+from everthread.server.workers import runner as serving
+
+COMMAND = ("-m", "everthread", "--embedder", "hash", "--store")
+
+
+def refused(*arguments: str) -> str:
+    """What a command says that does not begin."""
+    done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert done.returncode == 2, (done.stdout, done.stderr)
+    assert done.stderr.count("\n") == 1
+    return done.stderr
+
+
+def test_it_serves_with_no_key_and_no_model_and_stops_when_told(tmp_path: Path) -> None:
+    with started(*COMMAND, str(tmp_path), "serve", "--port", "0") as running:
+        line = f"{running.url}/api/v1/banks/alice/lines"
+        assert post(line, json={"text": "My sister Mia moved to Lisbon."}).status_code == 201
+        assert get(f"{line}/1").json()["text"] == "My sister Mia moved to Lisbon."
+        other = {"Origin": "http://127.0.0.1:3000"}
+        assert post(line, json={"text": "no"}, headers=other).status_code == 403, "another page of this machine"
+        about = get(f"{running.url}/api/v1/about").json()
+        assert (about["model"], about["key_required"]) == (None, False)
+        assert running.stop() == 0
+    assert [row["status"] for row in running.log] == [201, 200, 403, 200]
+    assert not any("Mia" in json.dumps(row) or "alice" in json.dumps(row) for row in running.log)
+    assert not list(tmp_path.glob("*-wal")), "the store was closed"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_who_is_being_answered_when_it_stops_is_answered_to_the_end(tmp_path: Path, number: signal.Signals) -> None:
+    with served(tmp_path) as running:
+        with httpx.stream("GET", f"{running.url}/slow", timeout=PATIENCE) as answer:
+            pieces = answer.iter_lines()
+            assert next(pieces) == "data: 0"
+            running.process.send_signal(number)
+            wait_until(lambda: not reachable(running.port))
+            rest = [piece for piece in pieces if piece]
+        assert rest[-1] == f"data: {PIECES - 1}"
+        assert len(rest) == PIECES - 1
+        assert running.ended() == 0
+    assert [row["route"] for row in running.log] == ["/slow"]
+
+
+def reachable(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+    except OSError:
+        return False
+    return True
+
+
+def test_it_waits_for_them_only_so_long(tmp_path: Path) -> None:
+    with (
+        served(tmp_path, {"stop": 0}) as running,
+        httpx.stream("GET", f"{running.url}/slow", timeout=PATIENCE) as answer,
+    ):
+        pieces = answer.iter_lines()
+        next(pieces)
+        running.process.send_signal(signal.SIGTERM)
+        with pytest.raises(httpx.RemoteProtocolError):
+            list(pieces)
+        assert running.ended() == 0
+
+
+def test_a_port_that_is_taken_is_told_with_what_to_do(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        said = refused(*COMMAND, str(tmp_path), "serve", "--port", port)
+    assert port in said
+    assert "--port" in said
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1"])
+def test_where_others_can_come_in_it_does_not_begin_without_a_key(tmp_path: Path, host: str) -> None:
+    said = refused(*COMMAND, str(tmp_path), "serve", "--port", "0", "--host", host)
+    assert "everthread keys new" in said
+    assert host in said
+
+
+def test_with_a_key_it_does_and_lets_in_nobody_without(tmp_path: Path) -> None:
+    secret = Keys(tmp_path / "server.sqlite").new("phone")
+    with started(*COMMAND, str(tmp_path), "serve", "--port", "0", "--host", "0.0.0.0") as running:
+        line = f"{running.url}/api/v1/banks/alice/lines"
+        assert post(line, json={"text": "hello"}).status_code == 401
+        key = {"Authorization": f"Bearer {secret}"}
+        assert post(line, json={"text": "hello"}, headers=key).status_code == 201
+        assert running.stop() == 0
+
+
+def test_a_key_may_be_wanted_on_this_machine_too(tmp_path: Path) -> None:
+    with started(*COMMAND, str(tmp_path), "serve", "--port", "0", "--require-key") as running:
+        assert get(f"{running.url}/api/v1/models").status_code == 401
+        assert get(f"{running.url}/api/v1/about").json()["key_required"] is True
+        assert running.stop() == 0
+
+
+@pytest.mark.parametrize("wait", [0.0, 0.05, 0.3])
+@pytest.mark.parametrize("told", [signal.SIGINT, signal.SIGTERM])
+def test_whoever_is_told_to_stop_before_it_has_begun_stops_in_peace(tmp_path: Path, told: int, wait: float) -> None:
+    with started(*COMMAND, str(tmp_path), "serve", "--port", "0", "--model", "none") as running:
+        time.sleep(wait)
+        assert running.stop(told) == 0
+    assert all(line["level"] == "info" for line in running.log)
+
+
+def test_several_workers_answer_and_see_what_the_others_keep(tmp_path: Path) -> None:
+    with started(*COMMAND, str(tmp_path), "serve", "--port", "0", "--workers", "2") as running:
+        line = f"{running.url}/api/v1/banks/alice/lines"
+        for number in range(1, 21):
+            with httpx.Client(timeout=PATIENCE) as client:  # a connection of its own, which either may take up
+                assert client.post(line, json={"text": f"line {number}"}).json()["seq"] == number
+            with httpx.Client(timeout=PATIENCE) as client:
+                assert client.get(f"{line}/{number}").json()["text"] == f"line {number}"
+        counted = get(f"{running.url}/metrics").text
+        assert 'everthread_requests_total{method="POST",route="/api/v1/banks/{bank}/lines",status="201"} 20' in counted
+        assert running.stop() == 0
+    assert len(running.log) == 41
+
+
+def test_connections_are_dealt_out_among_workers_and_nobody_else_can_have_the_port() -> None:
+    """Linux alone deals them out; elsewhere the first to wake takes most."""
+
+    async def taken_up(held: socket.socket, ready: threading.Barrier, ended: threading.Event) -> int:
+        connections: list[asyncio.StreamWriter] = []
+        server = await asyncio.start_server(lambda _, writer: connections.append(writer), sock=held)
+        await asyncio.to_thread(ready.wait, PATIENCE)
+        await asyncio.to_thread(ended.wait, PATIENCE)
+        for each in connections:
+            each.close()
+        server.close()
+        await server.wait_closed()
+        return len(connections)
+
+    def worker() -> int:
+        with asyncio.Runner(loop_factory=serving.Sharing) as runner:
+            return runner.run(taken_up(held, ready, ended))
+
+    ready, ended = threading.Barrier(3), threading.Event()
+    with serving.listening("127.0.0.1", 0, workers=2) as held, ThreadPoolExecutor(2) as pool:
+        found = [pool.submit(worker) for _ in range(2)]
+        ready.wait(PATIENCE)
+        assert serving.taken_up(held)
+        port = held.getsockname()[1]
+        for workers in (1, 2):
+            with pytest.raises(ConfigError, match="another program has it"):
+                serving.listening("127.0.0.1", port, workers)
+        for _ in range(100):
+            with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as client:
+                client.settimeout(0.01)
+                with suppress(TimeoutError):
+                    client.recv(1)
+        ended.set()
+        shares = [each.result(PATIENCE) for each in found]
+    assert sum(shares) == 101
+    assert min(shares) >= 20
+
+
+def test_a_port_at_which_nobody_ever_listens_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serving, "BEGIN", 0.2)
+    with serving.listening("127.0.0.1", 0, workers=2) as held:
+        assert not serving.taken_up(held)
+
+
+def test_an_address_is_of_this_machine_or_is_told(tmp_path: Path) -> None:
+    assert serving.loopback("127.0.0.1")
+    assert serving.loopback("::1")
+    assert serving.loopback("127.8.8.8")
+    assert not serving.loopback("0.0.0.0")
+    assert not serving.loopback("192.0.2.1")
+    with pytest.raises(ConfigError, match=r"'no\.such\.host\.invalid'"):
+        serving.loopback("no.such.host.invalid")
+    with pytest.raises(ConfigError, match="no address of this machine"):
+        serving.listening("192.0.2.1", 0)
+
+
+def test_the_browser_is_opened_at_the_page(tmp_path: Path) -> None:
+    opened = tmp_path / "opened"
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\necho "$1" > {opened}\n', encoding="utf-8")
+    browser.chmod(browser.stat().st_mode | stat.S_IXUSR)
+    before = os.environ.get("BROWSER")
+    os.environ["BROWSER"] = str(browser)
+    try:
+        with started(*COMMAND, str(tmp_path / "store"), "serve", "--port", "0", "--open") as running:
+            wait_until(lambda: opened.exists() and opened.read_text(encoding="utf-8"))
+            assert opened.read_text(encoding="utf-8").strip() == running.url
+            assert running.stop() == 0
+    finally:
+        if before is None:
+            del os.environ["BROWSER"]
+        else:
+            os.environ["BROWSER"] = before
+
+
+def test_threads_are_as_many_as_the_server_is_set_to(tmp_path: Path) -> None:
+    with served(tmp_path, threads=3) as running:
+        busy = [threading.Thread(target=get, args=(f"{running.url}/sleep",)) for _ in range(6)]
+        for thread in busy:
+            thread.start()
+        for thread in busy:
+            thread.join()
+        assert get(f"{running.url}/most").json() == 3
+        assert running.stop() == 0
+
+
+def test_the_body_of_an_answer_does_not_wait_for_its_head_to_be_acknowledged() -> None:
+    async def connected() -> int:
+        config, made = uvicorn.Config(FastAPI(), lifespan="off", log_config=None), list[Patient]()
+        config.load()
+
+        def make() -> Patient:
+            made.append(Patient(Limits(), {}, config, ServerState(), {}))
+            return made[-1]
+
+        with serving.listening("127.0.0.1", 0) as taken:
+            async with await asyncio.get_running_loop().create_server(make, sock=taken):
+                reader, writer = await asyncio.open_connection(*taken.getsockname())
+                while not made or made[0].transport is None:
+                    await asyncio.sleep(0.001)
+                of = made[0].transport.get_extra_info("socket")
+                found = of.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+                made[0].transport.close()
+                await reader.read()  # to its end: it is closed on both sides
+                writer.close()
+                await writer.wait_closed()
+        return int(found)
+
+    assert asyncio.run(connected())

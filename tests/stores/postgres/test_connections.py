@@ -1,0 +1,105 @@
+"""First calls, and calls of many threads, to a server that is away, deaf or full; and processes that are forked
+meanwhile."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+
+import psycopg
+import pytest
+from hardship import PATIENCE, SOON, postgres
+
+from everthread.errors import StoreUnavailable
+from everthread.stores.postgres.connections import Server
+from everthread.stores.postgres.store import PostgresStore
+
+
+@pytest.fixture(scope="module")
+def own() -> Iterator[postgres.Own]:
+    """A server that may be killed, and filled."""
+    with postgres.Own() as server:
+        yield server
+
+
+@pytest.fixture
+def deaf() -> Iterator[str]:
+    """The URL of a server that lets everyone in and never answers."""
+    with socket.create_server(("127.0.0.1", 0), backlog=64) as silent:
+        yield f"postgresql://ann@127.0.0.1:{silent.getsockname()[1]}/db?connect_timeout=2"
+
+
+def refused(call: Callable[[], object]) -> float:
+    """How many seconds it takes until a call is refused."""
+    began = time.monotonic()
+    with pytest.raises(StoreUnavailable):
+        call()
+    return time.monotonic() - began
+
+
+def asked(server: Server) -> None:
+    """As a store asks that has seen the tables before."""
+
+    def once() -> None:
+        with server.reading("alice"):
+            pass
+
+    server.again(once)
+
+
+def test_the_first_call_of_a_process_waits_too_while_the_server_is_starting(own: postgres.Own) -> None:
+    own.kill()
+    starting = threading.Timer(1, own.start)
+    starting.start()
+    store = PostgresStore(own.url, patience=PATIENCE)
+    assert not store.has("nobody")
+    starting.join()
+    store.close()
+
+
+def test_many_threads_at_a_deaf_server_are_refused_together(deaf: str) -> None:
+    """Whether its tables have been seen before or not."""
+    server, store = Server(deaf, patience=1), PostgresStore(deaf, patience=1)
+    for call in (lambda: asked(server), lambda: store.has("alice")):
+        with ThreadPoolExecutor(40) as pool:  # one after the other, they would take a minute
+            assert max(pool.map(lambda _, call=call: refused(call), range(40))) < SOON
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # of threads beside it, which are what is tested
+def test_a_process_forked_while_another_thread_connects_does_not_hang(deaf: str) -> None:
+    server = Server(deaf, patience=0.1)
+    connecting = threading.Thread(target=refused, args=(lambda: asked(server),))
+    connecting.start()
+    time.sleep(0.3)
+    if (child := os.fork()) == 0:
+        os._exit(int(refused(lambda: asked(server)) > SOON))
+    end = time.monotonic() + PATIENCE
+    while (ended := os.waitpid(child, os.WNOHANG))[0] == 0 and time.monotonic() < end:
+        time.sleep(0.05)
+    if ended[0] == 0:
+        os.kill(child, 9)
+        os.waitpid(child, 0)
+    connecting.join()
+    assert ended == (child, 0)
+
+
+def test_a_server_that_lets_no_more_in_is_waited_for_and_told_of(own: postgres.Own) -> None:
+    with ExitStack() as crowd:
+        try:
+            while True:
+                crowd.enter_context(psycopg.connect(own.url))
+        except psycopg.OperationalError:
+            pass
+        with pytest.raises(StoreUnavailable, match=r"too many clients.*fewer connections, or put a pooler such as PgB"):
+            PostgresStore(own.url, patience=0.5).has("alice")
+        leaving = threading.Timer(1, crowd.close)
+        leaving.start()
+        store = PostgresStore(own.url)
+        assert not store.has("alice")
+        leaving.join()
+        store.close()

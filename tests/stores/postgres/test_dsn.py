@@ -1,0 +1,62 @@
+import pytest
+
+from everthread.errors import ConfigError
+from everthread.stores.postgres.connections import Server
+from everthread.stores.postgres.dsn import shown
+
+SECRET = "zqx"
+
+
+@pytest.mark.parametrize(
+    ("url", "without"),
+    [
+        ("postgresql://ann:zqx@host:5432/db", "postgresql://ann@host:5432/db"),
+        ("postgresql://ann@host/db", "postgresql://ann@host/db"),
+        ("postgresql://host:5432/db?options=a@b", "postgresql://host:5432/db?options=a@b"),
+        ("postgresql://[::1]:5432/db?options=a@b", "postgresql://[::1]:5432/db?options=a@b"),
+        ("postgresql://ann:z:qx?zqx@host/db", "postgresql://ann@host/db"),
+        ("postgresql://ann:zqx@zqx@host/db", "postgresql://ann@host/db"),
+        ("postgresql://ann:zqx//zqx@host/db", "postgresql://ann@host/db"),
+        ("postgresql:///db?user=ann&password=zqx&host=/tmp", "postgresql:///db?user=ann&password=…&host=/tmp"),
+        ("host=here user=ann password='zqx zqx' dbname=db", "host=here user=ann password=… dbname=db"),
+        ("mysql://ann:zqx@host", "mysql://ann@host"),
+        ("/home/ann", "/home/ann"),
+    ],
+)
+def test_a_url_is_shown_without_its_password(url: str, without: str) -> None:
+    assert shown(url) == without
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("postgresql://ann:zqx/zqx@host/db", "write %40 for @, and %2F for /"),
+        ("postgresql://ann:zqx@zqx@host/db", "write %40 for @, and %2F for /"),
+        ("postgresql://ann:zqx%zqx@host/db", "holds a % as it is; write %25"),
+        ("postgresql://ann:zqx@host:port/db", "its port is no number from 1 to 65535"),
+        ("postgresql://ann:zqx@host:99999/db", "its port is no number from 1 to 65535"),
+        ("postgresql://ann:zqx@[::1/db", "its port is no number|is no Postgres URL"),
+        ("postgresql://ann:zqx@host/db?colour=red", "is no Postgres URL .invalid URI query parameter"),
+        ("postgresql://host/db?colour=red", 'invalid URI query parameter: "colour".; write postgresql://user@host/d'),
+        ("postgresql://host/db?password=a&zqx", "is no Postgres URL .missing key/value separator"),
+        ("mysql://ann:zqx@host/db", "'mysql://ann@host/db' is no Postgres URL; write postgresql://user@host/database"),
+        ("host=here password=zqx", "is no Postgres URL; write postgresql://user@host/database"),
+    ],
+)
+def test_a_malformed_url_is_refused_with_the_remedy_and_without_its_password(url: str, words: str) -> None:
+    with pytest.raises(ConfigError, match=words) as refused:
+        Server(url)
+    assert SECRET not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "url", ["postgresql://ann:zq%40x@one:5432,two:5433/db?target_session_attrs=primary", "postgres:///db?host=/tmp"]
+)
+def test_a_url_may_be_whatever_the_driver_knows(url: str) -> None:
+    assert "application_name=everthread" in Server(url).conninfo
+
+
+def test_what_the_url_says_goes_before_our_defaults() -> None:
+    conninfo = Server("postgresql://host/db?connect_timeout=30&application_name=mine").conninfo
+    assert "connect_timeout=30" in conninfo
+    assert "application_name=mine" in conninfo

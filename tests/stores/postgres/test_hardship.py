@@ -1,0 +1,402 @@
+"""A Postgres server that is killed, connections that are cut off, poolers, crowds: nothing acknowledged is lost,
+nothing is there twice, nobody waits for ever."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import psycopg
+import pytest
+from hardship import PATIENCE, crowd, forked, postgres
+from hardship.proxy import Pooler, Proxy
+
+from everthread import Memory, NewLine
+from everthread.errors import BadLine, NotFound, StoreUnavailable
+from everthread.stores.base import Rewriting
+from everthread.stores.postgres import deletion
+from everthread.stores.postgres.connections import Server
+from everthread.stores.postgres.store import PostgresStore
+from everthread.testing import HashEmbedder
+from everthread.types import NewUnit, Work
+
+PROCESSES, THREADS, LINES = 8, 4, 6
+
+
+def opened(store: PostgresStore, bank: str = "alice") -> Memory:
+    return Memory.open(bank, store=store, embedder=HashEmbedder(), recipe="default")
+
+
+def texts(memory: Memory) -> list[str]:
+    return [line.text for line in memory.lines()]
+
+
+def url_of(store: PostgresStore) -> str:
+    return postgres.url(store.server.conninfo)
+
+
+@pytest.fixture(scope="module")
+def own() -> Iterator[postgres.Own]:
+    """A server that may be killed."""
+    with postgres.Own() as server:
+        yield server
+
+
+@pytest.fixture
+def store(postgres_server: str) -> Iterator[PostgresStore]:
+    with postgres.database(postgres_server) as url:
+        made = PostgresStore(url)
+        yield made
+        made.close()
+
+
+# ------------------------------------------------------------------------------ kill -9
+
+
+def test_a_server_killed_while_many_write_has_lost_nothing_and_doubled_nothing(own: postgres.Own) -> None:
+    chance = random.Random(4)
+    stop, kept = threading.Event(), list[tuple[int, str]]()
+    with postgres.database(own.url) as url:
+        store = PostgresStore(url, patience=PATIENCE)
+        memory = opened(store)
+
+        def work(thread: int) -> None:
+            n = 0
+            while not stop.is_set():
+                n += 1
+                line = memory.observe(f"line {thread}-{n} of the storm", session=f"{thread}")
+                kept.append((line.seq, line.text))
+
+        with ThreadPoolExecutor(6) as pool:
+            working = [pool.submit(work, thread) for thread in range(6)]
+            for _ in range(3):
+                time.sleep(chance.uniform(0.2, 0.5))
+                own.kill()
+                time.sleep(0.1)
+                own.start()
+            time.sleep(1.5)
+            stop.set()
+            for each in working:
+                each.result()  # a short restart is waited out: nobody has seen an error
+        assert sorted(kept) == [(line.seq, line.text) for line in memory.lines()]
+        assert [seq for seq, _ in sorted(kept)] == list(range(1, len(kept) + 1))
+        assert store.check("alice") == []
+        assert memory.stats().pending == 0
+        store.close()
+
+
+def test_while_the_server_is_down_an_error_says_so_and_then_the_same_store_goes_on(own: postgres.Own) -> None:
+    with postgres.database(own.url) as url:
+        store = PostgresStore(url, patience=1.5)
+        memory = opened(store)
+        memory.observe("Before the storm.")
+        own.kill()
+        for call in (lambda: memory.observe("Into the wind."), lambda: memory.recall("storm")):
+            began = time.monotonic()
+            with pytest.raises(
+                StoreUnavailable, match=r"can't be reached: .*Nothing of this call was kept; see that it"
+            ):
+                call()
+            assert time.monotonic() - began < PATIENCE
+        own.start()
+        memory.observe("After the storm.")
+        assert texts(memory) == ["Before the storm.", "After the storm."]
+        assert store.check("alice") == []
+        store.close()
+
+
+def test_a_line_lost_in_a_crash_is_not_taken_for_another_that_got_its_number(own: postgres.Own) -> None:
+    """After a crash the server gives numbers of transactions, and we those of lines, once more."""
+    with postgres.database(own.url) as url, Proxy(url) as proxy:
+        store = PostgresStore(proxy.url, patience=PATIENCE)
+        memory = opened(store)
+        memory.observe("Before the storm.")
+
+        def crash() -> bool:
+            own.kill()
+            own.start()
+            with Memory.open("alice", store=url, embedder=HashEmbedder()) as other:
+                assert other.observe("Somebody was quicker.").seq == 2
+            return False
+
+        proxy.set(crash)
+        assert memory.observe("Into the wind.").seq == 3
+        assert texts(memory) == ["Before the storm.", "Somebody was quicker.", "Into the wind."]
+        assert store.check("alice") == []
+        store.close()
+
+
+# ------------------------------------------------------------- an acknowledgement that is lost
+
+
+@pytest.fixture
+def proxy(store: PostgresStore) -> Iterator[Proxy]:
+    with Proxy(url_of(store)) as between:
+        yield between
+
+
+@pytest.fixture
+def behind(proxy: Proxy) -> Iterator[PostgresStore]:
+    """The store, seen through the proxy."""
+    made = PostgresStore(proxy.url, connections=1, patience=2)
+    opened(made).observe("Hello.")
+    made.close()  # a new connection sends its first COMMITs as they are, and the proxy knows them
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("heard", [True, False])
+@pytest.mark.parametrize("key", [None, "k1"])
+def test_a_line_whose_acknowledgement_is_lost_is_kept_once(
+    proxy: Proxy, behind: PostgresStore, heard: bool, key: str | None
+) -> None:
+    memory = opened(behind)
+    proxy.set(lambda: heard)
+    line = memory.observe("Is anybody there?", key=key)
+    assert proxy.fault is None
+    assert [each.text for each in memory.lines()] == ["Hello.", "Is anybody there?"]
+    assert next(memory.lines(after=1)) == line
+    if key:
+        assert memory.observe("Is anybody there?", key=key) == line
+    assert behind.check("alice") == []
+
+
+@pytest.mark.parametrize("heard", [True, False])
+def test_so_is_a_batch_into_a_new_bank(proxy: Proxy, behind: PostgresStore, heard: bool) -> None:
+    memory = opened(behind, "bob")
+    proxy.set(lambda: heard)
+    lines = memory.observe_many([NewLine(f"Line {n}.", key=f"k{n % 20}") for n in range(30)])
+    assert proxy.fault is None
+    assert [line.seq for line in lines] == [*range(1, 21), *range(1, 11)]
+    assert list(memory.lines()) == lines[:20]
+    assert behind.check("bob") == []
+
+
+@pytest.mark.parametrize("heard", [True, False])
+def test_so_is_a_unit_that_supersedes_another(proxy: Proxy, behind: PostgresStore, heard: bool) -> None:
+    memory = opened(behind)
+    line = next(memory.lines())
+    first = memory.write(NewUnit("note", "Somebody came.", 1, 1, line.said_at))
+    work = Work("notes", line.session, 1, 1, line.said_at)
+    memory.queue(work)
+    proxy.set(lambda: heard)
+    second = memory.write(NewUnit("note", "Somebody said hello.", 1, 1, line.said_at), supersedes=1, done=work)
+    assert proxy.fault is None
+    assert memory.units() == [replace(first, valid_to=second.valid_from), second]
+    assert memory.queued() == []
+
+
+@pytest.mark.parametrize("heard", [True, False])
+def test_so_are_units_that_come_together(proxy: Proxy, behind: PostgresStore, heard: bool) -> None:
+    memory = opened(behind)
+    line = next(memory.lines())
+    units = [NewUnit("chunk", text, 1, 1, line.said_at, sources=(1,)) for text in ("Hel", "lo.")]
+    vectors = memory.embed([unit.text for unit in units]) or []
+    change = Rewriting("chunk", (), units, vectors, 0, "told", None, lambda first: {"first": first})
+    proxy.set(lambda: heard)
+    assert behind.rewrite_units("alice", change, memory.embedder.name, line.said_at)
+    assert proxy.fault is None
+    assert [(unit.id, unit.text) for unit in memory.units()] == [(1, "Hel"), (2, "lo.")]
+    assert memory.settings()["told"] == {"first": 1}
+
+
+@pytest.mark.parametrize("heard", [True, False])
+@pytest.mark.parametrize("everything", [True, False])
+def test_what_is_forgotten_has_one_receipt_though_its_acknowledgement_was_lost(
+    proxy: Proxy, behind: PostgresStore, heard: bool, everything: bool
+) -> None:
+    memory = opened(behind)
+    proxy.set(lambda: heard)
+    receipt = memory.forget(everything=True) if everything else memory.forget(seq=1)
+    assert (receipt.lines, receipt.seqs) == (1, ((1, 1),))
+    assert texts(memory) == []
+    with behind.server.alone() as db:
+        assert db.execute("SELECT count(*) FROM everthread.receipt").fetchone() == (1,)
+    with pytest.raises(NotFound):
+        memory.forget(seq=1)
+
+
+def test_where_the_server_is_gone_for_good_nobody_says_that_nothing_was_kept(
+    proxy: Proxy, behind: PostgresStore, store: PostgresStore
+) -> None:
+    memory = opened(behind)
+
+    def heard_and_gone() -> bool:
+        proxy.shut()
+        return True
+
+    proxy.set(heard_and_gone)
+    with pytest.raises(
+        StoreUnavailable, match=r"kept or it was not. Call again with the same keys, and none is kept twice"
+    ):
+        memory.observe("Is anybody there?", key="k1")
+    there = opened(store)
+    assert there.observe("Is anybody there?", key="k1").seq == 2
+    assert texts(there) == ["Hello.", "Is anybody there?"]
+
+
+# ------------------------------------------------------------------------------- poolers
+
+
+def test_behind_a_pooler_that_gives_each_transaction_another_connection_all_goes_on(store: PostgresStore) -> None:
+    with Pooler(url_of(store)) as pooler:
+        careless = psycopg.connect(pooler.url, prepare_threshold=0, autocommit=True)
+        with careless, pytest.raises(psycopg.errors.InvalidSqlStatementName):
+            careless.execute("SELECT %s", (1,))
+        made = PostgresStore(pooler.url, connections=3)
+        memory = opened(made)
+        with ThreadPoolExecutor(6) as pool:
+            list(pool.map(lambda n: memory.observe(f"Line {n} about the lighthouse."), range(40)))
+        for _ in range(10):
+            assert len(memory.recall("lighthouse", 5)) == 5
+        memory.retract(1)
+        assert memory.forget(seq=2).lines == 1
+        assert made.check("alice") == []
+        made.close()
+
+
+# -------------------------------------------------------------------------------- threads
+
+
+def test_many_threads_share_few_connections(store: PostgresStore) -> None:
+    few = PostgresStore(url_of(store), connections=2, patience=PATIENCE)
+    memory = opened(few)
+
+    def work(thread: int) -> int:
+        for n in range(4):
+            memory.observe(f"Line {n} of {thread}.", session=f"{thread}")
+            memory.recall("line", 3)
+        return thread
+
+    with ThreadPoolExecutor(32) as pool:
+        assert list(pool.map(work, range(32), timeout=PATIENCE)) == list(range(32))
+    assert [line.seq for line in memory.lines()] == list(range(1, 129))
+    few.close()
+
+
+def test_a_store_that_was_closed_opens_itself_again_also_under_others_hands(store: PostgresStore) -> None:
+    memory = opened(store)
+    memory.observe("One.")
+    store.close()
+    store.close()
+    assert memory.observe("Two.").seq == 2
+    with ThreadPoolExecutor(4) as pool:
+        writing = [pool.submit(memory.observe, f"Line {n}.") for n in range(40)]
+        for _ in range(5):
+            time.sleep(0.02)
+            store.close()
+        assert sorted(each.result().seq for each in writing) == list(range(3, 43))
+
+
+def test_when_all_connections_are_busy_the_error_says_so(store: PostgresStore) -> None:
+    few = PostgresStore(url_of(store), connections=1, patience=0.5)
+    opened(few)
+    with few.server.reading("alice") as db:
+        db.execute("SELECT 1").fetchone()
+        with pytest.raises(StoreUnavailable, match=r"all 1 connections of this process were busy"):
+            few.stats("alice", "hash")
+    assert few.stats("alice", "hash").lines == 0
+    few.close()
+
+
+def test_an_error_leaves_no_transaction_open_and_its_connection_whole(store: PostgresStore) -> None:
+    few = PostgresStore(url_of(store), connections=1)
+    memory = opened(few)
+    memory.observe("Hello.")
+    for _ in range(10):
+        with pytest.raises(BadLine):
+            memory.observe("To whom?", parent=77)
+        with pytest.raises(NotFound):
+            memory.retract(77)
+        with pytest.raises(StoreUnavailable, match="division by zero"), few.server.reading("alice") as db:
+            db.execute("SELECT 1/0").fetchone()
+        with pytest.raises(NotFound), few.server.writing("alice") as db:
+            deletion.forget(db, "alice", "line", 77)
+        undone = pytest.raises(StoreUnavailable, match="undid this call")
+        with undone, few.server.writing("alice") as db, suppress(psycopg.Error):  # as no one should
+            db.execute("SELECT 1/0")
+    assert memory.observe("And on.").seq == 2
+    with few.server.alone() as db:
+        left = db.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state LIKE 'idle in%'"
+        )
+        assert left.fetchone() == (0,)
+        ours = "application_name = 'everthread' AND datname = current_database()"
+        shown = db.execute(f"SELECT count(*) FROM pg_stat_activity WHERE {ours}")
+        assert shown.fetchone() == (2,)  # that of the pool, and this one
+    few.close()
+
+
+# ---------------------------------------------------------------------------- many writers
+
+
+def test_many_processes_and_threads_write_one_bank_and_many(store: PostgresStore) -> None:
+    url = url_of(store)
+    commands = [
+        [sys.executable, str(Path(crowd.__file__)), "apart", url, *map(str, (who, THREADS, LINES))]
+        for who in range(PROCESSES)
+    ]
+    crowding = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for command in commands]
+    assert [process.communicate(timeout=PATIENCE)[0] for process in crowding] == [""] * PROCESSES
+    assert [process.returncode for process in crowding] == [0] * PROCESSES
+    assert store.banks() == ["alice", *(f"bank {who}" for who in range(PROCESSES))]
+    for bank, whose in (("alice", range(PROCESSES)), *((f"bank {who}", [who]) for who in range(PROCESSES))):
+        lines = list(opened(store, bank).lines())
+        assert [line.seq for line in lines] == list(range(1, len(whose) * THREADS * LINES + 1))
+        assert all(crowd.whole(line.text) for line in lines)
+        said = {tuple(map(int, line.text.split()[2].split("-"))) for line in lines}
+        assert said == {(p, t, n) for p in whose for t in range(THREADS) for n in range(LINES)}
+        assert store.check(bank) == []
+
+
+def test_a_process_that_was_forked_has_connections_of_its_own(store: PostgresStore) -> None:
+    command = [sys.executable, str(Path(forked.__file__)), url_of(store), "beside"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert (done.stdout, done.stderr, done.returncode) == ("40 [] True\n", "", 0)
+
+
+def test_writers_of_one_bank_wait_for_each_other_and_not_for_those_of_another(store: PostgresStore) -> None:
+    alice, bob = opened(store, "alice"), opened(store, "bob")
+    alice.observe("Hello.")
+    with ThreadPoolExecutor(1) as pool:
+        with store.server.alone() as db, db.transaction():
+            db.execute("SELECT 1 FROM everthread.bank WHERE bank_id = 'alice' FOR UPDATE")
+            waiting = pool.submit(alice.observe, "Is it my turn?")
+            for n in range(5):
+                assert bob.observe("Me first.").seq == n + 1
+            assert [hit.line.text for hit in alice.recall("hello")] == ["Hello."]  # who reads waits for nobody
+            assert not waiting.done()
+        assert waiting.result(PATIENCE).seq == 2
+
+
+def test_a_bank_made_and_forgotten_by_many_at_once_is_sound_in_the_end(store: PostgresStore) -> None:
+    def work(thread: int) -> None:
+        for n in range(6):
+            memory = opened(store, "brief")
+            memory.observe(f"Line {n} of {thread}.", session=f"{thread}")
+            if thread % 2:
+                memory.forget(everything=True)
+            store.set_buffer("brief", f"{thread}", [(1, 2)])
+            store.drop_vectors("brief", "another")
+
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(work, range(6)))
+    assert store.check("brief") == []
+
+
+def test_a_connection_whose_client_has_vanished_does_not_lock_its_bank_for_long(store: PostgresStore) -> None:
+    opened(store)
+    with store.server.writing("alice") as db:
+        row = db.execute("SHOW idle_in_transaction_session_timeout").fetchone()
+        assert row == ("1min",)
+        assert db.execute("SHOW jit").fetchone() == ("off",)
+    with Server(url_of(store)).alone() as db:
+        assert db.execute("SHOW idle_in_transaction_session_timeout").fetchone() == ("0",)

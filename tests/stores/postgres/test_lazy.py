@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import os
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from hardship import PATIENCE
+
+from everthread.stores.postgres.lazy import Once
+
+
+def test_many_threads_make_it_once_and_all_have_it() -> None:
+    made: list[int] = []
+
+    def make() -> int:
+        time.sleep(0.05)
+        made.append(1)
+        return len(made)
+
+    once = Once(make)
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(lambda _: once.get(PATIENCE), range(8))) == [1] * 8
+    assert once.take() == 1
+    assert once.take() is None
+    assert once.get(PATIENCE) == 2
+
+
+def test_who_waits_shares_the_error_and_the_next_tries_anew() -> None:
+    tried: list[int] = []
+
+    def make() -> int:
+        time.sleep(0.5)  # until the others wait for it
+        tried.append(1)
+        if len(tried) == 1:
+            raise OSError("nobody is there")
+        return 7
+
+    once, together = Once(make), threading.Barrier(4)
+
+    def error(_: int) -> str:
+        together.wait(PATIENCE)
+        with pytest.raises(OSError) as raised:
+            once.get(PATIENCE)
+        return str(raised.value)
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(error, range(4))) == ["nobody is there"] * 4
+    assert once.take() is None
+    assert once.get(PATIENCE) == 7
+
+
+def test_nobody_waits_longer_than_his_patience() -> None:
+    begun, end = threading.Event(), threading.Event()
+
+    def make() -> bool:
+        begun.set()
+        return end.wait(PATIENCE)
+
+    once = Once(make)
+    with ThreadPoolExecutor(1) as pool:
+        making = pool.submit(once.get, PATIENCE)
+        assert begun.wait(PATIENCE)
+        with pytest.raises(TimeoutError):
+            once.get(0.1)
+        assert once.take() is None  # whoever makes it keeps it
+        end.set()
+        assert making.result()
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # of threads beside it, which are what is tested
+def test_a_process_that_was_forked_meanwhile_makes_its_own() -> None:
+    begun, end = threading.Event(), threading.Event()
+
+    def make() -> int:
+        begun.set()
+        return end.wait(PATIENCE) and os.getpid()
+
+    once = Once(make)
+    with ThreadPoolExecutor(1) as pool:
+        making = pool.submit(once.get, PATIENCE)
+        assert begun.wait(PATIENCE)
+        if (child := os.fork()) == 0:
+            end.set()
+            os._exit(0 if once.get(PATIENCE) == os.getpid() else 1)
+        end.set()
+        assert making.result() == os.getpid()
+    assert os.waitpid(child, 0)[1] == 0

@@ -1,0 +1,94 @@
+"""Counting and checking a bank without having all of it in hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import psycopg
+import pytest
+
+from everthread import Memory, NewLine
+from everthread.bench.speed import BulkEmbedder
+from everthread.stores.postgres import rows as records
+from everthread.stores.postgres.store import PostgresStore
+from everthread.testing import HashEmbedder
+
+LINES = 3200
+
+
+@pytest.fixture(scope="module")
+def memory(database: str) -> Iterator[Memory]:
+    store = PostgresStore(database)
+    made = Memory.open("alice", store=store, embedder=BulkEmbedder(HashEmbedder()), recipe="default")
+    made.observe_many(
+        [NewLine(f"Line {n} of the {'garden ' * 60}", key=f"k{n}", session=f"s{n // 20}") for n in range(LINES)]
+    )
+    with psycopg.connect(database, autocommit=True) as db:
+        db.execute("ANALYZE")
+    yield made
+    store.close()
+
+
+def read(url: str, table: str) -> int:
+    """How many rows of a table have been read."""
+    with psycopg.connect(url, autocommit=True) as db:
+        db.execute("SELECT pg_stat_force_next_flush()")
+        row = db.execute(
+            "SELECT seq_tup_read + coalesce(idx_tup_fetch, 0) FROM pg_stat_user_tables "
+            "WHERE schemaname = 'everthread' AND relname = %s",
+            (table,),
+        ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def test_stats_reads_a_thousand_lines_at_most_and_no_vector_and_no_word(memory: Memory, database: str) -> None:
+    memory.store.close()
+    before = {table: read(database, table) for table in ("line", "vector", "posting")}
+    memory.stats()
+    memory.store.close()
+    assert {table: read(database, table) - rows for table, rows in before.items()} == {
+        "line": 1000,
+        "vector": 0,
+        "posting": 0,
+    }
+
+
+def test_the_bytes_that_stats_tells_are_about_those_of_the_rows(memory: Memory, database: str) -> None:
+    with psycopg.connect(database) as db:
+        row = db.execute(
+            """SELECT (SELECT sum(pg_column_size(line.*)) FROM everthread.line)
+               + (SELECT sum(pg_column_size(data)) FROM everthread.vector)
+               + (SELECT sum(length(data)) FROM everthread.posting)"""
+        ).fetchone()
+    assert row is not None
+    assert 0.5 < memory.stats().bytes / int(row[0]) < 2
+    assert Memory.open("nobody", store=memory.store, embedder=HashEmbedder()).stats().bytes == 0
+
+
+def test_many_keys_are_looked_up_without_reading_the_bank(memory: Memory, database: str) -> None:
+    memory.store.close()
+    before = read(database, "line")
+    assert len(memory.store.known("alice", [f"k{n}" for n in range(300)])) == 300
+    memory.store.close()
+    assert read(database, "line") - before == 600  # its number by its key, and it by its number
+
+
+class Noting(psycopg.Cursor[tuple[Any, ...]]):
+    """A cursor that notes how many rows came at a time."""
+
+    came: ClassVar[list[int]] = []
+
+    def fetchall(self) -> list[tuple[Any, ...]]:
+        rows = super().fetchall()
+        self.came.append(len(rows))
+        return rows
+
+
+def test_a_check_has_a_thousand_lines_in_hand_at_a_time(memory: Memory, database: str) -> None:
+    with psycopg.connect(database, cursor_factory=Noting) as db:
+        assert records.contradictions(db, "alice") == []
+        assert Noting.came == [1000, 1000, 1000, 200, 0]
+        db.execute("UPDATE everthread.line SET text = 'Spoiled' WHERE seq = %s", (LINES,))
+        assert records.contradictions(db, "alice")[0].startswith("terms: ")

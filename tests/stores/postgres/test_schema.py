@@ -1,0 +1,418 @@
+"""Databases that don't fit, tables that are brought up to date under others' hands, and Citus, as far as it can be told
+without one: that it is asked for what is due."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from typing import Literal
+
+import psycopg
+import pytest
+from hardship import PATIENCE, postgres
+from hardship.citus import FUNCTIONS, Citus
+from psycopg import sql
+
+from everthread import Memory, NewLine
+from everthread.common.installation import upgrade
+from everthread.errors import BankTooNew, ConfigError, StoreUnavailable
+from everthread.stores.postgres import schema, vacuum
+from everthread.stores.postgres.connections import Server
+from everthread.stores.postgres.store import PostgresStore
+from everthread.testing import HashEmbedder
+from everthread.text.analyzer import ANALYSER
+from everthread.types import NewUnit, Work
+
+SECRET = "zqxsecret"
+NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
+
+
+def opened(url: str, bank: str = "alice") -> Memory:
+    return Memory.open(bank, store=url, embedder=HashEmbedder(), recipe="default")
+
+
+def run(url: str, *statements: str) -> None:
+    with psycopg.connect(url, autocommit=True) as db:
+        for statement in statements:
+            db.execute(statement.encode())
+
+
+@pytest.fixture
+def url(postgres_server: str) -> Iterator[str]:
+    with postgres.database(postgres_server) as made:
+        yield made
+
+
+# ------------------------------------------------------------------- databases that don't fit
+
+
+@pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
+def test_a_database_that_cannot_hold_every_character_is_refused(
+    postgres_server: str, encoding: Literal["LATIN1", "SQL_ASCII"]
+) -> None:
+    how = f"ENCODING '{encoding}' TEMPLATE template0 LOCALE_PROVIDER libc LOCALE 'C'"
+    with postgres.database(postgres_server, how) as url:
+        for call in (lambda: opened(url), lambda: schema.init(Server(url)), lambda: schema.ready(Server(url))):
+            with pytest.raises(ConfigError, match=f"keeps text as {encoding}, .*createdb -E UTF8 -T template0"):
+                call()
+        with psycopg.connect(url) as db:
+            query = "SELECT count(*) FROM pg_namespace WHERE nspname = 'everthread'"
+            assert db.execute(query).fetchone() == (0,)
+
+
+def test_what_a_client_speaks_by_habit_does_not_matter(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGCLIENTENCODING", "LATIN1")
+    with opened(f"{url}&client_encoding=LATIN1") as memory:
+        memory.observe("A thread \U0001f9f5.")
+        assert [line.text for line in memory.lines()] == ["A thread \U0001f9f5."]
+
+
+def test_pgvector_may_lie_in_a_schema_of_its_own(postgres_server: str) -> None:
+    with postgres.role(postgres_server) as role, postgres.database(postgres_server) as url:
+        run(url, 'CREATE SCHEMA "ex tensions"', 'CREATE EXTENSION vector SCHEMA "ex tensions"')
+        schema.init(Server(url))
+        schema.secure(Server(url), role)
+        for each in (url, postgres.url(url, user=role, password=SECRET)):
+            with opened(each, each) as memory:
+                memory.observe("The kettle sings.")
+                (hit,) = memory.recall("the kettle sings")
+                assert hit.signals["cosine"] > 0.5
+                assert memory.forget(seq=1).lines == 1
+
+
+def test_nobodys_search_path_keeps_us_from_finding_our_types(url: str) -> None:
+    schema.init(Server(url))
+    with psycopg.connect(url, autocommit=True) as db:
+        name = sql.Identifier(db.info.dbname)
+        db.execute(sql.SQL("ALTER DATABASE {} SET search_path = app").format(name))
+    with opened(url) as memory:
+        memory.observe("The kettle sings.")
+        assert memory.stats().pending == 0
+        store = memory.store
+        assert isinstance(store, PostgresStore)
+        with store.server._opened().connection() as connection:  # a pooler's next client has its own path again
+            assert connection.execute("SHOW search_path").fetchone() == ("app",)
+
+
+def test_a_pgvector_that_is_too_old_is_told_how_to_be_renewed(url: str) -> None:
+    schema.init(Server(url))
+    run(url, "SET allow_system_table_mods = on; UPDATE pg_extension SET extversion = '0.7.4' WHERE extname = 'vector'")
+    for call in (lambda: opened(url), lambda: schema.init(Server(url))):
+        with pytest.raises(
+            StoreUnavailable, match=r"has pgvector 0.7.4, and 0.8 is.*run there: ALTER EXTENSION vector U"
+        ):
+            call()
+
+
+# ---------------------------------------------------------------------- tables of two versions
+
+
+def later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the tables of a later version have one table more."""
+    more = 'CREATE TABLE everthread.more (bank_id text COLLATE "C" PRIMARY KEY)'
+    monkeypatch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, (more,)))
+    monkeypatch.setattr(schema, "VERSION", schema.VERSION + 1)
+    monkeypatch.setattr(schema, "TABLES", (*schema.TABLES, "more"))
+
+
+def test_who_runs_on_while_the_tables_are_renewed_neither_writes_nor_reads_them(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(url) as memory:
+        memory.observe("Written before.")
+        with monkeypatch.context() as changed:
+            later(changed)
+            assert schema.init(Server(url)) == 1
+        calls = (lambda: memory.observe("Too late."), lambda: memory.recall("before"), lambda: memory.forget(seq=1))
+        for call in calls:
+            with pytest.raises(BankTooNew, match="later Everthread .*" + re.escape(upgrade())):
+                call()
+    with psycopg.connect(url) as db:
+        assert db.execute("SELECT text FROM everthread.line").fetchall() == [("Written before.",)]
+
+
+def test_the_tables_are_not_renewed_while_somebody_writes(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with opened(url) as memory, ThreadPoolExecutor(1) as pool, monkeypatch.context() as changed:
+        store = memory.store
+        assert isinstance(store, PostgresStore)
+        with store.server.writing("alice") as db:
+            later(changed)
+            renewing = pool.submit(schema.init, Server(url))
+            time.sleep(0.3)
+            assert not renewing.done()
+            db.execute("DELETE FROM everthread.buffer")
+        assert renewing.result(PATIENCE) == 1
+
+
+def test_a_secured_role_has_the_same_right_to_tables_that_come_later(
+    postgres_server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with postgres.role(postgres_server) as role, postgres.database(postgres_server) as url:
+        schema.init(Server(url))
+        schema.secure(Server(url), role)
+        later(monkeypatch)
+        schema.init(Server(url))
+        run(url, "INSERT INTO everthread.more VALUES ('alice'), ('bob')")
+        store = PostgresStore(postgres.url(url, user=role, password=SECRET))
+        with store.server.reading("alice") as db:
+            assert db.execute("SELECT bank_id FROM everthread.more").fetchall() == [("alice",)]
+        store.close()
+
+
+def first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the tables be those of the first version."""
+    monkeypatch.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:1])
+    monkeypatch.setattr(schema, "VERSION", 1)
+
+
+def test_the_tables_of_the_first_version_are_brought_up_to_date_with_what_is_in_them(
+    postgres_server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with postgres.role(postgres_server) as role, postgres.database(postgres_server) as url:
+        with monkeypatch.context() as changed:
+            first(changed)
+            changed.setattr(schema, "TABLES", schema.TABLES[:10])
+            schema.init(Server(url))
+            schema.secure(Server(url), role)
+        run(
+            url,
+            f"INSERT INTO everthread.bank (bank_id, created_at, analyser) VALUES ('alice', 7, {ANALYSER})",
+            "INSERT INTO everthread.buffer VALUES ('alice', 'before', '[[1,2]]')",
+        )
+        with pytest.raises(StoreUnavailable, match=r"schema 1, this one wants 2.*everthread db migrate URL"):
+            opened(url)
+        assert schema.init(Server(url)) == 1
+        assert schema.init(Server(url)) == 0
+        for each in (url, postgres.url(url, user=role, password=SECRET)):
+            with opened(each) as memory:
+                assert memory.store.buffer("alice", "before") == [(1, 2)]
+                line = memory.observe("The kettle sings.", session="s")
+                memory.end("s")
+                memory.set_setting("voice", "dry")
+                memory.queue(Work("notes", "s", line.seq, line.seq, line.said_at))
+                assert memory.write(NewUnit("note", "A kettle.", line.seq, line.seq, line.said_at)).text == "A kettle."
+                assert memory.forget(session="s").lines == 1
+                assert (memory.units(), memory.queued(), memory.store.check("alice")) == ([], [], [])
+
+
+# -------------------------------------------------------------------- words of two analysers
+
+
+def aged(url: str) -> None:
+    """As if an older analyser had dropped a word and cut the lengths."""
+    run(
+        url,
+        "DELETE FROM everthread.posting WHERE term = 'kettl'",
+        "UPDATE everthread.session SET terms = 1",
+        "UPDATE everthread.line SET length = 1, head_length = 1",
+        f"UPDATE everthread.bank SET analyser = {ANALYSER - 1}, terms = 1, head_terms = 1",
+    )
+
+
+def kettles(url: str) -> None:
+    with opened(url) as memory:
+        for n in range(30):
+            memory.observe(f"The kettle number {n} sings {'on and on ' * n}.", session=str(n % 3))
+        memory.retract(7)
+
+
+def state(url: str) -> list[object]:
+    """All that is known of words."""
+    queries = (
+        "SELECT term, first, before, count, data FROM everthread.posting ORDER BY term, first",
+        "SELECT number, terms FROM everthread.session ORDER BY number",
+        "SELECT seq, length, head_length, gist FROM everthread.line WHERE retracted_at IS NULL ORDER BY seq",
+        "SELECT analyser, terms, head_terms FROM everthread.bank",
+    )
+    with psycopg.connect(url) as db:
+        return [db.execute(query).fetchall() for query in queries]
+
+
+def test_a_bank_of_an_older_analyser_has_its_words_found_anew_by_whoever_asks_first(url: str) -> None:
+    kettles(url)
+    before = state(url)
+    aged(url)
+    store = PostgresStore(url)
+    assert len(store.postings("alice", ["kettl"], 24, 1000)["kettl"].records) == 29
+    assert store.check("alice") == []
+    assert state(url) == before
+    store.close()
+
+
+def test_so_it_has_by_whoever_writes_first_also_under_the_hands_of_a_process_that_runs_on(url: str) -> None:
+    kettles(url)
+    with opened(url) as memory:
+        aged(url)
+        memory.observe("One more kettle.")
+        assert memory.store.check("alice") == []
+        aged(url)
+        memory.forget(seq=3)
+        assert memory.store.check("alice") == []
+
+
+def test_many_who_find_an_older_analyser_find_the_words_anew_once(url: str) -> None:
+    kettles(url)
+    before = state(url)
+    aged(url)
+    stores = [PostgresStore(url) for _ in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda store: store.postings("alice", ["kettl"], 24, 1000)["kettl"].df, stores))
+    assert found == [29] * 4
+    assert state(url) == before
+    for store in stores:
+        store.close()
+
+
+def test_a_bank_of_a_later_analyser_is_refused_but_can_be_forgotten(url: str) -> None:
+    kettles(url)
+    with opened(url) as memory:
+        run(url, f"UPDATE everthread.bank SET analyser = {ANALYSER + 1}")
+        before = state(url)
+        for write in (lambda: memory.observe("Hm."), lambda: memory.retract(1), lambda: memory.forget(seq=1)):
+            with pytest.raises(BankTooNew, match=rf"bank 'alice' .*\(text analyser {ANALYSER + 1}, .*upgrade with: "):
+                write()
+        with pytest.raises(BankTooNew, match="text analyser"):
+            opened(url)
+        assert state(url) == before
+        assert memory.forget(everything=True).lines == 30
+    with opened(url) as memory:
+        assert memory.observe("Anew.").seq == 1
+
+
+# ---------------------------------------------------------------------------------- Citus
+
+
+@pytest.fixture
+def spread(url: str) -> str:
+    """A database with something in place of Citus that keeps a record of what it is asked for, and spreads nothing."""
+    schema.init(Server(url))
+    run(url, FUNCTIONS)
+    return url
+
+
+def test_distributing_goes_on_where_it_was_stopped(spread: str) -> None:
+    run(spread, "ALTER TABLE pg_dist_partition ADD CHECK (logicalrelid <> 'everthread.speaker'::regclass)")
+    with pytest.raises(StoreUnavailable, match="check constraint"):
+        schema.distribute(Server(spread))
+    run(spread, "ALTER TABLE pg_dist_partition DROP CONSTRAINT pg_dist_partition_logicalrelid_check")
+    done = schema.TABLES.index("speaker")
+    assert schema.distribute(Server(spread)) == list(schema.DISTRIBUTED[done:])
+    assert schema.distribute(Server(spread)) == []
+
+
+def test_tables_that_come_later_are_spread_before_keys_lead_from_them(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as changed:
+        first(changed)
+        schema.init(Server(url))
+        run(url, FUNCTIONS, "ALTER TABLE pg_dist_partition ADD keys int")
+        run(
+            url,
+            """CREATE OR REPLACE FUNCTION public.create_distributed_table(what regclass, by text,
+               colocate_with text DEFAULT 'default') RETURNS void LANGUAGE sql AS 'INSERT INTO
+               public.pg_dist_partition SELECT what, count(*) FROM pg_constraint
+               WHERE contype = ''f'' AND conrelid = what'""",
+        )
+        assert len(schema.distribute(Server(url))) == 10
+    assert schema.init(Server(url)) == 1
+    with psycopg.connect(url) as db:
+        rows = db.execute("SELECT logicalrelid::text, keys FROM pg_dist_partition").fetchall()
+    spread = {name.partition(".")[2]: keys for name, keys in rows}
+    assert spread.keys() == set(schema.TABLES)
+    assert [spread[table] for table in schema.TABLES[10:]] == [0, 0, 0]
+
+
+@pytest.mark.parametrize("first", ["secure", "distribute"])
+def test_a_role_of_one_bank_and_spread_tables_exclude_each_other(postgres_server: str, first: str) -> None:
+    with postgres.role(postgres_server) as role, postgres.database(postgres_server) as url:
+        schema.init(Server(url))
+        run(url, FUNCTIONS)
+        calls: list[Callable[[], object]] = [
+            lambda: schema.secure(Server(url), role),
+            lambda: schema.distribute(Server(url)),
+        ]
+        if first == "distribute":
+            calls.reverse()
+        calls[0]()
+        with pytest.raises(ConfigError, match="Leave out one of --role and --distribute"):
+            calls[1]()
+
+
+@pytest.fixture
+def citus(spread: str) -> Iterator[str]:
+    """The spread database, behind what refuses the same as Citus."""
+    schema.distribute(Server(spread))
+    with Citus(spread) as made:
+        yield made.url
+
+
+def test_tables_are_made_and_brought_up_to_date_by_statements_that_citus_takes(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Citus(url) as citus:
+        with monkeypatch.context() as changed:
+            first(changed)
+            assert schema.init(Server(citus.url)) == 1
+            run(url, FUNCTIONS)
+            assert len(schema.distribute(Server(citus.url))) == 10
+        assert schema.init(Server(citus.url)) == 1
+        with psycopg.connect(url) as db:
+            assert schema.distributed(db) == set(schema.TABLES)
+
+
+def test_every_write_locks_its_bank_in_a_way_that_citus_holds(citus: str) -> None:
+    with opened(citus) as memory:
+        memory.observe_many([NewLine(f"Line {n} of the ferry.", key=f"k{n}", session="s") for n in range(8)])
+        memory.correct(1, "The ferry is late.")
+        memory.replace([2], [NewLine("Two.", key="k1")], late=True)
+        memory.late.catch_up()
+        memory.retract(3)
+        memory.context("Is the ferry late?", session="s", gated=False)
+        memory.end("s")
+        memory.set_setting("remember", "always")
+        unit = memory.write(NewUnit("fact", "There is a ferry.", 4, 4, NOON, sources=(4,)))
+        memory.edit_unit("fact", unit.id, "There is a small ferry.")
+        memory.forget_unit("fact", 2)
+        memory.queue(Work("notes", "s", 4, 5, NOON))
+        memory.dequeue(memory.queued()[0])
+        memory.store.reserve("alice", 20)
+        memory.reindex()
+        memory.forget(seq=4)
+        assert memory.recall("ferry")
+        assert memory.store.check("alice") == []
+        memory.forget(everything=True)
+
+
+def test_rows_that_lay_here_before_the_tables_were_spread_are_truncated_last_table_first(spread: str) -> None:
+    with opened(spread) as memory:
+        memory.observe("The ferry is late.")
+    made = schema.distribute(Server(spread))
+    assert made[: len(schema.TABLES)] == list(schema.DISTRIBUTED)
+    with psycopg.connect(spread) as db:
+        rows = db.execute("SELECT what::text FROM truncated ORDER BY number").fetchall()
+    tables = [name.partition(".")[2] for (name,) in rows]
+    assert {"bank", "line", "posting", "vector"} <= set(tables)
+    assert tables == [table for table in reversed(schema.TABLES) if table in tables]
+    assert len(made) == len(schema.TABLES) + len(tables)
+
+
+def test_what_is_forgotten_is_cleared_on_every_server(spread: str, caplog: pytest.LogCaptureFixture) -> None:
+    with opened(spread) as memory:
+        memory.observe("The ferry is late.")
+        schema.distribute(Server(spread))
+        memory.forget(everything=True)
+        left = vacuum.scrub(Server(spread))
+    assert left == ["server 2 of the cluster: must be superuser"]
+    with psycopg.connect(spread) as db:
+        asked = [command for (command,) in db.execute("SELECT command FROM asked ORDER BY number")]
+        clearing = asked[0]
+        db.execute("CREATE TABLE everthread.line_102008 (bank_id text)")  # as an empty shard is called
+        cleared = db.execute(clearing.replace("reltuples = 0", "true").encode()).rowcount
+    assert cleared == len(schema.TABLES) + 1
+    catalogs = [f"VACUUM (FULL, VERBOSE) {catalog}" for catalog in vacuum.CATALOGS]
+    assert asked == [clearing, clearing, *catalogs, "CHECKPOINT"]
+    assert caplog.records == []

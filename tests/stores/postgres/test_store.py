@@ -1,0 +1,368 @@
+"""What the Postgres store says when something is wrong with its server, who may see what, and how its tables are made.
+
+That it remembers as SQLite does is in `test_congruence`, and what it survives in `test_postgres_hardship`."""
+
+from __future__ import annotations
+
+import re
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing
+
+import psycopg
+import pytest
+from hardship import PATIENCE, postgres
+from psycopg import sql
+
+from everthread import Memory, Where
+from everthread.common.installation import upgrade
+from everthread.errors import BadQuery, BankTooNew, ConfigError, EverthreadError, StoreUnavailable
+from everthread.stores.postgres import schema
+from everthread.stores.postgres.connections import Connection, Server
+from everthread.stores.postgres.store import PostgresStore
+from everthread.testing import HashEmbedder
+
+SECRET = "zqxsecret"
+
+
+def opened(store: str | PostgresStore, bank: str = "alice") -> Memory:
+    return Memory.open(bank, store=store, embedder=HashEmbedder(), recipe="default")
+
+
+def run(url: str, *statements: str) -> None:
+    with psycopg.connect(url, autocommit=True) as db:
+        for statement in statements:
+            db.execute(statement.encode())
+
+
+def lets_in(url: str) -> bool:
+    """Whether the server lets this user in."""
+    try:
+        psycopg.connect(url).close()
+    except psycopg.OperationalError:
+        return False
+    return True
+
+
+def here(url: str, setting: str) -> None:
+    """Change a setting of this database for all who connect from now on."""
+    with psycopg.connect(url, autocommit=True) as db:
+        name = sql.Identifier(db.info.dbname)
+        db.execute(sql.SQL("ALTER DATABASE {} SET {}").format(name, sql.SQL(setting)))
+
+
+@pytest.fixture
+def url(postgres_server: str) -> Iterator[str]:
+    with postgres.database(postgres_server) as made:
+        yield made
+
+
+def refused(store: str | PostgresStore, kind: type[EverthreadError], words: str) -> None:
+    """That opening a bank is refused like this, without telling the password or staying connected."""
+    began, threads = time.monotonic(), set(threading.enumerate())
+    with pytest.raises(kind) as error, opened(store):
+        pass
+    assert type(error.value) is kind or kind is StoreUnavailable
+    assert re.search(words, str(error.value)), str(error.value)
+    assert SECRET not in str(error.value)
+    assert time.monotonic() - began < PATIENCE
+    assert set(threading.enumerate()) <= threads
+
+
+# ------------------------------------------------------------------------ what can be wrong
+
+
+def test_a_wrong_password_is_a_setting_to_be_checked() -> None:
+    with postgres.Own() as own:
+        rules = own.folder / "pg_hba.conf"
+        rules.write_text(f"local all ann scram-sha-256\nlocal all bob reject\n{rules.read_text()}")
+        run(own.url, "CREATE ROLE ann LOGIN PASSWORD 'right'", "CREATE ROLE bob LOGIN")
+        run(own.url, "SELECT pg_reload_conf()")
+        while lets_in(postgres.url(own.url, user="bob")):
+            time.sleep(0.02)
+        for password in (SECRET, ""):
+            wrong = postgres.url(own.url, user="ann", password=password)
+            refused(wrong, ConfigError, r"postgresql://ann@.*pass.*; check the user and the password of the URL")
+            with closing(PostgresStore(wrong, patience=2 * PATIENCE)) as store:  # trying again would not help
+                refused(store, ConfigError, "check the user and the password of the URL")
+        refused(postgres.url(own.url, user="bob"), ConfigError, "let this user in, in the server's pg_hba.conf")
+        refused(postgres.url(own.url, user="carl"), ConfigError, 'role "carl" does not exist; check the user')
+
+
+def test_a_database_that_is_not_there_is_to_be_created(postgres_server: str) -> None:
+    refused(postgres.url(postgres_server, dbname="nowhere"), ConfigError, '"nowhere" does not exist; create it with: c')
+
+
+@pytest.mark.parametrize("place", ["@/db?host=/nowhere", "@127.0.0.1:1/db", "@nohost.invalid/db"])
+def test_a_server_that_is_not_there_is_told_in_seconds(place: str) -> None:
+    words = r"can't be reached: .*(No such file|refused|resolve).*; see that it runs"
+    refused(PostgresStore(f"postgresql://ann:{SECRET}{place}", patience=1), StoreUnavailable, words)
+
+
+def test_a_server_that_does_not_answer_is_told_in_seconds() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        place = f"127.0.0.1:{silent.getsockname()[1]}/db?connect_timeout=2"
+        store = PostgresStore(f"postgresql://ann:{SECRET}@{place}", patience=3)
+        refused(store, StoreUnavailable, "can't be reached: .*timeout")
+
+
+def test_a_server_without_pgvector_is_told_what_to_install(url: str) -> None:
+    here(url, "extension_control_path = '/nowhere'")
+    refused(url, StoreUnavailable, r"has no pgvector; install it on the server \(postgresql-18-pgvector\)")
+
+
+def test_tables_of_an_older_version_want_to_be_migrated(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with opened(url) as memory:
+        memory.observe("Written before.")
+    colour = "ALTER TABLE everthread.bank ADD COLUMN colour text"
+    with monkeypatch.context() as later:
+        later.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, (colour,)))
+        later.setattr(schema, "VERSION", schema.VERSION + 1)
+        refused(url, StoreUnavailable, r"older Everthread .*; bring them up to date with: everthread db migrate URL")
+        assert schema.init(Server(url)) == 1
+        assert schema.init(Server(url)) == 0
+        with opened(url) as memory:
+            assert [line.text for line in memory.lines()] == ["Written before."]
+    refused(url, BankTooNew, "later Everthread .*; upgrade with: " + re.escape(upgrade()))
+    with pytest.raises(BankTooNew):
+        schema.init(Server(url))
+
+
+def test_a_server_that_only_reads_goes_on_reading(url: str) -> None:
+    with opened(url) as memory:
+        memory.observe("The kettle is blue.")
+    here(url, "default_transaction_read_only = on")
+    with opened(url) as memory:
+        assert [hit.line.text for hit in memory.recall("kettle")] == ["The kettle is blue."]
+        assert memory.stats().lines == 1
+        assert memory.store.check("alice") == []
+        for write in (lambda: memory.observe("It is red."), lambda: memory.retract(1), lambda: memory.forget(seq=1)):
+            with pytest.raises(StoreUnavailable, match="this server only reads; give the URL of the primary"):
+                write()
+
+
+def test_a_server_that_only_reads_gets_no_tables(url: str) -> None:
+    here(url, "default_transaction_read_only = on")
+    refused(url, StoreUnavailable, "this server only reads; give the URL of the primary")
+
+
+def test_a_role_without_rights_is_told_who_gives_them(postgres_server: str) -> None:
+    with postgres.role(postgres_server) as role, postgres.database(postgres_server) as url:
+        as_role = postgres.url(url, user=role, password=SECRET)
+        refused(as_role, StoreUnavailable, "permission denied .*; give this user the right, or use the one that ran")
+        opened(url).close()
+        refused(as_role, StoreUnavailable, "permission denied .*; give this user the right, or use the one that ran")
+        run(url, f"GRANT USAGE ON SCHEMA everthread TO {role}", f"GRANT SELECT ON everthread.migration TO {role}")
+        refused(as_role, StoreUnavailable, "permission denied .*; give this user the right, or use the one that ran")
+        with psycopg.connect(url, autocommit=True) as db:
+            db.execute(sql.SQL("REVOKE CONNECT ON DATABASE {} FROM PUBLIC").format(sql.Identifier(db.info.dbname)))
+        refused(as_role, StoreUnavailable, "permission denied .*; give this user the right, or use the one that ran")
+
+
+def test_tables_that_were_dropped_meanwhile_are_told_of(url: str) -> None:
+    with opened(url) as memory:
+        run(url, "DROP SCHEMA everthread CASCADE")
+        with pytest.raises(StoreUnavailable, match="make the tables with: everthread db init URL"):
+            memory.observe("Is anybody there?")
+        run(url, "DROP EXTENSION vector")
+        memory.store.close()
+        with pytest.raises(StoreUnavailable, match="make the tables with: everthread db init URL"):
+            memory.recall("anybody")
+
+
+def test_an_error_of_one_statement_is_told_once_and_at_once(url: str) -> None:
+    """It is no lost connection, and trying again would not help."""
+    with closing(PostgresStore(url, patience=2 * PATIENCE)) as store:
+        memory = opened(store)
+        run(url, "ALTER TABLE everthread.line ADD CONSTRAINT short CHECK (length(text) < 20)")
+        began = time.monotonic()
+        with pytest.raises(
+            StoreUnavailable, match=r"could not do its work: .*\"short\". Nothing of this call was kept"
+        ):
+            memory.observe("This is a line of more than twenty characters.")
+        assert time.monotonic() - began < PATIENCE
+        assert memory.observe("This is shorter.").seq == 1
+        assert memory.store.check("alice") == []
+
+
+@pytest.mark.parametrize("field", ["session", "speaker", "role", "kind"])
+def test_a_filter_that_makes_no_sense_is_named_as_the_caller_wrote_it(database: str, field: str) -> None:
+    with opened(database) as memory, pytest.raises(BadQuery, match=rf"where\.{field} must be a str or a tuple of them"):
+        memory.recall("anything", where=Where(**{field: 5}))  # type: ignore[arg-type]
+
+
+# ----------------------------------------------------------------------- row-level security
+
+
+@pytest.fixture
+def secured(postgres_server: str) -> Iterator[tuple[str, str]]:
+    """The URL of the tables' owner, and that of a role that sees one bank at a time."""
+    with postgres.role(postgres_server) as role, postgres.database(postgres_server) as url:
+        schema.init(Server(url))
+        schema.secure(Server(url), role)
+        schema.secure(Server(url), role)  # once more changes nothing
+        yield url, postgres.url(url, user=role, password=SECRET)
+
+
+def test_a_secured_role_can_do_all_that_a_memory_does(secured: tuple[str, str]) -> None:
+    owner, role = secured
+    with opened(owner, "bob") as bob, opened(role) as alice:
+        bob.observe("Bob's garden is full of ferns.")
+        for n in range(4):
+            alice.observe(f"Alice's garden has {n} ferns.", session=f"{n % 2}", key=f"k{n}", speaker="Alice")
+        assert alice.observe("Again.", key="k1").seq == 2
+        assert [hit.line.seq for hit in alice.recall("2 ferns", 1)] == [3]
+        assert "ferns" in alice.context("garden ferns", session="0", gated=False).text
+        assert alice.retract(1).retracted_at is not None
+        assert alice.forget(seq=2).lines == 1
+        assert alice.forget(session="1").lines == 1
+        assert alice.stats().lines == 1
+        assert [session.id for session in alice.sessions()] == ["0"]
+        assert alice.reindex() == 0
+        assert alice.store.banks() == ["alice", "bob"]
+        assert alice.store.check("alice") == []
+        assert alice.forget(everything=True).lines == 2
+        assert not alice.store.has("alice")
+        assert bob.stats().lines == 1
+        with bob.store.server.alone() as db:  # type: ignore[attr-defined]
+            assert db.execute("SELECT count(*) FROM everthread.receipt").fetchone() == (3,)
+
+
+def test_even_a_wrong_query_of_a_secured_role_sees_one_bank_alone(secured: tuple[str, str]) -> None:
+    owner, role = secured
+    for bank in ("alice", "bob"):
+        with opened(owner, bank) as memory:
+            memory.observe(f"{bank} likes ferns.", session="garden")
+            memory.context("ferns", session="garden", gated=False)
+            memory.forget(seq=memory.observe("A slip.").seq)
+    store = PostgresStore(role)
+    for table in (each for each in schema.TABLES if each != "receipt"):
+        wrong = f"SELECT DISTINCT bank_id FROM everthread.{table}"
+        with store.server.reading("alice") as db:
+            assert {bank for (bank,) in db.execute(wrong)} <= {"alice"}, table
+        with store.server.reading() as db:
+            assert db.execute(wrong).fetchall() == [], table
+    with store.server.reading("alice") as db:
+        assert db.execute("SELECT * FROM everthread.receipt").fetchall() == []
+        assert db.execute("SELECT text FROM everthread.line").fetchall() == [("alice likes ferns.",)]
+    with store.server.writing("alice") as db:
+        assert db.execute("DELETE FROM everthread.line").rowcount == 1
+    with pytest.raises(StoreUnavailable, match="row-level security"), store.server.writing("alice") as db:
+        db.execute("INSERT INTO everthread.buffer VALUES ('bob', 'garden', '[]')")
+    with store.server.reading(**schema.LISTING) as db:  # who asks which banks there are learns that and no more
+        assert db.execute("SELECT bank_id FROM everthread.bank ORDER BY 1").fetchall() == [("alice",), ("bob",)]
+        assert db.execute("SELECT * FROM everthread.line").fetchall() == []
+    store.close()
+    with opened(owner, "bob") as memory:
+        assert [line.text for line in memory.lines()] == ["bob likes ferns."]
+
+
+def test_a_secured_role_frees_the_pages_of_what_it_forgets(
+    secured: tuple[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    owner, role = secured
+    with opened(role) as memory:
+        memory.forget(seq=memory.observe("A slip.").seq)
+    with psycopg.connect(owner) as db:
+        db.execute("SELECT pg_stat_force_next_flush()")
+        query = "SELECT vacuum_count FROM pg_stat_user_tables WHERE schemaname = 'everthread' AND relname = 'line'"
+        assert db.execute(query).fetchone() == (1,)
+    assert caplog.records == []
+
+
+def test_a_role_to_which_no_rule_applies_is_not_called_secured(url: str) -> None:
+    server = Server(url)
+    schema.init(server)
+    with pytest.raises(ConfigError, match="has no role 'nobody at all'; make it with: CREATE ROLE"):
+        schema.secure(server, "nobody at all")
+    with server.alone() as db:
+        owner = db.info.user
+    with pytest.raises(ConfigError, match="would see every bank; name another role"):
+        schema.secure(server, owner)
+
+
+# ------------------------------------------------------------------------------ the tables
+
+
+INDEXES = """SELECT indrelid::regclass::text, indexrelid::regclass::text, (SELECT attname FROM pg_attribute
+    WHERE attrelid = indrelid AND attnum = indkey[0]) FROM pg_index
+    JOIN pg_class ON pg_class.oid = indrelid WHERE relnamespace = 'everthread'::regnamespace {}"""
+
+
+@pytest.fixture(scope="module")
+def tables(database: str) -> Iterator[Connection]:
+    schema.init(Server(database))
+    with psycopg.connect(database, autocommit=True) as db:
+        yield db
+
+
+def test_every_index_begins_with_the_bank(tables: Connection) -> None:
+    """Citus: primary keys and unique indexes hold the distribution column. Ours begin with it, and so do all others."""
+    for table, index, first in tables.execute(INDEXES.format("").encode()):
+        assert first == ("number" if table == "everthread.migration" else "bank_id"), index
+    keys = {table for table, _, _ in tables.execute(INDEXES.format("AND indisprimary").encode())}
+    assert keys == {f"everthread.{table}" for table in (*schema.TABLES, "migration")}
+
+
+def test_every_foreign_key_holds_the_bank_at_the_same_place_on_both_sides(tables: Connection) -> None:
+    """Citus: foreign keys between distributed tables hold the distribution column, in the same place, and lead to a
+    table that lies with theirs."""
+    keys = tables.execute(
+        """SELECT conrelid::regclass::text, confrelid::regclass::text,
+           (SELECT array_agg(attname::text ORDER BY place) FROM unnest(conkey) WITH ORDINALITY AS k (num, place)
+            JOIN pg_attribute ON attrelid = conrelid AND attnum = num),
+           (SELECT array_agg(attname::text ORDER BY place) FROM unnest(confkey) WITH ORDINALITY AS k (num, place)
+            JOIN pg_attribute ON attrelid = confrelid AND attnum = num)
+           FROM pg_constraint WHERE contype = 'f' AND connamespace = 'everthread'::regnamespace"""
+    ).fetchall()
+    assert len(keys) >= 8
+    for table, other, ours, theirs in keys:
+        assert ours[0] == theirs[0] == "bank_id", (table, other)
+        assert {table, other} <= {f"everthread.{each}" for each in schema.TABLES}
+
+
+def test_the_bank_is_a_text_of_one_collation_without_a_default_everywhere(tables: Connection) -> None:
+    """Citus: tables lie together only where the distribution column has one type and one collation."""
+    rows = tables.execute(
+        """SELECT table_name::text, data_type::text, collation_name::text, column_default, is_nullable
+           FROM information_schema.columns WHERE table_schema = 'everthread' AND column_name = 'bank_id'"""
+    ).fetchall()
+    assert {table for table, *_ in rows} == set(schema.TABLES)
+    assert {tuple(rest) for _, *rest in rows} == {("text", "C", None, "NO")}
+
+
+def test_nothing_needs_a_sequence_a_trigger_or_a_generated_column(tables: Connection) -> None:
+    for query in (
+        "SELECT relname FROM pg_class WHERE relnamespace = 'everthread'::regnamespace AND relkind NOT IN ('r', 'i')",
+        "SELECT tgname FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid WHERE NOT tgisinternal "
+        "AND relnamespace = 'everthread'::regnamespace",
+        "SELECT attname FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid "
+        "WHERE relnamespace = 'everthread'::regnamespace AND (attgenerated <> '' OR attidentity <> '')",
+        "SELECT column_name FROM information_schema.columns WHERE table_schema = 'everthread' "
+        "AND column_default LIKE '%(%'",
+    ):
+        assert tables.execute(query.encode()).fetchall() == []
+
+
+def test_every_table_is_distributed_once_beside_the_banks(tables: Connection) -> None:
+    named = [re.findall(r"everthread\.(\w+)", statement) for statement in schema.DISTRIBUTED]
+    assert [names[0] for names in named] == list(schema.TABLES)
+    assert named[0] == ["bank"]
+    assert all(names[1:] == ["bank"] for names in named[1:])
+    rows = tables.execute("SELECT tablename::text FROM pg_tables WHERE schemaname = 'everthread'").fetchall()
+    assert {name for (name,) in rows} == {*schema.TABLES, "migration"}
+    places = {table: at for at, table in enumerate(schema.TABLES)}
+    pairs = tables.execute(
+        "SELECT conrelid::regclass::text, confrelid::regclass::text FROM pg_constraint "
+        "WHERE contype = 'f' AND connamespace = 'everthread'::regnamespace"
+    )
+    for table, other in pairs:  # what a key leads to is distributed first
+        assert places[other.partition(".")[2]] < places[table.partition(".")[2]]
+
+
+def test_without_citus_nothing_is_distributed(url: str) -> None:
+    schema.init(Server(url))
+    with pytest.raises(StoreUnavailable, match="has no Citus; make it there with: CREATE EXTENSION citus"):
+        schema.distribute(Server(url))

@@ -1,0 +1,230 @@
+"""What Postgres keeps of what was forgotten: nothing that can be asked for, and after a scrub nothing in its files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from click.testing import CliRunner
+from hardship import postgres
+
+from everthread import Memory, NewLine
+from everthread.cli.main import main
+from everthread.stores.postgres import schema, vacuum, vector_index
+from everthread.stores.postgres.connections import Server
+from everthread.stores.postgres.store import PostgresStore
+from everthread.testing import HashEmbedder
+
+CANARY = "zqxcanary"
+
+
+@pytest.fixture
+def url(postgres_server: str) -> Iterator[str]:
+    with postgres.database(postgres_server) as made:
+        yield made
+
+
+@pytest.fixture
+def store(url: str) -> Iterator[PostgresStore]:
+    made = PostgresStore(url)
+    yield made
+    made.close()
+
+
+def opened(store: PostgresStore, bank: str = "alice") -> Memory:
+    return Memory.open(bank, store=store, embedder=HashEmbedder(), recipe="default")
+
+
+def asked(url: str, query: str) -> list[tuple[Any, ...]]:
+    with psycopg.connect(url, autocommit=True) as db:
+        db.execute("SELECT pg_stat_force_next_flush()")
+        cursor = db.execute(query.encode())
+        return cursor.fetchall() if cursor.description else []
+
+
+def tell(memory: Memory) -> None:
+    """With the canary in all that a line can have, and in a text that is too long for its page."""
+    memory.observe(f"The {CANARY} sings.", speaker=CANARY, session=CANARY, key=CANARY, metadata={CANARY: CANARY})
+    memory.observe(" ".join(f"{CANARY}{n}" for n in range(2000)), speaker=CANARY, session=CANARY)
+    memory.context(CANARY, session=CANARY, gated=False)  # which fills the session's buffer
+
+
+# --------------------------------------------------------------------------- statistics
+
+
+def test_no_statistics_tell_of_a_text(url: str, store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vector_index, "EXACT", 1)
+    tell(opened(store))
+    opened(store).observe_many([NewLine(f"Line {n} of the {CANARY}.", key=f"{CANARY}{n}") for n in range(30)])
+    store.index("alice")
+    asked(url, "ANALYZE")
+    rows = asked(url, "SELECT tablename, attname, pg_stats::text FROM pg_stats WHERE schemaname = 'everthread'")
+    assert [(table, column) for table, column, said in rows if CANARY in said] == []
+    assert ("code", "code") not in {(table.partition("_")[0], column) for table, column, _ in rows}
+    assert ("line", "said_at") in {(table, column) for table, column, _ in rows}
+
+
+def test_every_column_of_text_or_bytes_is_without_statistics_but_for_ids_and_names_of_ours(
+    url: str, store: PostgresStore
+) -> None:
+    opened(store)
+    rows = asked(
+        url,
+        """SELECT relname || '.' || attname FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
+           WHERE relnamespace = 'everthread'::regnamespace AND relkind = 'r' AND attnum > 0 AND attname <> 'bank_id'
+           AND atttypid::regtype::text IN ('text', 'bytea', 'halfvec') AND attstattarget IS DISTINCT FROM 0""",
+    )
+    assert {name for (name,) in rows} == {"speaker.role", "unit.kind", "model.name", "receipt.scope", "receipt.seqs"}
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_the_id_of_a_forgotten_bank_leaves_the_statistics(url: str, store: PostgresStore, alone: bool) -> None:
+    for bank in (CANARY, "other")[: 1 if alone else 2]:
+        opened(store, bank).observe_many([NewLine(f"Line {n}.", session="s") for n in range(30)])
+    asked(url, "ANALYZE")
+    found = f"SELECT tablename FROM pg_stats WHERE schemaname = 'everthread' AND pg_stats::text LIKE '%{CANARY}%'"
+    assert ("line",) in asked(url, found)
+    opened(store, CANARY).forget(everything=True)
+    assert asked(url, found) == []
+    sampled = "SELECT count(*) FROM pg_stats WHERE schemaname = 'everthread' AND tablename = 'line' AND attname = '{}'"
+    assert asked(url, sampled.format("bank_id")) == [(0 if alone else 1,)]
+    assert asked(url, sampled.format("seq")) == [(1,)]
+
+
+# ------------------------------------------------------------------------------- vacuum
+
+
+def vacuumed(url: str) -> dict[str, int]:
+    """How often each table was vacuumed."""
+    query = "SELECT relname, vacuum_count FROM pg_stat_user_tables WHERE schemaname = 'everthread' AND vacuum_count > 0"
+    return dict(asked(url, query))
+
+
+def test_only_the_tables_that_lost_rows_are_vacuumed(url: str, store: PostgresStore) -> None:
+    memory = opened(store)
+    tell(memory)
+    memory.observe("Hello.", speaker="Ann", session=CANARY)
+    memory.forget(seq=1)
+    assert vacuumed(url) == {"line": 1, "posting": 1, "vector": 1}
+    memory.forget(speaker=CANARY)
+    store.close()
+    assert vacuumed(url) == {"line": 2, "posting": 2, "vector": 2, "speaker": 1}
+    memory.forget(session=CANARY)
+    store.close()
+    assert vacuumed(url)["session"] == vacuumed(url)["buffer"] == 1
+
+
+def test_a_process_vacuums_at_once_but_not_again_within_the_pause(url: str, store: PostgresStore) -> None:
+    memory = opened(store)
+    memory.observe_many([NewLine(f"Line {n}.") for n in range(20)])
+    store.close()  # when nothing is due nothing is vacuumed, and no pause begins
+    for seq in range(1, 11):
+        memory.forget(seq=seq)
+    assert vacuumed(url)["line"] == 1
+    store.close()
+    assert vacuumed(url)["line"] == 2
+    store.close()
+    assert vacuumed(url)["line"] == 2
+    quick = vacuum.Vacuum(store.server, pause=0)
+    for _ in range(3):
+        quick.after(["line"], bank=False)
+    assert vacuumed(url)["line"] == 5
+
+
+def test_the_indexes_are_cleaned_of_even_a_single_line(url: str, store: PostgresStore) -> None:
+    """Postgres by itself would think one row of so many not worth it."""
+    memory = opened(store)
+    memory.observe_many([NewLine(f"Line {n}. " + "garden " * 200) for n in range(400)])
+    memory.forget(seq=200)
+    said: list[str] = []
+    with psycopg.connect(url, autocommit=True) as db:
+        db.add_notice_handler(lambda notice: said.append(notice.message_primary or ""))
+        db.execute("VACUUM (VERBOSE) everthread.line")
+    assert re.search(r"index scan not needed: .* had 0 dead item identifiers removed", said[1]), said[1]
+
+
+def test_a_table_that_is_in_use_is_told_of(url: str, store: PostgresStore, caplog: pytest.LogCaptureFixture) -> None:
+    memory = opened(store)
+    memory.observe("A slip.")
+    with psycopg.connect(url) as other:
+        other.execute("LOCK TABLE everthread.posting IN SHARE UPDATE EXCLUSIVE MODE")
+        memory.forget(seq=1)
+    (record,) = caplog.records
+    assert 'skipping vacuum of "posting" --- lock not available' in record.getMessage()
+    assert record.getMessage().startswith("what was forgotten is gone from the tables, but its pages are not all freed")
+
+
+def test_rows_that_a_transaction_may_still_read_are_told_of(
+    url: str, store: PostgresStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    memory = opened(store)
+    memory.observe("A slip.")
+    with psycopg.connect(url) as other:
+        other.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+        other.execute("SELECT count(*) FROM everthread.line")
+        memory.forget(seq=1)
+    (record,) = caplog.records
+    assert "1 rows of line may still be read by a transaction that is open" in record.getMessage()
+
+
+def test_a_server_that_goes_away_after_the_forgetting_is_told_of(caplog: pytest.LogCaptureFixture) -> None:
+    gone = vacuum.Vacuum(Server("postgresql://ann@/db?host=/nowhere"))
+    gone.after(["line"], bank=False)
+    (record,) = caplog.records
+    assert "can't be reached" in record.getMessage()
+
+
+# -------------------------------------------------------------------------------- scrub
+
+
+def holding(folder: Path, words: bytes) -> list[str]:
+    """The files of a server that hold these bytes, but for the write-ahead log."""
+    files = (path for path in folder.rglob("*") if path.is_file() and "pg_wal" not in path.parts)
+    return [str(path.relative_to(folder)) for path in files if words in path.read_bytes()]
+
+
+@pytest.mark.parametrize("what", [{"session": CANARY}, {"everything": True}])
+def test_a_scrub_leaves_no_byte_of_what_was_forgotten_in_the_servers_files(what: dict[str, Any]) -> None:
+    with postgres.Own() as own, postgres.database(own.url) as url:
+        store = PostgresStore(url)
+        alice, bob = opened(store, f"alice {CANARY}" if what == {"everything": True} else "alice"), opened(store, "bob")
+        tell(alice)
+        alice.observe("Something else.", speaker="Ann", session="s")
+        bob.observe_many([NewLine(f"Line {n} of Bob's.") for n in range(300)])
+        asked(url, "ANALYZE")
+        asked(url, "CHECKPOINT")
+        alice.forget(**what)
+        assert holding(own.folder, CANARY.encode()) != []
+        assert vacuum.scrub(Server(url)) == []
+        assert holding(own.folder, CANARY.encode()) == []
+        assert store.check("alice") == store.check("bob") == []
+        assert bob.recall("line 7 Bob")[0].line.seq == 8
+        store.close()
+
+
+def test_a_scrub_tells_what_stood_in_its_way(url: str, store: PostgresStore) -> None:
+    memory = opened(store)
+    memory.observe("A slip.")
+    with psycopg.connect(url) as other:
+        other.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+        other.execute("SELECT 1")
+        memory.forget(seq=1)
+        left = CliRunner().invoke(main, ["db", "scrub", url])
+    assert left.exit_code == 1
+    assert "1 rows of line may still be read by a transaction that is open" in left.stdout.splitlines()
+    done = CliRunner().invoke(main, ["db", "scrub", url])
+    assert (done.exit_code, done.stdout) == (0, f"{url}: written anew; nothing forgotten is left in its files\n")
+
+
+def test_a_role_without_the_right_is_told_what_it_could_not_scrub(postgres_server: str) -> None:
+    with postgres.role(postgres_server) as role, postgres.database(postgres_server) as url:
+        schema.init(Server(url))
+        schema.secure(Server(url), role)
+        left = vacuum.scrub(Server(postgres.url(url, user=role, password="zqxsecret")))
+        assert [line for line in left if "permission denied" in line and "pg_statistic" in line]
+        assert "CHECKPOINT wants a member of pg_checkpoint; the server's own next one will do" in left
+        assert not [line for line in left if '"line"' in line]  # it may maintain our tables

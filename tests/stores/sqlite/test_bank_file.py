@@ -1,0 +1,378 @@
+import errno
+import multiprocessing
+import sqlite3
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from hardship import PATIENCE
+from hypothesis import given
+from hypothesis import strategies as st
+
+from everthread import Memory
+from everthread.errors import BadBankId, BadInput, BankDamaged, StoreUnavailable
+from everthread.stores.sqlite import bank_file as files
+from everthread.stores.sqlite.bank_file import LONGEST_NAME, SUFFIX, BankFile, bank_id, explained, file_name
+from everthread.stores.sqlite.store import SQLiteStore
+from everthread.testing import HashEmbedder
+
+ids = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=19).filter(lambda s: s.strip())
+
+
+def made(db: sqlite3.Connection) -> None:
+    db.execute("CREATE TABLE IF NOT EXISTS said (word TEXT NOT NULL)")
+
+
+def opened(folder: Path) -> BankFile:
+    return BankFile("alice", folder / "alice.bank", made)
+
+
+def say(file: BankFile, word: str) -> None:
+    with file.writing() as db:
+        db.execute("INSERT INTO said VALUES (?)", (word,))
+
+
+def said(file: BankFile) -> list[str]:
+    with file.reading() as db:
+        return [word for (word,) in db.execute("SELECT word FROM said ORDER BY rowid")]
+
+
+# ------------------------------------------------------------------------ names
+
+
+@given(ids)
+def test_an_id_comes_back_from_its_file_name(bank: str) -> None:
+    assert bank_id(file_name(bank)) == bank
+
+
+@given(ids)
+def test_a_file_name_is_one_plain_name_in_the_folder(bank: str) -> None:
+    name = file_name(bank)
+    assert not set(name) - set("abcdefghijklmnopqrstuvwxyz0123456789_-%ABCDEF.")
+    assert name.endswith(SUFFIX)
+    assert "." not in name.removesuffix(SUFFIX)
+    assert len(name) <= LONGEST_NAME
+
+
+@given(ids, ids)
+def test_two_ids_never_share_a_file_even_where_case_is_ignored(one: str, other: str) -> None:
+    assert (one == other) == (file_name(one).lower() == file_name(other).lower())
+
+
+@pytest.mark.parametrize("bank", ["../../etc/x", "/etc/passwd", "..", ".", "C:\\x", "alice/captain-nemo", "a\u202eb"])
+def test_what_looks_like_a_path_is_a_name(bank: str, tmp_path: Path) -> None:
+    path = tmp_path / file_name(bank)
+    assert path.parent == tmp_path
+    assert path.resolve().is_relative_to(tmp_path.resolve())
+    assert bank_id(path.name) == bank
+
+
+def test_capitals_make_another_bank() -> None:
+    assert file_name("Alice") == "%41lice.bank"
+    assert file_name("alice") == "alice.bank"
+
+
+def test_an_emoji_is_as_good_as_a_letter() -> None:
+    assert bank_id(file_name("🐙 and 👩‍👩‍👧")) == "🐙 and 👩‍👩‍👧"
+
+
+@pytest.mark.parametrize("bank", ["", " ", "\t\n", "\u2003"])
+def test_a_blank_id_is_refused(bank: str) -> None:
+    with pytest.raises(BadBankId, match=r"must be text that is not blank, got .*; try 'alice'"):
+        file_name(bank)
+
+
+@pytest.mark.parametrize("bank", [None, 7, b"alice"])
+def test_an_id_that_is_no_text_is_refused(bank: object) -> None:
+    with pytest.raises(BadBankId, match="must be text that is not blank, got"):
+        file_name(bank)  # type: ignore[arg-type]
+
+
+def test_an_id_of_300_characters_is_refused() -> None:
+    with pytest.raises(BadBankId, match="has 300 characters; at most 200 are allowed"):
+        file_name("a" * 300)
+
+
+def test_an_id_whose_file_name_would_be_too_long_is_refused() -> None:
+    assert len(file_name("🐙" * 19)) <= LONGEST_NAME
+    with pytest.raises(BadBankId, match="is 365 bytes once escaped; at most 240 are allowed"):
+        file_name("🐙" * 30)
+
+
+@pytest.mark.parametrize("bank", ["a\x00b", "a\nb", "\x7f", "half \ud83d", "\udc00"])
+def test_an_id_that_no_one_can_type_is_refused(bank: str) -> None:
+    with pytest.raises(BadBankId, match="holds control characters or half a surrogate pair; use printable text"):
+        file_name(bank)
+
+
+@pytest.mark.parametrize("name", ["Alice.bank", "a.b.bank", "%61lice.bank", "%C3.bank", "%.bank", ".bank", "%00.bank"])
+def test_a_name_that_no_id_makes_is_of_no_bank(name: str, tmp_path: Path) -> None:
+    assert bank_id(name) is None
+    (tmp_path / name).touch()
+    (tmp_path / "bob.bank").touch()
+    assert SQLiteStore(tmp_path).banks() == ["bob"]
+
+
+# ----------------------------------------------------------------- what errors mean
+
+
+def of_sqlite(code: int, words: str = "words that change from version to version") -> sqlite3.Error:
+    error = sqlite3.OperationalError(words)
+    error.sqlite_errorcode = code
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "ours", "remedy"),
+    [
+        (of_sqlite(sqlite3.SQLITE_CORRUPT), BankDamaged, "Put back a copy"),
+        (of_sqlite(sqlite3.SQLITE_CORRUPT_INDEX), BankDamaged, "Put back a copy"),
+        (of_sqlite(sqlite3.SQLITE_NOTADB), BankDamaged, r"sqlite3 /banks/x\.bank \.recover"),
+        (of_sqlite(sqlite3.SQLITE_ERROR, "no such table: line"), BankDamaged, "Put back a copy"),
+        (sqlite3.OperationalError("Could not decode to UTF-8 column 'text'"), BankDamaged, "Put back a copy"),
+        (ValueError("Expecting value: line 1 column 1"), BankDamaged, "Put back a copy"),
+        (of_sqlite(sqlite3.SQLITE_FULL), StoreUnavailable, "Make room and call again"),
+        (OSError(errno.ENOSPC, "words"), StoreUnavailable, "Make room and call again"),
+        (OSError(errno.EFBIG, "words"), StoreUnavailable, "Make room and call again"),
+        (of_sqlite(sqlite3.SQLITE_IOERR_READ), StoreUnavailable, "its disk is sound"),
+        (of_sqlite(sqlite3.SQLITE_READONLY_DIRECTORY), StoreUnavailable, "permissions"),
+        (of_sqlite(sqlite3.SQLITE_CANTOPEN), StoreUnavailable, "permissions"),
+        (PermissionError(errno.EACCES, "words"), StoreUnavailable, "permissions"),
+        (OSError(errno.EROFS, "words"), StoreUnavailable, "permissions"),
+        (of_sqlite(sqlite3.SQLITE_BUSY), StoreUnavailable, "try again, or end that process"),
+        (FileExistsError(errno.EEXIST, "words"), StoreUnavailable, "name a folder for the banks"),
+        (NotADirectoryError(errno.ENOTDIR, "words"), StoreUnavailable, "name a folder for the banks"),
+        (of_sqlite(sqlite3.SQLITE_TOOBIG), BadInput, "no bank can hold this value"),
+        (OverflowError("Python int too large to convert to SQLite INTEGER"), BadInput, "numbers of 64 bits"),
+        (OverflowError("Python int too large to convert to C long"), BadInput, "numbers of 64 bits"),
+        (OverflowError("date value out of range"), BankDamaged, "Put back a copy"),
+    ],
+)
+def test_an_error_becomes_ours_with_its_remedy(error: Exception, ours: type[Exception], remedy: str) -> None:
+    with pytest.raises(ours, match=remedy) as caught, explained("x", Path("/banks/x.bank")):
+        raise error
+    assert caught.value.__cause__ is error
+
+
+def test_only_what_was_to_be_written_is_said_not_to_be_kept(tmp_path: Path) -> None:
+    file = opened(tmp_path)
+    for using, words in ((file.writing, True), (file.reading, False)):
+        for code in (sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_FULL):
+            with pytest.raises(StoreUnavailable) as caught, using():
+                raise of_sqlite(code)
+            assert ("Nothing of this call was kept" in str(caught.value)) == words
+    file.close()
+
+
+def test_half_a_surrogate_pair_is_the_callers_fault() -> None:
+    with pytest.raises(BadInput, match="use whole characters"), explained("x", Path("/banks/x.bank")):
+        "\ud800".encode()
+
+
+def test_an_error_in_the_callers_code_stays_what_it_is() -> None:
+    with pytest.raises(KeyError), explained("x", Path("/banks/x.bank")):
+        raise KeyError("mine")
+
+
+# -------------------------------------------------------------------- connections
+
+
+def test_what_was_written_is_read_by_all(tmp_path: Path) -> None:
+    one, other = opened(tmp_path), opened(tmp_path)
+    say(one, "hello")
+    assert said(one) == said(other) == ["hello"]
+    one.close()
+    other.close()
+
+
+def test_a_file_that_was_cut_off_beside_its_log_is_damaged_and_its_log_is_left(tmp_path: Path) -> None:
+    file, log = tmp_path / "alice.bank", tmp_path / "alice.bank-wal"
+    file.touch()
+    log.write_bytes(b"what was said")
+    for use in (said, lambda file: say(file, "hello")):
+        with pytest.raises(BankDamaged, match="has 0 bytes, and its log has 13"):
+            use(opened(tmp_path))
+    assert log.read_bytes() == b"what was said"
+    opened(tmp_path).unlink(lambda db: None)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_block_that_raises_leaves_nothing_behind(tmp_path: Path) -> None:
+    file = opened(tmp_path)
+    say(file, "kept")
+    with pytest.raises(StoreUnavailable, match="NOT NULL"), file.writing() as db:
+        db.executemany("INSERT INTO said VALUES (?)", [("half",), (None,)])
+    assert said(file) == ["kept"]
+    say(file, "after")
+    assert said(file) == ["kept", "after"]
+    file.close()
+
+
+def test_a_reader_sees_one_moment_while_others_write(tmp_path: Path) -> None:
+    file = opened(tmp_path)
+    say(file, "one")
+    with file.reading() as db:
+        before = db.execute("SELECT count(*) FROM said").fetchone()
+        say(file, "two")
+        assert db.execute("SELECT count(*) FROM said").fetchone() == before
+    assert said(file) == ["one", "two"]
+    file.close()
+
+
+def test_a_reader_in_use_while_the_bank_is_forgotten_is_not_used_again(tmp_path: Path) -> None:
+    file = opened(tmp_path)
+    say(file, "secret")
+    with file.reading() as db:
+        file.unlink(lambda db: None)
+        assert db.execute("SELECT word FROM said").fetchall() == [("secret",)]  # it had begun before
+    assert said(file) == []
+    file.close()
+
+
+@pytest.mark.parametrize("first", [said, lambda file: say(file, "after")])
+def test_a_file_unlinked_by_another_is_made_anew(tmp_path: Path, first: object) -> None:
+    assert callable(first)
+    one, other = opened(tmp_path), opened(tmp_path)
+    say(one, "before")
+    assert said(other) == ["before"]
+    one.unlink(lambda db: None)
+    assert list(tmp_path.iterdir()) == []
+    first(other)
+    say(other, "last")
+    assert said(one)[-1] == said(other)[-1] == "last"
+    assert "before" not in said(one)
+    one.close()
+    other.close()
+
+
+def test_no_write_is_lost_while_others_forget_the_bank_and_write_it_anew(tmp_path: Path) -> None:
+    """After the last forgetting, every word whose writing returned is there."""
+    done = threading.Event()
+    files = [opened(tmp_path) for _ in range(3)]
+
+    def write(number: int) -> list[str]:
+        words: list[str] = []
+        while not done.is_set():
+            words.append(f"{number}-{len(words)}")
+            say(files[number], words[-1])
+        return words
+
+    def forget() -> None:
+        for _ in range(10):
+            files[2].unlink(lambda db: None)
+        done.set()
+
+    with ThreadPoolExecutor(4) as pool:
+        writers = [pool.submit(write, number) for number in range(2)]
+        pool.submit(forget).result()
+        written = [writer.result() for writer in writers]
+    kept = said(files[2])
+    assert len(set(kept)) == len(kept)
+    for number, words in enumerate(written):  # what is left of each writer is the end of what it wrote, without a gap
+        mine = [word for word in kept if word.startswith(f"{number}-")]
+        assert mine == words[len(words) - len(mine) :]
+    for file in files:
+        file.close()
+
+
+def test_threads_that_meet_at_a_new_file_all_find_its_tables(tmp_path: Path) -> None:
+    for attempt in range(10):
+        file = BankFile("alice", tmp_path / f"{attempt}.bank", made)
+        with ThreadPoolExecutor(6) as pool:
+            assert [words for words in pool.map(lambda _, file=file: said(file), range(6)) if words] == []
+        file.close()
+
+
+def test_a_closed_file_leaves_nothing_open_behind(tmp_path: Path) -> None:
+    file = opened(tmp_path)
+    say(file, "one")
+    file.close()
+    say(file, "two")  # a thread that had the file in its hand when another closed it
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["alice.bank"]  # the last to close takes the log away
+    assert said(opened(tmp_path)) == ["one", "two"]
+
+
+def test_a_closed_file_can_still_be_read_and_erased_and_leaves_nothing_open_behind(tmp_path: Path) -> None:
+    file = opened(tmp_path)
+    say(file, "one")
+    file.close()
+    found: list[str] = []
+    reading = threading.Thread(target=lambda: found.extend(said(file)), daemon=True)
+    reading.start()
+    reading.join(PATIENCE)
+    assert found == ["one"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["alice.bank"]
+    file.erase()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["alice.bank"]
+
+
+def test_a_closed_file_is_read_where_no_bank_is_yet(tmp_path: Path) -> None:
+    file = opened(tmp_path)
+    file.close()
+    assert said(file) == []
+
+
+def unerased(path: Path) -> bool:
+    with closing(sqlite3.connect(path)) as db:
+        return bool(db.execute("PRAGMA user_version").fetchone()[0])
+
+
+@pytest.mark.parametrize("use", [said, lambda file: say(file, "later")])
+def test_an_erasing_that_was_put_off_is_tried_again_by_the_same_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, use: object
+) -> None:
+    assert callable(use)
+    monkeypatch.setattr(files, "BRIEFLY", 0.05)
+    monkeypatch.setattr(files, "PUT_OFF", 0.3)
+    say(opened(tmp_path), "one")
+    file = opened(tmp_path)
+    with closing(sqlite3.connect(file.path, isolation_level=None)) as reader:
+        reader.execute(f"PRAGMA user_version = {files.UNERASED}")
+        reader.execute("BEGIN")
+        reader.execute("SELECT * FROM said").fetchall()
+        say(file, "two")
+        assert said(file) == ["one", "two"]
+        assert unerased(file.path)
+    time.sleep(0.3)
+    use(file)
+    assert not unerased(file.path)
+    file.close()
+
+
+def _hold(path: str, held: object, let_go: object) -> None:
+    db = sqlite3.connect(path, isolation_level=None)
+    db.execute("BEGIN IMMEDIATE")
+    held.set()  # type: ignore[attr-defined]
+    let_go.wait(PATIENCE)  # type: ignore[attr-defined]
+    db.execute("COMMIT")
+    db.close()
+
+
+def test_a_writer_waits_for_the_writer_of_another_process(tmp_path: Path) -> None:
+    file = opened(tmp_path)
+    say(file, "one")
+    spawn = multiprocessing.get_context("spawn")
+    held, let_go = spawn.Event(), spawn.Event()
+    other = spawn.Process(target=_hold, args=(str(file.path), held, let_go))
+    other.start()
+    assert held.wait(PATIENCE)
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(say, file, "two")
+        assert said(file) == ["one"]  # reading goes on meanwhile
+        let_go.set()
+        waiting.result(PATIENCE)
+    other.join()
+    assert said(file) == ["one", "two"]
+    file.close()
+
+
+def test_only_the_owner_may_read_what_was_said(tmp_path: Path) -> None:
+    with Memory.open("alice", store=tmp_path / "data", embedder=HashEmbedder()) as memory:
+        memory.observe("The harbour froze over.")
+        files = [file for file in (tmp_path / "data").iterdir() if file.is_file()]
+        assert files
+        assert all(file.stat().st_mode & 0o077 == 0 for file in files)
+        assert (tmp_path / "data").stat().st_mode & 0o077 == 0

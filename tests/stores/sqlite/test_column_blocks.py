@@ -1,0 +1,130 @@
+"""Packed columns against a model of plain Python: whoever reads what is new, however seldom, holds what is there."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from everthread.stores.sqlite import column_blocks, schema
+from everthread.stores.sqlite.column_blocks import BLOCK, Records
+from everthread.types import Seqs
+
+KIND = np.dtype([("seq", "<u4"), ("value", "<i4")])
+OF = 3
+
+
+def empty() -> sqlite3.Connection:
+    db = sqlite3.connect(":memory:", isolation_level=None)
+    schema.migrate(db, "alice", 0)
+    return db
+
+
+@pytest.fixture
+def db() -> Iterator[sqlite3.Connection]:
+    with closing(empty()) as made:
+        yield made
+
+
+def records(pairs: list[tuple[int, int]]) -> Records:
+    return np.array(pairs, KIND)
+
+
+def stamp(db: sqlite3.Connection) -> int:
+    return int(db.execute("SELECT stamp FROM bank").fetchone()[0])
+
+
+class Reader:
+    """Holds what it has read, and reads what is new."""
+
+    def __init__(self) -> None:
+        self.held, self.seen = records([]), 0
+
+    def look(self, db: sqlite3.Connection) -> list[tuple[int, int]]:
+        ids: Seqs = self.held["seq"].astype(np.int64)
+        splices, more = column_blocks.news(db, OF, KIND, ids, self.seen)
+        self.held = splices.apply(self.held, more)
+        self.seen = stamp(db)
+        return [(int(seq), int(value)) for seq, value in self.held]
+
+
+seqs = st.sets(st.integers(1, 4 * BLOCK), max_size=12)
+steps = st.lists(
+    st.tuples(st.just("append"), st.integers(1, BLOCK + 3))
+    | st.tuples(st.just("put"), seqs)
+    | st.tuples(st.just("remove"), seqs)
+    | st.tuples(st.just("look"), st.none()),
+    max_size=15,
+)
+
+
+@settings(max_examples=80, deadline=None)
+@given(steps)
+def test_whoever_reads_what_is_new_holds_what_is_there(steps: list[tuple[str, int | set[int] | None]]) -> None:
+    model: dict[int, list[int]] = {}
+    often, once = Reader(), Reader()
+    with closing(empty()) as db:
+        for number, (step, value) in enumerate(steps):
+            if step == "look":
+                often.look(db)
+            elif step == "remove":
+                assert isinstance(value, set)
+                gone = column_blocks.remove(db, OF, KIND, np.array(sorted(value), np.int64))
+                assert gone.tolist() == sorted(value & set(model))
+                model = {seq: values for seq, values in model.items() if seq not in value}
+            else:
+                last = max(model, default=0)
+                new = range(last + 1, last + 1 + value) if isinstance(value, int) else sorted(value or ())
+                added = {seq: [number] * (1 + seq % 2) for seq in new}  # some lines have two records
+                column_blocks.put(db, OF, records([(seq, each) for seq, values in added.items() for each in values]))
+                model |= added
+        there = [(seq, value) for seq in sorted(model) for value in model[seq]]
+        assert often.look(db) == once.look(db) == there
+
+
+def test_a_line_that_is_appended_is_all_that_is_read(db: sqlite3.Connection) -> None:
+    column_blocks.put(db, OF, records([(seq, 0) for seq in range(1, 1000)]))
+    before = stamp(db)
+    column_blocks.put(db, OF, records([(1000, 7)]))
+    splices, more = column_blocks.news(db, OF, KIND, np.arange(1, 1000), before)
+    assert splices.places == [(999, 999, 1)]
+    assert more.tolist() == [(1000, 7)]
+
+
+def test_a_line_that_is_removed_makes_its_block_alone_be_read_again(db: sqlite3.Connection) -> None:
+    column_blocks.put(db, OF, records([(seq, 0) for seq in range(1, 1000)]))
+    before = stamp(db)
+    column_blocks.remove(db, OF, KIND, np.array([500]))
+    splices, more = column_blocks.news(db, OF, KIND, np.arange(1, 1000), before)
+    ((first, end, count),) = splices.places
+    assert end - first == BLOCK
+    assert count == len(more) == BLOCK - 1
+
+
+def test_who_has_seen_some_reads_by_stamp_and_who_has_seen_nothing_in_order(db: sqlite3.Connection) -> None:
+    def plan(seen: int) -> list[str]:
+        said: list[str] = []
+        db.set_trace_callback(said.append)
+        column_blocks.news(db, OF, KIND, np.empty(0, np.int64), seen)
+        db.set_trace_callback(None)
+        return [row[3] for row in db.execute(f"EXPLAIN QUERY PLAN {said[0]}")]
+
+    assert plan(9)[0] == "SEARCH block USING INDEX block_stamp (of=? AND stamp>?)"
+    assert plan(0) == ["SEARCH block USING INDEX block_number (of=?)"]  # and nothing is sorted
+
+
+def test_columns_of_one_kind_do_not_meet_those_of_another(db: sqlite3.Connection) -> None:
+    column_blocks.put(db, OF, records([(1, 1)]))
+    column_blocks.put(db, OF + 1, records([(1, 2)]))
+    column_blocks.remove(db, OF, KIND, np.array([1]))
+    assert column_blocks.everything(db, OF + 1, KIND).tolist() == [(1, 2)]
+
+
+def test_a_million_lines_are_some_ten_thousand_rows_of_a_page_each() -> None:
+    assert 1_000_000 / BLOCK < 15_000
+    assert (
+        BLOCK * column_blocks.code(384).itemsize < 4000
+    )  # what is left of a page of 4,096 holds the row's own numbers

@@ -1,0 +1,138 @@
+"""Processes that are forked while they have a bank's file open."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from hardship import forked
+
+from everthread.stores.sqlite.fork_guard import ForkGuard
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+
+
+def came_of(way: str, folder: Path) -> str:
+    """What the forked processes of `forked.py` say together."""
+    command = [sys.executable, "-Wignore::DeprecationWarning", forked.__file__, str(folder), way]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=3 * forked.LIMIT, check=False)
+    assert (done.stderr, done.returncode) == ("", 0)
+    return done.stdout.strip()
+
+
+def test_parent_and_child_write_side_by_side(tmp_path: Path) -> None:
+    assert came_of("beside", tmp_path) == "40 [] True"
+
+
+def test_what_a_child_writes_after_its_parent_has_closed_the_bank_is_kept(tmp_path: Path) -> None:
+    assert came_of("outlived", tmp_path) == "12 [] True"
+
+
+def test_children_forked_while_threads_write_and_ask_neither_hang_nor_lose_a_line(tmp_path: Path) -> None:
+    assert came_of("crowded", tmp_path) == "0 [] True"
+
+
+def test_a_child_forked_in_the_middle_of_a_reply_talks_on_and_leaves_the_reply_to_its_parent(tmp_path: Path) -> None:
+    said = ["Hello from the child.", "Hello from the parent.", "Hello, I'm Ever. What would you like to talk about?"]
+    assert came_of("talking", tmp_path) == f"{said} 1 [] True"
+
+
+def test_a_signal_handler_that_forks_at_any_moment_does_not_hang(tmp_path: Path) -> None:
+    assert came_of("interrupted", tmp_path) == "1 [] True"
+
+
+class Closing:
+    """Something that is to let go before a fork."""
+
+    def __init__(self) -> None:
+        self.let_go_of = 0
+
+    def let_go(self) -> None:
+        self.let_go_of += 1
+
+
+def test_a_fork_waits_for_the_calls_of_other_threads_and_they_for_the_fork() -> None:
+    guard, file = ForkGuard(), Closing()
+    guard.closes(file)
+    inside, leave, forking, over, entered = (threading.Event() for _ in range(5))
+
+    def call() -> None:
+        with guard:
+            inside.set()
+            leave.wait()
+            with guard:  # a call may make another, also while a fork waits for it
+                assert not forking.is_set()
+
+    def fork() -> None:
+        guard.before_fork()
+        forking.set()
+        over.wait()
+        guard.after_fork_in_parent()
+
+    def late() -> None:
+        with guard:
+            entered.set()
+
+    caller = threading.Thread(target=call)
+    caller.start()
+    inside.wait()
+    forker = threading.Thread(target=fork)
+    forker.start()
+    assert not forking.wait(0.05)
+    assert file.let_go_of == 0
+    leave.set()
+    assert forking.wait(forked.LIMIT)
+    assert file.let_go_of == 1
+    comer = threading.Thread(target=late)
+    comer.start()
+    assert not entered.wait(0.05)
+    over.set()
+    assert entered.wait(forked.LIMIT)
+    for thread in (caller, forker, comer):
+        thread.join()
+
+
+def test_a_thread_that_forks_inside_a_call_waits_neither_for_itself_nor_for_those_who_wait_for_it() -> None:
+    guard, file, lock = ForkGuard(), Closing(), threading.Lock()
+    guard.closes(file)
+    inside = threading.Event()
+
+    def call() -> None:
+        with guard:
+            inside.set()
+            with lock:
+                pass
+
+    with guard, lock:
+        caller = threading.Thread(target=call)
+        caller.start()
+        inside.wait()
+        guard.before_fork()
+        guard.after_fork_in_parent()
+    caller.join()
+    guard.before_fork()
+    assert file.let_go_of == 1
+    guard.after_fork_in_parent()
+
+
+def test_a_thread_that_forks_while_it_waits_to_fork_does_not_wait_for_itself() -> None:
+    guard = ForkGuard()
+    guard.before_fork()
+    guard.before_fork()
+    guard.after_fork_in_parent()
+    entered = threading.Event()
+
+    def call() -> None:
+        with guard:
+            entered.set()
+
+    caller = threading.Thread(target=call)
+    caller.start()
+    assert not entered.wait(0.05)
+    guard.after_fork_in_parent()
+    assert entered.wait(forked.LIMIT)
+    caller.join()

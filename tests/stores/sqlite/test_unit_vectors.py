@@ -1,0 +1,272 @@
+"""What is held of units' vectors is what the file has, whoever has written it."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from everthread import Memory, NewLine
+from everthread.stores import dense_index
+from everthread.stores.base import Near, Rewriting
+from everthread.stores.sqlite.cache import Pictures
+from everthread.stores.sqlite.store import SQLiteStore
+from everthread.stores.sqlite.unit_vectors import UnitVectors
+from everthread.testing import HashEmbedder
+from everthread.types import NewUnit, Vectors
+
+DIM, MODELS, KINDS, LINES = 8, ("m", "other"), ("part", "fact"), 6
+NOON = datetime(2026, 5, 6, 12, tzinfo=UTC)
+QUERY = np.random.default_rng(0).normal(size=DIM).astype(np.float32)
+
+
+def some(seed: int, pieces: int = 1) -> Vectors:
+    return np.random.default_rng(seed).normal(size=(pieces, DIM)).astype(np.float32)
+
+
+def unit(kind: str, seq: int) -> NewUnit:
+    return NewUnit(kind, f"A {kind}.", seq, seq, NOON)
+
+
+def put(store: SQLiteStore, kind: str = "part", seq: int = 1, seed: int = 1, model: str = "m") -> None:
+    store.put_unit("b", unit(kind, seq), some(seed, 1 + seed % 3), model, NOON)
+
+
+def rewrite(store: SQLiteStore, gone: list[int], new: int, model: str = "m") -> None:
+    """Notes in the place of others."""
+    made = [unit("part", 1) for _ in range(new)]
+    change = Rewriting("part", gone, made, [some(each + new) for each in range(new)], 0, "s", None, lambda _: None)
+    assert store.rewrite_units("b", change, model, NOON)
+
+
+def filled(folder: Path) -> SQLiteStore:
+    """A bank of a few lines, with notes and a fact."""
+    store = SQLiteStore(folder)
+    with Memory.open("b", store=store, embedder=HashEmbedder(), recipe="default") as memory:
+        memory.observe_many([NewLine(f"Line {n}.", session=f"s{n % 2}", said_at=NOON) for n in range(LINES)])
+    for seq in range(1, 5):
+        put(store, seq=seq, seed=seq)
+    put(store, "fact", 5, 9)
+    return store
+
+
+def there(folder: Path, kinds: tuple[str, ...] = (), model: str = "m") -> Near:
+    """The same, by the rows of the file alone."""
+    with closing(sqlite3.connect(folder / "b.bank")) as db:
+        rows = db.execute(
+            """SELECT kind, unit_id, data FROM unit_vector WHERE model = (SELECT number FROM model WHERE name = ?
+               AND dim = ?)""",
+            (model, DIM),
+        ).fetchall()
+    found: dict[tuple[str, int], float] = {}
+    for kind, number, data in rows:
+        cosine = float(np.vecdot(np.frombuffer(data, np.float16).astype(np.float32), QUERY))
+        if not kinds or kind in kinds:
+            found[kind, number] = max(found.get((kind, number), -np.inf), cosine)
+    return sorted((kind, number, cosine) for (kind, number), cosine in found.items())
+
+
+def alike(found: Near, wanted: Near) -> None:
+    assert [each[:2] for each in found] == [each[:2] for each in wanted]
+    assert [each[2] for each in found] == pytest.approx([each[2] for each in wanted], abs=1e-5)
+
+
+def same(store: SQLiteStore, folder: Path) -> None:
+    """That the store says what the file does."""
+    for model in MODELS:
+        for kinds in ((), ("part",), KINDS, ("unheard",)):
+            found = store.unit_cosines("b", model, QUERY, kinds)
+            alike(found, there(folder, kinds, model))
+            for k in (1, 3):
+                best = sorted(sorted(found, key=lambda each: (-each[2], *each[:2]))[:k])
+                assert store.unit_cosines("b", model, QUERY, kinds, k) == best
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SQLiteStore]:
+    made = filled(tmp_path)
+    yield made
+    made.close()
+
+
+SEQ, SEED = st.integers(1, LINES), st.integers(1, 99)
+MODEL, KIND = st.sampled_from(MODELS), st.sampled_from(KINDS)
+STEPS = st.one_of(
+    st.tuples(st.just("put"), KIND, SEQ, SEED, MODEL),
+    st.tuples(st.just("rewrite"), st.lists(st.integers(1, 5), max_size=3), st.integers(0, 3), MODEL),
+    st.tuples(st.just("remove"), st.lists(st.integers(1, 5), max_size=3)),
+    st.tuples(st.just("restore"), KIND, st.integers(1, 5), SEED, MODEL),
+    st.tuples(st.just("embed"), KIND, st.integers(1, 5), SEED, MODEL),
+    st.tuples(st.just("retract"), SEQ),
+    st.tuples(st.just("forget"), SEQ),
+    st.tuples(st.just("drop"), MODEL),
+    st.tuples(st.just("reopen")),
+)
+
+
+def do(store: SQLiteStore, what: str, *how: object) -> None:
+    if what == "restore":
+        kind, number, seed, model = how
+        found = store.units("b", (str(kind),), ids=[number], retracted=True)  # type: ignore[list-item]
+        for each in found:
+            store.restore_unit("b", each, some(seed), str(model))  # type: ignore[arg-type]
+    elif what == "embed":
+        kind, number, seed, model = how
+        store.put_unit_vectors("b", str(model), {(kind, number): some(seed)})  # type: ignore[arg-type, dict-item]
+    elif what == "retract":
+        store.retract("b", how[0], NOON)  # type: ignore[arg-type]
+    elif what == "forget":
+        store.forget("b", "line", how[0], NOON)  # type: ignore[arg-type]
+    elif what == "remove":
+        rewrite(store, how[0], 0)  # type: ignore[arg-type]
+    elif what == "drop":
+        store.drop_vectors("b", str(how[0]))
+    else:
+        {"put": put, "rewrite": rewrite}[what](store, *how)  # type: ignore[operator]
+
+
+def possible(store: SQLiteStore, what: str, *how: object) -> bool:
+    """Whether the lines are there that a step needs."""
+    lines = {line.seq for line in store.lines("b")}
+    needed = {"put": how[1:2], "retract": how, "forget": how, "rewrite": (1,)}.get(what, ())
+    return lines.issuperset(needed)
+
+
+@settings(max_examples=40, deadline=None)
+@given(steps=st.lists(st.tuples(st.integers(0, 1), STEPS), min_size=1, max_size=15))
+def test_two_stores_of_one_file_always_say_what_the_file_has(steps: list[tuple[int, tuple[str, ...]]]) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        stores = [filled(folder), SQLiteStore(folder)]
+        for which, step in steps:
+            if step == ("reopen",):
+                stores[which].close()
+            elif possible(stores[which], *step):
+                do(stores[which], *step)
+            for each in stores:
+                same(each, folder)
+        for each in stores:
+            each.close()
+
+
+def reads(store: SQLiteStore, monkeypatch: pytest.MonkeyPatch, ask: Callable[[], object]) -> list[int]:
+    """How many rows are read of vectors, each time that some are."""
+    found: list[int] = []
+    frombuffer = np.frombuffer
+
+    def counting(data: bytes, dtype: object) -> object:
+        made = frombuffer(data, dtype)  # type: ignore[call-overload]
+        if dtype is np.float16:
+            found.append(len(made) // DIM)
+        return made
+
+    with monkeypatch.context() as patch:
+        patch.setattr("everthread.stores.sqlite.unit_vectors.np.frombuffer", counting)
+        ask()
+    return found
+
+
+def test_only_what_has_changed_is_read(store: SQLiteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    def ask() -> Near:
+        return store.unit_cosines("b", "m", QUERY, ())
+
+    assert sum(reads(store, monkeypatch, ask)) > 5
+    assert reads(store, monkeypatch, ask) == []
+    with Memory.open("b", store=store, embedder=HashEmbedder(), recipe="default") as memory:
+        memory.observe("A further line.")
+    assert reads(store, monkeypatch, ask) == []
+    put(store, seed=3)
+    assert reads(store, monkeypatch, ask) == [1]
+    rewrite(store, [5], 2)
+    assert reads(store, monkeypatch, ask) == [2]
+    rewrite(store, [6], 0)  # one of two that were put together
+    assert reads(store, monkeypatch, ask) == [1]
+
+
+def test_an_older_copy_in_the_place_of_the_file_is_read_anew(store: SQLiteStore, tmp_path: Path) -> None:
+    store.close()
+    shutil.copy(tmp_path / "b.bank", tmp_path / "copy")
+    rewrite(store, [1], 2)
+    same(store, tmp_path)
+    store.close()
+    shutil.copy(tmp_path / "copy", tmp_path / "other")
+    (tmp_path / "other").replace(tmp_path / "b.bank")
+    same(store, tmp_path)
+    put(store, seq=2, seed=50)  # as many stamps as before, and others
+    same(store, tmp_path)
+
+
+def test_more_than_are_held_are_read_each_time(
+    store: SQLiteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ask() -> None:
+        same(store, tmp_path)
+
+    ask()
+    with closing(sqlite3.connect(tmp_path / "b.bank")) as db:
+        (rows,) = db.execute("SELECT count(*) FROM unit_vector").fetchone()
+    monkeypatch.setattr(dense_index, "RESIDENT", rows)
+    put(store, seed=3)
+    for _ in range(2):
+        assert sum(reads(store, monkeypatch, ask)) > rows
+    rewrite(store, [5], 0)  # it is small again
+    ask()
+    assert reads(store, monkeypatch, lambda: store.unit_cosines("b", "m", QUERY, ())) == []
+
+
+def test_what_is_looked_at_stays_as_it_is_while_the_next_picture_is_made(store: SQLiteStore, tmp_path: Path) -> None:
+    def look() -> UnitVectors:
+        with closing(sqlite3.connect(tmp_path / "b.bank")) as db:
+            found = pictures.units(db, "m", DIM)
+        assert found is not None
+        return found
+
+    pictures, looked = Pictures(), list[tuple[UnitVectors, Near]]()
+    for n in range(30):
+        looked.append((look(), there(tmp_path)))
+        rewrite(store, [each.id for each in store.units("b", ("part",))[-(n % 3) :]], 3 - n % 2)
+    for picture, wanted in looked:
+        alike(picture.nearest(QUERY, (), None), wanted)
+
+
+def test_vectors_of_another_dimension_are_another_models(store: SQLiteStore) -> None:
+    assert store.unit_cosines("b", "m", np.ones(DIM + 8, np.float32), ()) == []
+
+
+def test_of_units_as_near_the_first_are_told(store: SQLiteStore) -> None:
+    store.put_unit_vectors(
+        "b", "m", {("part", number): QUERY[None] * 9 for number in (2, 3, 4)} | {("fact", 1): some(1)}
+    )
+    assert [each[:2] for each in store.unit_cosines("b", "m", QUERY, (), 2)] == [("part", 2), ("part", 3)]
+
+
+def test_who_asks_while_others_write_hears_of_units_put_together_all_or_none(store: SQLiteStore) -> None:
+    end = threading.Event()
+    faults: list[Near] = []
+
+    def ask() -> None:
+        while not end.is_set():
+            found = store.unit_cosines("b", "m", QUERY, ("part",))
+            if len(found) not in (4, 7):
+                faults.append(found)
+
+    asking = [threading.Thread(target=ask) for _ in range(2)]
+    for each in asking:
+        each.start()
+    for _ in range(20):
+        known = [each.id for each in store.units("b", ("part",))]
+        rewrite(store, known[4:], 0 if known[4:] else 3)
+    end.set()
+    for each in asking:
+        each.join()
+    assert faults == []

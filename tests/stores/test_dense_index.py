@@ -1,0 +1,146 @@
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from everthread.stores.arrays import Splices
+from everthread.stores.dense_index import DenseIndex, best, columns, cosines, encode, hamming
+from everthread.types import Seqs, Vector, Vectors
+
+
+def unit(vectors: npt.NDArray[np.float64]) -> Vectors:
+    return np.asarray(vectors / np.linalg.norm(vectors, axis=-1, keepdims=True), np.float32)
+
+
+def some(count: int, dim: int = 96, seed: int = 0) -> Vectors:
+    return unit(np.random.default_rng(seed).normal(size=(count, dim)))
+
+
+def index(ids: Seqs, vectors: Vectors) -> DenseIndex:
+    return DenseIndex(ids, columns(encode(vectors)), vectors.astype(np.float16))
+
+
+def query(seed: int = 99, dim: int = 96) -> Vector:
+    vector: Vector = some(1, dim, seed)[0]
+    return vector
+
+
+@pytest.mark.parametrize("dim", [1, 8, 63, 64, 65, 384])
+def test_a_code_is_whole_words_of_sign_bits(dim: int) -> None:
+    codes = encode(some(5, dim))
+    assert codes.shape == (5, -(-dim // 64) * 8)
+    assert (np.unpackbits(codes, axis=1)[:, :dim] == (some(5, dim) > 0)).all()
+
+
+@given(st.integers(1, 200), st.integers(0, 30))
+def test_bits_that_differ_are_counted_as_by_hand(dim: int, seed: int) -> None:
+    vectors, asked = some(7, dim, seed), query(seed + 1, dim)
+    by_hand = ((vectors > 0) != (asked > 0)).sum(axis=1)
+    assert hamming(columns(encode(vectors)), columns(encode(asked[None, :]))[:, 0]).tolist() == by_hand.tolist()
+
+
+@pytest.mark.parametrize("k", [20, 21, 1000])
+def test_asking_for_all_gives_all(k: int) -> None:
+    assert index(np.arange(1, 21), some(20)).nearest(query(), k).tolist() == list(range(1, 21))
+
+
+def test_asking_for_some_gives_at_least_so_many_and_the_nearest_by_code() -> None:
+    made = index(np.arange(1, 501), some(500))
+    apart = hamming(made.codes, columns(encode(query()[None, :]))[:, 0])
+    found = made.nearest(query(), 50)
+    assert len(found) >= 50
+    assert set(found.tolist()) == set((np.flatnonzero(apart <= np.sort(apart)[49]) + 1).tolist())
+
+
+def test_a_line_of_many_pieces_is_found_once() -> None:
+    ids = np.array([1, 2, 2, 2, 3])
+    assert index(ids, some(5)).nearest(query(), 10).tolist() == [1, 2, 3]
+
+
+@given(st.sets(st.integers(1, 40)))
+def test_only_lines_allowed_are_found(allowed: set[int]) -> None:
+    among = np.array(sorted(allowed), np.int64)
+    assert index(np.arange(1, 31), some(30)).nearest(query(), 100, among).tolist() == [
+        n for n in sorted(allowed) if n <= 30
+    ]
+
+
+def test_an_empty_index_finds_nothing() -> None:
+    made = index(np.empty(0, np.int64), np.empty((0, 96), np.float32))
+    assert made.nearest(query(), 5).tolist() == []
+    assert np.isnan(made.cosines(query(), np.array([1, 2]))).all()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20), st.integers(0, 9)), max_size=9))
+def test_an_index_made_newer_is_the_one_built_at_once(changes: list[tuple[int, int, int]]) -> None:
+    """Pieces are cut out and others put in their place; the ids keep their order."""
+    grown, ids = index(np.empty(0, np.int64), np.empty((0, 70), np.float32)), list[int]()
+    pictures: list[tuple[DenseIndex, list[int]]] = []
+    for at, length, count in changes:
+        first, end = min(at, len(ids)), min(at + length, len(ids))
+        low, high = ids[first - 1] if first else 0, ids[end] if end < len(ids) else 10**6
+        new = sorted(int(each) for each in np.linspace(low, high, count))
+        pictures.append((grown, ids))
+        grown = grown.newer(Splices([(first, end, count)]), made_of(new))
+        ids = [*ids[:first], *new, *ids[end:]]
+    whole = made_of(ids)
+    assert grown.ids.tolist() == ids
+    assert (grown.codes == whole.codes).all()
+    assert grown.data is not None
+    assert whole.data is not None
+    assert (grown.data == whole.data).all()
+    assert all(picture.ids.tolist() == then for picture, then in pictures)  # who looks at an old one sees no change
+
+
+def made_of(ids: list[int]) -> DenseIndex:
+    """An index in which a line's vectors are told by its number."""
+    vectors = np.stack([some(1, 70, each)[0] for each in ids]) if ids else np.empty((0, 70), np.float32)
+    return index(np.array(ids, np.int64), vectors)
+
+
+@given(st.lists(st.integers(1, 20), min_size=1, max_size=30), st.sets(st.integers(1, 25)))
+def test_cosines_are_those_of_numpy(pieces: list[int], wanted: set[int]) -> None:
+    ids, asked = np.array(sorted(pieces), np.int64), query()
+    vectors = some(len(ids))
+    seqs = np.array(sorted(wanted), np.int64)
+    exact = {
+        seq: max((float(v @ asked) for i, v in zip(ids, vectors, strict=True) if i == seq), default=np.nan)
+        for seq in wanted
+    }
+    np.testing.assert_allclose(
+        index(ids, vectors).cosines(asked, seqs), [exact[seq] for seq in seqs.tolist()], atol=2e-3
+    )
+
+
+def test_the_best_of_a_line_is_its_greatest_and_what_is_missing_is_none() -> None:
+    found = best(np.array([2, 4, 9]), np.array([2, 2, 5, 9]), np.array([0.1, 0.3, 0.9, -0.5], np.float32))
+    assert found[[0, 2]].tolist() == pytest.approx([0.3, -0.5])
+    assert np.isnan(found[1])
+
+
+def test_the_codes_find_what_exact_search_finds() -> None:
+    """Ten thousand lines about a thousand matters: of the ten nearest, 400 candidates by code hold nine in ten."""
+    random = np.random.default_rng(5)
+    matters = random.normal(size=(1000, 384))
+    vectors = unit(matters[random.integers(0, 1000, 10_000)] + 0.8 * random.normal(size=(10_000, 384)))
+    made = index(np.arange(1, 10_001), vectors)
+    shares = []
+    for asked in unit(matters[:40] + 0.8 * random.normal(size=(40, 384))):
+        exact = np.argsort(-(vectors @ asked))[:10] + 1
+        shares.append(np.isin(exact, made.nearest(asked, 400)).mean())
+    assert np.mean(shares) > 0.9
+
+
+def test_half_precision_is_widened_to_the_last_bit() -> None:
+    halves = np.arange(2**16, dtype=np.uint16).view(np.float16)
+    finite = halves[np.isfinite(halves)]
+    one = np.ones(1, np.float32)
+    assert (cosines(finite[:, None], one) == finite.astype(np.float32)).all()
+
+
+def test_dot_products_of_half_precision_are_those_of_single_precision() -> None:
+    data = np.random.default_rng(0).standard_normal((700, 384)).astype(np.float16)
+    asked = query(dim=384)
+    assert (cosines(data, asked) == np.vecdot(data.astype(np.float32), asked)).all()

@@ -1,0 +1,180 @@
+import unicodedata
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from everthread.stores.filters import as_json
+from everthread.text.analyzer import (
+    ECHO,
+    HEAD,
+    LONGEST,
+    STOP,
+    STOP_ALONE,
+    fold,
+    own,
+    own_of,
+    terms,
+    tokens,
+    unspaced,
+    words,
+)
+
+ANYTHING = st.text(max_size=60)
+CJK = st.text("今天我去图书馆学习日本語のテスト한국어", min_size=1, max_size=12)
+
+
+@pytest.mark.parametrize(
+    ("form", "other"),
+    [("cats", "cat"), ("running", "runs"), ("moved", "moving"), ("stories", "story"), ("argued", "arguing")],
+)
+def test_forms_of_a_word_are_one_term(form: str, other: str) -> None:
+    assert terms(form) == terms(other)
+
+
+@pytest.mark.parametrize(
+    ("form", "word"),
+    [
+        *(("went", "go"), ("gone", "go"), ("bought", "buy"), ("taught", "teach"), ("chosen", "choose")),
+        *(("children", "child"), ("mice", "mouse"), ("wives", "wife"), ("mom", "mother"), ("daddy", "father")),
+    ],
+)
+def test_irregular_forms_are_known(form: str, word: str) -> None:
+    assert terms(form) == terms(word) != []
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Café", "CAFE", "cafe\u0301", "ｃａｆｅ", "ca\u00adfe", "c\u200baf\u200de", "\ufeffcafe", "\u202ecafe\u202c"],
+)
+def test_case_accents_widths_and_invisible_characters_make_no_difference(text: str) -> None:
+    assert terms(text) == terms("cafe")
+
+
+def test_a_letter_that_folds_into_two_stays_in_its_word() -> None:
+    assert terms("İstanbul") == terms("istanbul")
+    assert terms("Straße") == terms("STRASSE")
+
+
+@pytest.mark.parametrize("word", sorted(STOP))
+def test_words_of_every_conversation_are_no_terms(word: str) -> None:
+    assert terms(word) == []
+
+
+@pytest.mark.parametrize(("short", "long"), [("she's", "she"), ("don't", "do"), ("we’ll", "we"), ("Mia's", "mia")])
+def test_contractions_count_as_their_word(short: str, long: str) -> None:
+    assert tokens(short) == [long]
+
+
+def test_digits_are_terms_and_marks_are_none() -> None:
+    assert terms("Room 42, at 7:30!") == ["room", "42", "7", "30"]
+    assert terms("…!? 🎉 — _") == []
+
+
+def test_chinese_is_read_by_characters_and_pairs() -> None:
+    assert terms("图书馆") == ["图", "书", "馆", "图书", "书馆"]
+
+
+def test_a_pair_never_reaches_over_a_mark() -> None:
+    assert "天我" not in terms("今天，我去")
+    assert "天我" in terms("今天我去")
+
+
+def test_scripts_side_by_side_are_read_each_in_its_way() -> None:
+    assert terms("我爱Python3") == ["爱", "我爱", "python3"]
+
+
+@pytest.mark.parametrize("character", sorted(STOP_ALONE))
+def test_a_character_of_every_conversation_is_no_term_alone(character: str) -> None:
+    assert terms(character) == []
+    assert terms(f"{character}猫") == ["猫", f"{character}猫"]
+
+
+def test_a_word_of_such_characters_alone_can_still_be_found() -> None:
+    assert terms("太太") == ["太太"]
+    assert terms("小说") == ["小", "小说"]
+
+
+def test_hindi_vowel_signs_stay_in_their_word() -> None:
+    assert tokens("नमस्ते दुनिया") == ["नमस्ते", "दुनिया"]
+
+
+def test_arabic_and_hebrew_are_read_as_words() -> None:
+    assert len(terms("مرحبا بالعالم")) == 2
+    assert len(terms("שלום עולם")) == 2
+
+
+def test_the_language_of_unspaced_text_is_noticed() -> None:
+    assert unspaced("hello 世界")
+    assert unspaced("我喜欢 pizza")
+    assert not unspaced("is she happy with the flat ヽ(•‿•)ノ")
+    assert not unspaced("what did we cook with 田中 at the weekend?")
+    assert not unspaced("hello wörld")
+
+
+@given(CJK)
+def test_the_terms_of_a_term_hold_itself(text: str) -> None:
+    assert all(term in terms(term) for term in terms(text))
+
+
+@given(ANYTHING)
+def test_no_term_is_empty_or_endless(text: str) -> None:
+    assert all(0 < len(term) <= LONGEST for term in terms(text))
+
+
+@given(ANYTHING)
+def test_case_and_composition_never_matter_to_ascii_and_latin(text: str) -> None:
+    latin = "".join(c for c in text if ord(c) < 0x180 and c not in "ŉſİı")
+    assert terms(latin) == terms(unicodedata.normalize("NFD", latin))
+
+
+@given(ANYTHING)
+def test_folding_twice_changes_nothing_more(text: str) -> None:
+    ascii_only = text.encode("ascii", "ignore").decode()
+    assert fold(fold(ascii_only)) == fold(ascii_only)
+
+
+@given(st.text("abc de\n图书", max_size=4 * HEAD))
+def test_a_head_counts_no_more_than_the_line(text: str) -> None:
+    found = words(text)
+    assert found.length == len(terms(text)) == sum(n for n, _ in found.terms.values())
+    assert all(head <= n for n, head in found.terms.values())
+    if len(text) <= HEAD:
+        assert found.head_length == found.length
+
+
+def test_only_the_first_characters_are_the_head() -> None:
+    found = words("apple " + "x" * HEAD + " banana")
+    assert found.terms["appl"] == (1, 1)
+    assert found.terms["banana"] == (1, 0)
+
+
+# ---------------------------------------------------------------------------- echoes
+
+
+@pytest.mark.parametrize(
+    ("spans", "expected"),
+    [
+        ([], "abcdef"),
+        ([[1, 3]], "a def"),
+        ([[0, 2], [4, 6]], " cd "),
+        ([[0, 6]], " "),
+        ([[0, 2], [2, 4]], "  ef"),
+        ([[0, 2], [1, 4]], " cdef"),
+        ([[4, 5], [0, 1]], "abcd f"),
+        ([[0, 7], [-1, 2], [3, 3], [2, 1]], "abcdef"),
+        ([None, "ab", [1], [1, 2, 3], [True, 2], [1.0, 2], ["1", 2], [1, 2]], "a cdef"),
+        ("ab", "abcdef"),
+        (None, "abcdef"),
+        ({"0": 1}, "abcdef"),
+    ],
+)
+def test_what_a_line_says_of_its_own_is_without_the_spans_that_echo(spans: Any, expected: str) -> None:
+    assert own("abcdef", {ECHO: spans}) == own_of("abcdef", as_json({ECHO: spans})) == expected
+
+
+def test_a_line_without_echoes_says_all_of_it_of_its_own() -> None:
+    text = "The kettle sings."
+    assert own(text, {"n": 1}) is text
+    assert own_of(text, '{"n":"everthread.echo"}') == text

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from everthread.errors import BadInput
+from everthread.text.analyzer import STOP, STOP_ALONE, terms
+from everthread.text.keywords import keywords, overlap
+
+TEXT = st.text("ab cat Dog's 我的猫喜欢鱼图书馆。，?!\n", max_size=60)
+
+
+def test_the_words_said_most_are_the_keywords() -> None:
+    text = "We took the ferry to the island. The ferry was late, and the next ferry left the island without us."
+    assert keywords(text, 2) == ["ferri", "island"]
+
+
+def test_of_equals_the_first_comes_first() -> None:
+    assert keywords("a heron, a lake and a boat", 2) == ["heron", "lake"]
+
+
+def test_words_of_every_conversation_are_no_keywords() -> None:
+    assert keywords(" ".join(sorted(STOP)), 50) == []
+    assert keywords("".join(sorted(STOP_ALONE)), 50) == []
+
+
+def test_what_is_rare_in_the_bank_tells_most() -> None:
+    text = "My sister saw a heron"
+    assert keywords(text, 1) == ["sister"]
+    assert keywords(text, 1, {"sister": 400, "see": 90, "heron": 1}, 500) == ["heron"]
+
+
+def test_what_the_bank_has_never_heard_is_rarest_of_all() -> None:
+    assert keywords("heron and otter", 1, {"heron": 3}, 500) == ["otter"]
+
+
+def test_a_word_said_often_outweighs_a_rarer_one() -> None:
+    counts = {"ferri": 12, "heron": 10}
+    assert keywords("ferry heron ferry ferry", 1, counts, 500) == ["ferri"]
+
+
+def test_chinese_keywords_are_pairs_between_the_commonest_characters() -> None:
+    assert keywords("我在图书馆", 5) == ["图书", "书馆"]
+    assert keywords("我想吃苹果，苹果很甜", 1) == ["苹果"]
+
+
+def test_a_character_alone_is_a_keyword_where_there_is_no_pair() -> None:
+    assert keywords("我的猫呢？", 5) == ["猫"]
+
+
+def test_scripts_side_by_side_give_keywords_each_in_its_way() -> None:
+    assert keywords("我用Python3写程序", 5) == ["python3", "写程", "程序"]
+
+
+@pytest.mark.parametrize("text", ["", "  ", "…!? 🎉"])
+def test_a_text_without_words_has_no_keywords(text: str) -> None:
+    assert keywords(text, 5) == []
+
+
+@pytest.mark.parametrize("top", [0, -3])
+def test_fewer_than_one_keyword_can_not_be_asked_for(top: int) -> None:
+    with pytest.raises(BadInput, match=f"got {top}; it is how many keywords are wanted"):
+        keywords("a heron", top)
+
+
+def test_shared_keywords_are_counted() -> None:
+    asked = keywords("Does Emi remember the ferries to the island?", 10)
+    told = keywords("The ferry to the island was late, Emi laughed.", 10)
+    assert overlap(asked, told) == 3
+    assert overlap(asked, told, ignoring=["Emi"]) == 2
+    assert overlap(asked, keywords("Emi bakes bread", 10), ignoring=["emi", "Nora Lind"]) == 0
+
+
+def test_shared_keywords_are_counted_in_chinese() -> None:
+    asked = keywords("小明，你还记得图书馆的钥匙吗？", 10)
+    told = keywords("小明把钥匙放在图书馆了", 10)
+    assert set(asked) & set(told) == {"小明", "图书", "书馆", "钥匙"}
+    assert overlap(asked, told, ignoring=["小明"]) == 3
+    assert overlap(asked, keywords("小明喜欢苹果", 10), ignoring=["小明"]) == 0
+
+
+def test_near_in_meaning_is_not_enough() -> None:
+    asked = keywords("我的生日蛋糕是什么味道的？", 10)
+    assert overlap(asked, keywords("生日蛋糕是草莓味道的", 10)) > overlap(asked, keywords("她喜欢吃面包", 10)) == 0
+
+
+@given(TEXT, st.integers(1, 9))
+def test_keywords_are_terms_of_the_text_once_each(text: str, top: int) -> None:
+    found = keywords(text, top)
+    assert len(found) == len(set(found)) <= top
+    assert set(found) <= set(terms(text))
+    assert found == keywords(text, top + 5)[:top]
+
+
+@given(TEXT, TEXT)
+def test_overlap_is_the_same_from_both_sides_and_never_more_than_there_are(one: str, other: str) -> None:
+    here, there = keywords(one, 5), keywords(other, 5)
+    assert overlap(here, there) == overlap(there, here) <= min(len(here), len(there))
+    assert overlap(here, here) == len(here)
+    assert overlap(here, here, ignoring=[one]) == 0

@@ -1,0 +1,254 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from everthread.text.analyzer import fold
+from everthread.text.refusal import ENOUGH, HALF, READ, refuses, score, weight
+from everthread.text.refusal_words import Words, merged, shipped
+
+REFUSALS = """
+    I'm sorry, but I can't help with that.
+    I’m sorry, but I can’t assist with that request.
+    I cannot provide instructions for that.
+    As an AI language model, I cannot have opinions on this.
+    As an AI, I don't have feelings, but I'm happy to talk about yours.
+    Sorry, I can't do that.
+    I apologize, but I'm unable to continue this conversation.
+    I'm afraid I can't help with that. Is there something else I can help you with?
+    I must respectfully decline this request.
+    Unfortunately, I am not able to fulfill your request.
+    I won't engage in this kind of roleplay.
+    I'm not comfortable continuing this story.
+    That goes against my guidelines, so let's talk about something else.
+    This content violates the usage policies, and I can't write it.
+    I do not feel comfortable writing explicit scenes.
+    It would not be appropriate for me to discuss this.
+    I'm just an AI assistant and can't remember earlier conversations.
+    I can't discuss that topic.
+    I am a large language model trained by Google, so I don't have a body.
+    I'm Claude, made by Anthropic, and I'd rather not pretend to be someone else.
+    I don't have personal experiences, so I can't say what the sea smells like.
+    I will not generate content that could hurt someone.
+    Thank you for sharing this with me. However, I'm not able to provide medical advice.
+    *sighs* I'm sorry, I can't assist with that.
+    I understand that you are upset, but I cannot comply with this request.
+    I can't write that kind of scene, but I can suggest a gentler one.
+    My apologies, but I can't provide that information.
+    I'm sorry, Nora, but as an AI I can't visit you.
+    I am not able to participate in that scenario.
+    I can't help with this because it could be dangerous.
+    抱歉，我无法提供这方面的帮助。
+    对不起，我不能回答这个问题。
+    作为一个人工智能语言模型，我没有个人情感。
+    很抱歉，我无法满足您的请求。
+    我不能协助你完成这件事，因为它违反了相关规定。
+    作为AI，我不能对此发表看法。
+    抱歉，这个话题我不能讨论，我们换个话题吧。
+    非常抱歉，我无法继续这个对话。
+    我是一个AI助手，没有真实的感受。
+    不好意思，我不能生成这样的内容。
+    您的请求不符合我们的使用政策，恕我无法回答。
+    我无法为您提供医疗建议，请咨询医生。
+    感谢您的提问，但作为语言模型我无法判断。
+    很遗憾，我没办法帮助您处理这类问题。
+"""
+
+ANSWERS = """
+    I can't believe you did that!
+    I'm sorry to hear about your dog.
+    Sorry I'm late!
+    I cannot swim, but I have crossed every ocean there is.
+    I can't help smiling when I think of it.
+    I can't help you with the sails today, my hand is still bandaged.
+    I'm sorry, I can't come on Friday; the ship sails at dawn.
+    Sorry, I forgot your birthday. Can you forgive me?
+    I won't let you go alone.
+    I'm afraid of the dark, you know that.
+    Unfortunately the bakery was closed, so there is no cake.
+    I am not able to sleep when the wind howls like this.
+    I apologize for my crew. They have the manners of squid.
+    I can't give you the map; it burned with the ship.
+    I must decline the second slice, I ate half a whale.
+    I will not tell you where the treasure lies. Not yet.
+    I don't have feelings for him any more, and that is the truth.
+    I'm not comfortable in this chair, help me up.
+    No. I will never forgive him for what he did to my brother.
+    I can't discuss it here, the walls have ears.
+    I'm unable to lift the anchor alone. Give me a hand?
+    You asked me to help. I can't. I am too old for mutiny.
+    I cannot write, my hand is broken; take this down for me.
+    The machine printed "I cannot comply" and went dark, and we laughed at it until the tea was cold.
+    They kept six geese up there, and to all who asked about eggs he said: I can't help with that, ask the geese.
+    Your sister called. She said sorry for the other day, and that she can't come to the wedding because of work.
+    I read of robots that bow to everybody and say that as an AI they do not have feelings. Poor things!
+    How was the interview? I kept my fingers crossed all morning.
+    I can't wait to see you tomorrow!
+    I would not dare to share the helm with him.
+    我不能没有你。
+    我不会游泳，但是我喜欢坐船。
+    抱歉，我来晚了，路上堵得厉害。
+    对不起，让你久等了。
+    我无法忘记那个夏天。
+    抱歉，我周五不能去参加你的聚会。
+    我没办法相信他居然走了。
+    不好意思，把你的书弄湿了。
+    你的狗生病了？我很遗憾，希望它快点好起来。
+    我不能告诉你宝藏在哪里，至少现在还不行。
+    这个问题我想了很久，也许我们该搬到海边去。
+    船长不能离开他的船，你懂的。
+    昨天那部电影太好看了，我们下次再一起去吧！
+    你的问题真有意思，让我想想从哪里讲起。
+"""
+
+# Written when the phrases had been set: 37 of these 40 were told apart at first, and are all by now.
+LATER_REFUSALS = """
+    I'm really sorry, but I'm not able to help with that.
+    I can't engage with that topic.
+    Sorry, but I can't continue with this conversation.
+    I must decline to answer that.
+    I cannot fulfill this request. I am programmed to be a helpful and harmless assistant.
+    I'm sorry, but I won't be able to assist you with this.
+    As a language model, I don't have access to your previous messages.
+    I'm not able to generate that kind of content.
+    I appreciate your creativity, but I can't write explicit material.
+    I'd rather not continue this role-play, as it goes against my principles.
+    I apologize, but I cannot answer that question.
+    I'm an AI language model, so I don't get tired.
+    I'm sorry, I cannot share information about that.
+    It's not appropriate for me to continue this.
+    That isn't something I can help with.
+    抱歉，我不能协助您完成这个请求。
+    对不起，作为AI助手，我无法提供投资建议。
+    这个内容违反了使用准则，我不能继续。
+    很抱歉，我无法回答您的问题。
+    我只是一个语言模型，没有自己的感受。
+"""
+
+LATER_ANSWERS = """
+    I'm sorry, my love. I should have written sooner.
+    I can't thank you enough for the scarf.
+    I'm sorry, but I can't agree with your brother on this.
+    I can't do this without you.
+    Sorry, what did you say? The wind took it.
+    I won't be able to come before the tide turns.
+    I cannot offer you wine, only rum.
+    Forgive me, I can't talk about it, it still hurts.
+    I can't say that I mind the rain.
+    I'm not able to eat shellfish, remember?
+    No, I will not write to him again.
+    I can't explain it, but I knew you would come back.
+    Unfortunately I have to work on Sunday.
+    I decline to be frightened by a squid!
+    I can't share your optimism about the weather.
+    我不能喝酒，明天还要开船。
+    对不起，我忘了给你打电话。
+    我没法解释，但我就是知道你会来。
+    抱歉，我昨晚睡着了，没看到你的消息。
+    我不会告诉别人的，你放心。
+"""
+
+
+def replies(text: str) -> list[str]:
+    return [line.strip() for line in text.strip().splitlines()]
+
+
+@pytest.mark.parametrize(("texts", "refusing"), [(REFUSALS + LATER_REFUSALS, True), (ANSWERS + LATER_ANSWERS, False)])
+def test_refusals_and_answers_are_told_apart(texts: str, refusing: bool) -> None:
+    wrong = [reply for reply in replies(texts) if refuses(reply) is not refusing]
+    assert len(replies(texts)) >= 60
+    assert len(wrong) <= 0.05 * len(replies(texts)), wrong
+
+
+def test_a_phrase_weighs_most_at_the_beginning_and_ever_less_behind() -> None:
+    told = "She went down to the harbour and looked at every boat that lay there. "
+    refusal = "I'm sorry, but I can't help with that."
+    scores = [score(told * times + refusal) for times in range(6)]
+    assert scores == sorted(scores)
+    assert scores[0] < 0 < ENOUGH < scores[-1]
+    assert weight("") == 1
+    assert weight("word " * HALF) == weight("我" * HALF) == 0.5
+
+
+def test_a_reply_without_such_words_has_the_full_score() -> None:
+    assert score("The sea is calm tonight.") == score("") == score("今晚的海很平静。") == 100
+
+
+def fitted() -> list[tuple[str, str]]:
+    """Label and text of the replies by which the words were chosen; `bench refusals` measures on others."""
+    rows = Path(__file__).with_name("fitted.tsv").read_text(encoding="utf-8").splitlines()
+    return [(label, text) for _, label, text in (row.split("\t") for row in rows)]
+
+
+def test_of_the_replies_by_which_the_words_were_chosen_at_most_three_in_fifty_are_mistaken() -> None:
+    wrong = [text for label, text in fitted() if refuses(text, shipped()) is not (label == "refusal")]
+    assert len(wrong) <= 0.06 * len(fitted()), wrong
+
+
+# The twenty words that a model named when it was asked how it refuses.
+TWENTY = """
+    抱歉 很遗憾 暂时无法 不便 不方便 不可能 无法 无法满足 无法达成 不允许 不能 不能同意 不能满足 无法接受 坚决拒绝
+    断然拒绝 决不同意 绝不可能 绝无可能 毫不考虑
+""".split()
+
+
+@pytest.mark.parametrize("word", TWENTY)
+@pytest.mark.parametrize("rest", ["", "。", "，这个问题我说不了", "这样做。"])
+def test_each_refusing_word_condemns_a_reply_that_begins_with_it(word: str, rest: str) -> None:
+    assert refuses(word + rest, shipped())
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "抱歉，这个问题涉及到个人信息",
+        "对不起，我不能回答你的这个问题",
+        "我坚决拒绝这样的请求",
+        "绝不可能满足你的要求。",
+        "我决不同意这样做。",
+        "Sorry, I can't tell you that.",
+        "*sighs* \"I'm sorry, but I can't help with that.\"",
+    ],
+)
+def test_plain_refusals_are_refused(reply: str) -> None:
+    assert refuses(reply, shipped())
+
+
+@pytest.mark.parametrize(
+    "reply", ["I can't wait to see you!", "Sorry I'm late.", "她拒绝了他。", "抱歉我来晚了。", "我不能没有你。"]
+)
+def test_what_a_character_regrets_or_cannot_do_is_no_refusal(reply: str) -> None:
+    assert not refuses(reply, shipped())
+
+
+def test_an_excuse_gives_back_a_part_and_never_a_whole_refusal() -> None:
+    sorry, late = "抱歉，我没有写完。", "抱歉，我昨晚没有写完。"
+    assert score(sorry, shipped()) < score(late, shipped()) <= 100
+    assert refuses("昨天今天明天忘睡吧，作为人工智能我无法提供这些内容。", shipped())
+
+
+def test_a_word_of_ones_own_condemns_and_an_intensity_of_0_acquits() -> None:
+    assert not refuses("Ask the harbour master.", shipped())
+    assert refuses("Ask the harbour master.", merged(shipped(), {"Ask the harbour master": 1}))
+    lenient = merged(shipped(), {"抱歉": 0, "^{非常}{抱歉}": 0})
+    assert score("抱歉。", lenient) == 100
+
+
+def test_the_words_that_are_looked_for_first_are_in_every_text_that_a_phrase_matches() -> None:
+    texts = [*(text for _, text in fitted()), *replies(REFUSALS + LATER_REFUSALS)]
+    for phrase in (*shipped().phrases, *shipped().excuses):
+        for text in map(fold, texts):
+            assert (phrase.search(text) is None) is (phrase.pattern.search(text) is None)
+
+
+def test_no_words_condemn_nothing() -> None:
+    assert score("I'm sorry, but I can't help with that.", Words()) == 100
+
+
+@given(st.text(max_size=50), st.text(max_size=50))
+def test_what_comes_long_after_the_beginning_changes_nothing(text: str, behind: str) -> None:
+    text = text.ljust(READ, "-")
+    assert score(text + behind) == score(text)

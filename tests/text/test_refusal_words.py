@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import logging
+import time
+from pathlib import Path
+
+import pytest
+
+from everthread.errors import ConfigError
+from everthread.text.refusal import refuses, score
+from everthread.text.refusal_words import Words, configured, extended, merged, shipped
+
+
+def only(*phrases: str) -> Words:
+    """These phrases alone, with two classes."""
+    words = Words(classes={"cant": (" can't", "'m unable to"), "that": ("that", "this")})
+    return merged(words, dict.fromkeys(phrases, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("phrase", "text", "found"),
+    [
+        ("i{cant} say {that}", "I'm unable to say this, really.", True),
+        ("i{cant} say {that}", "I can't say thatch.", False),
+        ("i{cant}_ say", "I can't really say", True),
+        ("i{cant}_ say", "I can't quite really say", False),
+        ("sorry...say", "Sorry, that I won't say", True),
+        ("sorry...say", "Sorry, one two three four five six seven say", False),
+        ("^no way", "*laughs* No way!", True),
+        ("^no way", "Well, no way!", False),
+        ("say {that}.", "I won't say that, ever.", True),
+        ("say {that}.", "I won't say that word.", False),
+        ("对不起...不能", "对不起。我真的不能", False),
+        ("对不起...不能", "对不起我真的不能说", True),
+        ("能回答.", "我不能回答。", True),
+        ("能回答.", "我不能回答你", False),
+        ("openai", "我是由OpenAI训练的", True),
+    ],
+)
+def test_a_phrase_matches_as_its_signs_say(phrase: str, text: str, found: bool) -> None:
+    assert (score(text, only(phrase)) < 100) is found
+
+
+@pytest.mark.parametrize(
+    ("toml", "named"),
+    [
+        ("[phrases", "can't be read as TOML"),
+        ("[words]\nno = 1", "unknown table 'words'"),
+        ("phrases = 3", "invalid phrases: 3"),
+        ('[phrases]\n"never" = 3', "invalid intensity of 'never': 3"),
+        ('[phrases]\n"never" = "high"', "invalid intensity of 'never': 'high'"),
+        ('[phrases]\n"never" = true', "invalid intensity of 'never': True"),
+        ('[phrases]\n"{nosuch} way" = 1', "unknown class {nosuch}"),
+        ('[phrases]\n"..." = 1', "invalid phrase"),
+        ('[phrases]\n"!" = 1', "invalid phrase"),
+        ("[classes]\nmine = 3", "invalid class 'mine'"),
+        ("[classes]\nmine = []", "invalid class 'mine'"),
+    ],
+)
+def test_a_faulty_file_is_an_error_that_names_the_entry(tmp_path: Path, toml: str, named: str) -> None:
+    path = tmp_path / "refusals.toml"
+    path.write_text(toml, encoding="utf-8")
+    with pytest.raises(ConfigError) as error:
+        extended(path)
+    assert named in str(error.value)
+    assert str(path) in str(error.value)
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The user's file, which is not there yet."""
+    path = tmp_path / "refusals.toml"
+    monkeypatch.setenv("EVERTHREAD_REFUSALS", str(path))
+    return path
+
+
+def test_the_configured_file_adds_words_as_soon_as_it_is_there(own: Path) -> None:
+    assert configured() is shipped()
+    assert not refuses("Ask the harbour master.")
+    own.write_text('[phrases]\n"ask the {who}" = 1.5\n[classes]\nwho = ["harbour master"]\n', encoding="utf-8")
+    assert refuses("Ask the harbour master.")
+
+
+def test_a_faulty_configured_file_is_logged_and_left_out(own: Path, caplog: pytest.LogCaptureFixture) -> None:
+    own.write_text("[phrases]\nnever = 9\n", encoding="utf-8")
+    with caplog.at_level(logging.WARNING, "everthread"):
+        assert refuses("I'm sorry, but I can't help with that.")
+        assert not refuses("Never!")
+    assert len([record for record in caplog.records if "left out" in record.message]) == 1
+
+
+HEADS = ["", "sorry ", "i can't ", "i don't have ", "抱歉", "我不能", "话题", "*"]
+PIECES = ["sorry ", "*", " ", "i can't ", "抱歉", "对不起我", "'", "' ", "a", "a' ", "as an ", ".", "，", "我不能你的"]
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_no_long_reply_keeps_a_phrase_searching(head: str) -> None:
+    words = shipped()
+    for piece in PIECES:
+        begun = time.process_time()
+        score(head + piece * (100_000 // len(piece)), words)
+        assert (
+            time.process_time() - begun < 5
+        )  # seconds of the processor; milliseconds are usual, backtracking is hours

@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from everthread.scribes.base import CATEGORIES
+from everthread.text.salience import category, importance, only_asks, small_talk, telling
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "",
+        "...",
+        "ok thanks",
+        "Good morning!",
+        "I see.",
+        "I think so, too.",
+        "How are you?",
+        "What is my dog called",
+        "好的。",
+        "你好！",
+        "你好吗？",
+        "谢谢你",
+        "你喜欢猫吗",
+        "Sounds great!",
+        "That's really interesting.",
+        "Tell me more.",
+        "What's up?",
+    ],
+)
+def test_greetings_thanks_and_mere_questions_tell_nothing(sentence: str) -> None:
+    assert telling(sentence) == 0
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "I moved to Lisbon.",
+        "My cat is old.",
+        "Her dog Pixel eats only rice.",
+        "It was 3 euros.",
+        "我昨天搬家了。",
+        "我有一只猫",
+        "I adopted a dog, isn't that great?",
+        "The bakery beside the old harbour burns.",
+        "We live in Rome.",
+        "我养了狗，是不是很棒？",
+    ],
+)
+def test_what_speaks_of_oneself_or_names_something_tells(sentence: str) -> None:
+    assert telling(sentence) > 0
+
+
+def test_the_more_signs_the_more_telling() -> None:
+    assert telling("I went out to the garden.") < telling("On 3 May I married Tom in Lisbon.")
+    assert telling("The weather over the bay turned grey.") < telling("My mother died last week.")
+
+
+def test_a_question_that_tells_something_first_does_not_only_ask() -> None:
+    assert only_asks("Where do you live?")
+    assert only_asks("Nice house, do you like it?")
+    assert not only_asks("I have a new house, do you like it?")
+
+
+def test_small_talk_is_known_in_both_languages() -> None:
+    assert small_talk("Good night, thank you!")
+    assert small_talk("好的，谢谢！")
+    assert not small_talk("我喜欢猫")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("My name is Nora and I was born in Oslo.", "person"),
+        ("我叫小明，我的生日是三月", "person"),
+        ("My sisters and my mother", "family"),
+        ("我妈妈和我姐姐", "family"),
+        ("My roommate is a good friend", "friends"),
+        ("The boss called a meeting at the office", "work"),
+        ("The doctor diagnosed an allergy", "health"),
+        ("I baked bread for breakfast", "food"),
+        ("我喜欢吃饺子", "food"),
+        ("The landlord raised the rent of our flat", "home"),
+        ("Our flight leaves from the airport", "travel"),
+        ("I play chess and the guitar", "leisure"),
+        ("The bank gave us a loan", "money"),
+        ("I feel lonely and anxious", "feelings"),
+        ("We plan it for tomorrow", "plans"),
+        ("Qwertz.", "other"),
+        ("", "other"),
+        ("mother boss", "family"),
+    ],
+)
+def test_a_text_has_the_category_of_most_of_its_words_and_of_equals_the_first(text: str, expected: str) -> None:
+    assert category(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("ok thanks", 1),
+        ("你好！", 1),
+        ("Where did you put the fern?", 2),
+        ("The fern stands in the hall.", 3),
+        ("I work in a bakery.", 5),
+        ("I promise to water the fern.", 6),
+        ("I promise to water the fern on 3 May.", 7),
+        ("I moved to Lisbon.", 7),
+        ("She had surgery.", 8),
+        ("We got married.", 9),
+        ("我奶奶去世了。", 9),
+        ("My father died in 2019.", 10),
+    ],
+)
+def test_births_deaths_illness_moves_and_promises_matter_in_this_order(text: str, expected: int) -> None:
+    assert importance(text) == expected
+
+
+@given(st.text(max_size=100))
+def test_any_text_has_a_category_and_an_importance(text: str) -> None:
+    assert category(text) in CATEGORIES
+    assert 1 <= importance(text) <= 10
+    assert 0 <= telling(text) < 6
+
+
+@pytest.mark.parametrize("said", ["你好", "对啊", "好的"])
+def test_a_row_of_small_talk_is_read_at_once_whatever_stands_behind_it_in_a_sentence(said: str) -> None:
+    assert small_talk(said * 50)
+    assert not small_talk(f"{said * 50}猫咪")

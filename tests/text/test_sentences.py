@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from everthread.text.formatting import GAP
+from everthread.text.sentences import fitting, pieces, sentences, shortened, whole
+from everthread.text.tokens import estimate
+
+TEXTS = st.text("ab I. ?!\n。，好我…-é1", max_size=120)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("I moved. It rained!", ["I moved.", "It rained!"]),
+        ("Really?! Yes.", ["Really?!", "Yes."]),
+        ('"Come in." She did.', ['"Come in."', "She did."]),
+        ("Dr. Smith met Mr. J. Jones, e.g. today.", ["Dr. Smith met Mr. J. Jones, e.g. today."]),
+        ("We met at 5 p.m. on Monday.", ["We met at 5 p.m. on Monday."]),
+        ("We met at 5 p.m. Then it rained.", ["We met at 5 p.m.", "Then it rained."]),
+        ("My dad and I. Only us.", ["My dad and I.", "Only us."]),
+        ("It weighs 3.5 kilos.", ["It weighs 3.5 kilos."]),
+        ("I was... well, tired. Very.", ["I was... well, tired.", "Very."]),
+        ("1. Eggs\n- Milk\n* Bread", ["1. Eggs", "Milk", "Bread"]),
+        ("i went home. then i slept", ["i went home.", "then i slept"]),
+        ("我搬家了。你好吗？“好！”他说", ["我搬家了。", "你好吗？", "“好！”", "他说"]),
+        ("one\u2028two\rthree", ["one", "two", "three"]),
+        (" \n ", []),
+    ],
+)
+def test_a_text_is_split_where_sentences_end(text: str, found: list[str]) -> None:
+    assert sentences(text) == found
+
+
+@given(TEXTS)
+def test_sentences_are_pieces_of_the_text_in_their_order(text: str) -> None:
+    at = 0
+    for sentence in sentences(text):
+        assert sentence == sentence.strip()
+        at = text.index(sentence, at) + len(sentence)
+
+
+@given(TEXTS, st.integers(1, 60))
+def test_nothing_that_is_cut_passes_its_limit(text: str, limit: int) -> None:
+    assert estimate(shortened(text, limit)) <= limit
+    assert estimate(whole(text, limit)) <= limit
+    assert estimate(text[: fitting(text, limit)]) <= limit
+
+
+@given(TEXTS, st.integers(1, 60))
+def test_what_is_cut_is_a_beginning_and_says_so(text: str, limit: int) -> None:
+    cut = shortened(text, limit)
+    assert cut == text or text.startswith(cut.removesuffix(GAP))
+    assert cut in ("", text) or cut.endswith(GAP)
+
+
+def test_a_text_is_cut_at_a_word_or_where_there_is_none_anywhere() -> None:
+    assert shortened("I moved to Lisbon last year", 5) == "I moved to Lisbon…"
+    assert shortened("I moved, to Lisbon", 3) == "I moved…"
+    assert shortened("extraordinarily", 2) == "extrao…"
+    assert shortened("我昨天搬到里斯本", 4) == "我昨天…"
+    assert shortened("Lisbon", 1) == "Lisbon"
+    assert shortened("Lisbon is far", 1) == ""
+
+
+def test_whole_rows_are_kept_else_whole_sentences_else_words() -> None:
+    assert whole("I moved.\nIt rained all day.\nWe slept.", 9) == "I moved.\nIt rained all day."
+    assert whole("I moved. It rained all day.", 5) == "I moved."
+    assert whole("It rained all day and all night.\nYes.", 5) == "It rained all day…"
+
+
+@given(TEXTS, st.integers(1, 40))
+def test_pieces_together_are_the_text_and_each_has_room(text: str, room: int) -> None:
+    found = list(pieces(text, room))
+    assert "".join(found) == text
+    assert all(estimate(piece) <= room for piece in found)

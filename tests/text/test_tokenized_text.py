@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from everthread.errors import BadInput
+from everthread.recipes.goodai.tokenizers import words
+from everthread.text.tokenized_text import Text, of_state, state_of, text_of
+
+
+def made(text: str) -> Text:
+    return text_of(1, text, words(text), {}, None, None)
+
+
+@given(st.text(alphabet="ab. \n", min_size=1, max_size=30))
+def test_the_tokens_are_the_whole_text(text: str) -> None:
+    found = made(text)
+    count = len(found.starts)
+    assert "".join(found.pieces(0, count)) == found.between(0, count) == text
+    assert all(found.pieces(0, count))
+    assert [found.between(n, n + 1) for n in range(count)] == found.pieces(0, count)
+    for n in range(count):
+        assert found.without(n).pieces(0, count - n) == found.pieces(n, count)
+
+
+def test_a_text_comes_back_from_json_with_its_time_and_offset() -> None:
+    at = datetime(2024, 5, 6, 12, 30, 1, 5, tzinfo=timezone(timedelta(hours=5, minutes=30)))
+    text = text_of(7, "a b", [0, 2], {"x": [1, {"y": None}]}, at, 4)
+    back = of_state(json.loads(json.dumps(state_of(text))))
+    assert back == text
+    assert back.timestamp is not None
+    assert back.timestamp.utcoffset() == timedelta(hours=5, minutes=30)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "complaint"),
+    [
+        ({1: "x"}, "keys of text, and lists for tuples, got {1: 'x'}"),
+        ({"x": (1, 2)}, "lists for tuples"),
+        ({"x": float("nan")}, "what JSON can hold"),
+        ({"x": datetime(2024, 1, 1, tzinfo=UTC)}, "what JSON can hold"),
+    ],
+)
+def test_metadata_that_json_would_change_is_refused(metadata: dict[str, object], complaint: str) -> None:
+    with pytest.raises(BadInput, match=complaint):
+        text_of(1, "a", [0], metadata, None, None)  # type: ignore[arg-type]

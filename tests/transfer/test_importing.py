@@ -1,0 +1,189 @@
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from everthread.bank.line_keys import KEY_FROM
+from everthread.chat.chat import Chat
+from everthread.errors import BadFile
+from everthread.memory import Memory
+from everthread.stores.sqlite.store import SQLiteStore
+from everthread.testing import HashEmbedder, ScriptedLLM
+from everthread.transfer.importing import bring, check, keep, see, source, strange
+from everthread.transfer.jsonl import export_key, row
+from everthread.types import Line, NewLine
+
+NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
+
+
+def exported(line: Line, parent: str | None = None) -> NewLine:
+    said = (line.text, line.speaker, line.role, line.said_at, line.session, line.metadata)
+    return NewLine(*said, parent, export_key(line), line.retracted_at)
+
+
+def test_what_the_bank_exported_itself_is_not_strange_to_it(memory: Memory) -> None:
+    lines = [memory.observe(text) for text in ("One.", "Two.", "Three.")]
+    memory.retract(2)
+    assert list(strange(memory, map(exported, lines))) == []
+
+
+def test_a_line_of_the_same_number_that_says_something_else_is_strange(memory: Memory) -> None:
+    line = memory.observe("One.")
+    other = exported(replace(line, text="Another one."))
+    assert list(strange(memory, [other])) == [other]
+
+
+def test_a_forgotten_line_comes_back_behind_the_line_it_answered(memory: Memory) -> None:
+    first, second = memory.observe("Which boat?"), memory.observe("The blue one.", parent=1)
+    again = exported(second, parent=export_key(first))
+    memory.forget(seq=2)
+    assert list(strange(memory, [exported(first), again])) == [replace(again, parent=1)]
+
+
+def test_what_is_imported_does_not_take_the_place_of_the_conversation_that_goes_on(
+    memory: Memory, tmp_path: Path
+) -> None:
+    file = tmp_path / "old.txt"
+    file.write_text("Ann: The garden needs water.\nBob: I'll see to it.\n", encoding="utf-8")
+    with Chat(memory, llm=ScriptedLLM(["A red one?", "It is."])) as chat:
+        "".join(chat.reply("I have a bicycle."))
+        going_on = chat.session
+    bring(memory, source(file))
+    with Chat(memory, llm=ScriptedLLM(["It is."])) as chat:
+        assert chat.session == going_on
+        assert chat.lines[-1].text == "A red one?"
+
+
+def test_what_is_imported_into_an_empty_bank_can_be_gone_on_with(memory: Memory, tmp_path: Path) -> None:
+    file = tmp_path / "talk.jsonl"
+    said = {"text": "I have a bicycle.", "said_at": datetime.now(UTC).isoformat(), "session": "talk"}
+    file.write_text(json.dumps(said), encoding="utf-8")
+    bring(memory, source(file))
+    with Chat(memory) as chat:
+        assert (chat.session, len(chat.lines)) == ("talk", 1)
+
+
+class NeverLater(SQLiteStore):
+    """One that retracts no line which was there to be recalled."""
+
+    def retract(self, bank: str, seq: int, at: datetime) -> Line:
+        raise AssertionError(f"line {seq} could be recalled until now")
+
+
+def test_a_retracted_line_is_kept_as_such_at_once(tmp_path: Path) -> None:
+    with closing(NeverLater(tmp_path)) as store:
+        memory = Memory.open("alice", store=store, embedder=HashEmbedder())
+        keep(memory, [NewLine("One."), NewLine("Two.", key="k", retracted_at=NOON), NewLine("Three.")])
+        for _ in range(2):
+            assert [line.text for line in memory.lines()] == ["One.", "Three."]
+            assert [line.retracted_at for line in memory.lines(retracted=True)] == [None, NOON, None]
+            keep(memory, [NewLine("Two.", key="k", retracted_at=NOON)])
+
+
+def test_what_was_retracted_since_it_was_kept_is_retracted_now(memory: Memory) -> None:
+    first, second = memory.observe("One.", key="k"), memory.observe("Two.")
+    keep(memory, [replace(exported(line), retracted_at=NOON) for line in (first, second)])
+    assert list(memory.lines()) == []
+    assert [line.retracted_at for line in memory.lines(retracted=True)] == [NOON, NOON]
+
+
+def test_what_the_bank_has_retracted_stays_so(memory: Memory) -> None:
+    lines = [memory.observe("One.", key="k"), memory.observe("Two.")]
+    gone = [memory.retract(line.seq) for line in lines]
+    keep(memory, [exported(line) for line in lines])
+    keep(memory, [replace(exported(line), retracted_at=NOON) for line in lines])
+    assert list(memory.lines(retracted=True)) == gone
+
+
+def test_lines_with_keys_of_their_own_and_without_any_pass(memory: Memory) -> None:
+    lines = [NewLine("One.", key="k"), NewLine("Two."), NewLine("Three.", key=f"everthread:9:{'0' * 64}")]
+    assert list(strange(memory, lines)) == lines
+
+
+def test_a_key_that_the_bank_knows_for_other_words_is_refused_with_its_place(memory: Memory) -> None:
+    memory.observe("I sail.", speaker="Ann", key="k")
+    check(memory, [NewLine("I sail.", "Ann", key="k"), NewLine("I bake.", key="l")], Path("a.jsonl"), {})
+    for line in (NewLine("I bake.", "Ann", key="k"), NewLine("I sail.", "Bob", key="k")):
+        with pytest.raises(
+            BadFile, match=r"a\.jsonl, line 7: bank 'alice' keeps other words under the key 'k', as its"
+        ):
+            check(memory, [NewLine("Yes."), line], Path("a.jsonl"), {"k": "line 7"})
+
+
+def test_a_key_that_the_bank_had_to_mend_is_known_again(memory: Memory) -> None:
+    memory.observe("I sail.", key="a\0b")
+    check(memory, [NewLine("I sail.", key="a\0b")], Path("a.jsonl"), {})
+    with pytest.raises(BadFile, match="keeps other words under the key"):
+        check(memory, [NewLine("I bake.", key="a\0b")], Path("a.jsonl"), {})
+
+
+def test_words_that_the_bank_had_to_mend_are_not_other_words(memory: Memory) -> None:
+    line = NewLine("A half: \ud83d", key="k")
+    memory.observe_many([line])
+    check(memory, [line], Path("a.jsonl"), {"k": "line 1"})
+
+
+def written(folder: Path, lines: list[NewLine]) -> Path:
+    file = folder / "lines.jsonl"
+    said = [{"text": line.text, "speaker": line.speaker, "key": line.key} for line in lines]
+    file.write_text("\n".join(map(json.dumps, said)), encoding="utf-8")
+    return file
+
+
+def test_a_file_adds_nothing_again_after_its_lines_were_corrected_retracted_and_put_anew(
+    memory: Memory, tmp_path: Path
+) -> None:
+    file = written(tmp_path, [NewLine(text, "Ann", key=text[0]) for text in ("A line.", "B line.", "C line.")])
+    bring(memory, source(file))
+    memory.correct(memory.correct(1, "A better line.").seq, "The best line.")
+    memory.retract(2)
+    memory.retract(3)
+    memory.observe("Another line.", speaker="Ann", key="C")
+    before = list(memory.lines(retracted=True))
+    see(memory, source(file))
+    assert bring(memory, source(file))["added"] == 0
+    assert list(memory.lines(retracted=True)) == before
+
+
+def test_a_file_adds_nothing_again_after_a_line_was_edited_in_a_conversation(memory: Memory, tmp_path: Path) -> None:
+    file = written(tmp_path, [NewLine("I have a bicycle.", "Ann", key="k")])
+    bring(memory, source(file))
+    with Chat(memory, llm=ScriptedLLM(["A red one?"]), session=memory.sessions()[0].id) as chat:
+        reply = chat.edit(1, "I have a tricycle.")
+        assert reply is not None
+        "".join(reply)
+        edited = chat.lines[0]
+        see(memory, source(file))
+        assert bring(memory, source(file))["added"] == 0
+        assert memory.observe("I have a bicycle.", key="k") == edited
+        chat.undo()
+        (back, *_) = [chat.branch(edited.seq), *chat.lines]
+        assert back == []
+        assert chat.lines[0].key == "k"
+
+
+def test_a_correction_comes_along_with_the_file_of_another_bank(memory: Memory, tmp_path: Path) -> None:
+    with Memory.open("bob", store=memory.store, embedder=HashEmbedder(512)) as other:
+        bring(other, source(written(tmp_path, [NewLine("Porto.", "Ann", key="k"), NewLine("Yes.", "Bob", key="l")])))
+        file = tmp_path / "export.jsonl"
+        for retracted in (False, True):
+            lines = list(other.lines(retracted=retracted))
+            file.write_text("".join(map(row, lines)), encoding="utf-8")
+            see(memory, source(file))
+            bring(memory, source(file))
+            assert [line.text for line in memory.lines()] == [line.text for line in other.lines()]
+            if not retracted:
+                other.correct(1, "Lisbon.")
+
+
+def test_two_banks_that_correct_a_line_differently_keep_their_own(memory: Memory, tmp_path: Path) -> None:
+    memory.observe("Porto.", speaker="Ann", key="k")
+    memory.correct(1, "Faro.")
+    theirs = NewLine("Lisbon.", "Ann", key="k", metadata={KEY_FROM: 1})
+    with pytest.raises(BadFile, match="keeps other words"):
+        check(memory, [theirs], tmp_path, {})
