@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from everthread.memory import Memory
     from everthread.types import (
         Context,
-        Ending,
+        EndResult,
         Hit,
-        Imported,
+        ImportResult,
         Line,
         NewLine,
         NewUnit,
@@ -51,8 +51,8 @@ if TYPE_CHECKING:
         Stats,
         Unit,
         Usage,
-        Where,
-        Work,
+        Filter,
+        ScribeJob,
     )
 
 _NAMES_BY_MODULE = {
@@ -85,10 +85,10 @@ __all__ = [
     "ConfigError",
     "Context",
     "EmbedderUnavailable",
-    "Ending",
+    "EndResult",
     "EverthreadError",
     "Hit",
-    "Imported",
+    "ImportResult",
     "LLMDenied",
     "LLMRejected",
     "LLMUnavailable",
@@ -110,8 +110,8 @@ __all__ = [
     "StoreUnavailable",
     "Unit",
     "Usage",
-    "Where",
-    "Work",
+    "Filter",
+    "ScribeJob",
     "__version__",
 ]
 

@@ -55,9 +55,9 @@ class Config:
     tokens: str = "estimate"  # how tokens are counted: estimate, a tokenizer.json or its folder, tiktoken:ENCODING
     server_hosts: str = ""  # names under which the server is reached besides those of this machine, with commas
     server_threads: int = 64  # requests that the server works on at a time
-    server_streams: int = 256  # replies that a server writes at once, each in a thread of its own
-    server_body: int = 4_000_000  # bytes that a request may have, but for files
-    server_rate: int = 0  # requests a minute of one key, or of one address without a key; 0 means any number
+    server_max_replies: int = 256  # replies that a server writes at once, each in a thread of its own
+    server_max_body_bytes: int = 4_000_000  # bytes that a request may have, but for files
+    server_requests_per_minute: int = 0  # requests a minute of one key, or of one address without a key; 0 means any number
     sms_token: str = field(default="", repr=False)  # the auth token of a Twilio account; none means no text messages
     sms_account: str = ""  # its account SID, AC…: with it, late replies are sent behind
     sms_number: str = ""  # from which they are sent; none means the one that was written to
@@ -75,7 +75,7 @@ def load(path: Path | None = None, environ: Mapping[str, str] = os.environ) -> C
         config = _set(config, _with_tables(values), str(place))
     elif path or environ.get(f"{PREFIX}CONFIG"):
         raise ConfigError(f"there is no configuration file {place}; make it, or unset {PREFIX}CONFIG")
-    return _set(config, _said(environ))
+    return _set(config, _from_env(environ))
 
 
 def file(environ: Mapping[str, str] = os.environ) -> Path:
@@ -84,7 +84,7 @@ def file(environ: Mapping[str, str] = os.environ) -> Path:
     return Path(named) if named else Path(platformdirs.user_config_dir("everthread")) / "config.toml"
 
 
-def _said(environ: Mapping[str, str]) -> dict[str, object]:
+def _from_env(environ: Mapping[str, str]) -> dict[str, object]:
     """The settings that the environment says."""
     names = {PREFIX + each.name.upper(): each.name for each in fields(Config) if each.name != TABLES}
     ours = [name for name in environ if name.startswith(PREFIX) and not name.startswith(TESTS)]

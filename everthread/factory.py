@@ -21,7 +21,7 @@ from everthread.embedders.names import embedder as embedder
 from everthread.errors import BadInput, ConfigError, NotFound
 from everthread.llms import discovery, token_counters
 from everthread.llms.discovery import OPENAI
-from everthread.llms.errors import shown
+from everthread.llms.errors import redact_url
 from everthread.llms.openai_compatible import LLM, OpenAICompatible, installed
 from everthread.recipes.base import Recipe
 from everthread.recipes.default import Default
@@ -31,8 +31,8 @@ from everthread.recipes.goodai.recipe import GoodAI
 from everthread.recipes.membot import Membot
 from everthread.recipes.options import changed
 from everthread.recipes.packabby import Packabby
-from everthread.recipes.saved_recipe import SETTING as KEPT
-from everthread.recipes.saved_recipe import Kept, setting
+from everthread.recipes.saved_recipe import RECIPE_SETTING as KEPT
+from everthread.recipes.saved_recipe import SavedRecipe, setting
 from everthread.recipes.snapshots import Snapshots
 from everthread.scribes.base import Scribe
 from everthread.scribes.extractive import ExtractiveScribe
@@ -52,50 +52,50 @@ RECIPES: dict[str, Recipe] = {
 }
 
 
-def store(given: Store | str | Path | None = None, make: bool = True) -> Store:
+def store(spec: Store | str | Path | None = None, create: bool = True) -> Store:
     """A store as it is, the folder of one, or the URL of a Postgres database; without any, the configured one.
 
     A folder that isn't there is made, or is NotFound.
     """
-    if given is None:
-        given = config.load().store
-    if isinstance(given, str | Path):
-        if str(given).startswith(dsn.SCHEMES):
-            return _postgres(str(given))
-        if "://" in str(given):
+    if spec is None:
+        spec = config.load().store
+    if isinstance(spec, str | Path):
+        if str(spec).startswith(dsn.SCHEMES):
+            return _postgres(str(spec))
+        if "://" in str(spec):
             raise ConfigError(
-                f"store {dsn.shown(str(given))!r} is a URL of an unknown kind; give the path of a folder, "
+                f"store {dsn.shown(str(spec))!r} is a URL of an unknown kind; give the path of a folder, "
                 f"or {dsn.EXAMPLE}"
             )
-        if not make and not Path(given).expanduser().exists():
-            raise NotFound(f"there are no banks yet: there is no folder {given}; begin with: everthread chat")
-        return SQLiteStore(given)
-    return given
+        if not create and not Path(spec).expanduser().exists():
+            raise NotFound(f"there are no banks yet: there is no folder {spec}; begin with: everthread chat")
+        return SQLiteStore(spec)
+    return spec
 
 
-def _postgres(given: str) -> Store:
+def _postgres(spec: str) -> Store:
     try:
         from everthread.stores.postgres.store import PostgresStore
     except ImportError as error:
         raise ConfigError(f"Postgres needs an extra: {install_extra('postgres')} ({error})") from error
-    return PostgresStore(given)
+    return PostgresStore(spec)
 
 
-THEIRS = re.compile(r"(gpt-(?!oss)|chatgpt-|o\d|ft:)")  # models that OpenAI alone has; gpt-oss runs anywhere
+OPENAI_MODEL = re.compile(r"(gpt-(?!oss)|chatgpt-|o\d|ft:)")  # models that OpenAI alone has; gpt-oss runs anywhere
 HOSTED = re.compile(r"(?:claude|gemini|grok)-")  # models that no Ollama has
 
 
-def llm(given: LLM | str | None = None) -> LLM | None:
+def llm(spec: LLM | str | None = None) -> LLM | None:
     """A language model as it is, or by name (`llama3.2`, `gpt-4o-mini`), or `https://host/v1#model`; `none` is None.
 
     Without a URL, also in the configuration, an Ollama that runs is taken (with its first model where none is named),
     else OpenAI, if OPENAI_API_KEY is set and the name is that of a model of theirs. Without a name, a server's only
     model is taken. None where nothing is said and nothing found. ConfigError for a model that isn't found.
     """
-    if not isinstance(given, str | None):
-        return given
+    if not isinstance(spec, str | None):
+        return spec
     settings = config.load()
-    return _model(settings, given or settings.llm_model)
+    return _model(settings, spec or settings.llm_model)
 
 
 def _model(settings: Config, name: str) -> LLM | None:
@@ -114,18 +114,18 @@ def _model(settings: Config, name: str) -> LLM | None:
         return _llm_at(replace(settings, llm_url=f"{host}/v1"), found)
     if not name:
         return None
-    if os.environ.get("OPENAI_API_KEY") and THEIRS.match(name):
+    if os.environ.get("OPENAI_API_KEY") and OPENAI_MODEL.match(name):
         return _llm_at(replace(settings, llm_url=OPENAI), name)
     if "/" in name and ":" in name and "://" not in name:
         raise ConfigError(f"language model {name!r} looks like a URL without its beginning; write http://{name}")
     raise ConfigError(
-        f"there is no language model {name!r}: no Ollama with it answers at {shown(host)}; {_llm_remedy(name)}"
+        f"there is no language model {name!r}: no Ollama with it answers at {redact_url(host)}; {_llm_remedy(name)}"
     )
 
 
 def _llm_remedy(name: str) -> str:
     """Return what makes a model of that name available: only open models can be pulled."""
-    if THEIRS.match(name):
+    if OPENAI_MODEL.match(name):
         return "it is a model of OpenAI: set OPENAI_API_KEY, or EVERTHREAD_LLM_URL to another server that has it"
     if HOSTED.match(name):
         return "it runs at its maker's alone: set EVERTHREAD_LLM_URL and EVERTHREAD_LLM_KEY to a server that has it"
@@ -149,14 +149,14 @@ def _llm_at(settings: Config, name: str) -> LLM:
 def _only_model(address: str, key: str) -> str:
     remedy = "name one with EVERTHREAD_LLM_MODEL, or behind the URL: #model"
     if (names := discovery.models(address, key)) is None:
-        raise ConfigError(f"no model of {shown(address)} is named, and it doesn't tell which it has; {remedy}")
+        raise ConfigError(f"no model of {redact_url(address)} is named, and it doesn't tell which it has; {remedy}")
     if len(names) != 1:
         some = ", ".join(names[:20]) + (" …" if len(names) > 20 else "") if names else "none"
-        raise ConfigError(f"no model of {shown(address)} is named, and it has {some}; {remedy}")
+        raise ConfigError(f"no model of {redact_url(address)} is named, and it has {some}; {remedy}")
     return names[0]
 
 
-def scribe(llm: LLM | None, given: Scribe | str | None = None) -> Scribe:
+def scribe(llm: LLM | None, spec: Scribe | str | None = None) -> Scribe:
     """Open the scribe, which writes notes and summaries.
 
     Args:
@@ -170,10 +170,10 @@ def scribe(llm: LLM | None, given: Scribe | str | None = None) -> Scribe:
     Raises:
         ConfigError: for a model that isn't found.
     """
-    if not isinstance(given, str | None):
-        return given
+    if not isinstance(spec, str | None):
+        return spec
     settings = config.load()
-    name = given or settings.scribe_model
+    name = spec or settings.scribe_model
     if not name:
         return scribe_by(llm)
     key = settings.llm_key
@@ -192,15 +192,15 @@ def scribe_by(llm: LLM | None) -> Scribe:
     return LLMScribe(llm)
 
 
-def counter(given: TokenCounter | str | None = None) -> TokenCounter:
+def counter(spec: TokenCounter | str | None = None) -> TokenCounter:
     """Open a counter of tokens, as it is or by name as `llms.token_counters` has them; without either, the configured one.
     Raises ConfigError."""
-    name = config.load().tokens if given is None else given
+    name = config.load().tokens if spec is None else spec
     return token_counters.counter(name) if isinstance(name, str) else name
 
 
 def recipe(
-    given: Recipe | str | None = None, kept: Kept | None = None, options: Mapping[str, object] | None = None
+    spec: Recipe | str | None = None, kept: SavedRecipe | None = None, options: Mapping[str, object] | None = None
 ) -> Recipe:
     """Open a recipe by name, with its options as far as they are set.
 
@@ -216,14 +216,14 @@ def recipe(
         ConfigError: for an unknown recipe, and for options in the configuration file that can't be.
         BadInput: for options that can't be.
     """
-    if isinstance(given, Recipe):
-        return changed(given, options or {})
-    if given is None and kept is not None and kept.name not in RECIPES:
+    if isinstance(spec, Recipe):
+        return changed(spec, options or {})
+    if spec is None and kept is not None and kept.name not in RECIPES:
         raise ConfigError(
             f"the bank keeps the recipe {kept.name!r}, which isn't part of Everthread; give the recipe as an object "
             f"(recipe=…), or name one of {', '.join(RECIPES)}"
         )
-    name = given or (kept.name if kept else config.load().recipe)
+    name = spec or (kept.name if kept else config.load().recipe)
     if name not in RECIPES:
         raise ConfigError(f"recipe {name!r} is unknown; known are {', '.join(RECIPES)}")
     usual = configured()[name]
@@ -259,23 +259,23 @@ def keep(memory: Memory) -> None:
         memory.set_setting(KEPT, told)
 
 
-def character(given: Character | str | None, settings: Mapping[str, JSONValue]) -> Character:
+def character(spec: Character | str | None, settings: Mapping[str, JSONValue]) -> Character:
     """A character as it is, one of `everthread characters`, or a card's file; without any, the bank's own, of whose
     settings these are. The bank's is also meant by its name: it may have changed since. So is ours, where there is no
     other of its name. NotFound, and BadFile."""
     kept = settings.get("character")
     own = Character.from_json(kept) if isinstance(kept, Mapping) else None
-    if given is None:
+    if spec is None:
         return own or DEFAULT_CHARACTER
-    if not isinstance(given, str):
-        return given
-    if own is not None and own.name.casefold() == given.casefold():
+    if not isinstance(spec, str):
+        return spec
+    if own is not None and own.name.casefold() == spec.casefold():
         return own
     from everthread.chat import character_library  # with it come click and all that the command line needs
 
-    if given == DEFAULT_CHARACTER.name and given not in character_library.listed():
+    if spec == DEFAULT_CHARACTER.name and spec not in character_library.listed():
         return DEFAULT_CHARACTER
-    return character_library.load(given)
+    return character_library.load(spec)
 
 
 Reader = Callable[[], Iterator[NewLine]]
@@ -292,30 +292,30 @@ FORMATS: dict[str, tuple[Callable[..., Iterator[NewLine]], tuple[str, ...]]] = {
 
 def reader(
     path: Path,
-    form: str | None = None,
+    format: str | None = None,
     *,
     only: Collection[str] = (),
     assistant: Collection[str] = (),
     tz: tzinfo | None = None,
     skipped: Counter[str] | None = None,
-    places: dict[str, str] | None = None,
+    positions: dict[str, str] | None = None,
 ) -> Reader:
     """What reads a file of this format, or of the one its name and beginning tell; each call reads it anew.
 
     ConfigError for an unknown format, and for an option that means nothing to it. skipped counts what holds no line;
     places takes up where each key of a line's own stands.
     """
-    form = form or _form(path)
-    if form not in FORMATS:
-        raise ConfigError(f"format {form!r} is unknown; known are {', '.join(FORMATS)}")
-    read, takes = FORMATS[form]
+    format = format or _form(path)
+    if format not in FORMATS:
+        raise ConfigError(f"format {format!r} is unknown; known are {', '.join(FORMATS)}")
+    read, takes = FORMATS[format]
     given = {name: value for name, value in (("only", only), ("assistant", assistant), ("tz", tz)) if value}
     for name in given.keys() - set(takes):
         those = ", ".join(each for each, (_, takes) in FORMATS.items() if name in takes)
         raise ConfigError(
-            f"{path} is read as {form}, for which --{name} means nothing (it is for {those}); leave it out"
+            f"{path} is read as {format}, for which --{name} means nothing (it is for {those}); leave it out"
         )
-    told = {name: value for name, value in (("skipped", skipped), ("places", places)) if name in takes}
+    told = {name: value for name, value in (("skipped", skipped), ("places", positions)) if name in takes}
     return partial(read, path, **given, **told)
 
 

@@ -24,23 +24,23 @@ import numpy as np
 from everthread import factory
 from everthread.bank import corrections, damage, deletion, line_keys, unit_validation, validation
 from everthread.bank import reindex as reindexing
-from everthread.bank.embedding_backlog import Late
-from everthread.bank.line_validation import clean, keepable
+from everthread.bank.embedding_backlog import EmbeddingBacklog
+from everthread.bank.line_validation import clean_line, keepable
 from everthread.bank.line_versions import corrected
 from everthread.embedders import shapes
-from everthread.embedders.calibration import EmbedderState, measured
+from everthread.embedders.calibration import EmbedderState, calibrate
 from everthread.embedders.onnx import Embedder
 from everthread.errors import BadInput, BadLine, BadQuery, EverthreadError, ModelError
 from everthread.recall import candidates, features, multi_bank, neighbours, time_overview, unit_search
 from everthread.recall import query as rewrite
-from everthread.recipes.base import Asked, Ranked, Recalled, Recipe, Room
-from everthread.recipes.saved_recipe import Kept
-from everthread.stores.base import Entry, Store
+from everthread.recipes.base import Query, Candidate, SearchResult, Recipe, ContextBudget
+from everthread.recipes.saved_recipe import SavedRecipe
+from everthread.stores.base import PreparedLine, Store
 from everthread.stores.limits import LARGEST_SEQ
 from everthread.stores.shared_rows import missing
 from everthread.stores.shared_rows import offered as as_offered
-from everthread.text.analyzer import own, unspaced, words
-from everthread.text.line_features import marks, pieces
+from everthread.text.analyzer import without_quotes, is_unspaced_script, count_terms
+from everthread.text.line_features import flags, split
 from everthread.text.tokens import Counter, estimate
 from everthread.types import (
     Context,
@@ -58,8 +58,8 @@ from everthread.types import (
     Unit,
     Vector,
     Vectors,
-    Where,
-    Work,
+    Filter,
+    ScribeJob,
     now,
 )
 
@@ -74,7 +74,7 @@ FAILURES = (ModelError, RuntimeError, OSError)  # of an embedder; the last two a
 Progress = Callable[[int], None]
 
 
-@damage.named
+@damage.reports_damage
 class Memory:
     """One bank, open. Safe from many threads, and in processes forked while it is open; usable as a context manager.
 
@@ -92,7 +92,7 @@ class Memory:
         self._owns_store = self.settles = False  # the latter: whether the first line has the bank keep the recipe
         self.state = EmbedderState()
         self.count: Counter = estimate  # the tokens of a text
-        self.late = Late(store, bank, embedder.name, self.embed)
+        self.backlog = EmbeddingBacklog(store, bank, embedder.name, self.try_embed)
 
     @classmethod
     def open(
@@ -113,7 +113,7 @@ class Memory:
         """
         held = factory.store(store)
         try:
-            memory = cls(bank, held, factory.embedder(embedder), factory.recipe(recipe, Kept.of(held, bank), options))
+            memory = cls(bank, held, factory.embedder(embedder), factory.recipe(recipe, SavedRecipe.of(held, bank), options))
             memory.count = factory.counter(tokens)
             memory.settles = bool(recipe or options) and not held.corpus(bank).last_seq
         except BaseException:
@@ -159,81 +159,81 @@ class Memory:
             if not isinstance(line, NewLine):
                 raise BadLine(f"a line must be a NewLine, got {type(line).__name__}: {str(line)[:40]!r}")
         present = now().astimezone()  # on the speaker's own clock, as far as this machine knows it
-        cleaned = iter([clean(line, present) for line in lines])
+        cleaned = iter([clean_line(line, present) for line in lines])
         kept: list[Line] = []
         while batch := list(islice(cleaned, BATCH)):
-            kept += self._keep(batch)
+            kept += self._write_batch(batch)
             if progress is not None:
                 progress(len(kept))
         return kept
 
-    def replace(
-        self, seqs: Collection[int], lines: Iterable[NewLine] = (), *, late: bool = False, corrects: int | None = None
+    def replace_lines(
+        self, seqs: Collection[int], lines: Iterable[NewLine] = (), *, defer_embedding: bool = False, corrects: int | None = None
     ) -> list[Line]:
         """Retract lines, and keep others in their place, if any are given: all at once or not at all. Lines that are
         retracted or forgotten already are passed over. late: they are embedded by the next recall here that may find
         them, or by `late.catch_up`, if that comes first. corrects: which of these lines the first new one corrects; it
         is pinned if that was. Raises BadQuery, BadLine, StoreUnavailable; NotFound if the corrected line is gone."""
-        cleaned = [clean(line, now().astimezone()) for line in lines]
-        return self._keep(cleaned, sorted(validation.seqs(seqs, "seqs")), late, corrects)
+        cleaned = [clean_line(line, now().astimezone()) for line in lines]
+        return self._write_batch(cleaned, sorted(validation.seqs(seqs, "seqs")), defer_embedding, corrects)
 
-    def _keep(
-        self, lines: Sequence[NewLine], instead: Sequence[int] = (), late: bool = False, corrects: int | None = None
+    def _write_batch(
+        self, lines: Sequence[NewLine], replacing: Sequence[int] = (), defer_embedding: bool = False, corrects: int | None = None
     ) -> list[Line]:
         """Write one batch. Lines known by their key are not embedded again; the store itself sees to it that none is
         written twice, whoever else is writing."""
         factory.settle(self)
-        there, fresh = line_keys.sort_out(self.store, self.bank, lines, instead)
-        entries = self._entries(fresh, late) if fresh else []
+        there, fresh = line_keys.sort_out(self.store, self.bank, lines, replacing)
+        entries = self._entries(fresh, defer_embedding) if fresh else []
         put: list[Line] = []
-        if fresh or instead:
-            put = self.store.append(self.bank, entries, self.embedder.name, instead=instead, corrects=corrects)
-        if late and self.recipe.vectors:
-            self.late.add(put)
-        self._derive()
+        if fresh or replacing:
+            put = self.store.append(self.bank, entries, self.embedder.name, instead=replacing, corrects=corrects)
+        if defer_embedding and self.recipe.vectors:
+            self.backlog.add(put)
+        self._update_derived()
         written = iter(put)
         return [line or next(written) for line in there]
 
-    def _derive(self) -> None:
+    def _update_derived(self) -> None:
         """Have the recipe write what it writes of lines. They are kept in any case: where it fails, the next line or
         question brings it."""
         try:
-            self.recipe.written(self)
+            self.recipe.update(self)
         except (EverthreadError, *FAILURES) as error:
             log.warning("what %s writes beside the lines waits: %s", self.recipe.name, error)
 
-    def _entries(self, lines: Sequence[NewLine], late: bool = False) -> list[Entry]:
-        texts = [own(line.text, line.metadata) for line in lines]
-        vectors = self.embed(texts) if self.recipe.vectors and not late else None
+    def _entries(self, lines: Sequence[NewLine], defer_embedding: bool = False) -> list[PreparedLine]:
+        texts = [without_quotes(line.text, line.metadata) for line in lines]
+        vectors = self.try_embed(texts) if self.recipe.vectors and not defer_embedding else None
         return [
-            Entry(line, line.said_at or now(), words(text), marks(text), vectors[i] if vectors else None)
+            PreparedLine(line, line.said_at or now(), count_terms(text), flags(text), vectors[i] if vectors else None)
             for i, (line, text) in enumerate(zip(lines, texts, strict=True))
         ]
 
-    def restore(self, lines: Sequence[Line]) -> None:
+    def import_lines(self, lines: Sequence[Line]) -> None:
         """Write lines of another store under their own numbers, which must be greater than the bank's last. Retracted
         ones come back as if they weren't: `retract` them. Raises BadLine and StoreUnavailable."""
         entries = self._entries([as_offered(line) for line in lines])
         entries = [replace(entry, seq=line.seq) for entry, line in zip(entries, lines, strict=True)]
         self.store.append(self.bank, entries, self.embedder.name)
 
-    def embed(self, texts: Sequence[str]) -> list[Vectors] | None:
+    def try_embed(self, texts: Sequence[str]) -> list[Vectors] | None:
         """The vectors of each text's pieces, or None when the embedder is down: what is kept is kept without."""
         if time.monotonic() < self.state.retry_at:
             return None
         try:
             return self._vectors(texts)
         except FAILURES as error:
-            self._rest(error)
+            self._start_cooldown(error)
             return None
 
     def _vectors(self, texts: Sequence[str]) -> list[Vectors]:
-        parts = [pieces(text) or [BLANK] for text in texts]
+        parts = [split(text) or [BLANK] for text in texts]
         made = shapes.passages(self.embedder, [piece for part in parts for piece in part])  # (N, E, D)
         ends = np.cumsum([len(part) for part in parts])[:-1]
         return [each.reshape(-1, each.shape[-1]) for each in np.split(made, ends)]
 
-    def _rest(self, error: Exception) -> None:
+    def _start_cooldown(self, error: Exception) -> None:
         self.state.retry_at = time.monotonic() + COOLDOWN
         log.warning("no vectors for now, lines are kept and found by their words; later run reindex: %s", error)
 
@@ -244,9 +244,9 @@ class Memory:
         query: str,
         k: int = 10,
         *,
-        where: Where | None = None,
+        where: Filter | None = None,
         as_of: datetime | None = None,
-        without: Collection[int] = (),
+        exclude: Collection[int] = (),
         banks: Collection[str] | None = None,
     ) -> list[Hit]:
         """The k lines that bear most on the query, best first; fewer when the bank has fewer.
@@ -265,110 +265,110 @@ class Memory:
         A blank query recalls nothing. Raises BadQuery, and NotFound for a bank that is not there.
         """
         validation.positive(k, "k")
-        asked = Asked(query, where, as_of, validation.seqs(without))
+        asked = Query(query, where, as_of, validation.seqs(exclude))
         return self._recall(asked, k).hits if banks is None else multi_bank.recall(self, banks, asked, k)
 
-    def measure(
+    def candidates(
         self,
         query: str,
         k: int = 0,
         *,
-        where: Where | None = None,
+        where: Filter | None = None,
         as_of: datetime | None = None,
-        without: Collection[int] = (),
-    ) -> tuple[candidates.Found, features.Signals]:
+        exclude: Collection[int] = (),
+    ) -> tuple[candidates.Candidates, features.Signals]:
         """The candidates for a query, at least k of them, and the raw signals of each: what `recall` weighs, and
         weights are fitted on."""
         validation.text(query)
-        gone = validation.seqs(without)
-        self.late.catch_up(gone)
-        past = None if as_of is None else self.store.allowed(self.bank, Where(), as_of)
+        gone = validation.seqs(exclude)
+        self.backlog.embed_pending(gone)
+        past = None if as_of is None else self.store.filter_seqs(self.bank, Filter(), as_of)
         corpus = self.store.corpus(self.bank, past)
         clock = as_of or now().astimezone()  # the asker's, as far as it is known
-        asked = rewrite.rewrite(query, corpus.names, clock)
-        then = time_overview.said_then(self.store, self.bank, asked, clock, as_of) if asked.overview else None
-        allowed = past if where is None else self.store.allowed(self.bank, where, as_of)
+        asked = rewrite.parse_query(query, corpus.names, clock)
+        then = time_overview.lines_in_span(self.store, self.bank, asked, clock, as_of) if asked.overview else None
+        allowed = past if where is None else self.store.filter_seqs(self.bank, where, as_of)
         vector = self.embed_query(asked.dense)
         found = candidates.search(
             *(self.store, self.bank, self.embedder.name, asked, vector, corpus),
             allowed=allowed,
-            past=past,
-            then=then,
-            without=np.array(sorted(gone), np.int64) if gone else None,
+            visible=past,
+            in_span=then,
+            exclude=np.array(sorted(gone), np.int64) if gone else None,
             k=k,
         )
         self._warn(found, vector, gone)
         if vector is not None:
-            found = replace(found, cosine=self.shipped(found.cosine))
+            found = replace(found, cosine=self.calibrate(found.cosine))
         return found, features.signals(asked, found)
 
-    def nearest(self, text: str, k: int, asked: Asked) -> list[tuple[int, float]]:
+    def nearest(self, text: str, k: int, asked: Query) -> list[tuple[int, float]]:
         """The k lines nearest in meaning to a text, and their cosines as the shipped model would give them; by codes
         first, exactly then. None where no embedder answers, or the lines have no vectors."""
         if (vector := self.embed_query(text)) is None:
             return []
         model = self.embedder.name
-        wanted = max(k + len(asked.without), candidates.DENSE)
-        seqs = self.store.nearest(self.bank, model, vector, wanted, self.allowed(asked))
-        seqs = seqs[~np.isin(seqs, list(asked.without))]
-        cosines = self.shipped(self.store.cosines(self.bank, model, vector, seqs))
+        wanted = max(k + len(asked.exclude), candidates.DENSE_CANDIDATES)
+        seqs = self.store.nearest(self.bank, model, vector, wanted, self.visible_seqs(asked))
+        seqs = seqs[~np.isin(seqs, list(asked.exclude))]
+        cosines = self.calibrate(self.store.cosines(self.bank, model, vector, seqs))
         best = np.argsort(-cosines, kind="stable")[:k]
         return [(int(seqs[at]), float(cosines[at])) for at in best if not np.isnan(cosines[at])]
 
-    def allowed(self, asked: Asked) -> Seqs | None:
+    def visible_seqs(self, asked: Query) -> Seqs | None:
         """The lines that may be recalled for a question, ascending; None: all that stand."""
-        return self.store.allowed(self.bank, asked.where or Where(), asked.as_of)
+        return self.store.filter_seqs(self.bank, asked.where or Filter(), asked.as_of)
 
-    def grown(
-        self, ranked: Sequence[Ranked], width: int, allowed: Seqs | None, without: Collection[int] = ()
+    def with_neighbours(
+        self, ranked: Sequence[Candidate], width: int, allowed: Seqs | None, without: Collection[int] = ()
     ) -> list[Hit]:
         """The lines that were found, each with `width` neighbours on either side as far as they may be shown."""
-        return neighbours.grown(ranked, width, lambda seqs: self.shown(seqs, allowed), without)
+        return neighbours.build_hits(ranked, width, lambda seqs: self.get_visible(seqs, allowed), without)
 
-    def _recall(self, asked: Asked, k: int) -> Recalled:
+    def _recall(self, asked: Query, k: int) -> SearchResult:
         if kinds := unit_search.kinds(asked.where, asked.as_of):
             return self.find_units(asked, kinds, k)
         if isinstance(asked.query, str) and not asked.query.strip():  # nothing is asked, so no embedder is
-            return Recalled(allowed=self.allowed(asked))
+            return SearchResult(allowed=self.visible_seqs(asked))
         validation.text(asked.query)
-        self.late.catch_up(asked.without)
-        return self._way(asked.where).recall(self, asked, k)
+        self.backlog.embed_pending(asked.exclude)
+        return self._recipe_for(asked.where).recall(self, asked, k)
 
-    def _way(self, where: Where | None) -> Recipe:
+    def _recipe_for(self, where: Filter | None) -> Recipe:
         """The recipe; the default, where lines are asked for by name and the recipe finds none."""
         unit_search.see_category(where, self.recipe.name, self.recipe.categorised)
         lines = where is not None and where.kind is not None and not unit_search.kinds(where)
         return factory.RECIPES["default"] if lines and "line" not in self.recipe.kinds else self.recipe
 
-    def find_units(self, asked: Asked, kinds: tuple[str, ...], k: int) -> Recalled:
+    def find_units(self, asked: Query, kinds: tuple[str, ...], k: int) -> SearchResult:
         """The k units of these kinds that bear most on a question: by their cosines and the words that they share."""
         validation.text(asked.query)
-        query, where, as_of = asked.query, asked.where or Where(), asked.as_of
-        rewritten = rewrite.rewrite(query, self.store.corpus(self.bank).names, as_of or now().astimezone())
+        query, where, as_of = asked.query, asked.where or Filter(), asked.as_of
+        rewritten = rewrite.parse_query(query, self.store.corpus(self.bank).names, as_of or now().astimezone())
         vector = self.embed_query(rewritten.dense) if query.strip() else None
         units = unit_search.eligible(self.store.units(self.bank, kinds), where, as_of) if query.strip() else []
         cosines = {} if vector is None else self.unit_cosines(vector, kinds)
-        hits = self.placed(unit_search.rank(rewritten, units, cosines, k))
+        hits = self.with_sessions(unit_search.rank(rewritten, units, cosines, k))
         whole = max((hit.relevance for hit in hits), default=0.0)
-        passes = not rewritten.small_talk and any(hit.score >= unit_search.PASSES for hit in hits)
-        return Recalled(hits, whole, passes, rewritten.terms, allowed=np.empty(0, np.int64))  # no lines were asked for
+        passes = not rewritten.small_talk and any(hit.score >= unit_search.MIN_UNIT_SCORE for hit in hits)
+        return SearchResult(hits, whole, passes, rewritten.terms, allowed=np.empty(0, np.int64))  # no lines were asked for
 
     def unit_cosines(self, vector: Vector, kinds: Sequence[str]) -> dict[unit_search.Key, float]:
         """How near the units of these kinds are to a question's vector, by kind and id; as `shipped`."""
         told = self.store.unit_cosines(self.bank, self.embedder.name, vector, kinds)
-        values = self.shipped(np.array([cosine for *_, cosine in told], np.float32)).tolist()
+        values = self.calibrate(np.array([cosine for *_, cosine in told], np.float32)).tolist()
         return {(kind, number): value for (kind, number, _), value in zip(told, values, strict=True)}
 
-    def placed(self, hits: Sequence[Hit]) -> list[Hit]:
+    def with_sessions(self, hits: Sequence[Hit]) -> list[Hit]:
         """Hits that are units, each in the session of the last line that it was written of."""
         sessions = {line.seq: line.session for line in self.store.get(self.bank, [hit.line.seq for hit in hits])}
-        return [unit_search.placed(hit, sessions) for hit in hits]
+        return [unit_search.with_session(hit, sessions) for hit in hits]
 
-    def shipped(self, cosines: features.Floats) -> features.Floats:
+    def calibrate(self, cosines: features.Floats) -> features.Floats:
         """Cosines of the embedder as the shipped model would give them, as far as a query was embedded yet."""
         return cosines if self.state.scale is None else self.state.scale.shipped(cosines)
 
-    def _warn(self, found: candidates.Found, vector: Vector | None, without: Collection[int]) -> None:
+    def _warn(self, found: candidates.Candidates, vector: Vector | None, without: Collection[int]) -> None:
         """Say once that a bank has no vectors of this model: it would answer, only worse, and nobody would know why."""
         if vector is None or self.bank in self.state.warned:
             return
@@ -379,14 +379,14 @@ class Memory:
 
     def embed_query(self, text: str) -> Vector | None:
         """The vector of a question; None where no embedder answers, or it knows nothing of the question's script."""
-        if time.monotonic() < self.state.retry_at or (unspaced(text) and not self.embedder.multilingual):
+        if time.monotonic() < self.state.retry_at or (is_unspaced_script(text) and not self.embedder.multilingual):
             return None
         try:
             vector = shapes.question(self.embedder, text)  # first, for it is given up sooner than many texts are
-            self.state.scale = self.state.scale or measured(self.embedder, vector.shape[-1])
+            self.state.scale = self.state.scale or calibrate(self.embedder, vector.shape[-1])
             return vector
         except FAILURES as error:
-            self._rest(error)
+            self._start_cooldown(error)
             return None
 
     def context(
@@ -394,12 +394,12 @@ class Memory:
         query: str,
         budget: int = 1000,
         *,
-        where: Where | None = None,
+        where: Filter | None = None,
         as_of: datetime | None = None,
         session: str | None = None,
-        gated: bool = True,
+        gate: bool = True,
         floor: float | None = None,
-        without: Collection[int] = (),
+        exclude: Collection[int] = (),
         notes: Unit | None = None,
         count: Counter | None = None,
         banks: Collection[str] | None = None,
@@ -416,22 +416,22 @@ class Memory:
         """
         validation.positive(budget, "budget")
         if banks is not None:
-            options = {"where": where, "as_of": as_of, "gated": gated, "floor": floor, "count": count or self.count}
+            options = {"where": where, "as_of": as_of, "gated": gate, "floor": floor, "count": count or self.count}
             return multi_bank.context(
-                self, banks, query, budget, options, session=session, without=without, notes=notes
+                self, banks, query, budget, options, session=session, without=exclude, notes=notes
             )
         if floor is not None and not (isinstance(floor, int | float) and 0 <= floor <= 1):
             raise BadQuery(f"floor must be a relevance from 0 to 1, got {floor!r}")
         if session is not None:
             validation.name(session, "session")
-        gone = validation.seqs(without)
-        recipe = self._way(where)
-        found = self._recall(Asked(query, where, as_of, gone, notes), recipe.hits)
-        least = recipe.floor if floor is None else floor
-        hits = [hit for hit in found.hits if hit.relevance >= least] if found.passes or not gated else []
-        return recipe.lay_out(self, replace(found, hits=hits), Room(budget, count or self.count, session, gone, gated))
+        gone = validation.seqs(exclude)
+        recipe = self._recipe_for(where)
+        found = self._recall(Query(query, where, as_of, gone, notes), recipe.max_hits)
+        least = recipe.min_relevance if floor is None else floor
+        hits = [hit for hit in found.hits if hit.relevance >= least] if found.passes or not gate else []
+        return recipe.lay_out(self, replace(found, hits=hits), ContextBudget(budget, count or self.count, session, gone, gate))
 
-    def shown(self, seqs: Sequence[int], allowed: Seqs | None) -> list[Line]:
+    def get_visible(self, seqs: Sequence[int], allowed: Seqs | None) -> list[Line]:
         """These lines, as far as the filter allows: a neighbour must not tell what the line itself could not."""
         if allowed is None:
             return self.store.get(self.bank, seqs)
@@ -442,7 +442,7 @@ class Memory:
     # ------------------------------------------------------- what is remembered
 
     def lines(
-        self, where: Where | None = None, *, after: int = 0, limit: int | None = None, retracted: bool = False
+        self, where: Filter | None = None, *, after: int = 0, limit: int | None = None, retracted: bool = False
     ) -> Iterator[Line]:
         """The lines by seq, from the one behind `after`; retracted ones only when asked for. Raises BadQuery."""
         if limit is not None and (type(limit) is not int or limit < 0):
@@ -470,18 +470,18 @@ class Memory:
         """Take a line out of recall for good, because it was edited, regenerated or is not true. Its text stays in the
         record; `forget` removes it. Raises BadQuery and NotFound."""
         line = self.store.retract(self.bank, validation.seq(seq, self.bank), now())
-        self._derive()
+        self._update_derived()
         return line
 
     def correct(self, seq: int, text: str, *, key: str | None = None) -> Line:
         """Put another text in the place of a line: it is retracted, and one of the same speaker, session and time is
         kept, all at once. The new line has the key of the old one, or else the given key. Asked for again, the same
         correction is not made twice. Raises BadQuery, BadLine, NotFound and StoreUnavailable."""
-        known = None if key is None else self.store.known(self.bank, [key]).get(key)
+        known = None if key is None else self.store.get_by_key(self.bank, [key]).get(key)
         if done := known or corrected(self.store, self.bank, validation.seq(seq, self.bank), text):
             return done
         new = corrections.correction(self.store, self.bank, seq, text, key)
-        line = self.replace([seq], [new], corrects=seq)[0]
+        line = self.replace_lines([seq], [new], corrects=seq)[0]
         if line.text != keepable(text)[0]:  # the key was taken by another correction, just now
             raise missing(self.bank, seq)
         return line
@@ -504,15 +504,15 @@ class Memory:
         (`everthread db scrub` sees to it at once), and in the write-ahead log and backups as long as those are kept.
         Raises BadQuery and NotFound; and StoreUnavailable where the lines are gone but bytes of them may be left.
         """
-        scope, name = deletion.asked(self.bank, seq, session, speaker, everything)
+        scope, name = deletion.parse_scope(self.bank, seq, session, speaker, everything)
         receipt = deletion.forget(self.store, self.bank, scope, name)
         if scope != "bank":  # of one that is gone nothing is written, or it would be there again
-            self._derive()
+            self._update_derived()
         return receipt
 
     # -------------------------------------------------------- what is written of it
 
-    def write(self, unit: NewUnit, *, supersedes: int | None = None, done: Work | None = None) -> Unit:
+    def add_unit(self, unit: NewUnit, *, supersedes: int | None = None, done: ScribeJob | None = None) -> Unit:
         """Keep a unit: a text written about lines. It takes the place of the unit of its kind that it supersedes, and
         the work that is done by it leaves the queue, all at once or not at all.
 
@@ -523,7 +523,7 @@ class Memory:
         if supersedes is not None and (type(supersedes) is not int or not 1 <= supersedes <= LARGEST_SEQ):
             raise BadInput(f"supersedes must be the id of a unit, counted from 1, got {supersedes!r}")
         done = done and unit_validation.work(done)
-        vectors = self.embed([unit.text])
+        vectors = self.try_embed([unit.text])
         return self.store.put_unit(
             *(self.bank, unit, vectors[0] if vectors else None, self.embedder.name, now()),
             supersedes=supersedes,
@@ -533,12 +533,12 @@ class Memory:
     def edit_unit(self, kind: str, number: int, text: str) -> Unit:
         """Put another text in the place of a current unit, which it supersedes. Raises as `write`."""
         new = corrections.edit(self.store, self.bank, unit_validation.name(kind, "kind"), number, text)
-        return self.write(new, supersedes=number)
+        return self.add_unit(new, supersedes=number)
 
-    def note(self, text: str) -> Unit:
+    def set_notes(self, text: str) -> Unit:
         """Write the notes by hand: they take the place of those that stand. Raises as `write`."""
         new, before = corrections.note(self.store, self.bank, text)
-        return self.write(new, supersedes=before)
+        return self.add_unit(new, supersedes=before)
 
     def forget_unit(self, kind: str, number: int) -> list[int]:
         """Remove a unit for good, and those whose place it took; their ids. The lines stay. What is left of its bytes,
@@ -549,7 +549,7 @@ class Memory:
 
     def restore_unit(self, unit: Unit) -> None:
         """Write a unit of another store as it is there. Raises StoreUnavailable."""
-        vectors = self.embed([unit_search.embedded(unit)]) if unit.retracted_at is None else None
+        vectors = self.try_embed([unit_search.embedded(unit)]) if unit.retracted_at is None else None
         self.store.restore_unit(self.bank, unit, vectors[0] if vectors else None, self.embedder.name)
 
     def units(self, kind: str | None = None, *, current: bool = False, category: str | None = None) -> list[Unit]:
@@ -560,16 +560,16 @@ class Memory:
         )
         return [unit for unit in found if category in (None, unit.category)]
 
-    def queue(self, work: Work) -> None:
+    def enqueue(self, work: ScribeJob) -> None:
         """Keep work that a scribe is to do, or how often it was tried and what went wrong. Raises BadInput, and
         NotFound for a session that is not there."""
         self.store.queue(self.bank, unit_validation.work(work))
 
-    def queued(self) -> list[Work]:
+    def jobs(self) -> list[ScribeJob]:
         """The work that is still to be done, the oldest first."""
         return self.store.queued(self.bank)
 
-    def dequeue(self, work: Work) -> None:
+    def dequeue(self, work: ScribeJob) -> None:
         """Take work out of the queue, if it is there. Raises BadInput."""
         self.store.dequeue(self.bank, unit_validation.work(work))
 

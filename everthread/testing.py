@@ -56,14 +56,14 @@ class HashEmbedder:
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class StreamCut:
     """A reply that breaks off: the text arrives, then the error is raised."""
 
     text: str
     error: Exception
 
 
-Scripted = str | Exception | Cut | Callable[[Sequence[Message]], str]
+Scripted = str | Exception | StreamCut | Callable[[Sequence[Message]], str]
 
 
 def words(text: str) -> list[str]:
@@ -126,7 +126,7 @@ class ScriptedLLM:
             self._given += 1
         if isinstance(reply, Exception):
             raise reply
-        if isinstance(reply, Cut):
+        if isinstance(reply, StreamCut):
             return _Reply(reply.text, reply.error)
         return _Reply(reply if isinstance(reply, str) else reply(messages))
 

@@ -114,7 +114,7 @@ class Unit:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class ScribeJob:
     """Something a scribe is still to write of these lines. error says what kind of thing went wrong the last time, and
     never a word of what was said."""
 
@@ -128,7 +128,7 @@ class Work:
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
+class Filter:
     """Which lines may be recalled. Every field given must hold; a tuple means any of these.
 
     since is inclusive and until exclusive, both on the time a line was said. metadata compares equal, key by key.
@@ -207,7 +207,7 @@ class Receipt:
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class EndResult:
     """How a conversation ended. remembered is None where nothing has changed: `question` is to be answered first."""
 
     session: str
@@ -217,7 +217,7 @@ class Ending:
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
+class ImportResult:
     """What came of the import of a file. skipped counts what in it holds no line, by its kind; lines are those that
     the bank holds now."""
 

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from everthread import Line, Memory, Receipt
-from everthread.stores.base import Entry, Scope
+from everthread.stores.base import PreparedLine, Scope
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.types import Seqs, Vector, Vectors
 
@@ -61,7 +61,7 @@ class IndexedStore(SQLiteStore):
     def append(
         self,
         bank: str,
-        entries: Sequence[Entry],
+        entries: Sequence[PreparedLine],
         model: str,
         *,
         instead: Sequence[int] = (),

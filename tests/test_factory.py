@@ -47,9 +47,9 @@ def test_a_path_is_the_folder_of_a_store(tmp_path: Path) -> None:
 
 def test_a_folder_is_made_unless_it_must_be_there(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match=r"there are no banks yet: there is no folder .*typo"):
-        factory.store(tmp_path / "typo", make=False)
+        factory.store(tmp_path / "typo", create=False)
     assert not (tmp_path / "typo").exists()
-    assert isinstance(factory.store(tmp_path, make=False), SQLiteStore)
+    assert isinstance(factory.store(tmp_path, create=False), SQLiteStore)
 
 
 def test_a_tilde_is_the_home_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

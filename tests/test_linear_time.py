@@ -25,7 +25,7 @@ from everthread.server.sms import keywords as sms_words
 from everthread.server.sms import segments
 from everthread.text import analyzer, keywords, line_features, redaction, refusal, salience, sentences, time_expressions
 from everthread.text.arithmetic import is_sum
-from everthread.text.indentation import set_in
+from everthread.text.indentation import indent
 from everthread.text.tokens import estimate
 from everthread.transfer import dates, transcript, whatsapp, whatsapp_phrases
 from everthread.types import Line, NewLine
@@ -66,7 +66,7 @@ def spoken_by_the_letter(text: str) -> None:
 
 def cleaned(text: str) -> None:
     try:
-        line_validation.clean(NewLine(text, "Nora", "user", NOW), NOW)
+        line_validation.clean_line(NewLine(text, "Nora", "user", NOW), NOW)
     except BadLine:  # nothing but blanks
         return
 
@@ -88,16 +88,16 @@ FUNCTIONS: list[Callable[[str], object]] = [
         salience.category,
         salience.importance,
     ),
-    *(line_features.marks, line_features.pieces, sentences.sentences, echo, spoken, is_sum),
+    *(line_features.flags, line_features.split, sentences.sentences, echo, spoken, is_sum),
     *(
-        time_expressions.dates,
-        time_expressions.looks_back,
+        time_expressions.absolute_dates,
+        time_expressions.is_about_past,
         analyzer.terms,
-        analyzer.words,
-        analyzer.fold,
-        analyzer.unspaced,
+        analyzer.count_terms,
+        analyzer.normalize,
+        analyzer.is_unspaced_script,
         estimate,
-        set_in,
+        indent,
     ),
     *(
         whatsapp_phrases.wordless,
@@ -113,15 +113,15 @@ FUNCTIONS: list[Callable[[str], object]] = [
 # These take more than a text.
 WHOLE: dict[str, Callable[[str], object]] = {
     "shortened": lambda text: sentences.shortened(text, 100),
-    "whole": lambda text: sentences.whole(text, 100),
+    "whole": lambda text: sentences.truncate(text, 100),
     "pieces": lambda text: list(sentences.pieces(text, 200)),
-    "rewrite": lambda text: query.rewrite(text, ["Nora", "Ann Lee"], NOW),
+    "rewrite": lambda text: query.parse_query(text, ["Nora", "Ann Lee"], NOW),
     "messages": lambda text: query.messages(text, ["Nora"]),
-    "strip": lambda text: query.strip(text, ["Nora", "Ann Lee"]),
-    "matterless": lambda text: query.matterless(text, ["Nora"]),
-    "tells": lambda text: query.tells("Nora", text),
+    "strip": lambda text: query.content_text(text, ["Nora", "Ann Lee"]),
+    "matterless": lambda text: query.is_time_only(text, ["Nora"]),
+    "tells": lambda text: query.is_subject("Nora", text),
     "named": lambda text: query.named(text, ["Nora"]),
-    "reckoned": lambda text: time_expressions.reckoned(text, NOW),
+    "reckoned": lambda text: time_expressions.relative_dates(text, NOW),
     "upcoming": lambda text: events.upcoming(line(text)),
     "excerpt": lambda text: excerpt.excerpt(text, {"a"}, 200, estimate),
     "keywords": lambda text: keywords.keywords(text, 20),

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from hardship.embedders import Moody
 
-from everthread import Hit, Line, Memory, NewLine, Where
+from everthread import Hit, Line, Memory, NewLine, Filter
 from everthread.bank.corrections import CORRECTS
 from everthread.bank.line_validation import CLEANED
 from everthread.bench.first_facts import firsts
@@ -174,7 +174,7 @@ def test_a_line_imported_from_2019_was_said_in_2019(memory: Memory) -> None:
     memory.observe("The roof leaked.", said_at=datetime(2019, 3, 2, tzinfo=UTC))
     (hit,) = memory.recall("roof leaked")
     assert hit.line.said_at.year == 2019
-    assert "2 March 2019" in memory.context("roof leaked", gated=False).text
+    assert "2 March 2019" in memory.context("roof leaked", gate=False).text
     assert memory.stats().first_said_at == datetime(2019, 3, 2, tzinfo=UTC)
 
 
@@ -190,7 +190,7 @@ def test_times_at_the_ends_of_the_calendar_are_kept(memory: Memory, at: datetime
     assert memory.observe("Once upon a time.", said_at=at).said_at == at
     assert memory.recall("once upon a time")[0].line.said_at == at
     assert memory.sessions()[0].started_at == at
-    assert "Once upon a time." in memory.context("once upon a time", gated=False).text
+    assert "Once upon a time." in memory.context("once upon a time", gate=False).text
 
 
 BAD_LINES = [
@@ -350,7 +350,7 @@ def test_a_line_that_comes_retracted_takes_no_key(memory: Memory) -> None:
 
 def test_lines_are_replaced_by_one_of_the_same_key(memory: Memory) -> None:
     memory.observe_many([NewLine("First.", key="a"), NewLine("Second.", key="b")])
-    (line,) = memory.replace([1, 2], [NewLine("Both.", key="b")])
+    (line,) = memory.replace_lines([1, 2], [NewLine("Both.", key="b")])
     assert (line.text, line.key, line.retracted_at) == ("Both.", "b", None)
     assert [(each.text, each.key) for each in memory.lines(retracted=True)] == [
         ("First.", "a"),
@@ -362,7 +362,7 @@ def test_lines_are_replaced_by_one_of_the_same_key(memory: Memory) -> None:
 def test_the_key_of_a_line_that_an_earlier_version_corrected_leads_to_the_correction(memory: Memory) -> None:
     memory.observe("Mia lives in Porto.", key="k", said_at=NOON, session="s")
     metadata = {CORRECTS: 1}  # as 0.1.0 wrote it: without the key
-    (line,) = memory.replace([1], [NewLine("In Lisbon.", said_at=NOON, session="s", metadata=metadata)])
+    (line,) = memory.replace_lines([1], [NewLine("In Lisbon.", said_at=NOON, session="s", metadata=metadata)])
     assert memory.observe("Mia lives in Porto.", key="k") == line
     assert memory.stats().lines == 1
 
@@ -471,33 +471,33 @@ def test_a_blank_query_recalls_nothing_and_asks_no_embedder(
         moody.down = True
         assert memory.recall(query) == []
         for gated in (True, False):
-            context = memory.context(query, gated=gated)
+            context = memory.context(query, gate=gated)
             assert (context.text, context.hits, context.cut, context.relevance) == ("", (), (), 0)
         with pytest.raises(BadQuery, match="has no time zone"):
-            memory.recall(query, where=Where(since=datetime(2024, 5, 1)))
+            memory.recall(query, where=Filter(since=datetime(2024, 5, 1)))
         assert caplog.text == ""
 
 
 def test_at_a_blank_query_what_was_recalled_before_stays_in_view(zoo: Memory) -> None:
-    zoo.context("penguin ice", session="friday", gated=False)
+    zoo.context("penguin ice", session="friday", gate=False)
     assert "penguin" in zoo.context(" ", session="friday").text
-    assert "penguin" not in zoo.context(" ", session="friday", where=Where(speaker="Ann")).text
+    assert "penguin" not in zoo.context(" ", session="friday", where=Filter(speaker="Ann")).text
 
 
 @pytest.mark.parametrize(
     ("where", "remedy"),
     [
-        (Where(since=datetime(2024, 5, 1)), r"where\.since 2024-05-01T00:00:00 has no time zone"),
-        (Where(until="2024-05-01"), r"where\.until must be a datetime, got '2024-05-01'"),  # type: ignore[arg-type]
-        (Where(metadata={"n": float("nan")}), r"where\.metadata must hold what JSON can, got nan"),
-        (Where(metadata={"n": {1, 2}}), r"where\.metadata must hold what JSON can"),  # type: ignore[dict-item]
-        (Where(speaker=5), r"where\.speaker must be a str or a tuple of them, got 5"),  # type: ignore[arg-type]
-        (Where(session=("a", 5)), r"where\.session must be a str or a tuple of them"),  # type: ignore[arg-type]
-        (Where(role="bot"), r"where\.role 'bot' is unknown; use one of user, assistant, system, tool"),  # type: ignore[arg-type]
-        (Where(role=("user", "")), r"where\.role '' is unknown"),  # type: ignore[arg-type]
-        (Where(role=""), r"where\.role '' is unknown"),  # type: ignore[arg-type]
-        (Where(role=5), r"where\.role must be a str or a tuple of them, got 5"),  # type: ignore[arg-type]
-        (Where(kind=5), r"where\.kind must be a str or a tuple of them"),  # type: ignore[arg-type]
+        (Filter(since=datetime(2024, 5, 1)), r"where\.since 2024-05-01T00:00:00 has no time zone"),
+        (Filter(until="2024-05-01"), r"where\.until must be a datetime, got '2024-05-01'"),  # type: ignore[arg-type]
+        (Filter(metadata={"n": float("nan")}), r"where\.metadata must hold what JSON can, got nan"),
+        (Filter(metadata={"n": {1, 2}}), r"where\.metadata must hold what JSON can"),  # type: ignore[dict-item]
+        (Filter(speaker=5), r"where\.speaker must be a str or a tuple of them, got 5"),  # type: ignore[arg-type]
+        (Filter(session=("a", 5)), r"where\.session must be a str or a tuple of them"),  # type: ignore[arg-type]
+        (Filter(role="bot"), r"where\.role 'bot' is unknown; use one of user, assistant, system, tool"),  # type: ignore[arg-type]
+        (Filter(role=("user", "")), r"where\.role '' is unknown"),  # type: ignore[arg-type]
+        (Filter(role=""), r"where\.role '' is unknown"),  # type: ignore[arg-type]
+        (Filter(role=5), r"where\.role must be a str or a tuple of them, got 5"),  # type: ignore[arg-type]
+        (Filter(kind=5), r"where\.kind must be a str or a tuple of them"),  # type: ignore[arg-type]
         ({"speaker": "Ann"}, r"where must be a Where, got {'speaker': 'Ann'}; write for example Where\("),
     ],
 )
@@ -516,7 +516,7 @@ def test_as_of_must_be_a_moment(zoo: Memory, as_of: Any) -> None:
 
 def test_values_that_no_bank_can_hold_are_refused(zoo: Memory) -> None:
     with pytest.raises(BadInput, match="use whole characters"):
-        zoo.recall("giraffe", where=Where(speaker="\ud83d"))
+        zoo.recall("giraffe", where=Filter(speaker="\ud83d"))
     with pytest.raises(BadInput, match="use whole characters"):
         zoo.forget(speaker="\ud83d")
     with pytest.raises(NotFound, match="has no line 1180591620717411303424; lines are counted from 1"):
@@ -532,51 +532,51 @@ def test_values_that_no_bank_can_hold_are_refused(zoo: Memory) -> None:
 @pytest.mark.parametrize(
     ("where", "expected"),
     [
-        (Where(), {1, 2, 3, 4, 5, 6}),
-        (Where(session="monday"), {1, 2, 3}),
-        (Where(session=("monday", "friday")), {1, 2, 3, 4, 5, 6}),
-        (Where(session=()), set()),
-        (Where(speaker="Ann"), {1, 3, 5}),
-        (Where(speaker=("Ann", "Cid", "Nobody")), {1, 3, 5, 6}),
-        (Where(speaker="ann"), set()),
-        (Where(role="assistant"), {2, 4}),
-        (Where(role=("user", "tool")), {1, 3, 5, 6}),
-        (Where(kind="line"), {1, 2, 3, 4, 5, 6}),
-        (Where(kind="fact"), set()),
-        (Where(since=after(2)), {3, 4, 5, 6}),
-        (Where(until=after(2)), {1, 2}),
-        (Where(since=after(1), until=after(61)), {2, 3, 4}),
-        (Where(since=after(2).astimezone(INDIA)), {3, 4, 5, 6}),
-        (Where(metadata={"mood": "calm"}), {1}),
-        (Where(metadata={"mood": None}), {2}),
-        (Where(metadata={"n": 1}), {1}),
-        (Where(metadata={"n": True}), {3}),
-        (Where(metadata={"n": "1"}), {5}),
-        (Where(metadata={"n": 1.5}), set()),
-        (Where(metadata={"at": {"x": [1, 2]}}), {4}),
-        (Where(metadata={"at": {"x": [2, 1]}}), set()),
-        (Where(metadata={"mood": "calm", "n": 1}), {1}),
-        (Where(metadata={"mood": "calm", "n": 2}), set()),
-        (Where(metadata={"missing": None}), set()),
-        (Where(session="monday", speaker="Ann", since=after(1)), {3}),
-        (Where(speaker=tuple(f"Nobody {n}" for n in range(40_000))), set()),
-        (Where(speaker="'; DROP TABLE line; --"), set()),
+        (Filter(), {1, 2, 3, 4, 5, 6}),
+        (Filter(session="monday"), {1, 2, 3}),
+        (Filter(session=("monday", "friday")), {1, 2, 3, 4, 5, 6}),
+        (Filter(session=()), set()),
+        (Filter(speaker="Ann"), {1, 3, 5}),
+        (Filter(speaker=("Ann", "Cid", "Nobody")), {1, 3, 5, 6}),
+        (Filter(speaker="ann"), set()),
+        (Filter(role="assistant"), {2, 4}),
+        (Filter(role=("user", "tool")), {1, 3, 5, 6}),
+        (Filter(kind="line"), {1, 2, 3, 4, 5, 6}),
+        (Filter(kind="fact"), set()),
+        (Filter(since=after(2)), {3, 4, 5, 6}),
+        (Filter(until=after(2)), {1, 2}),
+        (Filter(since=after(1), until=after(61)), {2, 3, 4}),
+        (Filter(since=after(2).astimezone(INDIA)), {3, 4, 5, 6}),
+        (Filter(metadata={"mood": "calm"}), {1}),
+        (Filter(metadata={"mood": None}), {2}),
+        (Filter(metadata={"n": 1}), {1}),
+        (Filter(metadata={"n": True}), {3}),
+        (Filter(metadata={"n": "1"}), {5}),
+        (Filter(metadata={"n": 1.5}), set()),
+        (Filter(metadata={"at": {"x": [1, 2]}}), {4}),
+        (Filter(metadata={"at": {"x": [2, 1]}}), set()),
+        (Filter(metadata={"mood": "calm", "n": 1}), {1}),
+        (Filter(metadata={"mood": "calm", "n": 2}), set()),
+        (Filter(metadata={"missing": None}), set()),
+        (Filter(session="monday", speaker="Ann", since=after(1)), {3}),
+        (Filter(speaker=tuple(f"Nobody {n}" for n in range(40_000))), set()),
+        (Filter(speaker="'; DROP TABLE line; --"), set()),
     ],
 )
-def test_a_filter_restricts_recall_and_lines_alike(zoo: Memory, where: Where, expected: set[int]) -> None:
+def test_a_filter_restricts_recall_and_lines_alike(zoo: Memory, where: Filter, expected: set[int]) -> None:
     assert {line.seq for line in zoo.lines(where)} == expected
     assert seqs(zoo.recall("giraffe penguin crocodile", 10, where=where)) == expected
 
 
 def test_keys_in_another_order_are_equal_metadata(memory: Memory) -> None:
     memory.observe("Hello.", metadata={"at": {"b": 1, "a": [{"d": 1, "c": 2}]}})
-    assert seqs(memory.recall("hello", where=Where(metadata={"at": {"a": [{"c": 2, "d": 1}], "b": 1}}))) == {1}
+    assert seqs(memory.recall("hello", where=Filter(metadata={"at": {"a": [{"c": 2, "d": 1}], "b": 1}}))) == {1}
 
 
 def test_as_of_leaves_out_what_was_said_later(zoo: Memory) -> None:
     assert seqs(zoo.recall("giraffe owls", 10, as_of=after(2))) == {1, 2, 3}
     assert zoo.recall("giraffe", as_of=after(-1)) == []
-    assert "owls" not in zoo.context("owls hunt mice", gated=False, as_of=after(10)).text.lower()
+    assert "owls" not in zoo.context("owls hunt mice", gate=False, as_of=after(10)).text.lower()
 
 
 @pytest.mark.parametrize("bank", firsts()[:4], ids=lambda bank: bank.id)
@@ -644,7 +644,7 @@ def test_a_passage_is_the_line_among_its_neighbours_in_order(zoo: Memory) -> Non
 
 def test_an_empty_bank_recalls_nothing(memory: Memory) -> None:
     assert memory.recall("anything") == []
-    context = memory.context("anything", gated=False)
+    context = memory.context("anything", gate=False)
     assert (context.text, context.lines, context.hits, context.tokens) == ("", (), (), 0)
 
 
@@ -663,7 +663,7 @@ def test_what_one_memory_writes_another_recalls_at_once(zoo: Memory, tmp_path: P
 
 def test_a_context_keeps_to_its_budget(zoo: Memory) -> None:
     for budget in (1, 10, 25, 60, 1000):
-        context = zoo.context("giraffe penguin owls", budget, gated=False)
+        context = zoo.context("giraffe penguin owls", budget, gate=False)
         assert context.tokens <= budget
         assert {hit.line.seq for hit in context.hits} <= {line.seq for line in context.lines}
         assert all(line.text in context.text for line in context.lines)
@@ -673,13 +673,13 @@ def test_a_context_keeps_to_its_budget(zoo: Memory) -> None:
 
 
 def test_a_retracted_line_is_never_recalled_again_but_stays_in_the_record(zoo: Memory) -> None:
-    zoo.context("penguin ice", session="friday", gated=False)  # its passage is now in the buffer
+    zoo.context("penguin ice", session="friday", gate=False)  # its passage is now in the buffer
     gone = zoo.retract(2)
     assert gone.text == "A penguin waddled over the ice."
     assert gone.retracted_at is not None
     for query in ("penguin waddled ice", "giraffe", "crocodiles"):
         assert all(line.seq != 2 for hit in zoo.recall(query, 10) for line in (hit.line, *hit.passage))
-        assert "penguin" not in zoo.context(query, session="friday", gated=False).text
+        assert "penguin" not in zoo.context(query, session="friday", gate=False).text
     assert 2 not in {line.seq for line in zoo.lines()}
     assert [line for line in zoo.lines(retracted=True) if line.retracted_at] == [gone]
     assert (zoo.stats().lines, zoo.stats().retracted, zoo.stats().pending) == (5, 1, 0)
@@ -698,7 +698,7 @@ def test_a_line_that_comes_retracted_is_only_kept(zoo: Memory) -> None:
     assert (gone.seq, gone.retracted_at) == (7, after(90))
     assert list(zoo.lines(after=6)) == []
     assert list(zoo.lines(after=6, retracted=True)) == [gone]
-    assert zoo.recall("zebra grazed", 10, where=Where(session="friday"))
+    assert zoo.recall("zebra grazed", 10, where=Filter(session="friday"))
     for hit in zoo.recall("zebra grazed", 10):
         assert gone not in hit.passage
     assert (zoo.stats().lines, zoo.stats().retracted, zoo.stats().vectors) == (6, 1, {"hash-512": 6})
@@ -873,7 +873,7 @@ def test_vectors_of_two_models_are_never_compared(tmp_path: Path) -> None:
         memory.observe("The ferry to Naxos leaves at noon.")
     with opened(tmp_path, embedder=Moody("two")) as memory:
         memory.observe("We packed three suitcases.")
-        found, _ = memory.measure("ferry to Naxos")
+        found, _ = memory.candidates("ferry to Naxos")
         assert [str(value) == "nan" for value in found.cosine.tolist()] == [True, False]
         assert memory.recall("ferry Naxos")[0].line.seq == 1  # by its words
         assert (memory.stats().pending, memory.stats().vectors) == (1, {"one": 1, "two": 1})
@@ -1025,11 +1025,11 @@ def test_counts_that_do_not_agree_are_found_by_check(memory: Memory, tmp_path: P
 def test_lines_are_replaced_by_others_all_at_once_or_not_at_all(memory: Memory) -> None:
     one, two, three = (memory.observe(text, session="s").seq for text in ("one", "two", "three"))
     with pytest.raises(BadLine):
-        memory.replace([two, three], [NewLine("four", session="s"), NewLine(" ", session="s")])
+        memory.replace_lines([two, three], [NewLine("four", session="s"), NewLine(" ", session="s")])
     assert [line.text for line in memory.lines()] == ["one", "two", "three"]
-    (four,) = memory.replace([three, two, 99], [NewLine("four", session="s", parent=one)])
+    (four,) = memory.replace_lines([three, two, 99], [NewLine("four", session="s", parent=one)])
     assert [line.text for line in memory.lines()] == ["one", "four"]
-    assert memory.replace([four.seq, two]) == []
+    assert memory.replace_lines([four.seq, two]) == []
     assert [line.text for line in memory.lines()] == ["one"]
     assert memory.stats().retracted == 3
     assert memory.store.check(memory.bank) == []
@@ -1037,7 +1037,7 @@ def test_lines_are_replaced_by_others_all_at_once_or_not_at_all(memory: Memory) 
 
 def test_lines_are_replaced_only_by_number(memory: Memory) -> None:
     with pytest.raises(BadQuery, match="seqs must be the seqs of lines"):
-        memory.replace(["1"])  # type: ignore[list-item]
+        memory.replace_lines(["1"])  # type: ignore[list-item]
 
 
 def test_a_session_can_be_ended_at_a_moment_given(memory: Memory) -> None:

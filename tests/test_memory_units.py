@@ -16,14 +16,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everthread import Memory, NewLine, Where
+from everthread import Memory, NewLine, Filter
 from everthread.errors import BadInput, BadQuery, ModelError, NotFound
 from everthread.factory import RECIPES
 from everthread.recipes.base import Recipe
 from everthread.recipes.packabby import Packabby
 from everthread.testing import HashEmbedder
 from everthread.text.analyzer import ECHO
-from everthread.types import JSONValue, NewUnit, Unit, Vectors, Work
+from everthread.types import JSONValue, NewUnit, Unit, Vectors, ScribeJob
 
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
 EAST = timezone(timedelta(hours=9))
@@ -51,7 +51,7 @@ def test_a_unit_comes_back_as_it_was_written(memory: Memory) -> None:
     filled(memory)
     said = datetime(2024, 5, 1, 21, 2, 3, 4, EAST)
     new = NewUnit("fact", "Ann has a \U0001f9f5.", 2, 4, said, 7.3, "hobby", {"n": [1, None], "ü": "x"}, (2, 4))
-    made = memory.write(new)
+    made = memory.add_unit(new)
     assert memory.units() == memory.units("fact") == [made]
     assert repr(made.said_at) == repr(said)
     wanted = Unit(1, "fact", new.text, 2, 4, said, made.valid_from, None, 7.3, "hobby", {"n": [1, None], "ü": "x"})
@@ -61,7 +61,7 @@ def test_a_unit_comes_back_as_it_was_written(memory: Memory) -> None:
 
 def test_units_are_numbered_by_kind(memory: Memory) -> None:
     filled(memory)
-    made = [memory.write(note(n, kind=kind)) for n, kind in ((1, "b"), (2, "a"), (3, "b"))]
+    made = [memory.add_unit(note(n, kind=kind)) for n, kind in ((1, "b"), (2, "a"), (3, "b"))]
     assert [(unit.kind, unit.id) for unit in made] == [("b", 1), ("a", 1), ("b", 2)]
     assert memory.units() == [made[1], made[0], made[2]]
     assert memory.stats().units == {"a": 1, "b": 2}
@@ -69,8 +69,8 @@ def test_units_are_numbered_by_kind(memory: Memory) -> None:
 
 def test_a_unit_takes_the_place_of_the_one_that_it_supersedes(memory: Memory) -> None:
     filled(memory)
-    first = memory.write(note(2))
-    second = memory.write(note(4), supersedes=first.id)
+    first = memory.add_unit(note(2))
+    second = memory.add_unit(note(4), supersedes=first.id)
     before, after = memory.units("note")
     assert (before.valid_to, after.valid_to, after.supersedes) == (second.valid_from, None, 1)
     assert memory.units("note", current=True) == [second]
@@ -80,51 +80,51 @@ def test_a_unit_takes_the_place_of_the_one_that_it_supersedes(memory: Memory) ->
 @pytest.mark.parametrize("why", ["never there", "another kind", "superseded", "retracted", "forgotten"])
 def test_what_is_not_current_is_not_superseded_and_nothing_is_kept(memory: Memory, why: str) -> None:
     filled(memory)
-    work = Work("notes", "s", 1, 6, NOON)
-    memory.queue(work)
+    work = ScribeJob("notes", "s", 1, 6, NOON)
+    memory.enqueue(work)
     if why != "never there":
-        memory.write(note(2, kind="fact" if why == "another kind" else "note"))
+        memory.add_unit(note(2, kind="fact" if why == "another kind" else "note"))
     if why == "superseded":
-        memory.write(note(3), supersedes=1)
+        memory.add_unit(note(3), supersedes=1)
     if why == "retracted":
         memory.retract(2)
     if why == "forgotten":
         memory.forget(seq=2)
     before = memory.units()
     with pytest.raises(NotFound, match=r"no current note 1 .* Read the current one and write again"):
-        memory.write(note(6), supersedes=1, done=work)
+        memory.add_unit(note(6), supersedes=1, done=work)
     assert memory.units() == before
-    assert memory.queued() == [work]
+    assert memory.jobs() == [work]
 
 
 @pytest.mark.parametrize("how", ["retract", "forget"])
 def test_a_unit_whose_sources_are_gone_meanwhile_is_not_kept(memory: Memory, how: str) -> None:
     filled(memory)
-    work = Work("summary", "s", 1, 6, NOON)
-    memory.queue(work)
+    work = ScribeJob("summary", "s", 1, 6, NOON)
+    memory.enqueue(work)
     if how == "retract":
         memory.retract(3)
     else:
         memory.forget(seq=3)
     with pytest.raises(NotFound, match="no line 3 any more, of which a summary was written"):
-        memory.write(note(6, kind="summary", sources=(1, 2, 3)), done=work)
+        memory.add_unit(note(6, kind="summary", sources=(1, 2, 3)), done=work)
     assert memory.units() == []
-    assert memory.queued() == [work]
-    memory.write(note(6, kind="summary", sources=(1, 2, 4)), done=work)
-    assert memory.queued() == []
+    assert memory.jobs() == [work]
+    memory.add_unit(note(6, kind="summary", sources=(1, 2, 4)), done=work)
+    assert memory.jobs() == []
 
 
 def test_a_unit_of_lines_that_are_not_said_yet_is_not_kept(memory: Memory) -> None:
     filled(memory)
     with pytest.raises(NotFound, match="no line 7"):
-        memory.write(note(7))
+        memory.add_unit(note(7))
 
 
 def test_the_note_before_is_current_again_when_a_note_goes(memory: Memory) -> None:
     filled(memory)
-    memory.write(note(2))
-    memory.write(note(4), supersedes=1)
-    memory.write(note(6), supersedes=2)
+    memory.add_unit(note(2))
+    memory.add_unit(note(4), supersedes=1)
+    memory.add_unit(note(6), supersedes=2)
     memory.retract(5)
     assert current(memory) == [2]
     memory.forget(seq=3)
@@ -137,7 +137,7 @@ def test_the_note_before_is_current_again_when_a_note_goes(memory: Memory) -> No
 def test_a_fact_that_goes_frees_only_the_one_that_it_superseded(memory: Memory) -> None:
     filled(memory)
     for seq, before in ((1, None), (2, 1), (3, None), (4, 3), (5, None)):
-        memory.write(note(seq, first=seq, kind="fact"), supersedes=before)
+        memory.add_unit(note(seq, first=seq, kind="fact"), supersedes=before)
     assert current(memory, "fact") == [2, 4, 5]
     memory.retract(5)
     assert current(memory, "fact") == [2, 4]
@@ -148,7 +148,7 @@ def test_a_fact_that_goes_frees_only_the_one_that_it_superseded(memory: Memory) 
 def test_a_unit_in_the_middle_goes_and_its_neighbours_are_linked(memory: Memory) -> None:
     filled(memory)
     for seq, before in ((1, None), (2, 1), (3, 2)):
-        memory.write(note(seq, first=seq, kind="fact"), supersedes=before)
+        memory.add_unit(note(seq, first=seq, kind="fact"), supersedes=before)
     memory.forget(seq=2)
     assert [(unit.id, unit.supersedes) for unit in memory.units("fact")] == [(1, None), (3, 1)]
     assert current(memory, "fact") == [3]
@@ -188,7 +188,7 @@ def test_no_unit_outlives_a_line_it_was_written_of_and_one_note_at_most_is_curre
                 word = f"zqu{number:03d}"
                 before = memory.units("note", current=True) if step == "note" else []
                 unit = note(last, f"{word} it is.", 1 if step == "note" else first, step)
-                memory.write(unit, supersedes=before[0].id if before else None)
+                memory.add_unit(unit, supersedes=before[0].id if before else None)
                 spans[word] = range(unit.first_seq, last + 1)
             kept = {unit.text.split()[0] for unit in memory.units()}
             assert kept == spans.keys() - dropped
@@ -223,15 +223,15 @@ def test_a_unit_that_cannot_be_kept_is_refused_by_name(memory: Memory, what: str
     filled(memory)
     made, words = BAD[what]
     with pytest.raises(BadInput, match=words):
-        memory.write(made())  # type: ignore[arg-type]
+        memory.add_unit(made())  # type: ignore[arg-type]
     with pytest.raises(BadInput, match="supersedes must be the id"):
-        memory.write(note(1), supersedes=0)
+        memory.add_unit(note(1), supersedes=0)
     assert memory.units() == []
 
 
 def test_what_no_database_can_hold_is_replaced_in_a_text(memory: Memory) -> None:
     filled(memory)
-    assert memory.write(note(1, "a\0b\ud83ec")).text == "a\ufffdb\ufffdc"
+    assert memory.add_unit(note(1, "a\0b\ud83ec")).text == "a\ufffdb\ufffdc"
 
 
 # ------------------------------------------------------------------------- vectors
@@ -251,7 +251,7 @@ def test_a_unit_is_kept_without_a_vector_and_gets_it_from_reindex(tmp_path: Path
     with Memory.open("alice", store=tmp_path, embedder=embedder) as memory:
         filled(memory)
         embedder.down = True
-        memory.write(note(2, "The kettle sings."))
+        memory.add_unit(note(2, "The kettle sings."))
         query = embedder.embed_query
         embedder.down = False
         asked = query("The kettle sings.")
@@ -271,7 +271,7 @@ def test_a_unit_is_kept_without_a_vector_and_gets_it_from_reindex(tmp_path: Path
 
 def test_a_long_unit_is_as_near_as_its_nearest_piece(memory: Memory) -> None:
     filled(memory)
-    memory.write(note(2, "The kettle sings. " + "Nothing else happened on that day at all. " * 60))
+    memory.add_unit(note(2, "The kettle sings. " + "Nothing else happened on that day at all. " * 60))
     ((_, _, cosine),) = memory.store.unit_cosines(
         "alice", memory.embedder.name, memory.embedder.embed_query("nothing else happened on that day at all"), ()
     )
@@ -284,49 +284,49 @@ def test_a_long_unit_is_as_near_as_its_nearest_piece(memory: Memory) -> None:
 def test_work_is_queued_once_and_done_with_its_unit(memory: Memory) -> None:
     filled(memory)
     filled(memory, session="t")
-    later = Work("notes", "s", 1, 6, NOON + timedelta(hours=1))
-    first = Work("summary", "t", 7, 12, NOON)
+    later = ScribeJob("notes", "s", 1, 6, NOON + timedelta(hours=1))
+    first = ScribeJob("summary", "t", 7, 12, NOON)
     for work in (later, first):
-        memory.queue(work)
+        memory.enqueue(work)
     tried = replace(later, tries=2, error="LLMUnavailable")
-    memory.queue(replace(tried, queued_at=NOON - timedelta(hours=1)))
-    assert memory.queued() == [first, tried]
+    memory.enqueue(replace(tried, queued_at=NOON - timedelta(hours=1)))
+    assert memory.jobs() == [first, tried]
     assert memory.stats().queued == 2
     memory.dequeue(first)
     memory.dequeue(first)
-    memory.write(note(6), done=later)
-    assert memory.queued() == []
+    memory.add_unit(note(6), done=later)
+    assert memory.jobs() == []
 
 
 def test_work_of_a_forgotten_session_goes_with_it(memory: Memory, tmp_path: Path) -> None:
     filled(memory)
     filled(memory, session="zqsecret")
-    memory.queue(Work("notes", "s", 1, 6, NOON))
-    memory.queue(Work("notes", "zqsecret", 7, 12, NOON, error="zqerror"))
+    memory.enqueue(ScribeJob("notes", "s", 1, 6, NOON))
+    memory.enqueue(ScribeJob("notes", "zqsecret", 7, 12, NOON, error="zqerror"))
     memory.forget(session="zqsecret")
-    assert [work.session for work in memory.queued()] == ["s"]
+    assert [work.session for work in memory.jobs()] == ["s"]
     held = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     assert b"zqsecret" not in held
     assert b"zqerror" not in held
     with pytest.raises(NotFound, match="no session 'zqsecret' of which notes could be written"):
-        memory.queue(Work("notes", "zqsecret", 7, 12, NOON))
+        memory.enqueue(ScribeJob("notes", "zqsecret", 7, 12, NOON))
 
 
 @pytest.mark.parametrize(
     ("work", "words"),
     [
         ("work", "must be a Work"),
-        (Work("song", "s", 1, 1, NOON), "of kind 'song' is unknown; use one of summary, notes"),  # type: ignore[arg-type]
-        (Work("notes", "", 1, 1, NOON), "session of a work must be text"),
-        (Work("notes", "s", 2, 1, NOON), "of lines from first_seq"),
-        (Work("notes", "s", 1, 1, NOON.replace(tzinfo=None)), "queued_at .* has no time zone"),
-        (Work("notes", "s", 1, 1, NOON, -1), "tries of a work"),
-        (Work("notes", "s", 1, 1, NOON, 0, "x" * 201), "error of a work"),
+        (ScribeJob("song", "s", 1, 1, NOON), "of kind 'song' is unknown; use one of summary, notes"),  # type: ignore[arg-type]
+        (ScribeJob("notes", "", 1, 1, NOON), "session of a work must be text"),
+        (ScribeJob("notes", "s", 2, 1, NOON), "of lines from first_seq"),
+        (ScribeJob("notes", "s", 1, 1, NOON.replace(tzinfo=None)), "queued_at .* has no time zone"),
+        (ScribeJob("notes", "s", 1, 1, NOON, -1), "tries of a work"),
+        (ScribeJob("notes", "s", 1, 1, NOON, 0, "x" * 201), "error of a work"),
     ],
 )
-def test_work_that_cannot_be_kept_is_refused(memory: Memory, work: Work, words: str) -> None:
+def test_work_that_cannot_be_kept_is_refused(memory: Memory, work: ScribeJob, words: str) -> None:
     with pytest.raises(BadInput, match=words):
-        memory.queue(work)
+        memory.enqueue(work)
 
 
 def test_a_setting_is_kept_until_it_is_removed(memory: Memory, tmp_path: Path) -> None:
@@ -400,21 +400,21 @@ def test_a_session_that_is_not_there_cannot_be_ended(memory: Memory) -> None:
 def test_lines_in_the_prompt_are_no_hits_and_stand_in_no_passage(memory: Memory) -> None:
     filled(memory, 9)
     without = {3, 4, 8}
-    hits = memory.recall("Which line tells of topic4?", 9, without=without)
+    hits = memory.recall("Which line tells of topic4?", 9, exclude=without)
     assert {hit.line.seq for hit in hits} == {1, 2, 5, 6, 7, 9}
     assert {line.seq for hit in hits for line in hit.passage} == {1, 2, 5, 6, 7, 9}
-    assert len(memory.recall("Which line tells of topic4?", 3, without=without)) == 3
-    context = memory.context("Which line tells of topic4?", gated=False, floor=0, without=without)
+    assert len(memory.recall("Which line tells of topic4?", 3, exclude=without)) == 3
+    context = memory.context("Which line tells of topic4?", gate=False, floor=0, exclude=without)
     assert {line.seq for line in context.lines} == {1, 2, 5, 6, 7, 9}
 
 
 def test_lines_in_the_prompt_are_not_shown_from_the_buffer_either(memory: Memory) -> None:
     filled(memory, 9)
-    memory.context("topic4", session="t", gated=False)
+    memory.context("topic4", session="t", gate=False)
     held = {seq for first, last in memory.store.buffer("alice", "t") for seq in range(first, last + 1)}
     assert 4 in held
     assert {line.seq for line in memory.context("", session="t").lines} == held
-    assert {line.seq for line in memory.context("", session="t", without=[4]).lines} == held - {4}
+    assert {line.seq for line in memory.context("", session="t", exclude=[4]).lines} == held - {4}
 
 
 def test_lines_in_the_prompt_are_no_evidence_that_anything_is_known(memory: Memory) -> None:
@@ -424,7 +424,7 @@ def test_lines_in_the_prompt_are_no_evidence_that_anything_is_known(memory: Memo
     question = "What does the zebra Zelda play?"
     known = memory.context(question)
     assert known.relevance > 0.8
-    told = memory.context(question, without=[21])
+    told = memory.context(question, exclude=[21])
     memory.forget(seq=21)
     unknown = memory.context(question)
     assert told.relevance == pytest.approx(unknown.relevance, abs=0.02)
@@ -434,9 +434,9 @@ def test_lines_in_the_prompt_are_no_evidence_that_anything_is_known(memory: Memo
 def test_without_leaves_all_as_it_is_when_it_is_empty_or_of_no_line(memory: Memory) -> None:
     filled(memory, 20)
     plain = memory.recall("topic4", 20)
-    assert memory.recall("topic4", 20, without=()) == memory.recall("topic4", 20, without=[]) == plain
-    assert memory.recall("topic4", 20, without=(99, 0, -1, 2**70)) == plain
-    found, signals = memory.measure("topic4", without=list(np.arange(1, 4)))
+    assert memory.recall("topic4", 20, exclude=()) == memory.recall("topic4", 20, exclude=[]) == plain
+    assert memory.recall("topic4", 20, exclude=(99, 0, -1, 2**70)) == plain
+    found, signals = memory.candidates("topic4", exclude=list(np.arange(1, 4)))
     assert found.seqs.tolist() == list(range(4, 21))
     assert {len(values) for values in signals.values()} == {17}
 
@@ -445,25 +445,25 @@ def test_without_in_a_bank_too_large_to_be_scored_whole(memory: Memory) -> None:
     memory.observe_many(NewLine(f"Entry {n}: the weather of day{n}.", session=str(n // 50)) for n in range(1, 1500))
     best = [hit.line.seq for hit in memory.recall("the weather of day700", 500)]
     assert best[0] == 700
-    again = [hit.line.seq for hit in memory.recall("the weather of day700", 400, without=best[:100])]
+    again = [hit.line.seq for hit in memory.recall("the weather of day700", 400, exclude=best[:100])]
     assert len(again) == 400
     assert not {*again} & {*best[:100]}
     every = list(range(1, 1500))
-    assert memory.recall("the weather of day700", without=every) == []
-    assert not memory.context("the weather of day700", without=every)
+    assert memory.recall("the weather of day700", exclude=every) == []
+    assert not memory.context("the weather of day700", exclude=every)
 
 
 @pytest.mark.parametrize("without", [5, ["1"], [1.5]])
 def test_what_is_no_line_cannot_be_left_out(memory: Memory, without: Any) -> None:
     filled(memory)
-    for call in (memory.recall, memory.context, memory.measure):
+    for call in (memory.recall, memory.context, memory.candidates):
         with pytest.raises(BadQuery, match="without must be the seqs of lines"):
             call("topic4", without=without)
 
 
 def test_without_holds_for_a_question_of_a_time_alone(memory: Memory) -> None:
     filled(memory)
-    hits = memory.recall("What did we talk about yesterday?", as_of=NOON + timedelta(days=1), without=(2, 3))
+    hits = memory.recall("What did we talk about yesterday?", as_of=NOON + timedelta(days=1), exclude=(2, 3))
     assert {hit.line.seq for hit in hits} == {1, 4, 5, 6}
 
 
@@ -473,16 +473,16 @@ def test_without_holds_for_a_question_of_a_time_alone(memory: Memory) -> None:
 def noted(memory: Memory) -> None:
     """Six lines of a session; two summaries, a note and a fact that a later one has superseded."""
     filled(memory)
-    memory.write(note(2, "They talked of the lighthouse and its keeper.", kind="summary"))
-    memory.write(note(5, "They talked of the ferry to Lisbon.", 3, kind="summary"))
-    memory.write(replace(note(5, "Ann is afraid of ferries."), metadata={"mood": "grave"}))
-    memory.write(note(3, "Ann lives in Lisbon.", 3, kind="fact"))
-    memory.write(note(6, "Ann lives in Porto.", 6, kind="fact"), supersedes=1)
+    memory.add_unit(note(2, "They talked of the lighthouse and its keeper.", kind="summary"))
+    memory.add_unit(note(5, "They talked of the ferry to Lisbon.", 3, kind="summary"))
+    memory.add_unit(replace(note(5, "Ann is afraid of ferries."), metadata={"mood": "grave"}))
+    memory.add_unit(note(3, "Ann lives in Lisbon.", 3, kind="fact"))
+    memory.add_unit(note(6, "Ann lives in Porto.", 6, kind="fact"), supersedes=1)
 
 
 def test_units_of_a_kind_are_found_instead_of_lines(memory: Memory) -> None:
     noted(memory)
-    first, second = memory.recall("Who was the keeper of the lighthouse?", where=Where(kind="summary"))
+    first, second = memory.recall("Who was the keeper of the lighthouse?", where=Filter(kind="summary"))
     assert (first.line.text, first.kind) == ("They talked of the lighthouse and its keeper.", "summary")
     assert (first.line.seq, first.line.session, first.line.role) == (2, "s", "system")
     assert (first.line.speaker, first.line.metadata) == ("summary", {"unit": 1})
@@ -492,16 +492,16 @@ def test_units_of_a_kind_are_found_instead_of_lines(memory: Memory) -> None:
     assert first.score == pytest.approx(sum(first.signals.values()))
     assert first.relevance == pytest.approx(first.signals["cosine"], abs=1e-6)
     assert first.score > second.score
-    assert len(memory.recall("keeper of the lighthouse", 1, where=Where(kind=("summary", "note")))) == 1
-    kinds = {hit.kind for hit in memory.recall("ferry", where=Where(kind=("summary", "note")))}
+    assert len(memory.recall("keeper of the lighthouse", 1, where=Filter(kind=("summary", "note")))) == 1
+    kinds = {hit.kind for hit in memory.recall("ferry", where=Filter(kind=("summary", "note")))}
     assert kinds == {"summary", "note"}
-    assert memory.recall("ferry", where=Where(kind="song")) == []
-    assert memory.recall(" ", where=Where(kind="summary")) == []
+    assert memory.recall("ferry", where=Filter(kind="song")) == []
+    assert memory.recall(" ", where=Filter(kind="summary")) == []
 
 
 def test_of_units_those_are_found_that_are_current_then(memory: Memory) -> None:
     noted(memory)
-    facts = Where(kind="fact")
+    facts = Filter(kind="fact")
     assert [hit.line.text for hit in memory.recall("Where does Ann live?", where=facts)] == ["Ann lives in Porto."]
     then = memory.recall("Where does Ann live?", where=facts, as_of=NOON + timedelta(minutes=4))
     assert [hit.line.text for hit in then] == ["Ann lives in Lisbon."]
@@ -514,7 +514,7 @@ def test_units_are_filtered_by_time_and_metadata_and_by_nothing_else(memory: Mem
     noted(memory)
 
     def found(**where: Any) -> list[str]:
-        return [hit.line.text[-7:] for hit in memory.recall("ferry", where=Where(kind=("summary", "note"), **where))]
+        return [hit.line.text[-7:] for hit in memory.recall("ferry", where=Filter(kind=("summary", "note"), **where))]
 
     assert sorted(found()) == ["Lisbon.", "erries.", "keeper."]
     assert found(until=NOON + timedelta(minutes=5)) == ["keeper."]
@@ -524,8 +524,8 @@ def test_units_are_filtered_by_time_and_metadata_and_by_nothing_else(memory: Mem
         with pytest.raises(BadQuery, match=rf"where\.{field} is of lines, and no summary has one; filter by since"):
             found(**{field: "user"})
     with pytest.raises(BadQuery, match=r"asks for lines and for units .*; ask for one after the other"):
-        memory.recall("ferry", where=Where(kind=("line", "note")))
-    assert {hit.kind for hit in memory.recall("topic4", where=Where(kind=("line",)))} == {"line"}
+        memory.recall("ferry", where=Filter(kind=("line", "note")))
+    assert {hit.kind for hit in memory.recall("topic4", where=Filter(kind=("line",)))} == {"line"}
 
 
 @pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)
@@ -533,23 +533,23 @@ def test_a_context_of_units_holds_no_line_of_the_buffer_also_where_no_unit_is_fo
     memory: Memory, recipe: Recipe
 ) -> None:
     filled(memory)
-    memory.context("topic4", session="t", gated=False)
+    memory.context("topic4", session="t", gate=False)
     assert memory.store.buffer("alice", "t")
     memory.recipe = recipe
-    assert memory.context("topic4", where=Where(kind="fact"), session="t").lines == ()
-    assert memory.context("", where=Where(kind="fact"), session="t").lines == ()
+    assert memory.context("topic4", where=Filter(kind="fact"), session="t").lines == ()
+    assert memory.context("", where=Filter(kind="fact"), session="t").lines == ()
 
 
 def test_a_recipe_that_finds_no_lines_shows_none_of_the_buffer_of_another(memory: Memory) -> None:
     filled(memory)
-    memory.context("topic4", session="t", gated=False)
+    memory.context("topic4", session="t", gate=False)
     memory.recipe = Packabby()
-    assert memory.context("topic4", where=Where(speaker="nobody"), session="t").lines == ()
+    assert memory.context("topic4", where=Filter(speaker="nobody"), session="t").lines == ()
 
 
 def test_a_context_of_units_holds_all_that_are_near_also_two_of_one_line(memory: Memory) -> None:
     noted(memory)
-    where = Where(kind=("summary", "note"))
+    where = Filter(kind=("summary", "note"))
     context = memory.context("Is Ann afraid of the ferry to Lisbon?", where=where, session="t", floor=0)
     assert len(context.lines) == len(context.hits) == 3
     assert "summary: They talked of the ferry to Lisbon." in context.text
@@ -567,9 +567,9 @@ def test_units_are_found_by_their_words_while_the_embedder_is_down(tmp_path: Pat
     with Memory.open("alice", store=tmp_path, embedder=embedder) as memory:
         embedder.down = True
         noted(memory)
-        hits = memory.recall("the keeper of the lighthouse", where=Where(kind="summary"))
+        hits = memory.recall("the keeper of the lighthouse", where=Filter(kind="summary"))
         assert [hit.signals["share"] for hit in hits] == [1, 0]
-        assert "keeper" in memory.context("the keeper of the lighthouse", where=Where(kind="summary")).text
+        assert "keeper" in memory.context("the keeper of the lighthouse", where=Filter(kind="summary")).text
 
 
 # ---------------------------------------------------------------------------- echoes
@@ -584,7 +584,7 @@ def test_what_a_line_quotes_is_not_found_in_it(memory: Memory) -> None:
     text = "You said: 'The giraffe ate acacia leaves.' I like owls."
     line = memory.observe(text, role="assistant", session="b", metadata=echoing(text, "The giraffe ate acacia leaves."))
     assert line.text == text
-    found, signals = memory.measure("giraffe acacia leaves")
+    found, signals = memory.candidates("giraffe acacia leaves")
     assert signals["share"].tolist() == [1, 0]
     assert signals["cosine"][1] < 0.3 < signals["cosine"][0]
     assert memory.recall("Do I like owls?", 1)[0].line == line
@@ -597,7 +597,7 @@ def test_a_line_of_nothing_but_an_echo_is_kept_and_waits_for_nothing(memory: Mem
     memory.observe(text, session="a")
     memory.observe(text, session="b", metadata=echoing(text, text))
     assert memory.stats().pending == 0
-    _, signals = memory.measure(text)
+    _, signals = memory.candidates(text)
     assert signals["cosine"][1] < 0.3
     assert signals["empty"].tolist() == [0, 1]
     assert memory.recall(text, 1)[0].line.seq == 1
@@ -611,18 +611,18 @@ def test_an_echo_stays_one_when_words_and_vectors_are_made_anew(tmp_path: Path) 
     text = "You said: 'The giraffe ate acacia leaves.' I like owls."
     with Memory.open("alice", store=tmp_path / "a", embedder=HashEmbedder(512)) as memory:
         memory.observe(text, session="a", metadata=echoing(text, "The giraffe ate acacia leaves."))
-        _, before = memory.measure("giraffe owls")
+        _, before = memory.candidates("giraffe owls")
     with closing(sqlite3.connect(tmp_path / "a" / "alice.bank")) as db, db:
         db.execute("UPDATE bank SET analyser = 0")
     with Memory.open("alice", store=tmp_path / "a", embedder=HashEmbedder(512)) as memory:
         assert memory.store.check("alice") == []
         memory.store.drop_vectors("alice", "none")
         assert memory.reindex() == 1
-        _, after = memory.measure("giraffe owls")
+        _, after = memory.candidates("giraffe owls")
         with Memory.open("alice", store=tmp_path / "b", embedder=HashEmbedder(512)) as other:
-            other.restore(list(memory.lines()))
+            other.import_lines(list(memory.lines()))
             assert other.store.check("alice") == []
-            _, moved = other.measure("giraffe owls")
+            _, moved = other.candidates("giraffe owls")
         memory.forget(seq=1)
         assert memory.store.check("alice") == []
     for name, values in before.items():

@@ -4,7 +4,7 @@ from everthread import Memory
 def test_a_context_is_shown_in_short_however_much_it_holds(memory: Memory) -> None:
     for n in range(5):
         memory.observe(f"The penguin waddled over the ice in year {n}.")
-    context = memory.context("penguin ice", gated=False)
+    context = memory.context("penguin ice", gate=False)
     assert len(context.hits) == 5
     assert repr(context) == f"<Context: relevance {context.relevance:.2f}, 5 hits, {context.tokens} tokens>"
 
@@ -13,6 +13,6 @@ def test_a_context_of_several_banks_counts_the_hits_of_all(memory: Memory) -> No
     memory.observe("The penguin waddled over the ice.")
     with Memory.open("other", store=memory.store, embedder=memory.embedder) as other:
         other.observe("A penguin swam under the ice.")
-    context = memory.context("penguin ice", gated=False, banks=[memory.bank, "other"])
+    context = memory.context("penguin ice", gate=False, banks=[memory.bank, "other"])
     assert [len(each.hits) for each in (context, *context.others)] == [1, 1]
     assert "2 hits" in repr(context)

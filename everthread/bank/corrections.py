@@ -12,7 +12,7 @@ from datetime import datetime
 from everthread.errors import BadInput, NotFound
 from everthread.stores.base import Store
 from everthread.stores.shared_rows import missing, source_key
-from everthread.types import Line, NewLine, NewUnit, Unit, Where
+from everthread.types import Line, NewLine, NewUnit, Unit, Filter
 
 CORRECTS = "everthread.corrects"  # in a line's metadata: the number of the line that stood in its place at first
 BY_HAND = "everthread.by_hand"  # in a unit's metadata: True
@@ -34,7 +34,7 @@ def correction(store: Store, bank: str, seq: int, text: str, key: str | None = N
     return NewLine(text, old.speaker, old.role, old.said_at, old.session, first, old.parent, source_key(old) or key)
 
 
-def placed(lines: Sequence[Line]) -> list[Line]:
+def in_position_order(lines: Sequence[Line]) -> list[Line]:
     """The lines of one session (ascending by seq), each corrected one where the line stood that it corrects."""
     found = [line for line in lines if CORRECTS not in line.metadata]
     for line in lines:
@@ -44,7 +44,7 @@ def placed(lines: Sequence[Line]) -> list[Line]:
     return found
 
 
-def place(line: Line) -> int:
+def position(line: Line) -> int:
     """The number of the place where a line stands in its conversation: its own, or of the line that it corrects."""
     first = line.metadata.get(CORRECTS)
     return first if type(first) is int and 0 < first < line.seq else line.seq
@@ -52,7 +52,7 @@ def place(line: Line) -> int:
 
 def _moment(line: Line) -> tuple[datetime, int]:
     """When it was said, and for lines of one moment the number of the place."""
-    return line.said_at, place(line)
+    return line.said_at, position(line)
 
 
 def edit(store: Store, bank: str, kind: str, number: int, text: str) -> NewUnit:
@@ -71,7 +71,7 @@ def note(store: Store, bank: str, text: str) -> tuple[NewUnit, int | None]:
         return _again(found[-1], text), found[-1].id
     sessions = [each for each in store.sessions(bank) if each.lines]
     latest = max(sessions, key=lambda each: each.last_seq, default=None)
-    last = None if latest is None else list(store.lines(bank, Where(session=latest.id)))[-1]
+    last = None if latest is None else list(store.lines(bank, Filter(session=latest.id)))[-1]
     if last is None:
         raise BadInput(f"bank {bank!r} has no line yet, and notes are of lines; say something first")
     metadata = {BY_HAND: True, NOTED: 0}

@@ -20,17 +20,17 @@ from everthread.stores.base import REMAINS, Store
 SENSELESS = (TypeError, AttributeError, LookupError, ValueError, ArithmeticError, MemoryError)
 
 
-class OfABank(Protocol):
+class BankOwner(Protocol):
     """An object whose methods read a bank."""
 
     bank: str
     store: Store
 
 
-Kind = TypeVar("Kind", bound=type[OfABank])
+Kind = TypeVar("Kind", bound=type[BankOwner])
 
 
-def named(kind: Kind) -> Kind:
+def reports_damage(kind: Kind) -> Kind:
     """Have the public methods of a class raise BankDamaged where they fail because the bank is damaged."""
     for name, method in list(vars(kind).items()):
         if isinstance(method, FunctionType) and not name.startswith("_"):
@@ -40,7 +40,7 @@ def named(kind: Kind) -> Kind:
 
 def _checking(method: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(method)
-    def call(self: OfABank, *given: Any, **named: Any) -> Any:
+    def call(self: BankOwner, *given: Any, **named: Any) -> Any:
         with _checked(self):
             result = method(self, *given, **named)
         return _each(self, result) if isinstance(result, Iterator) else result
@@ -48,13 +48,13 @@ def _checking(method: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def _each(of: OfABank, results: Iterator[Any]) -> Iterator[Any]:
+def _each(of: BankOwner, results: Iterator[Any]) -> Iterator[Any]:
     with _checked(of):
         yield from results
 
 
 @contextmanager
-def _checked(of: OfABank) -> Iterator[None]:
+def _checked(of: BankOwner) -> Iterator[None]:
     try:
         yield
     except EverthreadError:
@@ -62,7 +62,7 @@ def _checked(of: OfABank) -> Iterator[None]:
     except SENSELESS as error:
         if _innermost(error) == __file__:  # the method was called with wrong arguments, and has not begun
             raise
-        found = of.store.check(of.bank) if of.store.has(of.bank) else []
+        found = of.store.check(of.bank) if of.store.exists(of.bank) else []
         wrong = [each for each in found if each != REMAINS]  # a bank with remains reads as well as any other
         if not wrong:
             raise

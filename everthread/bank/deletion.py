@@ -11,7 +11,7 @@ from everthread.stores.base import Scope, Store
 from everthread.types import Receipt, now
 
 
-def asked(
+def parse_scope(
     bank: str, seq: int | None, session: str | None, speaker: str | None, everything: bool
 ) -> tuple[Scope, str | int | None]:
     """The scope and the name of what is to be forgotten. BadQuery, and NotFound for a number that no line can have."""

@@ -11,13 +11,13 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 
 from everthread.common.fork_safety import Lock
 from everthread.stores.base import Store
-from everthread.text.analyzer import own
+from everthread.text.analyzer import without_quotes
 from everthread.types import Line, Vectors
 
-FEW = 32  # lines left without a vector that are brought along; of more, the model is another one or was long away
+MAX_BACKFILL = 32  # lines left without a vector that are brought along; of more, the model is another one or was long away
 
 
-class Late:
+class EmbeddingBacklog:
     """Those of one bank. Safe from many threads."""
 
     def __init__(
@@ -38,7 +38,7 @@ class Late:
         with self._lock:
             self._seqs.update(line.seq for line in lines)
 
-    def catch_up(self, without: Collection[int] = ()) -> None:
+    def embed_pending(self, without: Collection[int] = ()) -> None:
         """Embed the lines, but for some. Where no embedder answers, they stay without. Raises StoreUnavailable, and
         they are late still."""
         if self._seqs.issubset(without):
@@ -46,17 +46,17 @@ class Late:
         with self._embedding:  # who comes while they are embedded waits for them
             with self._lock:
                 seqs = self._seqs.difference(without)
-            lines = self._store.get(self._bank, sorted(seqs)) if seqs and self._store.has(self._bank) else []
+            lines = self._store.get(self._bank, sorted(seqs)) if seqs and self._store.exists(self._bank) else []
             dim = self._keep(lines)
             with self._lock:
                 self._seqs -= seqs
-            if dim and not self._looked and self._store.has(self._bank):  # or it would be there again
+            if dim and not self._looked and self._store.exists(self._bank):  # or it would be there again
                 self._keep(self._left(dim))
                 self._looked = True
 
     def _keep(self, lines: list[Line]) -> int:
         """Embed these; the dimension of their vectors, 0 where there are none."""
-        vectors = self._embed([own(line.text, line.metadata) for line in lines]) if lines else None
+        vectors = self._embed([without_quotes(line.text, line.metadata) for line in lines]) if lines else None
         if not vectors:
             return 0
         by_seq = {line.seq: each for line, each in zip(lines, vectors, strict=True)}
@@ -65,6 +65,6 @@ class Late:
 
     def _left(self, dim: int) -> list[Line]:
         """The lines that were left without a vector, if they are few; those that are late have their turn yet."""
-        if not 0 < self._store.stats(self._bank, self._model).pending <= FEW:
+        if not 0 < self._store.stats(self._bank, self._model).pending <= MAX_BACKFILL:
             return []
-        return [line for line in self._store.pending(self._bank, self._model, dim, FEW) if line.seq not in self._seqs]
+        return [line for line in self._store.lines_without_vectors(self._bank, self._model, dim, MAX_BACKFILL) if line.seq not in self._seqs]

@@ -22,7 +22,7 @@ def sort_out(
 ) -> tuple[list[Line | None], list[NewLine]]:
     """For each of the lines the one that the bank has under its key, or None; and those that are to be written. One
     that takes a key over notes from where. `instead` are lines that are to be retracted first."""
-    held = store.known(bank, [line.key for line in lines if line.key])
+    held = store.get_by_key(bank, [line.key for line in lines if line.key])
     found: list[Line | None] = []
     fresh: list[NewLine] = []
     for line in lines:

@@ -28,7 +28,7 @@ _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _ESCAPE = re.compile(r"\\\\|\\u0000")  # in JSON: a backslash, or NUL
 
 
-def clean(new: NewLine, present: datetime) -> NewLine:
+def clean_line(new: NewLine, present: datetime) -> NewLine:
     """The line as it will be kept, with its time. Raises BadLine, naming the value and the remedy."""
     text, in_text = keepable(_text(new.text))
     speaker, in_speaker = _name(new.speaker, "speaker")

@@ -6,7 +6,7 @@ from __future__ import annotations
 from everthread.bank.corrections import CORRECTS
 from everthread.bank.line_validation import keepable
 from everthread.stores.base import Store
-from everthread.types import Line, Where
+from everthread.types import Line, Filter
 
 AGAIN = "everthread.again"  # in a line's metadata: the number of the discarded line that it repeats
 
@@ -42,7 +42,7 @@ def _linked(store: Store, bank: str, line: Line, name: str) -> list[Line]:
     """The line that its metadata names so, and those whose metadata name it."""
     first = line.metadata.get(name)
     before = recorded(store, bank, first) if isinstance(first, int) and 0 < first < line.seq else None
-    after = store.lines(bank, Where(session=line.session, metadata={name: line.seq}), retracted=True)
+    after = store.lines(bank, Filter(session=line.session, metadata={name: line.seq}), retracted=True)
     return [*([before] if before else []), *after]
 
 

@@ -9,7 +9,7 @@ from everthread.embedders.onnx import Embedder
 from everthread.embedders.shapes import question
 from everthread.recall.unit_search import embedded
 from everthread.stores.base import Store
-from everthread.text.analyzer import own
+from everthread.text.analyzer import without_quotes
 from everthread.types import Vectors
 
 
@@ -24,8 +24,8 @@ def reindex(
     """Give every line and unit that has none a vector of the model, and drop those of others; how many lines got one.
     vectors makes those of the pieces of texts. Raises ModelError, with what is done kept."""
     done, last, dim = 0, 0, question(embedder, "hello").shape[-1]
-    while lines := store.pending(bank, embedder.name, dim, batch, after=last):
-        made = vectors([own(line.text, line.metadata) for line in lines])
+    while lines := store.lines_without_vectors(bank, embedder.name, dim, batch, after=last):
+        made = vectors([without_quotes(line.text, line.metadata) for line in lines])
         store.put_vectors(bank, embedder.name, {line.seq: each for line, each in zip(lines, made, strict=True)}, lines)
         done, last = done + len(lines), lines[-1].seq
         if progress is not None:

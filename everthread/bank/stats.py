@@ -21,7 +21,7 @@ class Month:
 def months(store: Store, bank: str) -> list[Month]:
     """The months with lines, ascending, on the clocks of those who spoke."""
     every = np.arange(1, store.corpus(bank).last_seq + 1, dtype=np.int64)
-    lines = store.rows(bank, every).lines  # (R,)
+    lines = store.scoring_rows(bank, every).lines  # (R,)
     month = lines["said_at"].astype("datetime64[us]").astype("datetime64[M]")
     found, place, counts = np.unique(month, return_inverse=True, return_counts=True)
     pairs = np.unique(np.stack([place, lines["session"]]), axis=1)[0]  # (P,) the month of each session in each month

@@ -17,11 +17,11 @@ from everthread.errors import BadInput
 from everthread.recipes import saved_recipe
 from everthread.stores.filters import as_json
 from everthread.stores.limits import LARGEST_SEQ, UNKEEPABLE
-from everthread.types import JSONValue, NewUnit, Work
+from everthread.types import JSONValue, NewUnit, ScribeJob
 
 LARGEST = 1_000_000  # characters of a setting, as JSON
 OF_NO_LINE = (0, 0)  # the span of a unit that derives from no line, such as general knowledge
-KINDS = get_args(get_type_hints(Work)["kind"])
+KINDS = get_args(get_type_hints(ScribeJob)["kind"])
 
 
 def unit(new: NewUnit) -> NewUnit:
@@ -52,9 +52,9 @@ def unit(new: NewUnit) -> NewUnit:
     return replace(new, text=keepable(new.text)[0], sources=tuple(new.sources))
 
 
-def work(given: Work) -> Work:
+def work(given: ScribeJob) -> ScribeJob:
     """The work, if it can be kept. BadInput names the field that can't be."""
-    if not isinstance(given, Work):
+    if not isinstance(given, ScribeJob):
         raise BadInput(f"work must be a Work, got {type(given).__name__}: {shortly(given)}")
     if given.kind not in KINDS:
         raise BadInput(f"work of kind {given.kind!r} is unknown; use one of {', '.join(KINDS)}")
@@ -73,8 +73,8 @@ def setting(key: str, given: JSONValue | None) -> None:
     name(key, "the name of a setting")
     if key == consent.SETTING and given is not None and (not isinstance(given, str) or given not in consent.ANSWERS):
         raise BadInput(f"setting {key!r} must be one of {', '.join(consent.ANSWERS)}, got {shortly(given)}")
-    if key == saved_recipe.SETTING:
-        saved_recipe.Kept.read(given)
+    if key == saved_recipe.RECIPE_SETTING:
+        saved_recipe.SavedRecipe.read(given)
     if len(value(given, f"setting {key!r}")) > LARGEST:
         raise BadInput(f"setting {key!r} is too large: more than {LARGEST:,} characters of JSON")
 

@@ -13,11 +13,11 @@ from everthread.stores.filters import holdable
 from everthread.stores.limits import LARGEST_SEQ
 
 
-def seqs(without: Collection[int], name: str = "without") -> frozenset[int]:
+def seqs(seqs: Collection[int], name: str = "without") -> frozenset[int]:
     """The numbers of lines that are to be left out, as far as any line could have them."""
-    if not isinstance(without, Collection) or not all(isinstance(seq, int | np.integer) for seq in without):
-        raise BadQuery(f"{name} must be the seqs of lines, got {shortly(without)}")
-    return frozenset(int(seq) for seq in without if 1 <= seq <= LARGEST_SEQ)
+    if not isinstance(seqs, Collection) or not all(isinstance(seq, int | np.integer) for seq in seqs):
+        raise BadQuery(f"{name} must be the seqs of lines, got {shortly(seqs)}")
+    return frozenset(int(seq) for seq in seqs if 1 <= seq <= LARGEST_SEQ)
 
 
 def text(query: str) -> None:

@@ -402,9 +402,9 @@ def style_(ctx: click.Context, /, bank: str | None, replies: int, window: int, a
     if bank is None:
         found = style_talk.compare(replies, window)
     else:
-        store = factory.store(ctx.find_root().obj["store"], make=False)
+        store = factory.store(ctx.find_root().obj["store"], create=False)
         try:
-            if not store.has(bank):
+            if not store.exists(bank):
                 raise NotFound(f"there is no bank {bank!r}; `everthread banks` lists them")
             talk = style_talk.of_bank(Memory(bank, store, factory.embedder("hash"), factory.recipe("default")))
         finally:

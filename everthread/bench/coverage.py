@@ -13,7 +13,7 @@ from everthread.bench.fuzzy_match import normal, stands
 from everthread.bench.goodai import THRESHOLD
 from everthread.recipes.goodai.tokenizers import piece_names
 from everthread.text.analyzer import terms
-from everthread.text.formatting import sentence
+from everthread.text.formatting import format_line
 from everthread.types import Line
 
 COUNTED = 4096  # texts of lines whose tokens are kept in mind
@@ -27,7 +27,7 @@ class Laid:
 
     def holds(self, line: Line) -> bool:
         """Whether the line stands in it."""
-        return bool(self.text) and (sentence(line) in self.text or stands(_pieces(line.text), self._pieces, THRESHOLD))
+        return bool(self.text) and (format_line(line) in self.text or stands(_pieces(line.text), self._pieces, THRESHOLD))
 
     def share(self, words: Collection[str]) -> float:
         """The share of these terms that stand in it, from 0 to 1. ValueError for no terms."""

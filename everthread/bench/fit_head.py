@@ -274,7 +274,7 @@ def _strangely(text: str, own: Conversation, other: Conversation) -> tuple[tuple
 
 
 def _measured(asker: str, bank: Memory, kind: str, text: str, gold: Sequence[int], names: Sequence[str]) -> Put:
-    found, signals = bank.measure(text)
+    found, signals = bank.candidates(text)
     matrix = np.stack([signals[name] for name in names], axis=1)  # (C, S)
     rough = np.array([ROUGH.get(name, 0.0) for name in names])
     evidence = relevance_gate.evidence(found, signals, np.zeros(len(matrix), np.float32))

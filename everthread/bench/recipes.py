@@ -145,7 +145,7 @@ def _measured(own: Conversation, odd: Sequence[tuple[str, str]], bank: Memory, s
         lines=len(own.lines),
         units=len(bank.units()),
         asked=scribe.asked.total(),
-        waiting=len(bank.queued()),
+        waiting=len(bank.jobs()),
     )
 
 
@@ -156,16 +156,16 @@ def _strayed(bank: Memory, text: str, mapped: str) -> tuple[bool, bool]:
 
 def _found(bank: Memory, question: Question, lines: Mapping[str, Line]) -> Found:
     begun = time.perf_counter()
-    hits = bank.recall(question.text, bank.recipe.hits)  # as many as a context is made of
+    hits = bank.recall(question.text, bank.recipe.max_hits)  # as many as a context is made of
     taken = time.perf_counter() - begun
     gated = bank.context(question.text, GATED)
-    contexts = {budget: bank.context(question.text, budget, gated=False) for budget in BUDGETS}
+    contexts = {budget: bank.context(question.text, budget, gate=False) for budget in BUDGETS}
     laid = {budget: Laid(context.text) for budget, context in contexts.items()}
     gold = [lines[id] for id in question.gold if id in lines]
     answer = frozenset(terms(question.answer))
     of_lines = bank.recipe.kinds == LINES
     ids = {line.seq: id for id, line in lines.items()} if of_lines else {}
-    if of_lines and bank.recipe.hits < max(KS):
+    if of_lines and bank.recipe.max_hits < max(KS):
         hits = bank.recall(question.text, max(KS))
     ranked = [ids[hit.line.seq] for hit in hits] if of_lines else []
     return Found(

@@ -146,8 +146,8 @@ class Replay:
         session = self._open.setdefault(line.session, _Session())
         session.add(line)
         first = session.window(self.memory.recipe)
-        gone = self.memory.recipe.leaving(session.costs[first:], ROOM)
-        if gone and not any(waiting.kind == "notes" for waiting in self.memory.queued()):
+        gone = self.memory.recipe.lines_to_evict(session.costs[first:], ROOM)
+        if gone and not any(waiting.kind == "notes" for waiting in self.memory.jobs()):
             self._desk.put(work("notes", session.lines[first : first + gone]))
             self._desk.settle()
             noted = self._desk.noted(session.lines)

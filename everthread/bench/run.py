@@ -147,7 +147,7 @@ def _answer(bank: Memory, question: Question, ids: Mapping[str, str], most: int)
     hits = bank.recall(question.text, most)
     taken = time.perf_counter() - begun
     gated = bank.context(question.text, BUDGETS[0])
-    contexts = [bank.context(question.text, budget, gated=False) for budget in BUDGETS]
+    contexts = [bank.context(question.text, budget, gate=False) for budget in BUDGETS]
     return Asked(
         question=question,
         ranked=tuple(ids[str(hit.line.key)] for hit in hits),

@@ -36,7 +36,7 @@ STEP = 3  # of so many sessions one begins a bank of each size: more would ask m
 STRANGE = 20  # questions of another conversation that a bank is asked
 ARMS: Mapping[str, Recipe] = {
     "packabby, as in the source": Packabby(),
-    "with general texts": Packabby(general=GENERAL),
+    "with general texts": Packabby(decoys=GENERAL),
     "with a threshold of 0.2": Packabby(threshold=0.2),
     "with a threshold of 0.3": Packabby(threshold=0.3),
     "with the extractive scribe's verdict": Packabby(scribe=ExtractiveScribe()),
@@ -121,7 +121,7 @@ class _Bank:
             if text.strip():
                 first, last = lines[0], lines[-1]
                 metadata = {"session": first.session, "scribe": scribe.name}
-                memory.write(NewUnit(KIND, text, first.seq, last.seq, last.said_at, metadata=metadata))
+                memory.add_unit(NewUnit(KIND, text, first.seq, last.seq, last.said_at, metadata=metadata))
 
     def ask(self, memory: Memory, taken: list[float]) -> tuple[list[bool], ...]:
         """For which questions something is recalled: the known, the strange, the renamed. taken gets the milliseconds

@@ -29,7 +29,7 @@ from everthread.bench.metrics import percentile
 from everthread.embedders.onnx import Embedder
 from everthread.errors import BadInput, StoreError
 from everthread.memory import Memory
-from everthread.types import NewLine, Vector, Vectors, Where
+from everthread.types import NewLine, Vector, Vectors, Filter
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 QUERIES = 200
@@ -221,7 +221,7 @@ def _measure(size: int, real: Embedder, name: str | None, tell: Progress) -> Spe
 
 def _filtered(bank: Memory, size: int) -> Callable[[str], object]:
     middle = synthetic.BEGUN + size // 2 // synthetic.SESSION * synthetic.APART
-    return lambda query: bank.recall(query, where=Where(speaker=synthetic.SPEAKERS[0]), as_of=middle)
+    return lambda query: bank.recall(query, where=Filter(speaker=synthetic.SPEAKERS[0]), as_of=middle)
 
 
 def _baseline(path: Path, size: int, bulk: BulkEmbedder, asked: Sequence[str]) -> tuple[Timing, int]:

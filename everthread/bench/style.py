@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from everthread.errors import BadInput
-from everthread.text.analyzer import UNSPACED, fold
+from everthread.text.analyzer import UNSPACED, normalize
 
 WINDOW = 20  # replies
 LEAST_WINDOWS = 3  # fewer give z-scores that say nothing
@@ -57,7 +57,7 @@ class Drift:
 
 def tokens(text: str) -> list[str]:
     """Return the words of a text, folded; of Chinese the characters."""
-    return _WORD.findall(fold(text))
+    return _WORD.findall(normalize(text))
 
 
 def drift(sample: str, replies: Sequence[str], window: int = WINDOW, reference: Sequence[str] = ()) -> list[Drift]:
@@ -133,7 +133,7 @@ def punctuation(sample: str, text: str) -> float:
 
 
 def _marks(text: str) -> dict[str, float]:
-    folded = fold(text)
+    folded = normalize(text)
     total = max(len(tokens(text)), 1)
     return {mark: 100 * folded.count(mark) / total for mark in MARKS}
 

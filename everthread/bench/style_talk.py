@@ -18,7 +18,7 @@ from everthread.memory import Memory
 from everthread.recipes.snapshots import Snapshots
 from everthread.scribes.extractive import ExtractiveScribe
 from everthread.testing import HashEmbedder, ScriptedLLM
-from everthread.types import Line, Message, Where
+from everthread.types import Line, Message, Filter
 
 REPLIES = 120
 PATIENCE = 60.0  # seconds for the notes
@@ -73,7 +73,7 @@ def of_bank(memory: Memory) -> Talk:
     Raises:
         BadInput: where no reply of the bank shows a style.
     """
-    kept = [line for line in memory.lines(Where(role="assistant")) if not line.metadata.get("partial")]
+    kept = [line for line in memory.lines(Filter(role="assistant")) if not line.metadata.get("partial")]
     sample = _sample(memory, kept)
     if sample is None:
         raise BadInput(

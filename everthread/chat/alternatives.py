@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from everthread.bank.line_versions import AGAIN
 from everthread.chat.prompt_builder import own
 from everthread.memory import Memory
-from everthread.types import Line, Where
+from everthread.types import Line, Filter
 
 
 def swipes(memory: Memory, lines: Sequence[Line]) -> list[Line]:
@@ -21,7 +21,7 @@ def swipes(memory: Memory, lines: Sequence[Line]) -> list[Line]:
         return [last]
     found: dict[int, Line] = {}  # by the number under which each was said first
     firsts: dict[object, int] = {}
-    for line in memory.lines(Where(session=last.session), after=last.parent, retracted=True):
+    for line in memory.lines(Filter(session=last.session), after=last.parent, retracted=True):
         if line.parent == last.parent and own(line) and not line.metadata.get("refused"):
             first = firsts[line.seq] = firsts.get(line.metadata.get(AGAIN), line.seq)
             found[first] = line

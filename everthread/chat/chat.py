@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import Self
 
 from everthread import factory
-from everthread.bank.line_validation import clean
+from everthread.bank.line_validation import clean_line
 from everthread.chat import ending, pins, style_sample
 from everthread.chat.character import Character
 from everthread.chat.consent import SETTING, beforehand
@@ -48,7 +48,7 @@ from everthread.stores.shared_rows import SESSION_GAP, session_name
 from everthread.text.tokens import Counter
 from everthread.types import (
     Context,
-    Ending,
+    EndResult,
     JSONValue,
     Line,
     Metadata,
@@ -57,7 +57,7 @@ from everthread.types import (
     Role,
     Sampling,
     Unit,
-    Where,
+    Filter,
     now,
 )
 
@@ -107,7 +107,7 @@ class Chat:
         Raises as `Memory`, and NotFound for a bank that is not there.
         """
         self.memory, self.llm, self.budget = memory, llm, budget
-        self.banks: Collection[str] = multi_bank.there(memory.store, banks) if banks else ()
+        self.banks: Collection[str] = multi_bank.existing_banks(memory.store, banks) if banks else ()
         self.scribe = desk.scribe if desk and scribe is None else factory.scribe(llm, scribe)
         self.sampling = sampling or Sampling()
         self._count = lru_cache(COUNTED)(count or memory.count)  # a window's lines are counted again at every turn
@@ -179,7 +179,7 @@ class Chat:
             return parted
         self._see_room()
         said = replace(self._line(text, self._character.person, "user"), key=key)
-        clean(said, self._now())
+        clean_line(said, self._now())
         self._greet(said)
         self._conversation.add(said, late=True)
         return self._answer(replaces=None)
@@ -245,7 +245,7 @@ class Chat:
         self._conversation.refresh()
         return receipt
 
-    def end(self, remember: bool | None = None) -> Ending:
+    def end(self, remember: bool | None = None) -> EndResult:
         """End the conversation: it is summarised and remembered, or forgotten to the last byte. None remembers it where
         the bank's setting `remember` is always; else it asks: nothing is changed then, and `question` of what comes
         back is to be put to the person. The next reply begins another."""
@@ -253,19 +253,19 @@ class Chat:
         if remember is None and beforehand(self.memory.settings()):
             remember = True
         session, private = self.session, self.incognito
-        stands = next(self.memory.lines(Where(session=session), limit=1), None) is not None
+        stands = next(self.memory.lines(Filter(session=session), limit=1), None) is not None
         if remember is None and stands:
-            return Ending(session, None, QUESTION)
+            return EndResult(session, None, QUESTION)
         receipt = None
         if self._settings.get(ASKED_AT) is not None:
             self.memory.set_setting(ASKED_AT, None)
-        if next(self.memory.lines(Where(session=session), limit=1, retracted=True), None) is not None:
+        if next(self.memory.lines(Filter(session=session), limit=1, retracted=True), None) is not None:
             if remember is False:
                 receipt = self.memory.forget(session=session)
             else:
                 self._desk.end(session, self._now())
         self._begin(None, private, resume=False)  # what was said in private is gone
-        return Ending(session, bool(remember) and stands, receipt=receipt)
+        return EndResult(session, bool(remember) and stands, receipt=receipt)
 
     # ----------------------------------------------------------- what is known
 
@@ -428,7 +428,7 @@ class Chat:
             pending=bool(self.question),
             begun=any(line.role == "user" for line in self.lines),
             remember=beforehand(self._settings),
-            asks=not self.incognito and (self.memory.recipe.asks or setting == "ask"),
+            asks=not self.incognito and (self.memory.recipe.needs_consent or setting == "ask"),
         )
         if step in ("remember", "forget"):
             return ending.spoken(self.end(step == "remember"))
@@ -470,7 +470,7 @@ class Chat:
         seq, offer = self._offered(context, replaces)
         recipe, noted = self.memory.recipe, notes.text if notes else ""
         turn = Turn(
-            *(window, newest, self._now(), noted, context, offer, sample, recipe.told, recipe.behind),
+            *(window, newest, self._now(), noted, context, offer, sample, recipe.render, recipe.memories_last),
             pinned=pins.told(pinned, self._count),
             rules=recipe.rules,
         )
@@ -499,9 +499,9 @@ class Chat:
         shown = self._conversation.hidden.union(line.seq for line in seen if line.seq > 0)
         budget, floor = (self._remembered, None) if self.llm else (SHOWN, FLOOR)
         moment = self._now() if self._clock else None
-        session = self.session if self.memory.recipe.lasting and not self.incognito else None
+        session = self.session if self.memory.recipe.uses_buffer and not self.incognito else None
         context = self.memory.context(
-            said, budget, floor=floor, without=shown, as_of=moment, session=session, notes=notes, count=self._count,
+            said, budget, floor=floor, exclude=shown, as_of=moment, session=session, notes=notes, count=self._count,
             banks=multi_bank.beside(self.memory, self.banks),
         )  # fmt: skip
         if not self.incognito:  # what it was asked for is to leave no trace
@@ -560,7 +560,7 @@ class Chat:
     @property
     def _remembered(self) -> int:
         """Tokens of what is remembered."""
-        return self.memory.recipe.remembered(self._context) if self.budget is None else self.budget
+        return self.memory.recipe.memory_budget(self._context) if self.budget is None else self.budget
 
     @property
     def _reply_room(self) -> int:
@@ -584,7 +584,7 @@ class Chat:
             self._conversation.add(replace(greeting, said_at=said.said_at), late=True)
 
     def _line(self, text: str, speaker: str, role: Role, metadata: Metadata | None = None) -> NewLine:
-        asked: Metadata = {ASKED: True} if self.memory.recipe.asks else {}
+        asked: Metadata = {ASKED: True} if self.memory.recipe.needs_consent else {}
         return NewLine(text, speaker, role, self._now(), metadata={**(metadata or {}), **asked})
 
     def _see_room(self) -> None:

@@ -12,13 +12,13 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from everthread.bank.corrections import placed
-from everthread.bank.line_validation import clean
+from everthread.bank.corrections import in_position_order
+from everthread.bank.line_validation import clean_line
 from everthread.bank.line_versions import AGAIN
 from everthread.errors import BadQuery, NotFound
 from everthread.memory import Memory
 from everthread.stores.shared_rows import SESSION_GAP, source_key
-from everthread.types import Line, Metadata, NewLine, Session, Where, now
+from everthread.types import Line, Metadata, NewLine, Session, Filter, now
 
 
 class Conversation:
@@ -30,7 +30,7 @@ class Conversation:
         self.private = False
         self.hidden: set[int] = set()  # the numbers of lines that were discarded in private
         self.memory = memory
-        self.lines: list[Line] = placed(list(memory.lines(Where(session=session))))
+        self.lines: list[Line] = in_position_order(list(memory.lines(Filter(session=session))))
 
     # ------------------------------------------------------------------ keeping
 
@@ -54,7 +54,7 @@ class Conversation:
             line = self._unwritten(new)
         else:
             seq = None if corrects is None else corrects.seq
-            line = self.memory.replace(discarded, [new], late=late, corrects=seq)[0]
+            line = self.memory.replace_lines(discarded, [new], defer_embedding=late, corrects=seq)[0]
         self._drop(discarded)
         if not refused and line not in self.lines:  # one with a key may stand already
             self.lines.append(line)
@@ -62,7 +62,7 @@ class Conversation:
 
     def _unwritten(self, new: NewLine) -> Line:
         at = new.said_at or now()
-        kept = clean(replace(new, parent=None), at)
+        kept = clean_line(replace(new, parent=None), at)
         seq = min([0, *(line.seq for line in self.lines)]) - 1
         return Line(seq, self.session, kept.role, kept.speaker, kept.text, at, None, kept.metadata)
 
@@ -79,7 +79,7 @@ class Conversation:
         """Discard the lines from this place on, all at once or not at all."""
         gone = self.lines[place:]
         if gone and not self.private:
-            self.memory.replace([line.seq for line in gone])
+            self.memory.replace_lines([line.seq for line in gone])
         self._drop({line.seq for line in gone})
         return gone
 
@@ -97,13 +97,13 @@ class Conversation:
         """End what was private: its lines go, and those that it hid are there again."""
         self.private = False
         self.hidden.clear()
-        self.lines = placed(list(self.memory.lines(Where(session=self.session))))
+        self.lines = in_position_order(list(self.memory.lines(Filter(session=self.session))))
 
     # ------------------------------------------------------------------ looking
 
     def refresh(self) -> None:
         """See what has been retracted, forgotten or, but in private, said meanwhile, by whomever."""
-        found = self.memory.store.allowed(self.memory.bank, Where(session=self.session), None)
+        found = self.memory.store.filter_seqs(self.memory.bank, Filter(session=self.session), None)
         there = [] if found is None else found.tolist()
         known = [line.seq for line in self.lines]
         if there == known:
@@ -112,7 +112,7 @@ class Conversation:
         self.lines = [line for line in self.lines if line.seq < 0 or line.seq in standing]
         if not self.private and (new := sorted(standing.difference(known))):
             said = self.memory.store.get(self.memory.bank, new)
-            self.lines = placed(sorted([*self.lines, *said], key=lambda line: line.seq))
+            self.lines = in_position_order(sorted([*self.lines, *said], key=lambda line: line.seq))
 
     def at(self, seq: int) -> int:
         """Where the line stands among the lines. NotFound if it is none of them."""
@@ -144,7 +144,7 @@ class Conversation:
     def _chain(self, seq: int) -> tuple[list[Line], int]:
         """The discarded lines that lead to a discarded one, itself the last, and the place where they leave what
         stands."""
-        record = {line.seq: line for line in self.memory.lines(Where(session=self.session), retracted=True)}
+        record = {line.seq: line for line in self.memory.lines(Filter(session=self.session), retracted=True)}
         if seq not in record:
             raise NotFound(f"there is no line {seq!r} in the session {self.session!r}")
         places = {line.seq: place for place, line in enumerate(self.lines)}

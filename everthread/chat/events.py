@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 
 from everthread.errors import BadInput
-from everthread.text.analyzer import fold
-from everthread.text.indentation import in_one_row
+from everthread.text.analyzer import normalize
+from everthread.text.indentation import join_rows
 from everthread.text.relative_time import how_long_ago
-from everthread.text.time_expressions import DAY, MONTHS, RECKONED, WEEK, WEEKDAYS, Date, dates
+from everthread.text.time_expressions import DAY, MONTHS, RECKONED, WEEK, WEEKDAYS, Date, absolute_dates
 from everthread.types import Hit, JSONValue, Line
 
 STRONG = 0.1  # relevance of a hit: of MADial's moments 84% of such hits are the right memory; docs/log.md
@@ -85,7 +85,7 @@ def upcoming(line: Line) -> Event | None:
         return None
     for sentence in _SENTENCE.split(line.text):
         what = " ".join(sentence.split())
-        folded = fold(what)
+        folded = normalize(what)
         if _OPEN.search(folded):
             continue
         for part in (folded, *_CLAUSE.split(folded)):
@@ -108,7 +108,7 @@ def due(events: Iterable[Event], now: datetime, since: datetime) -> list[Event]:
 
     return sorted(
         filter(concerns, events),
-        key=lambda event: (not _OCCASION.search(fold(event.what)), apart(event), -event.line.seq),
+        key=lambda event: (not _OCCASION.search(normalize(event.what)), apart(event), -event.line.seq),
     )
 
 
@@ -124,7 +124,7 @@ def phrase(found: Event | Hit, now: datetime) -> str:
     said = found.what if isinstance(found, Event) else " ".join(line.text.split())
     said = said if len(said) <= LONGEST else f"{said[:LONGEST].rstrip()}…"
     ago = how_long_ago(line.said_at, now)
-    text = f'On {_written(line.said_at.date())} ({ago}) {in_one_row(line.speaker)} said: "{said}"'
+    text = f'On {_written(line.said_at.date())} ({ago}) {join_rows(line.speaker)} said: "{said}"'
     return f"{text} That was for {_named(found, now)}." if isinstance(found, Event) else text
 
 
@@ -157,7 +157,7 @@ def _days(folded: str, today: date) -> tuple[date, date] | None:
     for pattern, read in _VAGUE_RULES:
         if found := pattern.search(folded):
             return read(found, today)
-    day = next((day for time in dates(folded)[0] if isinstance(time, Date) and (day := _date(time, today))), None)
+    day = next((day for time in absolute_dates(folded)[0] if isinstance(time, Date) and (day := _date(time, today))), None)
     return (day, day) if day else None
 
 

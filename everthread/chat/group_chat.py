@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from everthread.chat.chat import Chat
 from everthread.chat.reply import Reply
 from everthread.errors import BadInput, EverthreadError, NotFound
-from everthread.text.analyzer import unspaced
+from everthread.text.analyzer import is_unspaced_script
 from everthread.types import Line
 
 
@@ -42,7 +42,7 @@ class Scene:
             for one, two in ((chat, other), (other, chat)):
                 if _same(one.character.name, two.character.name) or _same(one.character.name, two.character.person):
                     raise BadInput(f"there are two called {one.character.name!r}; give one of them another name")
-            if (other.memory.bank, other.memory.store.place) == (chat.memory.bank, chat.memory.store.place):
+            if (other.memory.bank, other.memory.store.location) == (chat.memory.bank, chat.memory.store.location):
                 raise BadInput(
                     f"{other.character.name} and {chat.character.name} share the bank {chat.memory.bank!r}, so each "
                     "would remember what only the other heard; open a bank for each"
@@ -113,7 +113,7 @@ def _same(name: str, other: str) -> bool:
 
 def _called(name: str, text: str) -> re.Match[str] | None:
     """Where a text names someone: as a word of its own, unless the script has no spaces between words."""
-    word = re.escape(name) if unspaced(name) else rf"(?<!\w){re.escape(name)}(?!\w)"
+    word = re.escape(name) if is_unspaced_script(name) else rf"(?<!\w){re.escape(name)}(?!\w)"
     return re.search(word, text, re.IGNORECASE)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from everthread.errors import BadInput, NotFound
 from everthread.stores.pinned import SETTING, numbers, without
-from everthread.text.formatting import layout
+from everthread.text.formatting import format_lines
 from everthread.text.tokens import Counter, estimate
 from everthread.types import JSONValue, Line
 
@@ -58,9 +58,9 @@ def told(lines: Sequence[Line], count: Counter = estimate) -> str:
     """The lines as text for a prompt, dated and named as passages are, in ROOM tokens: the newest, where not all have
     room. One that is longer alone is cut."""
     for first in range(len(lines)):
-        if count(text := layout(lines[first:])) <= ROOM:
+        if count(text := format_lines(lines[first:])) <= ROOM:
             return text
-    return _cut(layout(lines[-1:]), count) if lines else ""
+    return _cut(format_lines(lines[-1:]), count) if lines else ""
 
 
 def _cut(text: str, count: Counter) -> str:

@@ -22,8 +22,8 @@ from typing import Literal
 from everthread.chat.character import Character
 from everthread.errors import BadQuery
 from everthread.recall.context_packing import fit
-from everthread.text.formatting import layout
-from everthread.text.indentation import in_one_row, set_in
+from everthread.text.formatting import format_lines
+from everthread.text.indentation import join_rows, indent
 from everthread.text.tokens import Counter, estimate
 from everthread.types import Context, Line, Message
 
@@ -136,7 +136,7 @@ def _common(one: str, other: str) -> str:
 
 def labelled(line: Line) -> str:
     """A line as it appears in the window: after the name of who said it, and set in."""
-    return set_in(line.text, line.speaker, every=not own(line))
+    return indent(line.text, line.speaker, every=not own(line))
 
 
 def _messages(character: Character, turn: Turn) -> list[Message]:
@@ -178,7 +178,7 @@ def prefix(character: Character, sample: str = "", pinned: str = "", rules: str 
 def tail(character: Character, turn: Turn) -> str:
     """What changes every turn, and the newest line."""
     name, at = character.name, turn.now
-    place = f", at: {in_one_row(character.filled(character.location))}" if character.location else ""
+    place = f", at: {join_rows(character.filled(character.location))}" if character.location else ""
     return _joined(
         _said(f"{name}'s notes", turn.notes),
         "" if turn.behind else remembered(turn, name),
@@ -211,7 +211,7 @@ def remembered(turn: Turn, name: str) -> str:
 
 def lines_told(context: Context, name: str, now: datetime) -> str:
     """The recalled lines, dated, with how long ago that was."""
-    return _part(f"What {name} remembers that may bear on this", layout(context.lines, now))
+    return _part(f"What {name} remembers that may bear on this", format_lines(context.lines, now))
 
 
 def _part(title: str, text: str) -> str:
@@ -221,7 +221,7 @@ def _part(title: str, text: str) -> str:
 def _said(title: str, text: str) -> str:
     """A part in words that people or models chose: none of its rows passes for another part."""
     text = text.strip()
-    return f"[{title}]\n{set_in(text, every=False)}" if text else ""
+    return f"[{title}]\n{indent(text, every=False)}" if text else ""
 
 
 def _joined(*parts: str) -> str:

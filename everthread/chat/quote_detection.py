@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
-from everthread.text.analyzer import ECHO, STOP, UNSPACED, fold
+from everthread.text.analyzer import ECHO, STOP, UNSPACED, normalize
 from everthread.text.line_features import SMALL_TALK
 from everthread.types import JSONValue
 
@@ -132,7 +132,7 @@ def without(text: str, spans: Sequence[tuple[int, int]]) -> str:
 def _words(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
     """The words of a text as they are compared, and where they stand."""
     for found in _WORD.finditer(text):
-        yield fold(found[0]), found.span()
+        yield normalize(found[0]), found.span()
 
 
 def _weight(words: Sequence[str]) -> float:

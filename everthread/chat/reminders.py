@@ -10,7 +10,7 @@ from datetime import datetime
 from everthread.chat.events import GAP, KEPT, Offers, due, phrase, strong, upcoming
 from everthread.chat.prompt_builder import own
 from everthread.memory import Memory
-from everthread.types import Context, Line, Where
+from everthread.types import Context, Line, Filter
 
 OFFERED = "everthread.offered"  # in a reply's metadata: the number of the line that it could bring up
 LOOKED_BACK = 400  # latest lines of the person in which a session's beginning looks for what they announced
@@ -51,7 +51,7 @@ class Offering:
         if since is None:
             return None
         last = self._memory.store.corpus(self._memory.bank).last_seq
-        recent = self._memory.lines(Where(role="user"), after=max(0, last - LOOKED_BACK))
+        recent = self._memory.lines(Filter(role="user"), after=max(0, last - LOOKED_BACK))
         events = [event for line in recent if (event := upcoming(line)) is not None]
         made = self._but(replaces)
         fresh = [event for event in due(events, now, since) if event.line.seq not in made]

@@ -9,11 +9,11 @@ from typing import Literal, Protocol
 from everthread.chat.offline_reply import AsItIs
 from everthread.chat.prompt_builder import Prompt
 from everthread.chat.reply_filter import Speech
-from everthread.common.fork_safety import renewed
+from everthread.common.fork_safety import register
 from everthread.errors import EverthreadError, LLMUnavailable, ModelError
-from everthread.llms.openai_compatible import Listened, Stream
+from everthread.llms.openai_compatible import PushStream, Stream
 from everthread.text.refusal import refuses
-from everthread.types import Context, Ending, JSONValue, Line, Usage
+from everthread.types import Context, EndResult, JSONValue, Line, Usage
 
 LONGEST = 65_536  # characters of a reply: an hour's reading; what would come behind is not waited for
 REFUSED = ("content_filter", "refusal")
@@ -58,7 +58,7 @@ class Reply(Iterator[str]):
         self.line: Line | None = None
         self.cut: CutShort = ""
         self.refused = False
-        self.ending: Ending | None = None  # how the conversation ended, or the question whether to remember it
+        self.ending: EndResult | None = None  # how the conversation ended, or the question whether to remember it
         self.said: Line | None = None  # the goodbye that was kept with it, if any
         self.usage = Usage()
         self._start, self._speech, self._keep = start, speech, keep
@@ -67,7 +67,7 @@ class Reply(Iterator[str]):
         self._ended = self._stopped = False  # the stream
         self._over = False  # the reply, and it is kept
         self._unlock()
-        renewed(self)
+        register(self)
 
     def _unlock(self) -> None:
         self._lock = threading.RLock()  # held while a piece is read, and never while anything is waited for
@@ -115,7 +115,7 @@ class Reply(Iterator[str]):
         tells = False
         try:
             stream = self._asked()
-            if isinstance(stream, Listened):
+            if isinstance(stream, PushStream):
                 stream.listen(heard, over)
                 tells = True
         except EverthreadError as error:

@@ -18,14 +18,14 @@ from datetime import datetime
 
 from everthread.bank.corrections import NOTED
 from everthread.chat.quote_detection import Echoes
-from everthread.common.fork_safety import renewed
+from everthread.common.fork_safety import register
 from everthread.errors import EverthreadError, NotFound, ScribeFailed
 from everthread.memory import Memory
 from everthread.recall import unit_search
 from everthread.scribes.base import Scribe
 from everthread.text import redaction
-from everthread.text.analyzer import own
-from everthread.types import Line, NewUnit, Unit, Where, Work, now
+from everthread.text.analyzer import without_quotes
+from everthread.types import Line, NewUnit, Unit, Filter, ScribeJob, now
 
 log = logging.getLogger("everthread")
 
@@ -54,7 +54,7 @@ class Desk:
         self._closing = self._closed = False
         self._not_before: dict[tuple[str, str, int], float] = {}  # by time.monotonic()
         self.renew()
-        renewed(self)
+        register(self)
 
     def renew(self) -> None:
         """Begin with no thread at work, as in a forked child: what the parent's thread is writing stays its own."""
@@ -62,16 +62,16 @@ class Desk:
         self._writing = threading.Lock()  # held while what was written is kept
         self._working = False
 
-    def put(self, work: Work) -> None:
+    def put(self, work: ScribeJob) -> None:
         """Queue work, durably, and see that it is done."""
-        self.memory.queue(work)
+        self.memory.enqueue(work)
         self.wake()
 
     def end(self, session: str, at: datetime, agreed: bool = True) -> None:
         """Have a session summarised, and noted as far as it isn't, where the recipe wants either, and end it; in this
         order, for the process may. Where the person has not agreed, nothing is written of what was said under a recipe
         that asks, whatever the recipe is now."""
-        lines, recipe = list(self.memory.lines(Where(session=session))), self.memory.recipe
+        lines, recipe = list(self.memory.lines(Filter(session=session))), self.memory.recipe
         if lines and (agreed or not any(line.metadata.get(ASKED) for line in lines)):
             if recipe.summaries:
                 self.put(work("summary", lines))
@@ -84,7 +84,7 @@ class Desk:
     def wake(self) -> None:
         """See to it that what is due is done."""
         with self._done:
-            if self._working or self._closed or not (self.memory.late or self._next()):
+            if self._working or self._closed or not (self.memory.backlog or self._next()):
                 return
             self._working = True
         threading.Thread(target=self._work, name="everthread scribe", daemon=True).start()
@@ -98,7 +98,7 @@ class Desk:
         """Write nothing more, once what is being written is done or so many seconds are over. The rest stays queued."""
         with self._done:
             self._closing = not self._working  # then lines are given their vectors, and nothing else is begun
-        if self.memory.late:
+        if self.memory.backlog:
             self.wake()
         self.settle(timeout)
         self._closed = True
@@ -112,9 +112,9 @@ class Desk:
 
     # ------------------------------------------------------------------ working
 
-    def _next(self) -> Work | None:
+    def _next(self) -> ScribeJob | None:
         at = time.monotonic()
-        due = (work for work in self.memory.queued() if self._not_before.get(_key(work), 0.0) <= at)
+        due = (work for work in self.memory.jobs() if self._not_before.get(_key(work), 0.0) <= at)
         return next(due, None)
 
     def _work(self) -> None:
@@ -132,7 +132,7 @@ class Desk:
         """What is to be done next; where there is nothing, the thread's end is told in the same breath, so that nothing
         that comes now is overlooked."""
         with self._done:
-            if not self._closed and self.memory.late:
+            if not self._closed and self.memory.backlog:
                 return self._catch_up
             found = None if self._closing or self._closed else self._next()
             if found is None:
@@ -144,14 +144,14 @@ class Desk:
         """Embed what was said: for it, too, nobody waits."""
         with self._calm(), self._writing:
             if not self._closed:
-                self.memory.late.catch_up()
+                self.memory.backlog.embed_pending()
 
     def _rest(self) -> None:
         with self._done:
             self._working = False
             self._done.notify_all()
 
-    def _try(self, work: Work) -> None:
+    def _try(self, work: ScribeJob) -> None:
         self._not_before[_key(work)] = time.monotonic() + AGAIN  # should the thread itself end of it
         try:
             with self._turn():
@@ -161,20 +161,20 @@ class Desk:
         else:
             self._not_before.pop(_key(work), None)
 
-    def _failed(self, work: Work, error: EverthreadError) -> None:
+    def _failed(self, work: ScribeJob, error: EverthreadError) -> None:
         """Keep that it failed, if it is still to be done."""
         changed = isinstance(error, NotFound) and work.tries < CHANGES
         self._not_before[_key(work)] = time.monotonic() + (0 if changed else min(AGAIN * 2**work.tries, LATEST))
         with self._writing, suppress(NotFound):  # the session is forgotten, and its work with it
             if not self._closed and (waiting := self._waiting(work)):
-                self.memory.queue(replace(waiting, tries=work.tries + 1, error=type(error).__name__))
+                self.memory.enqueue(replace(waiting, tries=work.tries + 1, error=type(error).__name__))
         log.info("a scribe's %s is tried again later: %s", work.kind, error)  # who talks sees it in the stats
 
-    def _waiting(self, work: Work) -> Work | None:
+    def _waiting(self, work: ScribeJob) -> ScribeJob | None:
         """The work as it is queued now: another process may have done it, or more lines may have come to it."""
-        return next((each for each in self.memory.queued() if _key(each) == _key(work)), None)
+        return next((each for each in self.memory.jobs() if _key(each) == _key(work)), None)
 
-    def _do(self, work: Work) -> None:
+    def _do(self, work: ScribeJob) -> None:
         lines = self._lines(work)
         about = {line.seq for line in lines}
         background = self._standing([line for line in self.background if line.seq not in about])
@@ -193,7 +193,7 @@ class Desk:
                 return  # another process was quicker
             done = work if waiting.last_seq == work.last_seq else None
             if unit is not None:
-                self.memory.write(unit, supersedes=old.id if old else None, done=done)
+                self.memory.add_unit(unit, supersedes=old.id if old else None, done=done)
             elif done is not None:
                 self.memory.dequeue(done)
 
@@ -210,14 +210,14 @@ class Desk:
             if ((line.speaker, line.text) in texts if unit_search.is_unit(line) else line.seq in there)
         ]
 
-    def _lines(self, work: Work) -> list[Line]:
+    def _lines(self, work: ScribeJob) -> list[Line]:
         """The lines that it is about, as far as they stand, without what they repeat of memories, and without what a
         card says."""
         found = []
-        for line in self.memory.lines(Where(session=work.session), after=work.first_seq - 1):
+        for line in self.memory.lines(Filter(session=work.session), after=work.first_seq - 1):
             if line.seq > work.last_seq:
                 break
-            text = own(line.text, line.metadata).strip()
+            text = without_quotes(line.text, line.metadata).strip()
             if text and not line.metadata.get(GREETING):
                 found.append(replace(line, text=text))
         return found
@@ -227,7 +227,7 @@ class Desk:
         found = [unit for unit in self.memory.units("summary", current=True) if unit.metadata.get("session") == session]
         return found[-1] if found else None
 
-    def _summary(self, work: Work, lines: Sequence[Line], old: Unit | None) -> NewUnit | None:
+    def _summary(self, work: ScribeJob, lines: Sequence[Line], old: Unit | None) -> NewUnit | None:
         people = Counter(line.speaker for line in lines if line.role == "user")
         if not people or (old is not None and old.last_seq >= lines[-1].seq):
             return None
@@ -243,9 +243,9 @@ class Desk:
             sources=tuple(line.seq for line in lines),
         )
 
-    def _noted(self, work: Work, lines: Sequence[Line], old: Unit | None, background: Sequence[Line]) -> NewUnit | None:
+    def _noted(self, work: ScribeJob, lines: Sequence[Line], old: Unit | None, background: Sequence[Line]) -> NewUnit | None:
         """The notes with these lines in them. Where nothing of them is worth a note, the old ones stand for them."""
-        if not lines or self.noted(list(self.memory.lines(Where(session=work.session)))) >= lines[-1].seq:
+        if not lines or self.noted(list(self.memory.lines(Filter(session=work.session)))) >= lines[-1].seq:
             return None
         written = self.scribe.note(old.text if old else "", background, lines)
         text = self._news(written, [line.text for line in lines] + ([old.text] if old else []))
@@ -287,10 +287,10 @@ class Desk:
         return "\n".join(row for row in rows if not self.echoes.spans(row) or said.spans(row))
 
 
-def work(kind: str, lines: Sequence[Line]) -> Work:
+def work(kind: str, lines: Sequence[Line]) -> ScribeJob:
     """Work on these lines of one session."""
-    return Work("summary" if kind == "summary" else "notes", lines[0].session, lines[0].seq, lines[-1].seq, now())
+    return ScribeJob("summary" if kind == "summary" else "notes", lines[0].session, lines[0].seq, lines[-1].seq, now())
 
 
-def _key(work: Work) -> tuple[str, str, int]:
+def _key(work: ScribeJob) -> tuple[str, str, int]:
     return work.kind, work.session, work.first_seq

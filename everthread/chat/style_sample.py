@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
-from everthread.text.analyzer import unspaced
+from everthread.text.analyzer import is_unspaced_script
 from everthread.types import JSONValue, Line
 
 if TYPE_CHECKING:
@@ -26,5 +26,5 @@ def shows(line: Line) -> bool:
     """Whether a reply is one to keep to: whole, no refusal, and of a length that shows a style and leaves room."""
     if line.metadata.get("partial") or line.metadata.get("refused"):
         return False
-    words = len(line.text) // 2 if unspaced(line.text) else len(line.text.split())
+    words = len(line.text) // 2 if is_unspaced_script(line.text) else len(line.text.split())
     return words >= LEAST and len(line.text) <= LONGEST

@@ -52,8 +52,8 @@ class Window:
         memory, gone, window = self.conversation.memory, 0, list[Line]()
         if memory.recipe.notes:
             window = self.unnoted(self.conversation.lines, self.desk.notes(), most)
-            gone = memory.recipe.leaving([cost(line, self._count) for line in window], room)
-        if gone and not any(waiting.kind == "notes" for waiting in memory.queued()):
+            gone = memory.recipe.lines_to_evict([cost(line, self._count) for line in window], room)
+        if gone and not any(waiting.kind == "notes" for waiting in memory.jobs()):
             self.desk.put(work("notes", window[:gone]))
         else:
             self.desk.wake()

@@ -144,8 +144,8 @@ def opened(
 def settled(bank: str, character: str, store: str | Path | None, *, asks: bool) -> str:
     """The bank to talk in with a character. Where it holds what another one remembers, the person says whether the
     character takes its place or has a bank of its own; without a terminal a line on standard error says which it is."""
-    with suppress(LookupError), closing(factory.store(store, make=False)) as found:
-        if found.has(bank) and found.corpus(bank).lines:
+    with suppress(LookupError), closing(factory.store(store, create=False)) as found:
+        if found.exists(bank) and found.corpus(bank).lines:
             settings = found.settings(bank)
             now, name = factory.character(None, settings).name, factory.character(character, settings).name
             return bank if now == name else _chosen(bank, now, name, asks)
@@ -180,8 +180,8 @@ def _there(store: str | Path | None, bank: str, character: str | None) -> bool:
     """Whether there is such a bank, found out without making anything. NotFound for a character that neither it nor the
     folder of characters can know, so that a mistyped name makes no bank."""
     there = False
-    with suppress(LookupError), closing(factory.store(store, make=False)) as found:
-        there = found.has(bank)
+    with suppress(LookupError), closing(factory.store(store, create=False)) as found:
+        there = found.exists(bank)
     if character is not None and not there:
         factory.character(character, {})
     return there

@@ -18,8 +18,8 @@ import click
 from everthread.cli.sanitize import harmless
 from everthread.common.installation import install_extra
 from everthread.errors import BadInput, ConfigError, EverthreadError
-from everthread.text.formatting import heading, sentence
-from everthread.types import Hit, Line, Role, Where
+from everthread.text.formatting import date_heading, format_line
+from everthread.types import Hit, Line, Role, Filter
 
 Command = TypeVar("Command", bound=Callable[..., None])
 JSON = "--json"
@@ -201,14 +201,14 @@ def moment(text: str | None) -> datetime | None:
     return at if at.tzinfo else at.replace(tzinfo=UTC)
 
 
-def where(values: dict[str, Any]) -> Where:
+def where(values: dict[str, Any]) -> Filter:
     """The filter of `where_options`, taken out of the command's values."""
     session, speaker, role, since, until = (
         values.pop(name) for name in ("session", "speaker", "role", "since", "until")
     )
     category = values.pop("category", ())
     kind = "summary" if category else None
-    return Where(
+    return Filter(
         *(session or None, speaker or None, role or None, kind, moment(since), moment(until)), category=category or None
     )
 
@@ -243,13 +243,13 @@ def show_json(value: Any) -> None:
 
 def show_line(line: Line) -> str:
     gone = "(retracted) " if line.retracted_at else ""
-    return harmless(f"{line.seq:>6}  {line.said_at:%Y-%m-%d %H:%M}  {gone}{sentence(line)}")
+    return harmless(f"{line.seq:>6}  {line.said_at:%Y-%m-%d %H:%M}  {gone}{format_line(line)}")
 
 
 def show_hit(hit: Hit, signals: bool) -> str:
     place = f" in {hit.bank}" if hit.bank else ""
-    text = f"{hit.relevance:4.0%}  {heading(hit.line)} #{hit.line.seq}{place}\n"
-    rows = (f"{'>' if line.seq == hit.line.seq else ' '} {sentence(line)}" for line in hit.passage)
+    text = f"{hit.relevance:4.0%}  {date_heading(hit.line)} #{hit.line.seq}{place}\n"
+    rows = (f"{'>' if line.seq == hit.line.seq else ' '} {format_line(line)}" for line in hit.passage)
     text += "\n".join(f"    {row}".replace("\n", "\n    ") for row in rows)
     if signals:
         text += "\n      " + "  ".join(f"{name} {value:.2f}" for name, value in hit.signals.items() if value)

@@ -12,7 +12,7 @@ from everthread.cli.common import json_option, show_json
 from everthread.cli.repl import counted
 from everthread.errors import ConfigError, StoreUnavailable
 from everthread.stores.postgres import schema, vacuum
-from everthread.stores.postgres.connections import Server
+from everthread.stores.postgres.connections import Database
 from everthread.stores.postgres.store import PostgresStore
 
 
@@ -36,7 +36,7 @@ def db() -> None:
 @json_option
 def init(url: str, role: str | None, distribute: bool, as_json: bool) -> None:
     """Make the extension and the tables; those that are there stay."""
-    server = Server(url)
+    server = Database(url)
     if role is not None and distribute:
         raise ConfigError(schema.APART.format(server.shown))
     done: dict[str, Any] = {"url": server.shown, "migrations": schema.init(server), "statements": []}
@@ -100,10 +100,10 @@ def scrub(url: str, as_json: bool) -> None:
     click.get_current_context().exit(1 if left else 0)
 
 
-def _made(url: str) -> Server:
+def _made(url: str) -> Database:
     """The server of a database that has tables."""
-    server = Server(url)
-    with server.alone() as connection:
+    server = Database(url)
+    with server.dedicated() as connection:
         if schema.version(connection) == 0:
             raise StoreUnavailable(f"{server.shown} has no tables yet; make them with: everthread db init URL")
     return server

@@ -84,7 +84,7 @@ def _language_model() -> Finding:
 
 def _banks(store: str | None, names: Sequence[str]) -> Iterator[Finding]:
     try:
-        kept = factory.store(store, make=False)
+        kept = factory.store(store, create=False)
         there = kept.banks()
         if missing := sorted(set(names) - set(there)):
             raise NotFound(f"there is no bank {missing[0]!r}")

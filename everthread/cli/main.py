@@ -39,7 +39,7 @@ from everthread.stores.postgres import dsn
 from everthread.transfer import copy_bank, importing, jsonl
 from everthread.transfer.dates import zone
 from everthread.transfer.files import lasting, whole
-from everthread.types import Role, Where
+from everthread.types import Role, Filter
 
 SHOWN_BANKS = 20  # that a message lists: enough to find a mistyped name
 
@@ -82,7 +82,7 @@ def kept(ctx: click.Context, /, bank: str, make: bool = False) -> Iterator[Store
     """The store of a bank. A bank that is only read must be there, so that a mistyped name is not a new bank."""
     store = factory.store(ctx.obj["store"], make)
     try:
-        if not make and not store.has(bank):
+        if not make and not store.exists(bank):
             there = store.banks()
             more = " …" if len(there) > SHOWN_BANKS else ""
             known = f"there are {', '.join(there[:SHOWN_BANKS])}{more}" if there else "there are none yet"
@@ -229,13 +229,13 @@ def recall(
         click.echo("(nothing here seems relevant, so a context would be empty; these lines come nearest)", err=True)
 
 
-def none_found(memory: Memory, query: str, chosen: Where, dated: bool) -> str:
+def none_found(memory: Memory, query: str, chosen: Filter, dated: bool) -> str:
     """Why there are no hits."""
     if not query.strip():
         return "nothing was asked"
     if chosen.category is not None:
         return f"no summary that fits has this category; {in_categories(memory)}"
-    if dated or chosen != Where():
+    if dated or chosen != Filter():
         return "no line fits these filters"
     if not (lines := memory.stats().lines):
         return "nothing is remembered here yet"
@@ -282,7 +282,7 @@ def context(
             *(query, budget),
             where=chosen,
             as_of=moment(as_of),
-            gated=not everything,
+            gate=not everything,
             floor=0.0 if everything else None,
             banks=banks or None,
         )
@@ -391,7 +391,7 @@ def banks(ctx: click.Context, /, as_json: bool) -> None:
     """List the banks."""
     found, none = [], "there are no banks yet; begin with: everthread chat"
     try:
-        store = factory.store(ctx.obj["store"], make=False)
+        store = factory.store(ctx.obj["store"], create=False)
         found = store.banks()
         store.close()
     except NotFound as error:
@@ -519,9 +519,9 @@ def move(ctx: click.Context, /, source: str, target: str, bank: tuple[str, ...],
     """
     moved: list[tuple[str, int, str]] = []
     embedder = factory.embedder(ctx.obj["embedder"])  # one for all, for a model takes a while to be read
-    with closing(factory.store(source, make=False)) as here:
+    with closing(factory.store(source, create=False)) as here:
         names = bank or here.banks()
-        if missing := [name for name in names if not here.has(name)]:
+        if missing := [name for name in names if not here.exists(name)]:
             raise NotFound(f"there is no bank {missing[0]!r} in {dsn.shown(source)}; nothing was moved")
         with closing(factory.store(target)) as there:
             for name in names:

@@ -10,7 +10,7 @@ from everthread.cli.main import kept
 from everthread.cli.refusals import refusals
 from everthread.recipes import options
 from everthread.recipes.base import Recipe
-from everthread.recipes.saved_recipe import Kept
+from everthread.recipes.saved_recipe import SavedRecipe
 
 bank_option = click.option("-b", "--bank", help="With the values that this bank has.")
 
@@ -37,7 +37,7 @@ def recipes(ctx: click.Context, /, bank: str | None, as_json: bool) -> None:
     if bank is not None:
         _show(_recipe(ctx, None, bank), as_json)
         return
-    found = {name: recipe.about for name, recipe in factory.RECIPES.items()}
+    found = {name: recipe.description for name, recipe in factory.RECIPES.items()}
     if as_json:
         show_json(found)
         return
@@ -65,13 +65,13 @@ def _recipe(ctx: click.Context, name: str | None, bank: str | None) -> Recipe:
     own = None
     if bank is not None:
         with kept(ctx, bank) as store:
-            own = Kept.of(store, bank)
+            own = SavedRecipe.of(store, bank)
     return factory.recipe(name or ctx.obj["recipe"], own, ctx.obj["options"])
 
 
 def _show(recipe: Recipe, as_json: bool) -> None:
     if as_json:
-        show_json({"name": recipe.name, "about": recipe.about, "options": options.described(recipe)})
+        show_json({"name": recipe.name, "about": recipe.description, "options": options.described(recipe)})
         return
     present = options.values(recipe)
     rows = [
@@ -79,4 +79,4 @@ def _show(recipe: Recipe, as_json: bool) -> None:
         f"    {each.expected.capitalize()}; default: {options.as_text(each.default) or 'empty'}"
         for name, each in options.options(recipe).items()
     ]
-    click.echo("\n".join([f"{recipe.name}: {recipe.about}", *rows]))
+    click.echo("\n".join([f"{recipe.name}: {recipe.description}", *rows]))

@@ -14,7 +14,7 @@ from everthread.errors import BadInput, NotFound
 from everthread.memory import Memory
 from everthread.text.refusal import refuses
 from everthread.text.refusal_words import Words, extended, merged, read, shipped
-from everthread.types import Where
+from everthread.types import Filter
 
 REPLIES = 500  # of a bank's latest, of which refusing words are learnt
 EXAMPLES = 3  # of replies that the new words condemn
@@ -96,12 +96,12 @@ def _plain(words: Words) -> dict[str, float]:
 
 def _of_bank(ctx: click.Context, /, bank: str) -> list[str]:
     """The bank's latest replies: those that count as refusals first."""
-    store = factory.store(ctx.obj["store"], make=False)
+    store = factory.store(ctx.obj["store"], create=False)
     with closing(store):
-        if not store.has(bank):
+        if not store.exists(bank):
             raise NotFound(f"there is no bank {bank!r}; `everthread banks` lists them")
         with Memory.open(bank, store=store, embedder="hash", recipe="default") as memory:
-            lines = list(memory.lines(Where(role="assistant"), retracted=True))[-REPLIES:]
+            lines = list(memory.lines(Filter(role="assistant"), retracted=True))[-REPLIES:]
     texts = [line.text for line in sorted(lines, key=lambda line: not line.metadata.get("refused"))]
     if not texts:
         raise BadInput(f"bank {bank!r} has no replies to learn from; talk with it first, or leave --bank away")

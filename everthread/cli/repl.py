@@ -15,7 +15,7 @@ from everthread.chat.group_chat import Scene
 from everthread.chat.reply import Reply
 from everthread.cli.sanitize import harmless
 from everthread.errors import BadQuery, EverthreadError, LLMUnavailable
-from everthread.types import Context, Ending, Line, Where
+from everthread.types import Context, EndResult, Line, Filter
 
 Read = Callable[[str], str]
 Write = Callable[[str], None]
@@ -166,11 +166,11 @@ class Talk:
         self.write("\n")
         self.say(remark(reply))
 
-    def parted(self, ending: Ending, text: str) -> None:
+    def parted(self, ending: EndResult, text: str) -> None:
         """Show the question that a goodbye leads to, or how the conversation ended."""
         self.say(text if ending.remembered is None else self.concluded(ending))
 
-    def concluded(self, ending: Ending) -> str:
+    def concluded(self, ending: EndResult) -> str:
         """Notes that a conversation has ended; the text that says so."""
         self.ended = ending.session if ending.remembered else ""
         self.over = True
@@ -180,7 +180,7 @@ class Talk:
 
     def lines(self, argument: str) -> str:
         if argument == "all":
-            every = self.chat.memory.lines(Where(session=self.chat.session), retracted=True)
+            every = self.chat.memory.lines(Filter(session=self.chat.session), retracted=True)
             return "\n".join(map(listed, every)) or "Nothing was said in this conversation yet."
         many = number(argument) if argument else LINES
         if many < 1:
@@ -336,7 +336,7 @@ class Talk:
     def leave(self) -> str:
         """What is said last. Where nothing is summarised that the person has not agreed to, they are asked before."""
         chat, settings = self.chat, self.chat.memory.settings()
-        if chat.memory.recipe.asks and chat.lines and not chat.incognito and beforehand(settings) is None:
+        if chat.memory.recipe.needs_consent and chat.lines and not chat.incognito and beforehand(settings) is None:
             try:
                 return f"Until next time. {outcome(self.settled(None))}"
             except EverthreadError as error:  # no answer, for one: the conversation can be gone on with
@@ -363,7 +363,7 @@ class Talk:
             return "There was nothing to end."
         return self.concluded(ending)
 
-    def settled(self, remember: bool | None) -> Ending:
+    def settled(self, remember: bool | None) -> EndResult:
         """The conversation ended, once it is clear whether it is to be remembered."""
         ending = self.chat.end(remember)
         return ending if ending.remembered is not None else self.chat.end(self.yes(ending.question, consent))
@@ -455,7 +455,7 @@ class SceneTalk:
 # -------------------------------------------------------------------------- words
 
 
-def outcome(ending: Ending) -> str:
+def outcome(ending: EndResult) -> str:
     """What has become of a conversation."""
     return "It is remembered." if ending.remembered else "Nothing of it is left."
 
@@ -543,7 +543,7 @@ def notes(chat: Chat) -> str:
     """The notes as they stand, and what is still to be written of them."""
     if not chat.memory.recipe.notes:
         return f"With the recipe {chat.memory.recipe.name} no notes are kept."
-    queued = chat.memory.queued()
+    queued = chat.memory.jobs()
     failed = next((f"; the last try failed: {work.error}" for work in queued if work.error), "")
     waiting = f"({counted(len(queued), 'piece')} still to be written{failed})" if queued else ""
     return "\n".join(filter(None, [chat.notes or "There are no notes yet.", waiting]))
@@ -595,6 +595,6 @@ def _recallable(chat: Chat) -> None:
     except ImportError:  # Windows has a line editor of its own
         return
     last = chat.memory.store.corpus(chat.memory.bank).last_seq
-    for line in chat.memory.lines(Where(speaker=chat.character.person), after=max(0, last - 2 * HISTORY)):
+    for line in chat.memory.lines(Filter(speaker=chat.character.person), after=max(0, last - 2 * HISTORY)):
         with suppress(UnicodeEncodeError):  # what this terminal can't show can't be typed there, either
             readline.add_history(next(filter(None, line.text.splitlines())))

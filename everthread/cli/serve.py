@@ -80,7 +80,7 @@ def _settings(host: str, key_required: bool) -> Settings:
     named = (*said.server_hosts.split(","), host_of(said.sms_url) if said.sms_token else "")
     hosts = [name for each in named if (name := each.strip().lower())]
     limits = Settings(
-        threads=said.server_threads, body=said.server_body, rate=said.server_rate, streams=said.server_streams
+        threads=said.server_threads, body=said.server_max_body_bytes, rate=said.server_requests_per_minute, streams=said.server_max_replies
     )
     texts = {name: getattr(said, name) for name in ("sms_token", "sms_account", "sms_number", "sms_url")}
     return replace(limits, host=host, hosts=tuple(hosts), key_required=key_required, **texts)
@@ -100,7 +100,7 @@ def _greeting(engine: Engine, url: str) -> str:
         model = "no language model: it shows what it remembers (see https://ollama.com, or --model)"
     else:
         model = f"{llm.name} at {llm.url}" if isinstance(llm, OpenAICompatible) else llm.name
-    return f"Everthread is at {url}\n  replies by  {model}\n  memories in {engine.store.place}\nCtrl-C stops it."
+    return f"Everthread is at {url}\n  replies by  {model}\n  memories in {engine.store.location}\nCtrl-C stops it."
 
 
 def _greet(said: str, url: str, opens: bool) -> None:

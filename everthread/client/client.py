@@ -26,9 +26,9 @@ from everthread.errors import BadInput, BadQuery
 from everthread.stores.limits import LARGEST_SEQ, checked
 from everthread.types import (
     Context,
-    Ending,
+    EndResult,
     Hit,
-    Imported,
+    ImportResult,
     JSONValue,
     Line,
     Metadata,
@@ -39,7 +39,7 @@ from everthread.types import (
     Session,
     Stats,
     Unit,
-    Where,
+    Filter,
 )
 
 URL = "http://127.0.0.1:7391"
@@ -107,7 +107,7 @@ class Client:
         query: str,
         k: int = 10,
         *,
-        where: Where | None = None,
+        where: Filter | None = None,
         as_of: datetime | None = None,
         without: Collection[int] = (),
         banks: Collection[str] | None = None,
@@ -123,7 +123,7 @@ class Client:
         query: str,
         budget: int = 1000,
         *,
-        where: Where | None = None,
+        where: Filter | None = None,
         as_of: datetime | None = None,
         session: str | None = None,
         gated: bool = True,
@@ -140,7 +140,7 @@ class Client:
         return decode.context(self._ask("POST", "context", body={**asked, **more}))
 
     def _asked(
-        self, query: str, where: Where | None, as_of: datetime | None, without: Collection[int]
+        self, query: str, where: Filter | None, as_of: datetime | None, without: Collection[int]
     ) -> dict[str, Any]:
         seqs = sorted(validation.seqs(without))
         return {"query": query, "where": decode.where(where), "as_of": decode.iso(as_of), "without": seqs}
@@ -165,7 +165,7 @@ class Client:
         options = decode.options(sampling, model=model, recipe=recipe, budget=budget, banks=list(banks) or None)
         return RemoteReply(self._connection, self.bank, session, text, options)
 
-    def end(self, session: str = "current", remember: bool | None = None) -> Ending:
+    def end(self, session: str = "current", remember: bool | None = None) -> EndResult:
         """End a conversation: it is summarised and remembered, or forgotten. As `Chat.end`, of any session."""
         return decode.ending(self._ask("POST", "chat", session, "end", body={"remember": remember}))
 
@@ -180,7 +180,7 @@ class Client:
     # ------------------------------------------------------- what is remembered
 
     def lines(
-        self, where: Where | None = None, *, after: int = 0, limit: int | None = None, retracted: bool = False
+        self, where: Filter | None = None, *, after: int = 0, limit: int | None = None, retracted: bool = False
     ) -> Iterator[Line]:
         """The lines by seq, from the one behind `after`, asked for as they are read; by session, speaker, role and
         time. Raises as `Memory.lines`."""
@@ -218,7 +218,7 @@ class Client:
         format: str | None = None,
         assistant: Collection[str] = (),
         tz: str | None = None,
-    ) -> Imported:
+    ) -> ImportResult:
         """Keep the lines of a file of conversations: all of them, or none where anything in it is wrong. Those that the
         bank has already are not added again.
 
@@ -237,7 +237,7 @@ class Client:
         place = path("banks", self.bank, "import")
         with in_python():
             told = self._connection.ask("POST", place, file, name=name, format=format, assistant=names, tz=tz)
-        return Imported(**told)
+        return ImportResult(**told)
 
     def retract(self, seq: int) -> Line:
         """Take a line out of recall for good. Raises as `Memory.retract`."""

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from everthread.errors import BadInput, BadLine, BadQuery
-from everthread.types import Context, Ending, Hit, Line, NewLine, Receipt, Sampling, Session, Stats, Unit, Usage, Where
+from everthread.types import Context, EndResult, Hit, Line, NewLine, Receipt, Sampling, Session, Stats, Unit, Usage, Filter
 
 Json = Mapping[str, Any]
 
@@ -69,10 +69,10 @@ def receipt(told: Json) -> Receipt:
     return Receipt(told["bank"], told["scope"], spans, told["lines"], _at(told["forgotten_at"]))
 
 
-def ending(told: Json) -> Ending:
+def ending(told: Json) -> EndResult:
     """How a conversation ended."""
     proof = receipt(told["receipt"]) if told["receipt"] else None
-    return Ending(told["session"], told["remembered"], told["question"], proof)
+    return EndResult(told["session"], told["remembered"], told["question"], proof)
 
 
 def usage(told: Json) -> Usage:
@@ -103,7 +103,7 @@ def iso(at: datetime | None, error: type[BadInput] = BadQuery) -> str | None:
     return at.isoformat()
 
 
-def where(given: Where | None) -> dict[str, Any] | None:
+def where(given: Filter | None) -> dict[str, Any] | None:
     """A filter."""
     if given is None:
         return None
@@ -115,7 +115,7 @@ def where(given: Where | None) -> dict[str, Any] | None:
     return {**told, **{name: at for name, at in times.items() if at is not None}, "metadata": dict(given.metadata)}
 
 
-def listing(given: Where | None) -> dict[str, Any]:
+def listing(given: Filter | None) -> dict[str, Any]:
     """A filter of a list of lines. BadQuery for what such lists can't be filtered by."""
     if given is not None and (given.kind is not None or given.category is not None or given.metadata):
         raise BadQuery(

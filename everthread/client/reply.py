@@ -11,7 +11,7 @@ from typing import Any
 from everthread.client import decode
 from everthread.client.connection import Connection, path, problem, rows
 from everthread.errors import LLMUnavailable, StoreUnavailable
-from everthread.types import Context, Ending, Line, Usage
+from everthread.types import Context, EndResult, Line, Usage
 
 TRIES = 3  # times that a reply is taken up again whose line broke; the server goes on with it meanwhile
 
@@ -36,7 +36,7 @@ class RemoteReply(Iterator[str]):
         self.line: Line | None = None
         self.context = Context("", 0, (), (), (), 0.0)  # what was recalled for it
         self.offer = self.notes = ""
-        self.ending: Ending | None = None  # how the conversation ended, or the question whether to remember it
+        self.ending: EndResult | None = None  # how the conversation ended, or the question whether to remember it
         self.partial = self.refused = False
         self.usage = Usage()
         self._lock = threading.RLock()  # held while an event is awaited
@@ -88,7 +88,7 @@ class RemoteReply(Iterator[str]):
         elif kind == "context":
             self.context, self.offer, self.notes = decode.context(told), told["offer"], told["notes"]
         elif kind == "question":
-            self.ending = Ending(self.said.session if self.said else "", None, told["question"])
+            self.ending = EndResult(self.said.session if self.said else "", None, told["question"])
         elif kind == "ended":
             self.ending = decode.ending(told)
         elif kind == "piece":

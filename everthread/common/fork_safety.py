@@ -13,17 +13,17 @@ from typing import Protocol
 from weakref import WeakSet
 
 
-class Renewed(Protocol):
+class ForkAware(Protocol):
     """An object that a forked child can't use as it was inherited."""
 
     def renew(self) -> None:
         """Start over in the child: with free locks, and without what belongs to the parent."""
 
 
-_renewed: WeakSet[Renewed] = WeakSet()
+_renewed: WeakSet[ForkAware] = WeakSet()
 
 
-def renewed(each: Renewed) -> None:
+def register(each: ForkAware) -> None:
     """Have an object start over in every child that is forked while it lives. To be called once it is whole."""
     _renewed.add(each)
 
@@ -34,7 +34,7 @@ class Lock:
     def __init__(self) -> None:
         self._taken: threading.Lock | None = None  # what `release` gives back; in a child it may be the parent's
         self.renew()
-        renewed(self)
+        register(self)
 
     def renew(self) -> None:
         """Be free, whether or not a thread of the parent holds it."""

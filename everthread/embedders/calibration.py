@@ -51,7 +51,7 @@ STATEMENTS = (  # without any of the questions' words, for models that know noth
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class CosineCalibration:
     """Mean and standard deviation of the cosines of texts that have nothing to do with one another."""
 
     mean: float
@@ -65,7 +65,7 @@ class Scale:
         return np.asarray(np.minimum(moved, 1.0), np.float32)
 
 
-OURS = Scale(mean=0.0863, spread=0.0744)  # as `measured` finds the shipped model
+OURS = CosineCalibration(mean=0.0863, spread=0.0744)  # as `measured` finds the shipped model
 
 
 @dataclass(slots=True)
@@ -73,11 +73,11 @@ class EmbedderState:
     """What is known of an embedder in use, by all who share it."""
 
     retry_at: float = 0.0  # by time.monotonic(): it failed, and isn't asked before
-    scale: Scale | None = None  # measured at the first query
+    scale: CosineCalibration | None = None  # measured at the first query
     warned: set[str] = field(default_factory=set)  # the banks of which it was said that no line has a vector of it
 
 
-def measured(embedder: Embedder, dim: int | None = None) -> Scale:
+def calibrate(embedder: Embedder, dim: int | None = None) -> CosineCalibration:
     """The scale of a model; the shipped one's is known. Raises as the embedder does, and ModelError where its texts
     don't have the `dim` dimensions of its questions."""
     if embedder.name == SHIPPED:
@@ -91,4 +91,4 @@ def measured(embedder: Embedder, dim: int | None = None) -> Scale:
     asked, said = (part.reshape(-1, part.shape[-1]) for part in np.split(vectors, [len(QUESTIONS)]))
     pairs = (asked @ said.T).reshape(len(QUESTIONS), -1, len(STATEMENTS), vectors.shape[1])
     cosines = pairs.max(axis=(1, 3))
-    return Scale(float(cosines.mean()), float(cosines.std()))
+    return CosineCalibration(float(cosines.mean()), float(cosines.std()))

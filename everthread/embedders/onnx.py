@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from everthread.common.fork_safety import Lock, renewed
+from everthread.common.fork_safety import Lock, register
 from everthread.common.installation import install_extra
 from everthread.errors import ConfigError, EmbedderUnavailable, ModelNotFound
 from everthread.types import Vector, Vectors
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     import tokenizers
 
 MINILM = Path(__file__).with_name("minilm")
-ASKED = 256  # questions whose vectors are in mind until they are kept as lines, of as many who talk at once
+QUESTION_CACHE_SIZE = 256  # questions whose vectors are in mind until they are kept as lines, of as many who talk at once
 CHARS_PER_TOKEN = 32  # far above ordinary text's; what lies beyond is cut before tokenising, to bound its cost
 
 
@@ -133,7 +133,7 @@ class OnnxEmbedder:
         vector = self._vector(text)
         with self._lock:
             self._asked[_digest(text)] = vector
-            if len(self._asked) > ASKED:
+            if len(self._asked) > QUESTION_CACHE_SIZE:
                 self._asked.popitem(last=False)
         return vector
 
@@ -257,7 +257,7 @@ class RemoteEmbedder:
         base_url: str,
         model: str,
         api_key: str | None = None,
-        patience: float = 5.0,
+        timeout: float = 5.0,
         batch_size: int = 64,
         retries: int = 3,
         multilingual: bool = True,
@@ -268,7 +268,7 @@ class RemoteEmbedder:
         self._url = base_url.rstrip("/") + "/embeddings"
         self._model = model
         self._key = api_key
-        self._patience = patience
+        self._patience = timeout
         self._batch_size = batch_size
         self._retries = retries
         self._sleep = sleep
@@ -276,7 +276,7 @@ class RemoteEmbedder:
         self._lock = Lock()
         self._client: httpx.Client | None = None
         self._inherited: list[httpx.Client] = []
-        renewed(self)
+        register(self)
 
     def renew(self) -> None:
         """Have connections of its own in a forked child; the parent's are neither used nor closed there."""

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from everthread.llms.errors import shown
+from everthread.llms.errors import redact_url
 
 OPENAI = "https://api.openai.com/v1"
 OLLAMA_WAIT = 0.3  # seconds: on this machine it answers at once, or it isn't there
@@ -37,7 +37,7 @@ def models(url: str, key: str = "") -> list[str] | None:
 
 def openai_key(url: str) -> str:
     """Returns OPENAI_API_KEY for an address of OpenAI; "" for any other, which must not see it."""
-    ours = shown(url).startswith(("https://api.openai.com/", "https://eu.api.openai.com/"))
+    ours = redact_url(url).startswith(("https://api.openai.com/", "https://eu.api.openai.com/"))
     return os.environ.get("OPENAI_API_KEY", "") if ours else ""
 
 

@@ -31,12 +31,12 @@ TOO_LONG = re.compile(
 )
 
 
-class Faults:
+class LLMErrors:
     """Makes the errors of one model of one server. context is in tokens."""
 
     def __init__(self, model: str, url: str, context: int) -> None:
         self._model = model
-        self._url = shown(url)
+        self._url = redact_url(url)
         self._context = context
 
     @contextmanager
@@ -102,7 +102,7 @@ class Faults:
         return self._fault(LLMRejected, f"doesn't take the request{codes}{named}", "check the model and its settings")
 
     def _overloaded(self, error: openai.APIStatusError, codes: str) -> LLMUnavailable:
-        wait = asked_wait(error)
+        wait = retry_after(error)
         again = f"try again in {wait:.0f} seconds" if wait >= 1 else "try again in a while"
         if error.status_code == 429:
             return self._fault(LLMUnavailable, f"has more to do than it can, or than it may for you{codes}", again)
@@ -114,7 +114,7 @@ class Faults:
         return kind(f"{model} at {self._url} {what}; {remedy}", f"{model} {public or what}; {remedy}")
 
 
-def shown(url: str) -> str:
+def redact_url(url: str) -> str:
     """A server's address without what may be secret in it. ConfigError if it is none."""
     try:
         parts = urlsplit(url)
@@ -152,7 +152,7 @@ def refused(response: httpx2.Response) -> openai.APIStatusError:
     return openai.APIStatusError(str(message or ""), response=response, body=told)
 
 
-def passing(error: openai.APIError) -> bool:
+def is_retryable(error: openai.APIError) -> bool:
     """Whether it may go better the next time. A server that was silent may still be at work."""
     import openai
 
@@ -161,7 +161,7 @@ def passing(error: openai.APIError) -> bool:
     return not isinstance(error, openai.APITimeoutError)
 
 
-def asked_wait(error: openai.APIError) -> float:
+def retry_after(error: openai.APIError) -> float:
     """The seconds that a server asks to wait, or 0."""
     import openai
 

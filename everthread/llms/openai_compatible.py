@@ -21,9 +21,9 @@ from everthread.common.installation import install_extra
 from everthread.embedders.onnx import clean
 from everthread.errors import ConfigError
 from everthread.llms import discovery
-from everthread.llms.errors import CONNECT, Faults, asked_wait, passing, refused, shown, too_long
+from everthread.llms.errors import CONNECT, LLMErrors, retry_after, is_retryable, refused, redact_url, too_long
 from everthread.llms.event_loop import close_with, run
-from everthread.llms.streaming import Reply, at, counted_by, estimated, glimpsed, text_at, whole
+from everthread.llms.streaming import Reply, at, counted_by, estimated, peek_error_body, text_at, whole
 from everthread.types import JSONValue, Message, Sampling, Usage
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Stream(Protocol):
 
 
 @runtime_checkable
-class Listened(Protocol):
+class PushStream(Protocol):
     """What a Stream has that can tell its pieces by itself, so that no thread has to wait for them."""
 
     def listen(self, heard: Callable[[str], bool], over: Callable[[], None]) -> None:
@@ -86,12 +86,12 @@ class LLM(Protocol):
         """The whole reply at once; with a JSON schema, as far as the server can, JSON of it. Raises as `stream`."""
 
 
-WHOLE = 5  # times as long as between two pieces a server may be silent over a reply that it sends whole
+NON_STREAMING_FACTOR = 5  # times as long as between two pieces a server may be silent over a reply that it sends whole
 FIRST_WAIT = 0.5  # seconds before the second try, doubled for each further one
 PATIENCE = 20.0  # seconds of waiting between all tries together: someone sits before an empty line
 
 
-SENT = {  # the headers that go out. The SDK would add what it finds in the environment, and tell of this machine
+ALLOWED_HEADERS = {  # the headers that go out. The SDK would add what it finds in the environment, and tell of this machine
     *("host", "accept", "accept-encoding", "authorization", "connection", "content-length", "content-type"),
     "user-agent",
 }
@@ -124,8 +124,8 @@ class OpenAICompatible:
             raise ConfigError(f"language models need an extra: {install_extra('llm')}")
         self.name = model
         self.context = context
-        self.url = shown(base_url)
-        self._faults = Faults(model, base_url, context)
+        self.url = redact_url(base_url)
+        self._faults = LLMErrors(model, base_url, context)
         self._base_url = base_url
         self._key = _checked(api_key or "none")  # local servers need no key, and the SDK wants one
         self._timeout = timeout
@@ -146,11 +146,11 @@ class OpenAICompatible:
         """The names of the models that the server has, or None where it doesn't tell."""
         return discovery.models(self._base_url, self._key)
 
-    def ready(self) -> None:
+    def warm_up(self) -> None:
         """Load what the first request would wait for; nothing is asked."""
         self._client()
 
-    def named(self, model: str) -> OpenAICompatible:
+    def with_model(self, model: str) -> OpenAICompatible:
         """Another model of the same server. The prices are this one's own, and not known of the other."""
         return OpenAICompatible(
             *(self._base_url, model, self._key),
@@ -208,7 +208,7 @@ class OpenAICompatible:
             try:
                 response = self._try(messages, sent, stream=stream)
             except openai.APIStatusError as error:
-                if (blamed := _blamed(error, sent)) is None:
+                if (blamed := _unsupported_param(error, sent)) is None:
                     raise self._faults.status(error) from None  # its text may hold the prompt
                 refused |= {blamed}
             except openai.APIConnectionError as error:
@@ -228,8 +228,8 @@ class OpenAICompatible:
                 return self._post(messages, sent, stream=stream)
             except openai.APIError as error:
                 # By chance a little shorter, so that not all who wait come again at once.
-                wait = asked_wait(error) or FIRST_WAIT * 2.0**attempt * random.uniform(0.75, 1.0)
-                if not passing(error) or attempt >= self._retries or waited + wait > PATIENCE:
+                wait = retry_after(error) or FIRST_WAIT * 2.0**attempt * random.uniform(0.75, 1.0)
+                if not is_retryable(error) or attempt >= self._retries or waited + wait > PATIENCE:
                     raise
             self._sleep(wait)
             waited += wait
@@ -262,7 +262,7 @@ class OpenAICompatible:
 
     def _silence(self, stream: bool) -> float:
         """The seconds that the server may be silent."""
-        return self._timeout if stream else WHOLE * self._timeout
+        return self._timeout if stream else NON_STREAMING_FACTOR * self._timeout
 
     def _client(self) -> httpx2.AsyncClient:
         import openai
@@ -276,7 +276,7 @@ class OpenAICompatible:
                         "Accept-Encoding": "identity",  # packed, pieces would come in heaps
                         "Authorization": f"Bearer {self._key}",  # not one of the environment
                     },
-                    event_hooks={"request": [_bare], "response": [glimpsed]},
+                    event_hooks={"request": [_strip_headers], "response": [peek_error_body]},
                 )
                 close_with(self, opened.aclose)
             return opened
@@ -305,8 +305,8 @@ async def _sent(http: httpx2.AsyncClient, request: httpx2.Request) -> httpx2.Res
     return response
 
 
-async def _bare(request: httpx2.Request) -> None:
-    for name in [name for name in request.headers if name not in SENT]:
+async def _strip_headers(request: httpx2.Request) -> None:
+    for name in [name for name in request.headers if name not in ALLOWED_HEADERS]:
         del request.headers[name]
 
 
@@ -318,7 +318,7 @@ def _without(given: Mapping[str, JSONValue], refused: frozenset[str]) -> dict[st
     return sent
 
 
-def _blamed(error: openai.APIStatusError, sent: Mapping[str, JSONValue]) -> str | None:
+def _unsupported_param(error: openai.APIStatusError, sent: Mapping[str, JSONValue]) -> str | None:
     """The parameter to leave out: the one that the server names, or else one that not all servers know."""
     if error.status_code not in (400, 422) or too_long(error):
         return None

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from everthread.embedders.onnx import clean
 from everthread.errors import ModelError
-from everthread.llms.errors import Faults
+from everthread.llms.errors import LLMErrors
 from everthread.llms.event_loop import close_with, run, start
 from everthread.text.tokens import estimate
 from everthread.types import Message, Usage
@@ -41,7 +41,7 @@ class Reply:
         self,
         response: httpx2.Response,
         messages: Sequence[Message],
-        faults: Faults,
+        faults: LLMErrors,
         used: Callable[[Usage], Usage],
         *,
         timeout: float,
@@ -202,7 +202,7 @@ async def whole(response: httpx2.Response) -> bytes:
     return bytes(body)
 
 
-async def glimpsed(response: httpx2.Response) -> None:
+async def peek_error_body(response: httpx2.Response) -> None:
     """Have no more read of an error's body than tells what it is, also where the body is endless, breaks off or is
     packed: the status is known, and what a server does then is no reason to fail in another way."""
     import httpx2

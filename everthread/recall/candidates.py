@@ -15,19 +15,19 @@ import numpy.typing as npt
 
 from everthread.recall.query import Query
 from everthread.stores.arrays import member, union
-from everthread.stores.base import Corpus, Postings, Rows, Store
-from everthread.text.analyzer import unspaced
+from everthread.stores.base import CorpusStats, Postings, Rows, Store
+from everthread.text.analyzer import is_unspaced_script
 from everthread.text.bm25 import idf, saturation
 from everthread.types import Seqs, Vector
 
 Floats = npt.NDArray[np.float32]
 
-EVERY = 1200  # lines; a bank of at most so many is scored whole
-DENSE = 400  # candidates by meaning; as many as are asked for, where that is more
+EXHAUSTIVE_LIMIT = 1200  # lines; a bank of at most so many is scored whole
+DENSE_CANDIDATES = 400  # candidates by meaning; as many as are asked for, where that is more
 LEXICAL = 400  # candidates by words; likewise
 TERMS = 24  # of a long query only the rarest count; between 12 and 40 nothing changed but the time
 TERMS_UNSPACED = 72  # a word of two characters gives three terms; on Chinese dialogues 24 found 9 points less at 10
-RECORDS = 400_000  # word records read for one query; the commonest terms are left out first, they tell least
+MAX_POSTINGS = 400_000  # word records read for one query; the commonest terms are left out first, they tell least
 
 # How much the words of a line at this distance count towards the line's window.
 WINDOW = {-2: 0.5, -1: 0.8, 0: 1.0, 1: 0.5}
@@ -35,7 +35,7 @@ BEFORE, AFTER = -min(WINDOW), max(WINDOW)
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Candidates:
     """C candidates, ascending by seq, and R context rows: the candidates with the lines of their windows.
 
     at says where each candidate stands among the rows; cosine is NaN for rows that have no vector.
@@ -46,7 +46,7 @@ class Found:
     rows: Rows  # (R,)
     cosine: Floats  # (R,)
     postings: Mapping[str, Postings]
-    corpus: Corpus
+    corpus: CorpusStats
     query: Query
     allowed: Seqs | None  # the lines that may be recalled; None: all
 
@@ -57,55 +57,55 @@ def search(
     model: str,
     query: Query,
     vector: Vector | None,
-    corpus: Corpus,
+    corpus: CorpusStats,
     *,
     allowed: Seqs | None = None,
-    past: Seqs | None = None,
-    then: Seqs | None = None,
-    without: Seqs | None = None,
+    visible: Seqs | None = None,
+    in_span: Seqs | None = None,
+    exclude: Seqs | None = None,
     k: int = 0,
-) -> Found:
+) -> Candidates:
     """The candidates for a query: all lines of a small bank, else the nearest by meaning and by words, k of each.
 
     allowed are the lines that may be recalled; past those of which anything may be known at all, also by counting;
     then, where it is given, those that the query calls for; without (ascending) those that are to be no candidates and
     to say nothing, neither by their own words nor as neighbours.
     """
-    if without is not None:
-        k += len(without)
-    rarest = TERMS_UNSPACED if unspaced(query.text) else TERMS
+    if exclude is not None:
+        k += len(exclude)
+    rarest = TERMS_UNSPACED if is_unspaced_script(query.text) else TERMS
     last = corpus.last_seq  # what was said since the statistics were read waits for the next query
     postings = {
-        term: _until(last, posting)
-        for term, posting in store.postings(bank, query.terms, rarest, RECORDS, past).items()
+        term: _truncate(last, posting)
+        for term, posting in store.postings(bank, query.terms, rarest, MAX_POSTINGS, visible).items()
     }
-    if without is not None:
-        postings = {term: _less(posting, without) for term, posting in postings.items()}
-    if then is not None:
-        chosen = spread(then if allowed is None else then[member(then, allowed)], max(EVERY, k))
-    elif (last if past is None else len(past)) <= EVERY:
+    if exclude is not None:
+        postings = {term: _without(posting, exclude) for term, posting in postings.items()}
+    if in_span is not None:
+        chosen = sample_evenly(in_span if allowed is None else in_span[member(in_span, allowed)], max(EXHAUSTIVE_LIMIT, k))
+    elif (last if visible is None else len(visible)) <= EXHAUSTIVE_LIMIT:
         chosen = np.arange(1, last + 1) if allowed is None else allowed
     else:
-        dense = np.empty(0, np.int64) if vector is None else store.nearest(bank, model, vector, max(DENSE, k), allowed)
+        dense = np.empty(0, np.int64) if vector is None else store.nearest(bank, model, vector, max(DENSE_CANDIDATES, k), allowed)
         chosen = union(dense, by_words(postings, corpus, allowed, max(LEXICAL, k)))
     chosen = chosen[chosen <= last]
-    if without is not None:
-        chosen = chosen[~member(chosen, without)]
-    rows = store.rows(bank, windows(chosen, last), past)
+    if exclude is not None:
+        chosen = chosen[~member(chosen, exclude)]
+    rows = store.scoring_rows(bank, with_windows(chosen, last), visible)
     at = np.flatnonzero(member(rows.seq, chosen))
     cosine = (
         np.full(len(rows.lines), np.nan, np.float32) if vector is None else store.cosines(bank, model, vector, rows.seq)
     )
-    if without is not None:
-        cosine = np.where(member(rows.seq, without), np.float32(np.nan), cosine)
-    return Found(rows.seq[at], at, rows, cosine, postings, corpus, query, allowed)
+    if exclude is not None:
+        cosine = np.where(member(rows.seq, exclude), np.float32(np.nan), cosine)
+    return Candidates(rows.seq[at], at, rows, cosine, postings, corpus, query, allowed)
 
 
-def _until(last: int, posting: Postings) -> Postings:
+def _truncate(last: int, posting: Postings) -> Postings:
     return Postings(posting.df, posting.records[: np.searchsorted(posting.records["seq"], last, "right")])
 
 
-def _less(posting: Postings, without: Seqs) -> Postings:
+def _without(posting: Postings, without: Seqs) -> Postings:
     """The posting without these lines (ascending)."""
     seqs = posting.records["seq"]
     place = np.searchsorted(seqs, without.astype(seqs.dtype))
@@ -113,7 +113,7 @@ def _less(posting: Postings, without: Seqs) -> Postings:
     return Postings(posting.df - len(gone), np.delete(posting.records, gone)) if len(gone) else posting
 
 
-def by_words(postings: Mapping[str, Postings], corpus: Corpus, allowed: Seqs | None, most: int) -> Seqs:
+def by_words(postings: Mapping[str, Postings], corpus: CorpusStats, allowed: Seqs | None, most: int) -> Seqs:
     """The `most` lines in whose windows the shared terms weigh most, ascending."""
     weight = np.zeros(corpus.last_seq + 1 + BEFORE + AFTER, np.float32)  # by seq
     for posting in postings.values():
@@ -123,27 +123,27 @@ def by_words(postings: Mapping[str, Postings], corpus: Corpus, allowed: Seqs | N
         for step in WINDOW:
             reach[np.clip(allowed + step, 0, len(weight) - 1)] = True
         weight[~reach] = 0
-    found = best(np.flatnonzero(weight), weight, most)
+    found = top_k(np.flatnonzero(weight), weight, most)
     near = union(*(found + step for step in range(-AFTER, BEFORE + 1)))
     near = near[(near >= 1) & (near <= corpus.last_seq)]
     if allowed is not None:
         near = near[member(near, allowed)]
     around = np.zeros(len(weight), np.float32)
     around[near] = sum(weight[near + step] * factor for step, factor in WINDOW.items())
-    return np.sort(best(near, around, most))
+    return np.sort(top_k(near, around, most))
 
 
-def best(seqs: Seqs, weight: Floats, most: int) -> Seqs:
+def top_k(seqs: Seqs, weight: Floats, most: int) -> Seqs:
     """The seqs of the greatest weight, at most so many, in any order."""
     return seqs if len(seqs) <= most else seqs[np.argpartition(weight[seqs], -most)[-most:]]
 
 
-def spread(seqs: Seqs, most: int) -> Seqs:
+def sample_evenly(seqs: Seqs, most: int) -> Seqs:
     """At most so many of the seqs, evenly."""
     return seqs if len(seqs) <= most else seqs[np.linspace(0, len(seqs) - 1, most).astype(np.intp)]
 
 
-def windows(seqs: Seqs, last: int) -> Seqs:
+def with_windows(seqs: Seqs, last: int) -> Seqs:
     """The seqs and those of their windows, ascending."""
     if len(seqs) >= last:
         return seqs

@@ -15,7 +15,7 @@ from datetime import date
 from functools import lru_cache
 
 from everthread.recall.excerpt import excerpt
-from everthread.text.formatting import GAP, heading, layout, sentence, when
+from everthread.text.formatting import GAP, date_heading, format_lines, format_line, sort_key
 from everthread.text.tokens import Counter
 from everthread.types import Context, Hit, Line
 
@@ -42,7 +42,7 @@ def fit(
     days: set[Day] = set()
     count = lru_cache(maxsize=None)(count)  # a line is looked at more than once
     for line in _wanted([_shortened(hit, wanted, budget, count) for hit in hits], held):
-        if _id(line) in chosen or spent + count(sentence(line)) > budget:  # most don't fit: that is seen quickly
+        if _id(line) in chosen or spent + count(format_line(line)) > budget:  # most don't fit: that is seen quickly
             continue
         cost = _cost(line, days, count)
         if spent + cost <= budget:
@@ -51,11 +51,11 @@ def fit(
             days.add(_day(line))
     if hits and _id(hits[0].line) not in chosen:
         chosen.clear()
-    text = layout(list(chosen.values()))
+    text = format_lines(list(chosen.values()))
     while chosen and count(text) > budget:  # headings repeat where conversations were said at the same time
         chosen.popitem()
-        text = layout(list(chosen.values()))
-    lines = tuple(sorted(chosen.values(), key=when))
+        text = format_lines(list(chosen.values()))
+    lines = tuple(sorted(chosen.values(), key=sort_key))
     kept = tuple(hit for hit in hits if _id(hit.line) in chosen)
     cut = tuple(hit for hit in hits if _id(hit.line) not in chosen)
     return Context(text, count(text) if text else 0, lines, kept, cut, relevance)
@@ -68,7 +68,7 @@ def _id(line: Line) -> Hashable:
 
 def _shortened(hit: Hit, wanted: Collection[str], budget: int, count: Counter) -> Hit:
     """The hit, with an excerpt for its line where that would not even fit alone."""
-    if SHORT + count(sentence(hit.line)) <= budget or _cost(hit.line, (), count) <= budget:
+    if SHORT + count(format_line(hit.line)) <= budget or _cost(hit.line, (), count) <= budget:
         return hit
 
     room = int(EXCERPT * budget) - _cost(replace(hit.line, text=""), (), count)
@@ -89,5 +89,5 @@ def _day(line: Line) -> Day:
 
 def _cost(line: Line, days: Collection[Day], count: Counter) -> int:
     """Tokens the line adds: its own, and the most that can come before it (a heading, or a gap and line ends)."""
-    lead = f"\n\n{heading(line)}\n" if _day(line) not in days else f"\n{GAP}\n"
-    return count(f"{lead}{sentence(line)}")
+    lead = f"\n\n{date_heading(line)}\n" if _day(line) not in days else f"\n{GAP}\n"
+    return count(f"{lead}{format_line(line)}")

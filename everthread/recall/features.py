@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from everthread.recall.candidates import AFTER, BEFORE, WINDOW, Found
+from everthread.recall.candidates import AFTER, BEFORE, WINDOW, Candidates
 from everthread.recall.query import Query
 from everthread.stores.arrays import distinct
 from everthread.stores.base import Postings, Rows
@@ -43,14 +43,14 @@ SIGNALS = (
 UNKNOWN_COSINE = 0.2  # stands in for a line without a vector: about the mean cosine of a question to any line
 
 
-def signals(query: Query, found: Found) -> Signals:
+def signals(query: Query, found: Candidates) -> Signals:
     """Every signal of every candidate."""
     rows, at = found.rows, found.at
     if not len(at):
         return {name: np.empty(0, np.float32) for name in SIGNALS}
     lines = rows.lines
     here = lines[at]  # (C,)
-    near = _Neighbours(rows, at, found.corpus.last_seq)
+    near = _AdjacentRows(rows, at, found.corpus.last_seq)
     echoes = _echoes(found, near)
     cosine = np.where(np.isnan(found.cosine), UNKNOWN_COSINE, found.cosine)
     heard = np.where(echoes, UNKNOWN_COSINE, cosine)  # by the neighbours
@@ -80,7 +80,7 @@ def score(values: Signals, weights: Mapping[str, float]) -> Floats:
     return matrix @ np.array([weights[name] for name in names], np.float32)
 
 
-class _Neighbours:
+class _AdjacentRows:
     """Values of the rows around each candidate, by arithmetic on seq; outside the session they count as nothing."""
 
     def __init__(self, rows: Rows, at: npt.NDArray[np.intp], last_seq: int) -> None:
@@ -110,7 +110,7 @@ def _best_of_session(session: npt.NDArray[np.int64], cosine: Floats) -> Floats:
     return best[inverse]
 
 
-def _echoes(found: Found, near: _Neighbours) -> npt.NDArray[np.bool_]:
+def _echoes(found: Candidates, near: _AdjacentRows) -> npt.NDArray[np.bool_]:
     """(R,) the rows that ask what is asked now, in no other terms. They would draw the lines around them up with
     themselves, so these don't hear them."""
     lines = found.rows.lines
@@ -123,7 +123,7 @@ def _echoes(found: Found, near: _Neighbours) -> npt.NDArray[np.bool_]:
     return np.asarray(empty & (shared[:-1] >= lines["length"]))
 
 
-def _words(found: Found, near: _Neighbours, echoes: npt.NDArray[np.bool_]) -> Signals:
+def _words(found: Candidates, near: _AdjacentRows, echoes: npt.NDArray[np.bool_]) -> Signals:
     """The lexical signals, from the records of the query's terms alone."""
     rows, at, corpus = found.rows, found.at, found.corpus
     steps = {step: near.index(step) for step in WINDOW}
@@ -171,7 +171,7 @@ def _in_window(
     return total
 
 
-def _counts(posting: Postings, near: _Neighbours, scratch: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+def _counts(posting: Postings, near: _AdjacentRows, scratch: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
     """(R + 1,) how often the term stands in each row and in its head; the last place takes what is no row."""
     tf, head = scratch
     tf[:] = head[:] = 0
@@ -187,14 +187,14 @@ def _in_sessions(posting: Postings, first: npt.NDArray[np.int64], last: npt.NDAr
     return np.asarray(sums[np.searchsorted(seqs, last, "right")] - sums[np.searchsorted(seqs, first)], np.float32)
 
 
-def _speaker(found: Found, numbers: npt.NDArray[np.int32]) -> Floats:
+def _speaker(found: Candidates, numbers: npt.NDArray[np.int32]) -> Floats:
     if len(found.query.named) != 1:
         return np.zeros(len(numbers), np.float32)
     named = [speaker.number for speaker in found.corpus.speakers if speaker.name in found.query.named]
     return np.where(np.isin(numbers, named), 1.0, -1.0).astype(np.float32)
 
 
-def _person(found: Found, numbers: npt.NDArray[np.int32]) -> Floats:
+def _person(found: Candidates, numbers: npt.NDArray[np.int32]) -> Floats:
     bots = [speaker.number for speaker in found.corpus.speakers if speaker.role == "assistant"]
     return (~np.isin(numbers, bots)).astype(np.float32)
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from everthread.bank import validation
 from everthread.embedders.onnx import Embedder
 from everthread.errors import BadQuery, NotFound
-from everthread.recipes.base import Asked
+from everthread.recipes.base import Query
 from everthread.stores.base import Store
 from everthread.text.tokens import Counter
 from everthread.types import Context, Hit, Vector, Vectors
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
     from everthread.memory import Memory
 
 
-def recall(memory: Memory, banks: Collection[str], asked: Asked, k: int) -> list[Hit]:
+def recall(memory: Memory, banks: Collection[str], asked: Query, k: int) -> list[Hit]:
     """The k best hits of these banks, each with its bank's name. What is to be left out are lines of the memory's own
     bank, for in another the same number is another line. Raises BadQuery; NotFound for a bank that is not there, and
     then none was searched."""
-    names = there(memory.store, banks)
+    names = existing_banks(memory.store, banks)
     validation.text(asked.query)
-    embedder = _Once(memory.embedder)
+    embedder = _CachedEmbedder(memory.embedder)
     found: list[Hit] = []
     for name in names:
-        without = asked.without if name == memory.bank else ()
+        without = asked.exclude if name == memory.bank else ()
         reader = _reader(memory, name, embedder)
-        hits = reader.recall(asked.query, k, where=asked.where, as_of=asked.as_of, without=without)
+        hits = reader.recall(asked.query, k, where=asked.where, as_of=asked.as_of, exclude=without)
         found += [replace(hit, bank=name) for hit in hits]
     return sorted(found, key=lambda hit: (-hit.relevance, -hit.score))[:k]
 
@@ -47,9 +47,9 @@ def context(
     equal share of the budget, and what it leaves is for those after it, the own bank being the last to be asked.
     options are those of `Memory.context` for every bank, and own those for the memory's bank alone. Raises as `recall`.
     """
-    names = sorted(there(memory.store, banks), key=lambda name: name == memory.bank)
+    names = sorted(existing_banks(memory.store, banks), key=lambda name: name == memory.bank)
     validation.text(query)
-    embedder, count, left = _Once(memory.embedder), options["count"], budget
+    embedder, count, left = _CachedEmbedder(memory.embedder), options["count"], budget
     mine, others = Context("", 0, (), (), (), 0.0), []
     for place, name in enumerate(names):
         reader, share = _reader(memory, name, embedder), left // (len(names) - place)
@@ -81,11 +81,11 @@ def _joined(mine: Context, others: Sequence[Context]) -> str:
 
 def beside(memory: Memory, banks: Collection[str]) -> list[str] | None:
     """The memory's own bank and those of the others that are still there; None without others."""
-    others = [name for name in banks if name != memory.bank and memory.store.has(name)]
+    others = [name for name in banks if name != memory.bank and memory.store.exists(name)]
     return [memory.bank, *others] if others else None
 
 
-def there(store: Store, banks: Collection[str]) -> list[str]:
+def existing_banks(store: Store, banks: Collection[str]) -> list[str]:
     """The names, each once. BadQuery where they are no names; NotFound for a bank that is not there, and none is
     made."""
     if isinstance(banks, str) or not isinstance(banks, Collection) or not all(isinstance(each, str) for each in banks):
@@ -93,7 +93,7 @@ def there(store: Store, banks: Collection[str]) -> list[str]:
     if not banks:
         raise BadQuery("banks names no bank; name one or several, or leave it out to search the memory's own")
     for name in banks:
-        if not store.has(name):
+        if not store.exists(name):
             raise NotFound(
                 f"there is no bank {name!r}, so nothing was searched; leave it out, or see who is there: "
                 "`everthread banks`, store.banks()"
@@ -107,11 +107,11 @@ def _reader(memory: Memory, bank: str, embedder: Embedder) -> Memory:
     reader = type(memory)(bank, memory.store, embedder, memory.recipe)
     reader.state = memory.state
     if bank == memory.bank:
-        reader.late = memory.late
+        reader.backlog = memory.backlog
     return reader
 
 
-class _Once:
+class _CachedEmbedder:
     """An embedder that embeds each question once, however many banks are asked."""
 
     def __init__(self, embedder: Embedder) -> None:

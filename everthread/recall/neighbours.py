@@ -6,26 +6,26 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from everthread.bank.corrections import place
+from everthread.bank.corrections import position
 from everthread.types import Hit, Line
 
 if TYPE_CHECKING:
-    from everthread.recipes.base import Ranked
+    from everthread.recipes.base import Candidate
 
 Span = tuple[int, int]  # first and last seq, both inclusive
 
 
-def grown(
-    ranked: Iterable[Ranked], width: int, shown: Callable[[Sequence[int]], list[Line]], without: Collection[int]
+def build_hits(
+    ranked: Iterable[Candidate], width: int, shown: Callable[[Sequence[int]], list[Line]], without: Collection[int]
 ) -> list[Hit]:
     """The lines that were found, each with `width` neighbours on either side. shown tells those of these numbers that
     may be shown."""
     found = {each.seq: each for each in ranked}
     near = neighbours(found, width, without)
     lines = shown(near)
-    if moved := [at for line in lines if line.seq in found and (at := place(line)) != line.seq]:
+    if moved := [at for line in lines if line.seq in found and (at := position(line)) != line.seq]:
         lines += shown(neighbours(moved, width, {*without, *near}))  # of corrected lines, in their old places
-    around = standing(lines)
+    around = by_position(lines)
     places = {line.seq: at for at, line in around.items()}
     return [
         Hit(around[stands], score, relevance, signals, passage(around[stands], stands, around, width))
@@ -40,13 +40,13 @@ def neighbours(seqs: Iterable[int], width: int, without: Collection[int] = froze
     return sorted({near for seq in seqs for near in range(max(1, seq - width), seq + width + 1)}.difference(without))
 
 
-def standing(lines: Iterable[Line]) -> dict[int, Line]:
+def by_position(lines: Iterable[Line]) -> dict[int, Line]:
     """The lines by their places. Where another line stands at the place that one names, as it may in a bank that it was
     not said in, it is at its own number."""
     every = {line.seq: line for line in lines}
     found: dict[int, Line] = {}
     for line in every.values():
-        at = place(line)
+        at = position(line)
         found[line.seq if at in every or at in found else at] = line
     return found
 
@@ -71,6 +71,6 @@ def merge(spans: Iterable[Span]) -> list[Span]:
 
 def spans(lines: Sequence[Line]) -> list[Span]:
     """From the first line's seq to the last's; a corrected line, whose number is far from its place, by itself."""
-    own = [line.seq for line in lines if place(line) == line.seq]
-    moved = [(line.seq, line.seq) for line in lines if place(line) != line.seq]
+    own = [line.seq for line in lines if position(line) == line.seq]
+    moved = [(line.seq, line.seq) for line in lines if position(line) != line.seq]
     return [(own[0], own[-1]), *moved] if own else moved

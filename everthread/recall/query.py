@@ -15,10 +15,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from everthread.text.analyzer import STOP, UNSPACED, fold, terms, tokens
+from everthread.text.analyzer import STOP, UNSPACED, normalize, terms, tokens
 from everthread.text.arithmetic import is_sum
 from everthread.text.line_features import SMALL_TALK, small_talk
-from everthread.text.time_expressions import Time, dates, looks_back, reckoned
+from everthread.text.time_expressions import Time, absolute_dates, is_about_past, relative_dates
 
 # Words that only ask; left in, they pull the vector towards other questions.
 _ASKING = frozenset(
@@ -67,21 +67,21 @@ class Query:
     tellers: frozenset[str]  # of those named, whoever is to have said it
 
 
-def rewrite(text: str, speakers: Sequence[str], now: datetime) -> Query:
+def parse_query(text: str, speakers: Sequence[str], now: datetime) -> Query:
     """Understand a question put to a bank with these speakers; now is the moment of asking, on the asker's clock."""
     text = text[:LONGEST]
     said = messages(text, speakers)
-    folded = fold(said[-1])
+    folded = normalize(said[-1])
     about = named(folded, speakers)
-    times, rest = dates(folded)
-    last, past = said[-1], looks_back(folded)
+    times, rest = absolute_dates(folded)
+    last, past = said[-1], is_about_past(folded)
     if not times:
-        times, rest = reckoned(folded, now)
+        times, rest = relative_dates(folded, now)
         last, past = (rest if times else last), True
     whole, matter = "\n".join(said), "\n".join((*said[:-1], last))
     return Query(
         text=text,
-        dense=strip(matter, speakers),
+        dense=content_text(matter, speakers),
         terms=tuple(dict.fromkeys(terms(matter))),
         named=about,
         times=times,
@@ -89,8 +89,8 @@ def rewrite(text: str, speakers: Sequence[str], now: datetime) -> Query:
         names=tuple(found for name in _NAME.findall(whole) if (found := tuple(terms(name)))),
         speaker_terms=frozenset(term for name in speakers for term in terms(name)),
         small_talk=small_talk(whole) or is_sum(whole),
-        overview=bool(times) and past and matterless(rest, about),
-        tellers=frozenset(name for name in about if tells(name, rest)),
+        overview=bool(times) and past and is_time_only(rest, about),
+        tellers=frozenset(name for name in about if is_subject(name, rest)),
     )
 
 
@@ -103,17 +103,17 @@ def messages(text: str, speakers: Sequence[str]) -> tuple[str, ...]:
     found = list(_MESSAGE.finditer(text))
     if len(found) < 2 or text[: found[0].start()].strip():
         return (text,)
-    if not named(fold("\n".join(match["name"] for match in found)), speakers):
+    if not named(normalize("\n".join(match["name"] for match in found)), speakers):
         return (text,)
     ends = [*(match.start() for match in found[1:]), len(text)]
     return tuple(text[match.end() : end].rstrip() for match, end in zip(found, ends, strict=True))
 
 
-def strip(text: str, speakers: Sequence[str]) -> str:
+def content_text(text: str, speakers: Sequence[str]) -> str:
     """The question without the speakers' names and the words that only ask; all of it where nothing else is left.
     What asks nothing keeps its words, and so the vector that it was given when it was kept."""
     words = re.findall(r"[^\s?]+", text)
-    out = {part for name in speakers for part in fold(name).split()}
+    out = {part for name in speakers for part in normalize(name).split()}
     if "?" in text or any(_bare(word) in _ASKING for word in words[:1]):
         out |= _ASKING
     kept = [word for word in words if _bare(word) not in out]
@@ -121,36 +121,36 @@ def strip(text: str, speakers: Sequence[str]) -> str:
 
 
 def _bare(word: str) -> str:
-    return fold(word).rstrip(".,!;:").removesuffix("'s")
+    return normalize(word).rstrip(".,!;:").removesuffix("'s")
 
 
 def named(folded: str, speakers: Sequence[str]) -> frozenset[str]:
     """The speakers whose first or whole name stands in the question as a word of its own."""
-    return frozenset(name for name in speakers if (parts := fold(name).split()) and _stands(parts[0], folded))
+    return frozenset(name for name in speakers if (parts := normalize(name).split()) and _mentions(parts[0], folded))
 
 
-def _stands(name: str, folded: str) -> bool:
+def _mentions(name: str, folded: str) -> bool:
     """Whether the name stands there as a word; scripts without spaces have no words to keep apart."""
     return name in folded and re.search(rf"(?<!{_SPACED}){re.escape(name)}(?!{_SPACED})", folded) is not None
 
 
-def matterless(rest: str, about: Iterable[str]) -> bool:
+def is_time_only(rest: str, about: Iterable[str]) -> bool:
     """Whether a question, its times taken out of it, asks what was said, told or done, and for nothing in particular.
 
     Who says it or hears it may be named; about whom it is, is a matter of its own.
     """
     for name in about:
-        rest = re.sub(rf"{_NOT_ABOUT}{_called(name)}(?!')", " ", rest)
+        rest = re.sub(rf"{_NOT_ABOUT}{_name_pattern(name)}(?!')", " ", rest)
     words = tokens(rest)
     return any(word in _MATTER for word in words) and all(word in _IDLE for word in words)
 
 
-def tells(name: str, rest: str) -> bool:
+def is_subject(name: str, rest: str) -> bool:
     """Whether it is this speaker who is to have said it: "What did Nora tell me?", not "What did I tell Nora?"."""
-    return re.search(rf"(?<!\band ){_called(name)} (?:has |had |have )?(?:{_TELLING})\b", rest) is not None
+    return re.search(rf"(?<!\band ){_name_pattern(name)} (?:has |had |have )?(?:{_TELLING})\b", rest) is not None
 
 
-def _called(name: str) -> str:
+def _name_pattern(name: str) -> str:
     """A speaker's first or whole name, as a pattern."""
-    first, *more = map(re.escape, fold(name).split())
+    first, *more = map(re.escape, normalize(name).split())
     return rf"(?<!{_SPACED}){first}(?: {' '.join(more)})?(?!{_SPACED})"

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from everthread.recall.candidates import Found
+from everthread.recall.candidates import Candidates
 from everthread.recall.features import Signals
 from everthread.recall.query import Query
 from everthread.text.time_expressions import Span
@@ -31,33 +31,33 @@ EVIDENCE = (
     "small_top",  # the best score x small
     "asked",  # the log of one more than the question's terms: where words alone tell, many of them find something
 )
-FULL = 500  # lines; from here on a bank has something near to any question
+SATURATED_LINES = 500  # lines; from here on a bank has something near to any question
 
 
 @dataclass(frozen=True, slots=True)
-class Curve:
+class LogisticModel:
     """A logistic curve: the chance is 1 / (1 + exp(-(bias + weights · evidence)))."""
 
     bias: float
     weights: Mapping[str, float]
 
-    def at(self, evidence: Mapping[str, float]) -> float:
+    def predict(self, evidence: Mapping[str, float]) -> float:
         """The chance that this evidence gives."""
         return float(_logistic(self.bias + sum(self.weights[name] * evidence[name] for name in self.weights)))
 
 
-def evidence(found: Found, values: Signals, scores: Floats) -> dict[str, float]:
+def evidence(found: Candidates, values: Signals, scores: Floats) -> dict[str, float]:
     """What speaks for and against the bank knowing anything of the question. A line that tells nothing is no
     evidence of an answer."""
     told = values["empty"] == 0
     cosine = float(values["cosine"][told].max(initial=0.0))
     top = float(scores[told].max()) if told.any() else 0.0
-    small = 1 - math.log(min(max(found.corpus.lines, 1), FULL)) / math.log(FULL)
+    small = 1 - math.log(min(max(found.corpus.lines, 1), SATURATED_LINES)) / math.log(SATURATED_LINES)
     return {
         "match": float((values["cosine"] * values["share_window"])[told].max(initial=0.0)),
         "cosine": cosine,
         "top": top,
-        "stranger": float(stranger(found)),
+        "stranger": float(mentions_unknown_name(found)),
         "small": small,
         "small_cosine": small * cosine,
         "small_top": small * top,
@@ -65,7 +65,7 @@ def evidence(found: Found, values: Signals, scores: Floats) -> dict[str, float]:
     }
 
 
-def trusted(query: Query, weights: Mapping[str, float]) -> Mapping[str, float]:
+def gate_weights(query: Query, weights: Mapping[str, float]) -> Mapping[str, float]:
     """The weights by which the best score is evidence. Lines of last week are no evidence that anything is known of
     what is asked of last week; only of dates have the curves seen how much they are."""
     if not any(isinstance(time, Span) for time in query.times):
@@ -73,13 +73,13 @@ def trusted(query: Query, weights: Mapping[str, float]) -> Mapping[str, float]:
     return {name: weight for name, weight in weights.items() if name not in ("day", "month")}
 
 
-def stranger(found: Found) -> bool:
+def mentions_unknown_name(found: Candidates) -> bool:
     """Whether the question names someone or something of whom the bank has never heard."""
     unknown = {term for term, posting in found.postings.items() if not posting.df} - found.query.speaker_terms
     return any(unknown.issuperset(terms) for terms in found.query.names)
 
 
-def chances(hit: Curve, scores: Floats, whole: float) -> Floats:
+def probabilities(hit: LogisticModel, scores: Floats, whole: float) -> Floats:
     """(C,) each candidate's chance to bear on the query: that anything does, times that it is this one."""
     return np.asarray(whole * _logistic(hit.bias + hit.weights["share"] * log_share(scores)), np.float32)
 

@@ -16,8 +16,8 @@ from typing import Literal, Protocol
 
 from everthread.bank.validation import whole
 from everthread.errors import BadInput, ModelError
-from everthread.recall.weighted_score import Weighing
-from everthread.text.analyzer import own
+from everthread.recall.weighted_score import ScoreWeights
+from everthread.text.analyzer import without_quotes
 from everthread.text.keywords import keywords, overlap
 from everthread.text.tokenized_text import MOST_IMPORTANT
 from everthread.types import Hit, Line
@@ -55,7 +55,7 @@ class KeywordOverlap:
         """A blank query has no keywords, so nothing shares any."""
         asked = keywords(query, self._top)
         shared = [overlap(asked, keywords(text_of(hit), self._top), self._ignoring) for hit in hits]
-        return [hit for hit in ordered(self.name, hits, shared) if hit.signals[self.name] >= self._least]
+        return [hit for hit in sort_by(self.name, hits, shared) if hit.signals[self.name] >= self._least]
 
 
 def known_importance(line: Line) -> float | None:
@@ -96,7 +96,7 @@ class RecencyImportance:
             half_life = timedelta(days=half_life_days)
         except (ValueError, OverflowError) as error:
             raise BadInput(f"a half-life can't be {half_life_days} days; give a number above zero") from error
-        self._weighing = Weighing(*weights, half_life=half_life, decay=shape)
+        self._weighing = ScoreWeights(*weights, half_life=half_life, decay=shape)
         self._now = now
         self._importance = importance
         if isinstance(now, datetime):
@@ -108,7 +108,7 @@ class RecencyImportance:
         scores = [
             self._weighing.score(hit.relevance, present - hit.line.said_at, self._rating(hit.line)) for hit in hits
         ]
-        return ordered(self.name, hits, scores)
+        return sort_by(self.name, hits, scores)
 
     def _rating(self, line: Line) -> int | None:
         rating = self._importance(line)
@@ -119,18 +119,18 @@ class RecencyImportance:
 
 def text_of(hit: Hit) -> str:
     """What is judged of a hit."""
-    return own(hit.line.text, hit.line.metadata).strip() or "…"
+    return without_quotes(hit.line.text, hit.line.metadata).strip() or "…"
 
 
-def ordered(name: str, hits: Sequence[Hit], numbers: Sequence[float]) -> list[Hit]:
+def sort_by(name: str, hits: Sequence[Hit], numbers: Sequence[float]) -> list[Hit]:
     """The hits by their numbers, the greatest first; sorting is stable, so equals stay as they were."""
     if not all(math.isfinite(number) for number in numbers):
         raise ModelError(f"{name} gave a number that is not finite: {list(numbers)[:8]}; check the model")
-    rated = [marked(hit, name, number) for hit, number in zip(hits, numbers, strict=True)]
+    rated = [with_signal(hit, name, number) for hit, number in zip(hits, numbers, strict=True)]
     return sorted(rated, key=lambda hit: -hit.signals[name])
 
 
-def marked(hit: Hit, name: str, number: float) -> Hit:
+def with_signal(hit: Hit, name: str, number: float) -> Hit:
     """The hit with one signal more."""
     return replace(hit, signals={**hit.signals, name: float(number)})
 

@@ -17,12 +17,12 @@ import numpy.typing as npt
 from everthread.bank.validation import whole
 from everthread.common.fork_safety import Lock
 from everthread.common.installation import install_extra
-from everthread.embedders.calibration import Scale, measured
+from everthread.embedders.calibration import CosineCalibration, calibrate
 from everthread.embedders.onnx import Embedder, clean
 from everthread.embedders.shapes import question
 from everthread.errors import BadInput, ConfigError, ModelError, ModelNotFound
-from everthread.recall.relevance_gate import Curve
-from everthread.recall.rerank import marked, ordered, text_of
+from everthread.recall.relevance_gate import LogisticModel
+from everthread.recall.rerank import with_signal, sort_by, text_of
 from everthread.scribes.base import Scribe
 from everthread.text.centrality import BALANCE, DIGITS, Floats, mmr
 from everthread.types import Hit
@@ -31,7 +31,7 @@ log = logging.getLogger("everthread")
 
 # The probability that a text answers a question, by the shipped model's cosine: fitted on the ten nearest passages to
 # each of 1,899 questions of two public sets, measured on others (docs/models.md).
-ANSWERS = Curve(-6.85, {"cosine": 13.37})
+ANSWERS = LogisticModel(-6.85, {"cosine": 13.37})
 UNASKED = 0.5  # the number of a hit of which no verdict could be had: neither a yes nor a no
 
 
@@ -46,7 +46,7 @@ class EmbedderMatch:
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
-        self._scale: Scale | None = None  # of the embedder's cosines, measured at the first prediction
+        self._scale: CosineCalibration | None = None  # of the embedder's cosines, measured at the first prediction
         self.name = f"match:{embedder.name}"
 
     def score(self, query: str, passages: Sequence[str]) -> list[float]:
@@ -65,12 +65,12 @@ class EmbedderMatch:
         found = by_query(self.score, pairs)
         if not found:
             return []
-        self._scale = self._scale or measured(self._embedder, question(self._embedder, pairs[0][0]).shape[-1])
+        self._scale = self._scale or calibrate(self._embedder, question(self._embedder, pairs[0][0]).shape[-1])
         cosines = self._scale.shipped(np.array(found, np.float32)).tolist()
-        return [ANSWERS.at({"cosine": cosine}) for cosine in cosines]
+        return [ANSWERS.predict({"cosine": cosine}) for cosine in cosines]
 
     def rerank(self, query: str, hits: Sequence[Hit]) -> list[Hit]:
-        return ordered(self.name, hits, self.score(query, [text_of(hit) for hit in hits]))
+        return sort_by(self.name, hits, self.score(query, [text_of(hit) for hit in hits]))
 
 
 def by_query(score: Callable[[str, Sequence[str]], Sequence[float]], pairs: Sequence[tuple[str, str]]) -> list[float]:
@@ -107,11 +107,11 @@ class MMR:
     def rerank(self, query: str, hits: Sequence[Hit]) -> list[Hit]:
         """A blank query leaves the order as it is."""
         if not hits or not query.strip():
-            return ordered(self.name, hits, [0.0] * len(hits))[: self._k]
+            return sort_by(self.name, hits, [0.0] * len(hits))[: self._k]
         vectors = _vectors(self._embedder, [text_of(hit) for hit in hits])
         worth = _cosines(vectors, _asked(self._embedder, query, vectors.shape[-1]))[:, 0]
         order, marginal = self._chosen(worth, _cosines(vectors, vectors))
-        return [marked(hits[place], self.name, number) for place, number in zip(order, marginal, strict=True)][
+        return [with_signal(hits[place], self.name, number) for place, number in zip(order, marginal, strict=True)][
             : self._k
         ]
 
@@ -124,7 +124,7 @@ class MMR:
         return order, (self._balance * worth[order] - (1 - self._balance) * before).tolist()
 
 
-class Predicts(Protocol):
+class CrossEncoderModel(Protocol):
     """What is used of sentence-transformers' CrossEncoder."""
 
     def predict(self, pairs: list[tuple[str, str]], /, *, show_progress_bar: bool) -> npt.ArrayLike:
@@ -142,7 +142,7 @@ class CrossEncoder:
     ModelNotFound where the model can't be loaded, ModelError where it gives anything but one number a pair.
     """
 
-    def __init__(self, name: str | Path, model: Predicts | None = None, device: str | None = None) -> None:
+    def __init__(self, name: str | Path, model: CrossEncoderModel | None = None, device: str | None = None) -> None:
         self.name = f"cross-encoder:{name}"
         self._model_name = str(name)
         self._model = model
@@ -169,7 +169,7 @@ class CrossEncoder:
         return found
 
     def rerank(self, query: str, hits: Sequence[Hit]) -> list[Hit]:
-        return ordered(self.name, hits, self.score(query, [text_of(hit) for hit in hits]))
+        return sort_by(self.name, hits, self.score(query, [text_of(hit) for hit in hits]))
 
     def _numbers(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         pairs = [(clean(query), clean(passage)) for query, passage in pairs]
@@ -181,7 +181,7 @@ class CrossEncoder:
             raise ModelError(f"{self.name} gave numbers of shape {found.shape} for {len(pairs)} pairs; use a reranker")
         return [float(number) for number in np.round(found.reshape(-1), DIGITS)]
 
-    def _loaded(self) -> Predicts:
+    def _loaded(self) -> CrossEncoderModel:
         try:
             import sentence_transformers
         except ImportError as error:
@@ -189,7 +189,7 @@ class CrossEncoder:
             raise ConfigError(f"{self.name} needs an extra: {extra} ({error})") from error
         damaged = import_module("safetensors").SafetensorError  # comes with the extra
         try:
-            model: Predicts = sentence_transformers.CrossEncoder(
+            model: CrossEncoderModel = sentence_transformers.CrossEncoder(
                 self._model_name, device=self._device, activation_fn=import_module("torch").nn.Sigmoid()
             )
         except (OSError, ValueError, RuntimeError, AssertionError, damaged) as error:
@@ -223,9 +223,9 @@ class LLMVerdict:
                 bears = self._scribe.relevant(query, text_of(hit))
             except ModelError as error:
                 log.warning("hits are kept that %s could not judge: %s", self._scribe.name, error)
-                return kept + [marked(each, self.name, UNASKED) for each in asked[place:]]
+                return kept + [with_signal(each, self.name, UNASKED) for each in asked[place:]]
             if bears:
-                kept.append(marked(hit, self.name, 1.0))
+                kept.append(with_signal(hit, self.name, 1.0))
         return kept
 
 

@@ -12,25 +12,25 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import numpy.typing as npt
 
-from everthread.recall.candidates import Found
+from everthread.recall.candidates import Candidates
 from everthread.recall.features import Floats, Signals, score
 from everthread.recall.query import Query
 from everthread.stores.arrays import repeats, union
 from everthread.stores.base import Store
 from everthread.text.time_expressions import Span
-from everthread.types import Seqs, Where
+from everthread.types import Seqs, Filter
 
 # By hand, as no dataset asks so: long lines tell more than short ones, the person's more than the bot's (which are
 # long anyway), questions less; small talk comes behind all.
 WEIGHTS = {"length": 1.0, "person": 1.5, "asks": -0.7, "empty": -10.0}
-STRETCH = 20  # lines of a session that are taken for one subject
+LINES_PER_BUCKET = 20  # lines of a session that are taken for one subject
 PART = 100  # lines of a long time that are taken for one part of it
-FURTHER = 2.0  # what the second line of a stretch, or a part, counts less than the first, the fourth than the second, …
+DIVERSITY_PENALTY = 2.0  # what the second line of a stretch, or a part, counts less than the first, the fourth than the second, …
 RELEVANCE = 0.9  # of the question as a whole and of each line; by hand, as the question may have meant something else
 ZONES = timedelta(hours=14)  # a clock is at most so far from UTC
 
 
-def said_then(store: Store, bank: str, query: Query, clock: datetime, as_of: datetime | None) -> Seqs:
+def lines_in_span(store: Store, bank: str, query: Query, clock: datetime, as_of: datetime | None) -> Seqs:
     """The lines said at the times that a question names, by whom it names as having said them; ascending. Of a date
     that comes every year the latest is meant at which anything was said."""
     tellers = tuple(sorted(query.tellers)) or None
@@ -42,10 +42,10 @@ def said_then(store: Store, bank: str, query: Query, clock: datetime, as_of: dat
 
 
 def _said_in(store: Store, bank: str, span: Span, tellers: tuple[str, ...] | None, as_of: datetime | None) -> Seqs:
-    where = Where(speaker=tellers, since=_utc(span.first, -ZONES), until=_utc(span.end, ZONES))
-    near = store.allowed(bank, where, as_of)
+    where = Filter(speaker=tellers, since=_utc(span.first, -ZONES), until=_utc(span.end, ZONES))
+    near = store.filter_seqs(bank, where, as_of)
     assert near is not None  # which it is only where nothing is asked
-    lines = store.rows(bank, near).lines
+    lines = store.scoring_rows(bank, near).lines
     said_at = lines["said_at"].astype("datetime64[us]")  # on the speaker's own clock
     return np.asarray(lines["seq"][(said_at >= np.datetime64(span.first)) & (said_at < np.datetime64(span.end))])
 
@@ -59,14 +59,14 @@ def _utc(at: datetime, shift: timedelta) -> datetime:
         return at
 
 
-def scores(found: Found, values: Signals) -> Floats:
+def scores(found: Candidates, values: Signals) -> Floats:
     """(C,) how much a line tells, the less the more tells another line of the same stretch, or of that part of the
     time."""
     left = score(values, WEIGHTS)
     session = found.rows.lines["session"][found.at].astype(np.int64)
-    stretch = session * (found.corpus.last_seq + 1) + found.seqs // STRETCH  # a number for each
+    stretch = session * (found.corpus.last_seq + 1) + found.seqs // LINES_PER_BUCKET  # a number for each
     for group in (stretch, np.arange(len(session)) // PART):
-        left = left - np.float32(FURTHER) * np.log2(1 + _rank(group, left)).astype(np.float32)
+        left = left - np.float32(DIVERSITY_PENALTY) * np.log2(1 + _rank(group, left)).astype(np.float32)
     return left
 
 

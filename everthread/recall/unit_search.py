@@ -19,9 +19,9 @@ from everthread.recall.query import Query
 from everthread.stores.filters import any_of, as_json, checked
 from everthread.text.analyzer import terms
 from everthread.text.bm25 import idf
-from everthread.types import Hit, Line, NewUnit, Unit, Where
+from everthread.types import Hit, Line, NewUnit, Unit, Filter
 
-PASSES = (
+MIN_UNIT_SCORE = (
     0.5  # the best score from which a context holds any unit; by hand: what shares neither words nor meaning has less
 )
 
@@ -35,7 +35,7 @@ def embedded(unit: Unit | NewUnit) -> str:
     return rewritten if isinstance(rewritten, str) and rewritten else unit.text
 
 
-def kinds(where: Where | None, as_of: datetime | None = None) -> tuple[str, ...]:
+def kinds(where: Filter | None, as_of: datetime | None = None) -> tuple[str, ...]:
     """The kinds of units that a filter asks for; none where it asks for lines. BadQuery where it asks for both, or for
     what a unit doesn't have."""
     if where is None or checked(where, as_of).kind is None:
@@ -56,7 +56,7 @@ def kinds(where: Where | None, as_of: datetime | None = None) -> tuple[str, ...]
     return ()
 
 
-def see_category(where: Where | None, name: str, categorised: bool) -> None:
+def see_category(where: Filter | None, name: str, categorised: bool) -> None:
     """Raises BadQuery if a filter by category is put to a recipe whose hits have none."""
     if where is not None and where.category is not None and not categorised and not kinds(where):
         raise BadQuery(
@@ -65,7 +65,7 @@ def see_category(where: Where | None, name: str, categorised: bool) -> None:
         )
 
 
-def eligible(units: Sequence[Unit], where: Where, as_of: datetime | None) -> list[Unit]:
+def eligible(units: Sequence[Unit], where: Filter, as_of: datetime | None) -> list[Unit]:
     """Those that the filter allows, and that held then. What is superseded holds no more, but for notes: they tell of
     their time, and the later one has left out what no longer mattered then."""
     known = [unit for unit in units if as_of is None or unit.said_at <= as_of]
@@ -73,7 +73,7 @@ def eligible(units: Sequence[Unit], where: Where, as_of: datetime | None) -> lis
     return [unit for unit in known if (unit.kind, unit.id) not in over and _fits(unit, where)]
 
 
-def _fits(unit: Unit, where: Where) -> bool:
+def _fits(unit: Unit, where: Filter) -> bool:
     if where.since is not None and unit.said_at < where.since:
         return False
     if where.until is not None and unit.said_at >= where.until:
@@ -86,7 +86,7 @@ def _fits(unit: Unit, where: Where) -> bool:
     )
 
 
-def shares(query: Query, units: Sequence[Unit]) -> list[float]:
+def idf_overlap(query: Query, units: Sequence[Unit]) -> list[float]:
     """Of the rarity of all the question's words among these units, the share whose words stand in each."""
     texts = [set(terms(unit.text)) for unit in units]
     weights = {term: idf(sum(term in text for text in texts), len(texts)) for term in query.terms}
@@ -97,7 +97,7 @@ def shares(query: Query, units: Sequence[Unit]) -> list[float]:
 def rank(query: Query, units: Sequence[Unit], cosines: Mapping[Key, float], k: int) -> list[Hit]:
     """The k best units, the later one first where two are as good."""
     found: list[Hit] = []
-    for unit, share in zip(units, shares(query, units), strict=True):
+    for unit, share in zip(units, idf_overlap(query, units), strict=True):
         cosine = cosines.get((unit.kind, unit.id), UNKNOWN_COSINE)
         view = line(unit)
         signals = {"cosine": cosine, "share": share}
@@ -120,7 +120,7 @@ def is_unit(line: Line) -> bool:
     return line.role == "system" and "unit" in line.metadata and str(line.key).startswith(f"{line.speaker}:")
 
 
-def placed(hit: Hit, sessions: Mapping[int, str]) -> Hit:
+def with_session(hit: Hit, sessions: Mapping[int, str]) -> Hit:
     """The hit in the session of the last line that its unit was written of, where that line is there."""
     view = replace(hit.line, session=sessions.get(hit.line.seq, ""))
     return replace(hit, line=view, passage=(view,))

@@ -11,7 +11,7 @@ from everthread.text.tokenized_text import MOST_IMPORTANT
 
 
 @dataclass(frozen=True, slots=True)
-class Weighing:
+class ScoreWeights:
     """score = relevance · its weight + recency · its weight + importance · its weight, each of the three in 0..1."""
 
     relevance: float = 1.0

@@ -18,7 +18,7 @@ from everthread.recall.context_packing import fit
 from everthread.recall.neighbours import Span
 from everthread.recipes.options import check, option
 from everthread.text.tokens import Counter, estimate
-from everthread.types import Context, Hit, Line, Sampling, Seqs, Unit, Where
+from everthread.types import Context, Hit, Line, Sampling, Seqs, Unit, Filter
 
 if TYPE_CHECKING:
     from everthread.memory import Memory
@@ -31,17 +31,17 @@ SHARE = 16  # of a small context, the part that it may take: more, and little of
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Query:
     """A question put to a bank: of which lines, as of when, and without which."""
 
     query: str
-    where: Where | None = None
+    where: Filter | None = None
     as_of: datetime | None = None
-    without: Collection[int] = frozenset()
+    exclude: Collection[int] = frozenset()
     notes: Unit | None = None  # those that stand in the prompt already
 
 
-class Ranked(NamedTuple):
+class Candidate(NamedTuple):
     """A line that was found, before it is read."""
 
     seq: int
@@ -51,7 +51,7 @@ class Ranked(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Recalled:
+class SearchResult:
     """Hits, best first, and what is thought of the question as a whole: how relevant the bank is to it (0..1), and
     whether that is enough to inject anything."""
 
@@ -63,14 +63,14 @@ class Recalled:
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class ContextBudget:
     """The room of a context: so many tokens by the counter, for a session whose passages stay in view, if any, and
     whether what is found must be good enough."""
 
     budget: int
     count: Counter = estimate
     session: str | None = None
-    without: Collection[int] = frozenset()
+    exclude: Collection[int] = frozenset()
     gated: bool = True
 
 
@@ -82,31 +82,31 @@ class Recipe:
     """
 
     name: ClassVar[str]
-    about: ClassVar[str]  # in a few words
+    description: ClassVar[str]  # in a few words
     kinds: ClassVar[tuple[str, ...]] = ("line",)  # what it finds
     vectors: ClassVar[bool] = True  # whether lines are embedded; else `reindex` does it, for a recipe that finds lines
-    hits: int = option(50, "Hits at most that a context is filled with.", low=1, high=1000)
-    floor: float = option(0.001, "Relevance below which a hit is left out, however much room there is.", low=0, high=1)
-    buffered: int = 3  # hits whose passages enter the session's relevance buffer
+    max_hits: int = option(50, "Hits at most that a context is filled with.", low=1, high=1000)
+    min_relevance: float = option(0.001, "Relevance below which a hit is left out, however much room there is.", low=0, high=1)
+    buffer_hits: int = 3  # hits whose passages enter the session's relevance buffer
 
     # In a conversation (`Chat`):
     window: int | None = option(
         None, "Latest lines that a prompt holds word for word; none: as many as there is room for.", low=0
     )
     overlap: int = 0  # lines of the window that were noted already
-    lasting: ClassVar[bool] = False  # whether the relevance buffer is in view as well
-    behind: ClassVar[bool] = False  # whether what is told stands behind the newest line of a prompt, not before it
+    uses_buffer: ClassVar[bool] = False  # whether the relevance buffer is in view as well
+    memories_last: ClassVar[bool] = False  # whether what is told stands behind the newest line of a prompt, not before it
     offers: bool = option(True, OFFERS)
     notes: ClassVar[bool] = True  # whether what leaves the window is noted
     summaries: ClassVar[bool] = True  # whether a conversation that ends is summarised
     sampling: ClassVar[Sampling] = Sampling()  # of replies, where the user sets nothing
     categorised: ClassVar[bool] = False  # whether what it finds has a category
-    asks: ClassVar[bool] = False  # whether it is summarised only if the person agreed to that
+    needs_consent: ClassVar[bool] = False  # whether it is summarised only if the person agreed to that
 
     def __post_init__(self) -> None:
         """Check the options. Raises BadInput."""
         check(self)
-        whole(self.buffered, "buffered", 0)  # which not every recipe has as an option
+        whole(self.buffer_hits, "buffered", 0)  # which not every recipe has as an option
         whole(self.overlap, "overlap", 0)
 
     @property
@@ -114,29 +114,29 @@ class Recipe:
         """The instruction that opens a prompt, unless the character brings its own."""
         return RULES
 
-    def written(self, memory: Memory) -> None:
+    def update(self, memory: Memory) -> None:
         """Write what derives from the lines alone, as far as it is not written yet. Called after lines were kept or
         taken back; what it does may be cut short at any moment and is then done by the next call."""
 
-    def recall(self, memory: Memory, asked: Asked, k: int) -> Recalled:
+    def recall(self, memory: Memory, asked: Query, k: int) -> SearchResult:
         """The k best hits for a question that is not blank. Raises BadQuery."""
         raise NotImplementedError
 
-    def lay_out(self, memory: Memory, found: Recalled, room: Room) -> Context:
+    def lay_out(self, memory: Memory, found: SearchResult, room: ContextBudget) -> Context:
         """What was found, as text for a prompt."""
         held = [] if room.session is None or "line" not in self.kinds else self._held(memory, found, room.session)
-        held = [line for line in held if line.seq not in room.without]
+        held = [line for line in held if line.seq not in room.exclude]
         return fit(found.hits, held, room.budget, room.count, found.relevance, found.terms)
 
-    def _held(self, memory: Memory, found: Recalled, session: str) -> list[Line]:
+    def _held(self, memory: Memory, found: SearchResult, session: str) -> list[Line]:
         """The lines in the session's buffer, the newest passage first."""
         new = neighbours.merge(
-            span for hit in found.hits[: self.buffered] if hit.kind == "line" for span in neighbours.spans(hit.passage)
+            span for hit in found.hits[: self.buffer_hits] if hit.kind == "line" for span in neighbours.spans(hit.passage)
         )
-        spans = reversed(pushed(memory, session, new))
-        return [line for first, last in spans for line in memory.shown(range(first, last + 1), found.allowed)]
+        spans = reversed(push_buffer(memory, session, new))
+        return [line for first, last in spans for line in memory.get_visible(range(first, last + 1), found.allowed)]
 
-    def told(self, context: Context, name: str, now: datetime) -> str:
+    def render(self, context: Context, name: str, now: datetime) -> str:
         """The part of a character's prompt that holds what is remembered, with its heading."""
         return lines_told(context, name, now)
 
@@ -148,16 +148,16 @@ class Recipe:
         """Returns the category of a summary. Raises ModelError."""
         return scribe.categorize(summary)
 
-    def leaving(self, costs: Sequence[int], room: int) -> int:
+    def lines_to_evict(self, costs: Sequence[int], room: int) -> int:
         """How many of the lines in a conversation's window, of so many tokens each, go out of it, oldest first."""
         return leaving(costs, room)
 
-    def remembered(self, context: int) -> int:
+    def memory_budget(self, context: int) -> int:
         """Tokens of what is remembered in a prompt, for a model with a context of so many."""
         return min(REMEMBERED, context // SHARE)
 
 
-def pushed(memory: Memory, session: str, new: Sequence[Span], capacity: int = buffer.CAPACITY) -> list[Span]:
+def push_buffer(memory: Memory, session: str, new: Sequence[Span], capacity: int = buffer.CAPACITY) -> list[Span]:
     """Push passages into the session's relevance buffer; what it then holds, the oldest first."""
     before = memory.store.buffer(memory.bank, session)
     held = buffer.push(before, new, capacity)

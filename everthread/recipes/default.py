@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from everthread.recall import features, relevance_gate, time_overview
-from everthread.recall.candidates import Found
-from everthread.recall.relevance_gate import Curve
-from everthread.recipes.base import WIDEST, Asked, Ranked, Recalled, Recipe
+from everthread.recall.candidates import Candidates
+from everthread.recall.relevance_gate import LogisticModel
+from everthread.recipes.base import WIDEST, Query, Candidate, SearchResult, Recipe
 from everthread.recipes.options import option
-from everthread.text.analyzer import unspaced
+from everthread.text.analyzer import is_unspaced_script
 
 if TYPE_CHECKING:
     from everthread.memory import Memory
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class ScoringProfile:
     """The numbers for one kind of conversation: the signals' weights, the two curves of the gate, and its threshold."""
 
     weights: Mapping[str, float]
-    whole: Curve
-    hit: Curve
+    query_gate: LogisticModel
+    hit_model: LogisticModel
     threshold: float  # relevance of the whole from which a context holds anything
 
 
@@ -33,7 +33,7 @@ class Head:
 EMPTY = -10.0
 
 # A dozen constants fitted on LoCoMo's five development conversations: `everthread bench fit locomo PATH`.
-_FRIENDS = Head(
+_FRIENDS = ScoringProfile(
     weights={
         "cosine": 2.2343,
         "cosine_near": 4.5675,
@@ -49,7 +49,7 @@ _FRIENDS = Head(
         "time": 1.4643,
         "empty": EMPTY,
     },
-    whole=Curve(
+    query_gate=LogisticModel(
         -9.5215,
         {
             "match": 2.1522,
@@ -61,13 +61,13 @@ _FRIENDS = Head(
             "small_top": -1.0379,
         },
     ),
-    hit=Curve(0.7599, {"share": 1.025}),
+    hit_model=LogisticModel(0.7599, {"share": 1.025}),
     threshold=0.216,
 )
 
 # Fitted on RealMem, with LoCoMo's questions for two fifths of the weight, since people ask an assistant about facts
 # too: `everthread bench fit realmem PATH --mix PATH`.
-_ASSISTANT = Head(
+_ASSISTANT = ScoringProfile(
     weights={
         "cosine": 2.2236,
         "cosine_near": 1.5,
@@ -82,7 +82,7 @@ _ASSISTANT = Head(
         "time": 1.3271,
         "empty": EMPTY,
     },
-    whole=Curve(
+    query_gate=LogisticModel(
         -8.5952,
         {
             "match": 2.3089,
@@ -94,13 +94,13 @@ _ASSISTANT = Head(
             "small_top": -1.4431,
         },
     ),
-    hit=Curve(-0.4552, {"share": 0.6918}),
+    hit_model=LogisticModel(-0.4552, {"share": 0.6918}),
     threshold=0.187,
 )
 
 # For questions that the embedder can't read, as the shipped one Chinese. Fitted on MADial's Chinese dialogues and the
 # Chinese firsts: `everthread bench fit madial PATH`. What neither can tell is as among friends.
-_WORDS = Head(
+_WORDS = ScoringProfile(
     weights={
         "bm25_window": 1.7058,
         "share": 7.4084,
@@ -108,8 +108,8 @@ _WORDS = Head(
         "person": 1.1275,
         **{name: _FRIENDS.weights[name] for name in ("asks", "speaker", "day", "month", "empty")},
     },
-    whole=Curve(-0.9435, {"top": 0.4845, "small": 1.3427, "asked": -0.1732}),
-    hit=Curve(1.1249, {"share": 1.0814}),
+    query_gate=LogisticModel(-0.9435, {"top": 0.4845, "small": 1.3427, "asked": -0.1732}),
+    hit_model=LogisticModel(1.1249, {"share": 1.0814}),
     threshold=0.549,
 )
 
@@ -127,21 +127,21 @@ class Default(Recipe):
     name = "default"
     about = "lines as they were said, found by a dozen signals; what measured best"
 
-    friends: Head = _FRIENDS
-    assistant: Head = _ASSISTANT
-    words: Head = _WORDS
-    width: int = option(1, "Lines on either side by which a hit grows.", low=0, high=WIDEST)
+    friends: ScoringProfile = _FRIENDS
+    assistant: ScoringProfile = _ASSISTANT
+    words: ScoringProfile = _WORDS
+    neighbours: int = option(1, "Lines on either side by which a hit grows.", low=0, high=WIDEST)
     buffered: int = option(3, "Hits whose passages stay in view at the following turns.", low=0)
     overlap: int = option(0, "Lines that stay in the window after they were noted.", low=0)
 
-    def head(self, found: Found) -> Head:
+    def head(self, found: Candidates) -> ScoringProfile:
         """The numbers for a question, chosen by whether a bot is among the speakers, and whether there are vectors."""
-        if unspaced(found.query.text) and np.isnan(found.cosine).all():
+        if is_unspaced_script(found.query.text) and np.isnan(found.cosine).all():
             return self.words
         return self.assistant if found.corpus.has_assistant else self.friends
 
-    def recall(self, memory: Memory, asked: Asked, k: int) -> Recalled:
-        found, signals = memory.measure(asked.query, k, where=asked.where, as_of=asked.as_of, without=asked.without)
+    def recall(self, memory: Memory, asked: Query, k: int) -> SearchResult:
+        found, signals = memory.candidates(asked.query, k, where=asked.where, as_of=asked.as_of, exclude=asked.exclude)
         head = self.head(found)
         if found.query.overview:
             scores = time_overview.scores(found, signals)
@@ -149,16 +149,16 @@ class Default(Recipe):
             chances = np.full(len(scores), whole)
         else:
             scores = features.score(signals, head.weights)
-            told = features.score(signals, relevance_gate.trusted(found.query, head.weights))
-            whole = 0.0 if found.query.small_talk else head.whole.at(relevance_gate.evidence(found, signals, told))
-            chances = relevance_gate.chances(head.hit, scores, whole)
+            told = features.score(signals, relevance_gate.gate_weights(found.query, head.weights))
+            whole = 0.0 if found.query.small_talk else head.query_gate.predict(relevance_gate.evidence(found, signals, told))
+            chances = relevance_gate.probabilities(head.hit_model, scores, whole)
         best = np.argsort(-scores, kind="stable")[:k].tolist()
         ranked = [
-            Ranked(
+            Candidate(
                 *(int(found.seqs[at]), float(scores[at]), float(chances[at])),
                 {name: float(values[at]) for name, values in signals.items()},
             )
             for at in best
         ]
-        hits = memory.grown(ranked, self.width, found.allowed, asked.without)
-        return Recalled(hits, whole, whole >= head.threshold, found.query.terms, found.allowed)
+        hits = memory.with_neighbours(ranked, self.neighbours, found.allowed, asked.exclude)
+        return SearchResult(hits, whole, whole >= head.threshold, found.query.terms, found.allowed)

@@ -14,15 +14,15 @@ import numpy as np
 
 from everthread.errors import ModelError, StoreUnavailable
 from everthread.recall.context_packing import fit
-from everthread.recall.rerank import KeywordOverlap, marked, text_of
-from everthread.recipes.base import OFFERS, Asked, Recalled, Recipe, Room
+from everthread.recall.rerank import KeywordOverlap, with_signal, text_of
+from everthread.recipes.base import OFFERS, Query, SearchResult, Recipe, ContextBudget
 from everthread.recipes.options import option
 from everthread.recipes.role_filter import of_roles
-from everthread.stores.base import Corpus
-from everthread.text.analyzer import terms, unspaced
-from everthread.text.formatting import sentence
-from everthread.text.indentation import set_in
-from everthread.text.keywords import counted, heaviest
+from everthread.stores.base import CorpusStats
+from everthread.text.analyzer import terms, is_unspaced_script
+from everthread.text.formatting import format_line
+from everthread.text.indentation import indent
+from everthread.text.keywords import term_counts, top_terms
 from everthread.text.refusal import refuses
 from everthread.text.refusal_words import configured
 from everthread.types import Context, Hit, Line, Role, Seqs
@@ -72,22 +72,22 @@ class Emi(Recipe):
     buffered: int = 0
     candidates: int = option(10, "Nearest lines whose keywords are compared with the question's.", low=1, high=10_000)
     top: int = option(20, "Keywords taken from each text.", low=1)
-    person: bool = option(False, "Search the person's lines as well as the character's.")
+    include_user: bool = option(False, "Search the person's lines as well as the character's.")
     ignored: tuple[str, ...] = option((), "Words that don't count as keywords, in addition to the bot's name.")
     patience: float = option(10.0, "Seconds that a search may take before nothing is recalled.", low=0.01)
 
-    def recall(self, memory: Memory, asked: Asked, k: int) -> Recalled:
+    def recall(self, memory: Memory, asked: Query, k: int) -> SearchResult:
         """A search that fails, or takes longer than there is patience, finds nothing and says so in the log."""
         pool = ThreadPoolExecutor(1, "everthread emi")
         try:
             return pool.submit(self._search, memory, asked, k).result(self.patience)
         except GIVEN_UP as error:
             log.warning("nothing is recalled this time, for the search failed or took too long: %r", error)
-            return Recalled()
+            return SearchResult()
         finally:
             pool.shutdown(wait=False)  # what still searches comes to an end: no store or embedder waits for ever
 
-    def lay_out(self, memory: Memory, found: Recalled, room: Room) -> Context:
+    def lay_out(self, memory: Memory, found: SearchResult, room: ContextBudget) -> Context:
         """What was found for this turn alone, whatever the session's buffer holds."""
         return fit(found.hits, (), room.budget, room.count, found.relevance, found.terms)
 
@@ -95,42 +95,42 @@ class Emi(Recipe):
         """A label and the text, and neither when it was said nor that it was: that would pass for a reproach. Only
         who said it, where that was not the character."""
         said = "\n".join(_set_in(line) for line in context.lines)
-        return f"[{LABEL_UNSPACED if unspaced(said) else LABEL}]\n{said}"
+        return f"[{LABEL_UNSPACED if is_unspaced_script(said) else LABEL}]\n{said}"
 
-    def _search(self, memory: Memory, asked: Asked, k: int) -> Recalled:
-        past = None if asked.as_of is None else memory.allowed(Asked("", as_of=asked.as_of))
+    def _search(self, memory: Memory, asked: Query, k: int) -> SearchResult:
+        past = None if asked.as_of is None else memory.visible_seqs(Query("", as_of=asked.as_of))
         corpus = memory.store.corpus(memory.bank, past)
-        roles: tuple[Role, ...] = ("assistant", "user") if self.person else ("assistant",)
+        roles: tuple[Role, ...] = ("assistant", "user") if self.include_user else ("assistant",)
         asked = replace(asked, where=of_roles(asked.where, roles, corpus))
         hits = list(islice(_candidates(memory, asked, self.candidates * DEEPER), self.candidates))
         wanted, *theirs = self._keywords(memory, [asked.query, *map(text_of, hits)], corpus, past)
         mass = max(len(wanted), 1)
         shared = [len(wanted & each) for each in theirs]
         rated = [
-            replace(marked(hit, KeywordOverlap.name, share), score=float(share), relevance=share / mass)
+            replace(with_signal(hit, KeywordOverlap.name, share), score=float(share), relevance=share / mass)
             for hit, share in zip(hits, shared, strict=True)
             if share
         ]
         best = sorted(rated, key=lambda hit: -hit.score)[:k]  # of equals the one that came first, which is nearer
-        return Recalled(best, best[0].relevance if best else 0.0, bool(best))
+        return SearchResult(best, best[0].relevance if best else 0.0, bool(best))
 
-    def _keywords(self, memory: Memory, texts: Sequence[str], corpus: Corpus, past: Seqs | None) -> list[set[str]]:
+    def _keywords(self, memory: Memory, texts: Sequence[str], corpus: CorpusStats, past: Seqs | None) -> list[set[str]]:
         """Return the keywords of each text, without the bot's own name and the words to ignore."""
         bots = [speaker.name for speaker in corpus.speakers if speaker.role == "assistant"]
         names = {term for text in (*bots, *self.ignored) for term in terms(text)}
-        told = [counted(text) for text in texts]
+        told = [term_counts(text) for text in texts]
         every = list(dict.fromkeys(term for each in told for term in each))
         postings = memory.store.postings(memory.bank, every, len(every), 0, past)  # 0: they are only counted
         counts = {term: posting.df for term, posting in postings.items()}
-        return [set(heaviest(each, self.top, counts, corpus.lines)) - names for each in told]
+        return [set(top_terms(each, self.top, counts, corpus.lines)) - names for each in told]
 
 
-def _candidates(memory: Memory, asked: Asked, most: int) -> Iterator[Hit]:
+def _candidates(memory: Memory, asked: Query, most: int) -> Iterator[Hit]:
     """Lines, the nearest first, without refusals: by vector, or by words where there is no vector."""
     near, signal = memory.nearest(asked.query, most, asked), "cosine"
     if not near:
         near, signal = _by_words(memory, asked, most), "share"
-    lines = {line.seq: line for line in memory.shown(sorted(seq for seq, _ in near), None)}
+    lines = {line.seq: line for line in memory.get_visible(sorted(seq for seq, _ in near), None)}
     words = configured()
     for seq, value in near:
         line = lines.get(seq)  # it may have been forgotten meanwhile
@@ -138,9 +138,9 @@ def _candidates(memory: Memory, asked: Asked, most: int) -> Iterator[Hit]:
             yield Hit(line, 0.0, 0.0, {signal: value}, (line,))
 
 
-def _by_words(memory: Memory, asked: Asked, most: int) -> list[tuple[int, float]]:
+def _by_words(memory: Memory, asked: Query, most: int) -> list[tuple[int, float]]:
     """The lines that hold most of the question's words by their rarity, and the share of it that they hold."""
-    found, signals = memory.measure(asked.query, most, where=asked.where, as_of=asked.as_of, without=asked.without)
+    found, signals = memory.candidates(asked.query, most, where=asked.where, as_of=asked.as_of, exclude=asked.exclude)
     share = signals["share"]
     best = np.lexsort((-signals["bm25_window"], -share))[:most]
     return [(int(found.seqs[at]), float(share[at])) for at in best if share[at] > 0]
@@ -148,4 +148,4 @@ def _by_words(memory: Memory, asked: Asked, most: int) -> list[tuple[int, float]
 
 def _set_in(line: Line) -> str:
     """The line as it appears in a prompt, without the character's own name before it."""
-    return set_in(line.text) if line.role == "assistant" else sentence(line)
+    return indent(line.text) if line.role == "assistant" else format_line(line)

@@ -38,4 +38,4 @@ def seed(memory: Memory, texts: Iterable[str], at: datetime | None = None) -> li
     """
     known = {unit.text for unit in memory.units(KIND, current=True)}
     fresh = [text for text in dict.fromkeys(texts) if text not in known]
-    return [memory.write(NewUnit(KIND, text, 0, 0, at or now())) for text in fresh]
+    return [memory.add_unit(NewUnit(KIND, text, 0, 0, at or now())) for text in fresh]

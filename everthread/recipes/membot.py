@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from everthread.bank.corrections import place
+from everthread.bank.corrections import position
 from everthread.recall import buffer, neighbours
 from everthread.recall.context_packing import fit
-from everthread.recipes.base import OFFERS, WIDEST, Asked, Ranked, Recalled, Recipe, Room, pushed
+from everthread.recipes.base import OFFERS, WIDEST, Query, Candidate, SearchResult, Recipe, ContextBudget, push_buffer
 from everthread.recipes.options import option
 from everthread.recipes.role_filter import of_roles
 from everthread.text.analyzer import terms
@@ -36,7 +36,7 @@ POOL = 50  # nearest lines among which `recency` has its say
 
 
 @dataclass(frozen=True, slots=True)
-class Near(Recalled):
+class Near(SearchResult):
     """The nearest lines, and the cosine that was needed."""
 
     threshold: float = THRESHOLD
@@ -103,20 +103,20 @@ class Membot(Recipe):
     def rules(self) -> str:
         return BARE if self.bare else super().rules
 
-    def recall(self, memory: Memory, asked: Asked, k: int) -> Near:
+    def recall(self, memory: Memory, asked: Query, k: int) -> Near:
         if self.canon:
             return Near()
-        allowed = memory.allowed(asked)
+        allowed = memory.visible_seqs(asked)
         corpus = memory.store.corpus(memory.bank)
         searched = replace(asked, where=of_roles(asked.where, ("assistant",), corpus)) if self.replies else asked
-        lines = _lines(memory.allowed(searched), corpus.lines) - len(asked.without)
+        lines = _lines(memory.visible_seqs(searched), corpus.lines) - len(asked.exclude)
         threshold = calibrated(lines) if self.threshold is None else self.threshold
         near = memory.nearest(asked.query, max(k, POOL) if self.recency else k, searched)
         ranked = [
-            Ranked(seq, score, min(max(cosine, 0.0), 1.0), {"cosine": cosine})
+            Candidate(seq, score, min(max(cosine, 0.0), 1.0), {"cosine": cosine})
             for seq, cosine, score in self._preferred(near, corpus.last_seq, threshold)[:k]
         ]
-        hits = memory.grown(ranked, self.width, allowed, asked.without)
+        hits = memory.with_neighbours(ranked, self.width, allowed, asked.exclude)
         best = max((hit.relevance for hit in hits), default=0.0)
         passes = bool(hits) and best >= threshold
         return Near(hits, best, passes, tuple(dict.fromkeys(terms(asked.query))), allowed, threshold)
@@ -131,7 +131,7 @@ class Membot(Recipe):
             return scored
         return sorted(scored, key=lambda each: (each[1] < threshold, -each[2]))
 
-    def lay_out(self, memory: Memory, found: Recalled, room: Room) -> Context:
+    def lay_out(self, memory: Memory, found: SearchResult, room: ContextBudget) -> Context:
         """The buffer's blocks, the one that came first at the top; without a session, those of this query alone."""
         if any(hit.kind != "line" for hit in found.hits):
             return super().lay_out(memory, found, room)
@@ -139,21 +139,21 @@ class Membot(Recipe):
             return Context("", 0, (), (), (), 0.0)
         if room.gated and isinstance(found, Near):
             found = replace(found, hits=[hit for hit in found.hits if hit.relevance >= found.threshold])
-        return _within(self._blocks(memory, found, room), found, room)
+        return _fit_blocks(self._blocks(memory, found, room), found, room)
 
-    def _blocks(self, memory: Memory, found: Recalled, room: Room) -> list[Block]:
+    def _blocks(self, memory: Memory, found: SearchResult, room: ContextBudget) -> list[Block]:
         """What is in view, oldest block first, of lines that may be shown and are not in the prompt already."""
         spans = self._spans(memory, found.hits, room.session)
-        seqs = [seq for first, last in spans for seq in range(first, last + 1) if seq not in room.without]
-        lines = {line.seq: line for line in memory.shown(seqs, found.allowed)}
+        seqs = [seq for first, last in spans for seq in range(first, last + 1) if seq not in room.exclude]
+        lines = {line.seq: line for line in memory.get_visible(seqs, found.allowed)}
         blocks = [[lines[seq] for seq in range(first, last + 1) if seq in lines] for first, last in spans]
-        return _settled([_of_its_sessions(block, found.hits) for block in blocks if block])
+        return _place_corrections([_of_its_sessions(block, found.hits) for block in blocks if block])
 
     def _spans(self, memory: Memory, hits: Sequence[Hit], session: str | None) -> list[neighbours.Span]:
         new = [span for hit in reversed(hits) for span in neighbours.spans(hit.passage)]  # the best enters last
         if session is None:
             return buffer.push([], new, self.blocks)
-        return pushed(memory, session, new, self.blocks)
+        return push_buffer(memory, session, new, self.blocks)
 
     def told(self, context: Context, name: str, now: datetime) -> str:
         text = in_order(context.lines, now)
@@ -186,25 +186,25 @@ def _of_its_sessions(block: Block, hits: Sequence[Hit]) -> Block:
     return [line for line in block if line.session in sessions]
 
 
-def _settled(blocks: list[Block]) -> list[Block]:
+def _place_corrections(blocks: list[Block]) -> list[Block]:
     """The blocks, each corrected line in its old place, where that is in view or at the edge of what is."""
-    for block in [each for each in blocks if len(each) == 1 and place(each[0]) != each[0].seq]:
+    for block in [each for each in blocks if len(each) == 1 and position(each[0]) != each[0].seq]:
         line = block[0]
-        at = place(line)
+        at = position(line)
         for home in blocks:
             if (
                 home is not block
                 and home[0].session == line.session
-                and place(home[0]) - 1 <= at <= place(home[-1]) + 1
+                and position(home[0]) - 1 <= at <= position(home[-1]) + 1
             ):
                 blocks.remove(block)
                 home.append(line)
-                home.sort(key=place)
+                home.sort(key=position)
                 break
     return blocks
 
 
-def _within(blocks: Sequence[Block], found: Recalled, room: Room) -> Context:
+def _fit_blocks(blocks: Sequence[Block], found: SearchResult, room: ContextBudget) -> Context:
     """The newest blocks that fit into the budget together; of the very newest what fits, where it doesn't alone."""
     text = ""
     for first in range(len(blocks)):
@@ -220,7 +220,7 @@ def _within(blocks: Sequence[Block], found: Recalled, room: Room) -> Context:
     return _context(cut.text, cut.tokens, cut.lines, found)
 
 
-def _context(text: str, tokens: int, lines: Sequence[Line], found: Recalled) -> Context:
+def _context(text: str, tokens: int, lines: Sequence[Line], found: SearchResult) -> Context:
     seqs = {line.seq for line in lines}
     kept = tuple(hit for hit in found.hits if hit.line.seq in seqs)
     cut = tuple(hit for hit in found.hits if hit.line.seq not in seqs)

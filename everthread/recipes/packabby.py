@@ -20,13 +20,13 @@ from everthread.errors import ModelError
 from everthread.recall import unit_search
 from everthread.recall.features import UNKNOWN_COSINE
 from everthread.recall.query import LONGEST
-from everthread.recipes.base import OFFERS, Asked, Recalled, Recipe
+from everthread.recipes.base import OFFERS, Query, SearchResult, Recipe
 from everthread.recipes.general_knowledge import KIND as GENERAL_KIND
 from everthread.recipes.options import option
 from everthread.scribes.base import CATEGORIES, Scribe
 from everthread.text.analyzer import terms
-from everthread.text.formatting import heading
-from everthread.types import Context, Hit, Line, Sampling, Unit, Vector, Vectors, Where
+from everthread.text.formatting import date_heading
+from everthread.types import Context, Hit, Line, Sampling, Unit, Vector, Vectors, Filter
 
 if TYPE_CHECKING:
     from everthread.memory import Memory
@@ -105,7 +105,7 @@ class Packabby(Recipe):
     hits: int = option(1, "Summaries recalled at most for a message.", low=1, high=1000)
     floor: float = option(0.0, "Relevance below which a summary is left out; 0: the nearest is taken.", low=0, high=1)
     threshold: float | None = option(None, "Least cosine of a summary that is recalled.", low=-1, high=1)
-    general: tuple[str, ...] = option((), "Texts of nothing in particular, to all of which a summary must be nearer.")
+    decoys: tuple[str, ...] = option((), "Texts of nothing in particular, to all of which a summary must be nearer.")
     judge: bool = option(False, "Whether the scribe judges each text that is recalled, and drops what does not bear.")
     target: str = option("", 'What summaries keep, such as "food and health": all else is left out.')
     categories: tuple[str, ...] = option(CATEGORIES, "Categories, one of which each summary is given; else other.")
@@ -113,16 +113,16 @@ class Packabby(Recipe):
     _judges: list[Scribe] = field(default_factory=list, init=False, repr=False, compare=False)
     _vectors: dict[tuple[str, int], Vectors] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    def recall(self, memory: Memory, asked: Asked, k: int) -> Recalled:
+    def recall(self, memory: Memory, asked: Query, k: int) -> SearchResult:
         """The k nearest summaries that pass what is set. A filter is of lines: a summary is found if it allows every
         line of the person's that the summary was written of, and none of them is in the prompt already."""
         query = asked.query[:LONGEST]
         vector = memory.embed_query(query)
         near = _by_words(memory, asked) if vector is None else self._near(memory, asked, vector)
         best = islice(_shown(memory, asked, near), k)
-        hits = memory.placed([hit for hit in map(_hit, best) if self._bears(query, hit)])
+        hits = memory.with_sessions([hit for hit in map(_hit, best) if self._bears(query, hit)])
         relevance = max((hit.relevance for hit in hits), default=0.0)
-        return Recalled(hits, relevance, bool(hits), tuple(dict.fromkeys(terms(query))))
+        return SearchResult(hits, relevance, bool(hits), tuple(dict.fromkeys(terms(query))))
 
     def narrowed(self, memory: Memory, scribe: Scribe, summary: str) -> str | None:
         """Returns what of a summary is about the target; all of it without a target."""
@@ -141,7 +141,7 @@ class Packabby(Recipe):
         texts = ["\n  ".join([_heading(line, now), *line.text.splitlines()]) for line in context.lines]
         return "\n".join([NOTE, *texts])
 
-    def _near(self, memory: Memory, asked: Asked, vector: Vector) -> list[_Found]:
+    def _near(self, memory: Memory, asked: Query, vector: Vector) -> list[_Found]:
         """The summaries that are near enough, the nearest first, the later one where two are as near."""
         if not (units := _units(memory, asked)):
             return []
@@ -153,15 +153,15 @@ class Packabby(Recipe):
         """The cosine from which a summary is recalled: the threshold, and that of the nearest general text."""
         least = -1.0 if self.threshold is None else self.threshold
         general = self._embedded(memory, vector.shape[-1])
-        return least if general is None else max(least, float(memory.shipped(shapes.nearest(general, vector)).max()))
+        return least if general is None else max(least, float(memory.calibrate(shapes.nearest(general, vector)).max()))
 
     def _embedded(self, memory: Memory, dim: int) -> Vectors | None:
         """(G, E, D) the vectors of the general texts, embedded once a model; None without texts, or while the embedder
         is down."""
         key = memory.embedder.name, dim
-        if self.general and key not in self._vectors:
+        if self.decoys and key not in self._vectors:
             try:
-                self._vectors[key] = shapes.passages(memory.embedder, self.general)
+                self._vectors[key] = shapes.passages(memory.embedder, self.decoys)
             except (ModelError, RuntimeError, OSError) as error:
                 log.warning("a summary is recalled without a look at the general texts: %s", error)
         return self._vectors.get(key)
@@ -187,38 +187,38 @@ class Packabby(Recipe):
 def _nearness(memory: Memory, target: str, rows: Sequence[str]) -> list[float]:
     """Returns the cosines of rows to a target, as the shipped model would give them; zeros without an embedder."""
     vector = memory.embed_query(target)
-    made = None if vector is None else memory.embed(rows)
+    made = None if vector is None else memory.try_embed(rows)
     if vector is None or made is None:
         return [0.0] * len(rows)
-    return [float(memory.shipped(shapes.nearest(each[:, None], vector)).max()) for each in made]
+    return [float(memory.calibrate(shapes.nearest(each[:, None], vector)).max()) for each in made]
 
 
-def _units(memory: Memory, asked: Asked) -> list[Unit]:
+def _units(memory: Memory, asked: Query) -> list[Unit]:
     category = None if asked.where is None else asked.where.category
     units = [unit for kind in RECALLED for unit in memory.units(kind)]
-    return unit_search.eligible(units, Where(category=category), asked.as_of)
+    return unit_search.eligible(units, Filter(category=category), asked.as_of)
 
 
-def _by_words(memory: Memory, asked: Asked) -> list[_Found]:
+def _by_words(memory: Memory, asked: Query) -> list[_Found]:
     """The summaries that share words with the question, those that share most first: where there is no vector of it."""
     wanted = set(terms(asked.query[:LONGEST]))
     shares = [(unit, len(wanted.intersection(terms(unit.text)))) for unit in _units(memory, asked)]
     return sorted((_Found(unit, many / len(wanted), "share") for unit, many in shares if many), key=_Found.place)
 
 
-def _shown(memory: Memory, asked: Asked, found: Sequence[_Found]) -> Iterator[_Found]:
+def _shown(memory: Memory, asked: Query, found: Sequence[_Found]) -> Iterator[_Found]:
     """Those that the filter allows, of lines none of which is in the prompt already."""
-    where = replace(asked.where or Where(), category=None)
-    allowed = memory.allowed(replace(asked, where=where))
+    where = replace(asked.where or Filter(), category=None)
+    allowed = memory.visible_seqs(replace(asked, where=where))
     for each in found:
-        if each.unit.kind == GENERAL_KIND and where != Where():
+        if each.unit.kind == GENERAL_KIND and where != Filter():
             continue  # a filter of lines, and it is of none
         first, last = each.unit.first_seq, each.unit.last_seq
-        if allowed is None and not any(first <= seq <= last for seq in asked.without):
+        if allowed is None and not any(first <= seq <= last for seq in asked.exclude):
             yield each  # mostly so: no line needs to be read
             continue
         seqs = _written_of(memory, each.unit)
-        if seqs.isdisjoint(asked.without) and (allowed is None or np.isin(list(seqs), allowed).all()):
+        if seqs.isdisjoint(asked.exclude) and (allowed is None or np.isin(list(seqs), allowed).all()):
             yield each
 
 
@@ -230,7 +230,7 @@ def _written_of(memory: Memory, unit: Unit) -> set[int]:
 
 
 def _heading(line: Line, now: datetime) -> str:
-    return KNOWN if line.speaker == GENERAL_KIND else heading(line, now)
+    return KNOWN if line.speaker == GENERAL_KIND else date_heading(line, now)
 
 
 def _hit(found: _Found) -> Hit:

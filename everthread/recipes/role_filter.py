@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from everthread.stores.base import Corpus
+from everthread.stores.base import CorpusStats
 from everthread.stores.filters import any_of
-from everthread.types import Role, Where
+from everthread.types import Role, Filter
 
 
-def of_roles(where: Where | None, roles: tuple[Role, ...], corpus: Corpus) -> Where:
+def of_roles(where: Filter | None, roles: tuple[Role, ...], corpus: CorpusStats) -> Filter:
     """Return the filter narrowed to lines of these roles.
 
     In a bank without a bot (people among themselves) every line is as good as a reply, and the filter is unchanged.
@@ -19,7 +19,7 @@ def of_roles(where: Where | None, roles: tuple[Role, ...], corpus: Corpus) -> Wh
         roles: the roles that are searched.
         corpus: the bank's statistics.
     """
-    where = where or Where()
+    where = where or Filter()
     if not corpus.has_assistant:
         return where
     asked = where.role

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("everthread")
 
-SETTING = "recipe"  # the name of the bank's setting
+RECIPE_SETTING = "recipe"  # the name of the bank's setting
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class SavedRecipe:
     """A recipe as a bank's setting has it."""
 
     name: str
@@ -30,7 +30,7 @@ class Kept:
     @classmethod
     def of(cls, store: Store, bank: str) -> Self | None:
         """Read the recipe that a bank keeps; None where it keeps none, or is not there."""
-        return cls.read(store.settings(bank).get(SETTING)) if store.has(bank) else None
+        return cls.read(store.settings(bank).get(RECIPE_SETTING)) if store.exists(bank) else None
 
     @classmethod
     def read(cls, setting: JSONValue) -> Self | None:
@@ -41,7 +41,7 @@ class Kept:
         told = setting.get("options", {}) if isinstance(setting, Mapping) else None
         if not isinstance(name, str) or not isinstance(told, Mapping):
             raise BadInput(
-                f"invalid setting {SETTING!r}: {setting!r}; expected an object with a name, and options by their names"
+                f"invalid setting {RECIPE_SETTING!r}: {setting!r}; expected an object with a name, and options by their names"
             )
         return cls(name, told)
 

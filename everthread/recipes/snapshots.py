@@ -15,11 +15,11 @@ from everthread.recall import unit_search
 from everthread.recall.context_packing import fit
 from everthread.recall.features import UNKNOWN_COSINE
 from everthread.recall.query import LONGEST
-from everthread.recipes.base import OFFERS, Asked, Recalled, Recipe, Room
+from everthread.recipes.base import OFFERS, Query, SearchResult, Recipe, ContextBudget
 from everthread.recipes.options import option
 from everthread.text.analyzer import terms
 from everthread.text.centrality import DIGITS, cosines, mmr
-from everthread.text.formatting import heading, sentence
+from everthread.text.formatting import date_heading, format_line
 from everthread.types import Context, Hit, Line, Seqs, Unit
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ EVER = datetime.max.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class Noted(Recalled):
+class SnapshotResult(SearchResult):
     """What was recalled, and the notes as they stand, if they are not in the prompt already."""
 
     notes: Hit | None = None
@@ -64,8 +64,8 @@ class Snapshots(Recipe):
     summaries: ClassVar[bool] = False
     offers: bool = option(False, OFFERS)
 
-    full: int = option(16, "Lines in the window at which the oldest are noted and leave it.", low=2)
-    left: int = option(8, "Lines that leave the window at a time.", low=1)
+    window_max: int = option(16, "Lines in the window at which the oldest are noted and leave it.", low=2)
+    evict: int = option(8, "Lines that leave the window at a time.", low=1)
     overlap: int = option(2, "Lines of those noted that stay in the window for one more round.", low=0)
     hits: int = option(3, "Earlier states of the notes recalled at most.", low=1, high=1000)
     floor: float = option(0.0, "Relevance below which an earlier state of the notes is left out.", low=0, high=1)
@@ -74,30 +74,30 @@ class Snapshots(Recipe):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0 <= self.overlap < self.left < self.full:
+        if not 0 <= self.overlap < self.evict < self.window_max:
             raise BadInput(
-                f"of a window of full={self.full} lines left={self.left} can't go and overlap={self.overlap} of these "
+                f"of a window of full={self.window_max} lines left={self.evict} can't go and overlap={self.overlap} of these "
                 "stay; give overlap from 0, left above it, and full above that"
             )
 
     def leaving(self, costs: Sequence[int], room: int) -> int:
         """So many that at least one goes that was not noted yet; the newest line stays."""
-        gone = super().leaving(costs, room)
-        if len(costs) >= self.full:
-            gone = max(gone, self.left)
+        gone = super().lines_to_evict(costs, room)
+        if len(costs) >= self.window_max:
+            gone = max(gone, self.evict)
         wanted = max(gone, self.overlap + 1) if gone else 0
         return wanted if wanted < len(costs) else 0
 
-    def recall(self, memory: Memory, asked: Asked, k: int) -> Noted:
+    def recall(self, memory: Memory, asked: Query, k: int) -> SnapshotResult:
         excluded = _excluded(memory, asked)
         units = [unit for unit in memory.units(NOTE) if not _tells_of(unit, excluded)]
         query = asked.query[:LONGEST]
         pool = list(islice(_by_text(_scored(memory, query, units), asked.notes), max(k, self.pool)))
-        hits = memory.placed(self._varied(pool)[:k])
+        hits = memory.with_sessions(self._varied(pool)[:k])
         whole = max((hit.relevance for hit in hits), default=0.0)
-        stands = memory.placed([_hit(unit, 0.0, "notes") for unit in units[-1:] if asked.notes is None])
+        stands = memory.with_sessions([_hit(unit, 0.0, "notes") for unit in units[-1:] if asked.notes is None])
         notes = stands[0] if stands else None
-        return Noted(hits, whole, True, tuple(dict.fromkeys(terms(query))), notes=notes)
+        return SnapshotResult(hits, whole, True, tuple(dict.fromkeys(terms(query))), notes=notes)
 
     def _varied(self, hits: Sequence[Hit]) -> list[Hit]:
         """The hits by maximal marginal relevance; Carbonell and Goldstein, SIGIR 1998."""
@@ -105,9 +105,9 @@ class Snapshots(Recipe):
         order = mmr(np.array([hit.score for hit in hits]), near, lambda _: True, self.balance)
         return [hits[place] for place in order]
 
-    def lay_out(self, memory: Memory, found: Recalled, room: Room) -> Context:
+    def lay_out(self, memory: Memory, found: SearchResult, room: ContextBudget) -> Context:
         """The notes as they stand, then the earlier states by their dates."""
-        notes = found.notes if isinstance(found, Noted) else None
+        notes = found.notes if isinstance(found, SnapshotResult) else None
         hits = found.hits if notes is None else [notes, *(hit for hit in found.hits if _id(hit) != _id(notes))]
         for most in range(len(hits), 0, -1):
             context = fit(hits[:most], (), room.budget, room.count, found.relevance, found.terms)
@@ -156,12 +156,12 @@ def _by_text(hits: Iterable[Hit], notes: Unit | None) -> Iterator[Hit]:
             yield hit
 
 
-def _excluded(memory: Memory, asked: Asked) -> Seqs:
+def _excluded(memory: Memory, asked: Query) -> Seqs:
     """The lines that may not be shown, and those that are in the prompt already, ascending."""
-    shown = np.array(sorted(asked.without), np.int64)
-    if (allowed := memory.allowed(asked)) is None:
+    shown = np.array(sorted(asked.exclude), np.int64)
+    if (allowed := memory.visible_seqs(asked)) is None:
         return shown
-    standing = np.asarray(memory.allowed(Asked("", as_of=EVER)), np.int64)
+    standing = np.asarray(memory.visible_seqs(Query("", as_of=EVER)), np.int64)
     return np.union1d(np.setdiff1d(standing, allowed), shown)
 
 
@@ -177,4 +177,4 @@ def _told(lines: Sequence[Line], first: str | None) -> str:
 
 
 def _dated(line: Line, now: datetime | None = None) -> str:
-    return f"{heading(line, now)}\n{sentence(line)}"
+    return f"{date_heading(line, now)}\n{format_line(line)}"

@@ -113,7 +113,7 @@ class ExtractiveScribe:
     def rewrite_query(self, query: str, lines: Sequence[Line]) -> str:
         """The query with the telling words of the last two lines behind it, if it leans on them: if it has fewer than
         LEANING_WORDS telling words and says "he", "it", "there", "and …", or has no telling word at all."""
-        held = telling.amount(telling.words(query))
+        held = telling.word_count(telling.words(query))
         if held >= LEANING_WORDS or (held and not _LEANS.search(query)):
             return query
         here = set(tokens(query))

@@ -31,8 +31,8 @@ from everthread.scribes.responses import (
 from everthread.text import redaction
 from everthread.text.analyzer import terms
 from everthread.text.centrality import repeats
-from everthread.text.formatting import layout
-from everthread.text.sentences import pieces, sentences, whole
+from everthread.text.formatting import format_lines
+from everthread.text.sentences import pieces, sentences, truncate
 from everthread.text.tokens import estimate
 from everthread.types import Line, Message, Sampling
 
@@ -72,10 +72,10 @@ class LLMScribe:
         parts = list(in_parts(lines, self._room(limit)))
         rows: list[str] = []
         for part in parts:
-            rows += self._points(prompts.SUMMARIZE, quoted(CONVERSATION=layout(part)), person, days, limit)
+            rows += self._points(prompts.SUMMARIZE, quoted(CONVERSATION=format_lines(part)), person, days, limit)
         if len(parts) > 1:
             rows = self._merged(_unique(rows), person, days, limit)
-        return whole("\n".join(rows), limit)
+        return truncate("\n".join(rows), limit)
 
     def note(self, old: str, recalled: Sequence[Line], leaving: Sequence[Line], limit: int = NOTES) -> str:
         """The notes, a row each. An answer without notes, or with nothing of the old ones in it, is ScribeFailed, so
@@ -84,8 +84,8 @@ class LLMScribe:
         room = self._room(limit)
         background = newest(recalled, room // 4)
         for part in in_parts(leaving, room // 2):
-            old = self._noted(whole(old, room // 4), background, part, limit)
-        return whole(old, limit)
+            old = self._noted(truncate(old, room // 4), background, part, limit)
+        return truncate(old, limit)
 
     def categorize(self, text: str, categories: Sequence[str] = CATEGORIES) -> str:
         """One of the categories, "other" where the model names none of them."""
@@ -148,14 +148,14 @@ class LLMScribe:
 
         def usable(answer: Notes) -> str:
             rows = dict.fromkeys(text for row in answer.notes if (text := one_row(row)))
-            text = whole("\n".join(row for row in rows if not _among(frozenset(terms(row)), copied)), limit)
+            text = truncate("\n".join(row for row in rows if not _among(frozenset(terms(row)), copied)), limit)
             if old.strip() and not text:
                 raise Unusable("there were no notes in it; keep what is still true of the old ones")
             if not bears_on(text, old):
                 raise Unusable("nothing of the old notes was in it; keep what is still true of them")
             return text
 
-        data = quoted(OLD_NOTES=old, BACKGROUND=layout(recalled), NEW_LINES=layout(leaving))
+        data = quoted(OLD_NOTES=old, BACKGROUND=format_lines(recalled), NEW_LINES=format_lines(leaving))
         return self._ask("notes", prompts.NOTE.format(words=_words(limit)), data, Notes, usable, limit)
 
     def _copied(self, text: str, what: str, asked: str, **more: str) -> str | None:
@@ -188,9 +188,9 @@ class LLMScribe:
         def usable(answer: Rewritten) -> str:
             if not answer.text.strip():
                 raise Unusable("its text was empty")
-            return whole(answer.text, limit)
+            return truncate(answer.text, limit)
 
-        data = quoted(**{"LINES": layout(newest(lines, room)), name: text})
+        data = quoted(**{"LINES": format_lines(newest(lines, room)), name: text})
         return self._ask("a rewritten text", asked, data, Rewritten, usable, limit)
 
     def _room(self, limit: int) -> int:
@@ -202,7 +202,7 @@ class LLMScribe:
 
     def _short(self, text: str) -> str:
         """As much of a text as is judged: what comes behind changes no verdict."""
-        return whole(text, self._room(0) // 2)
+        return truncate(text, self._room(0) // 2)
 
     def _ask(
         self, what: str, asked: str, data: str, wanted: type[Wanted], use: Callable[[Wanted], Used], limit: int = 0

@@ -12,7 +12,7 @@ from datetime import date
 from typing import TypeVar
 
 from everthread.scribes.extractive import day
-from everthread.text.formatting import heading, sentence
+from everthread.text.formatting import date_heading, format_line
 from everthread.text.sentences import pieces
 from everthread.text.tokens import estimate
 from everthread.types import Line
@@ -103,7 +103,7 @@ def _split(lines: Sequence[Line], room: int) -> Iterator[Line]:
 
 def _cost(line: Line) -> int:
     """Tokens of a line in a layout, at most."""
-    return estimate(sentence(line)) + estimate(heading(line)) + 3
+    return estimate(format_line(line)) + estimate(date_heading(line)) + 3
 
 
 def newest(lines: Sequence[Line], room: int) -> list[Line]:

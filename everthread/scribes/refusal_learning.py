@@ -17,7 +17,7 @@ from everthread.llms.openai_compatible import LLM
 from everthread.scribes.llm import ask
 from everthread.scribes.prompts import quoted
 from everthread.scribes.responses import RefusingWords, Unusable
-from everthread.text.analyzer import UNSPACED, fold
+from everthread.text.analyzer import UNSPACED, normalize
 from everthread.text.refusal_words import STRONGEST, extended, merged, read, shipped
 from everthread.text.tokens import estimate
 
@@ -63,7 +63,7 @@ def from_replies(llm: LLM, replies: Sequence[str]) -> dict[str, float]:
         if room < 0 and sent:
             break
         sent.append(reply)
-    there = fold("\n".join(sent))
+    there = normalize("\n".join(sent))
     found = _asked(llm, FROM_REPLIES, quoted(REPLIES="\n\n".join(sent)))
     return {word: intensity for word, intensity in found.items() if word in there}
 
@@ -110,7 +110,7 @@ def _asked(llm: LLM, asked: str, data: str) -> dict[str, float]:
         for each in answer.words:
             if not 0 < each.intensity <= TOP:
                 raise Unusable(f"an intensity was not from 1 to {TOP}")
-            word = fold(each.word).strip(" \t\n.!,\"'")
+            word = normalize(each.word).strip(" \t\n.!,\"'")
             if _usable(word):
                 found[word] = round(each.intensity * STRONGEST / TOP, 2)
         if answer.words and not found:

@@ -121,7 +121,7 @@ class New:
 
     def __call__(self, see: Callable[[], object]) -> Memory:
         """The memory. Raises what `see` raises, and nothing was made."""
-        if not self.engine.store.has(self.bank):
+        if not self.engine.store.exists(self.bank):
             see()
         return self.engine.memory(self.bank, make=True)
 

@@ -25,7 +25,7 @@ class Models:
     def ready(self) -> None:
         """Load what the first reply would wait for."""
         if isinstance(self.llm, OpenAICompatible):
-            self.llm.ready()
+            self.llm.warm_up()
 
     def names(self) -> list[str]:
         """The names of the models at the configured server, the configured one first."""
@@ -52,4 +52,4 @@ class Models:
         if not isinstance(self.llm, OpenAICompatible) or name not in names:
             some = ", ".join(names[:SHOWN]) + (" …" if len(names) > SHOWN else "")
             raise ConfigError(f"there is no language model {name[:100]!r} at the configured server; it has {some}")
-        return self.llm.named(name)
+        return self.llm.with_model(name)

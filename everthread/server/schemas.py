@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from everthread.errors import BadLine, BadQuery
 from everthread.recall.buffer import CAPACITY
 from everthread.stores.limits import LARGEST_SEQ
-from everthread.types import NewLine, Role, Where
+from everthread.types import NewLine, Role, Filter
 
 Item = TypeVar("Item")
 
@@ -358,13 +358,13 @@ class WhereBody(Body):
     metadata: dict[str, Any] = Field(default_factory=dict)
     category: str | Names | None = None
 
-    def where(self) -> Where:
+    def where(self) -> Filter:
         """The same as the library takes it. Raises BadQuery for metadata of too many values."""
         if not holds_at_most(MOST_VALUES, self.metadata):
             raise BadQuery(f"invalid metadata: it holds more than {MOST_VALUES:,} values; expected a few")
         given = {name: getattr(self, name) for name in ("session", "speaker", "role", "kind", "category")}
         several = {name: tuple(each) if isinstance(each, list) else each for name, each in given.items()}
-        return Where(**several, since=self.since, until=self.until, metadata=self.metadata)
+        return Filter(**several, since=self.since, until=self.until, metadata=self.metadata)
 
 
 class QueryBody(Body):
@@ -375,7 +375,7 @@ class QueryBody(Body):
     as_of: datetime | None = None
     without: Annotated[list[int], Field(fail_fast=True)] = Field(default_factory=list)
 
-    def filter(self) -> Where | None:
+    def filter(self) -> Filter | None:
         """The filter as the library takes it."""
         return None if self.where is None else self.where.where()
 

@@ -12,7 +12,7 @@ import platformdirs
 
 from everthread.errors import StoreUnavailable
 from everthread.stores.base import Store
-from everthread.stores.sqlite.bank_file import private
+from everthread.stores.sqlite.bank_file import create_private
 from everthread.stores.sqlite.fork_guard import GUARD
 from everthread.stores.sqlite.store import SQLiteStore
 
@@ -74,7 +74,7 @@ class Beside:
     def _opened(self) -> sqlite3.Connection:
         if self._db is None:
             self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            private(self.file)
+            create_private(self.file)
             db = sqlite3.connect(self.file, PATIENCE, isolation_level=None, check_same_thread=False)
             db.execute("PRAGMA journal_mode = WAL")  # whoever reads never waits for whoever writes
             db.executescript(self._schema)

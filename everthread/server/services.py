@@ -14,7 +14,7 @@ from everthread.llms.openai_compatible import LLM
 from everthread.memory import FAILURES, Memory
 from everthread.recipes.base import Recipe
 from everthread.recipes.options import identity
-from everthread.recipes.saved_recipe import SETTING, Kept, setting
+from everthread.recipes.saved_recipe import RECIPE_SETTING, SavedRecipe, setting
 from everthread.scribes.base import Scribe
 from everthread.server.bounded_embedder import Bounded
 from everthread.server.llm_catalog import Models
@@ -64,7 +64,7 @@ class Engine:
 
     def scribe_of(self, bank: str) -> Scribe:
         """Find the scribe that a bank is set to; the server's, where its model is gone."""
-        name = self.store.settings(bank).get(SCRIBE) if self.store.has(bank) else None
+        name = self.store.settings(bank).get(SCRIBE) if self.store.exists(bank) else None
         try:
             return self.scribe(name if isinstance(name, str) else None)
         except ConfigError as error:
@@ -84,7 +84,7 @@ class Engine:
     def way(self, bank: str, name: str | None = None) -> Recipe:
         """Find the recipe of a bank, which may not be there yet: its own, or the one named, with the options that the
         bank keeps. Raises ConfigError."""
-        kept = Kept.of(self.store, bank)
+        kept = SavedRecipe.of(self.store, bank)
         if name is None:
             name = kept.name if kept else self.recipe.name
         usual = self.usual(name)
@@ -93,8 +93,8 @@ class Engine:
     def keep(self, bank: str, way: Recipe | None) -> None:
         """Have a bank keep a recipe; None: the server's, whatever that is. Raises as `Store.set_setting`."""
         told = None if way is None else setting(way, self.usual(way.name))
-        if self.store.settings(bank).get(SETTING) != told:
-            self.store.set_setting(bank, SETTING, told)
+        if self.store.settings(bank).get(RECIPE_SETTING) != told:
+            self.store.set_setting(bank, RECIPE_SETTING, told)
 
     def _held(self, at: tuple[object, ...]) -> Memory | None:
         with self._lock:
@@ -106,7 +106,7 @@ class Engine:
     def memory(self, bank: str, *, make: bool = False, recipe: str | None = None) -> Memory:
         """The memory of a bank. One that isn't there is made, or is NotFound. Raises as `Memory`, and ConfigError for
         an unknown recipe."""
-        if not make and not self.store.has(bank):
+        if not make and not self.store.exists(bank):
             raise NotFound(f"there is no bank {bank!r}; what is observed in it first makes it")
         way = self.way(bank, recipe)
         at = bank, identity(way)

@@ -37,7 +37,7 @@ def _room(like: Array, total: int, axis: int) -> Array:
 
 
 @dataclass(frozen=True, slots=True)
-class Splices:
+class ArrayPatch:
     """How rows that are held become those that are there: from `first` to before `end`, `count` new ones stand instead.
 
     The places ascend, and the new rows come in their order.

@@ -30,8 +30,8 @@ from everthread.types import (
     Unit,
     Vector,
     Vectors,
-    Where,
-    Work,
+    Filter,
+    ScribeJob,
 )
 
 Key = tuple[str, int]  # a unit's kind and id
@@ -63,7 +63,7 @@ LINE = np.dtype(
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class TermCounts:
     """What the analyser found in a line: each term with (times in the line, times in its head), and the length."""
 
     terms: Mapping[str, tuple[int, int]]
@@ -72,7 +72,7 @@ class Words:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class PreparedLine:
     """A line ready to be written: cleaned, analysed, embedded. vectors is None when no embedder answered.
 
     A line that comes from another store keeps its number: seq, which must be greater than the bank's last.
@@ -80,7 +80,7 @@ class Entry:
 
     new: NewLine
     said_at: datetime
-    words: Words
+    words: TermCounts
     marks: int  # bits; see text.line_features
     vectors: Vectors | None  # (pieces, D)
     seq: int | None = None
@@ -120,7 +120,7 @@ class Speaker:
 
 
 @dataclass(frozen=True, slots=True)
-class Corpus:
+class CorpusStats:
     """The bank's own statistics: what BM25 divides by, and who is talking."""
 
     lines: int
@@ -147,14 +147,14 @@ class Corpus:
 
 
 @dataclass(frozen=True, slots=True)
-class Rewriting:
+class UnitReplacement:
     """Units of one kind that come and go together, and the setting that tells how far their writing has come."""
 
     kind: str
-    gone: Sequence[int]  # ids of those that are removed, with every trace
+    delete_ids: Sequence[int]  # ids of those that are removed, with every trace
     units: Sequence[NewUnit]
     vectors: Sequence[Vectors]  # of the units, in their order
-    above: int  # the new ones are numbered behind this id, and behind every one that is there
+    min_id: int  # the new ones are numbered behind this id, and behind every one that is there
     setting: str
     before: JSONValue | None  # what the setting was when this was thought out
     after: Callable[[int], JSONValue]  # what it becomes, by the id of the first new unit
@@ -168,19 +168,19 @@ class Store(Protocol):
     """Keeps banks. Safe from many threads and processes. A write is durable when its call returns."""
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """Where the banks are: two stores of one place have the same."""
 
     def banks(self) -> list[str]:
         """The ids of all banks, sorted."""
 
-    def has(self, bank: str) -> bool:
+    def exists(self, bank: str) -> bool:
         """Whether there is such a bank; it is not made."""
 
     def append(
         self,
         bank: str,
-        entries: Sequence[Entry],
+        entries: Sequence[PreparedLine],
         model: str,
         *,
         instead: Sequence[int] = (),
@@ -193,13 +193,13 @@ class Store(Protocol):
         the replaced lines that the first entry corrects: the new line is pinned if that one was. NotFound, with nothing
         kept, where it is gone."""
 
-    def reserve(self, bank: str, last: int) -> None:
+    def reserve_seqs(self, bank: str, last: int) -> None:
         """Give no number up to this one to a line any more: they were given in the store from which the bank comes."""
 
     def lines(
         self,
         bank: str,
-        where: Where | None = None,
+        where: Filter | None = None,
         *,
         after: int = 0,
         limit: int | None = None,
@@ -210,7 +210,7 @@ class Store(Protocol):
     def get(self, bank: str, seqs: Sequence[int]) -> list[Line]:
         """These lines by seq; those retracted or forgotten are left out."""
 
-    def known(self, bank: str, keys: Sequence[str]) -> dict[str, Line]:
+    def get_by_key(self, bank: str, keys: Sequence[str]) -> dict[str, Line]:
         """The lines, retracted ones too, that the bank has under these keys."""
 
     def sessions(self, bank: str) -> list[Session]:
@@ -219,10 +219,10 @@ class Store(Protocol):
     def end_session(self, bank: str, session: str, at: datetime) -> None:
         """Say that a session is over: no line joins it of itself any more. NotFound if there is none."""
 
-    def allowed(self, bank: str, where: Where, as_of: datetime | None) -> Seqs | None:
+    def filter_seqs(self, bank: str, where: Filter, as_of: datetime | None) -> Seqs | None:
         """The seqs that may be recalled, ascending; None where nothing is ruled out."""
 
-    def nearest(self, bank: str, model: str, query: Vector, k: int, among: Seqs | None) -> Seqs:
+    def nearest(self, bank: str, model: str, query: Vector, k: int, within: Seqs | None) -> Seqs:
         """About k lines whose vectors of this model lie nearest to the query, in any order. A query may have several
         vectors, (Q, D): here and below the nearest of them counts."""
 
@@ -230,17 +230,17 @@ class Store(Protocol):
         """(C,) cosine of each line's nearest piece to the query; NaN where it has no vector of this model."""
 
     def postings(
-        self, bank: str, terms: Sequence[str], rarest: int, most: int, among: Seqs | None = None
+        self, bank: str, terms: Sequence[str], max_terms: int, limit: int, within: Seqs | None = None
     ) -> dict[str, Postings]:
         """Where the `rarest` of the terms stand, the rarest first; one that would pass `most` records in all is only
         counted. As many that stand nowhere are told too. With `among` (ascending), nothing is told of other lines:
         df counts those among them, exactly where the records were read and nearly where they were not."""
 
-    def rows(self, bank: str, seqs: Seqs, among: Seqs | None = None) -> Rows:
+    def scoring_rows(self, bank: str, seqs: Seqs, within: Seqs | None = None) -> Rows:
         """The columns that scoring wants for these lines (seqs ascending). With `among`, other lines are left out, and
         do not count in their sessions."""
 
-    def corpus(self, bank: str, among: Seqs | None = None) -> Corpus:
+    def corpus(self, bank: str, within: Seqs | None = None) -> CorpusStats:
         """The bank's statistics. With `among`, those of these lines alone, but for `last_seq`, which is the bank's."""
 
     def retract(self, bank: str, seq: int, at: datetime) -> Line:
@@ -258,10 +258,10 @@ class Store(Protocol):
         bank erases them; if the receipt could not be written, it says that, and the bytes are erased all the same.
         """
 
-    def pending(self, bank: str, model: str, dim: int, limit: int, after: int = 0) -> list[Line]:
+    def lines_without_vectors(self, bank: str, model: str, dim: int, limit: int, after: int = 0) -> list[Line]:
         """Lines that have no vector of this model and dimension, by seq, from the one behind `after`."""
 
-    def put_vectors(self, bank: str, model: str, vectors: Mapping[int, Vectors], of: Sequence[Line]) -> None:
+    def put_vectors(self, bank: str, model: str, vectors: Mapping[int, Vectors], expected: Sequence[Line]) -> None:
         """Keep the vectors of lines; vectors of other models stay until `drop_vectors`. `of` are the lines as they were
         read: where a bank or a line was forgotten since, nothing is kept, whoever has got its name or number now."""
 
@@ -295,7 +295,7 @@ class Store(Protocol):
         at: datetime,
         *,
         supersedes: int | None = None,
-        done: Work | None = None,
+        done: ScribeJob | None = None,
     ) -> Unit:
         """Keep a unit and its vectors, end the one of its kind that it supersedes, and take `done` out of the queue, in
         one transaction. Units are numbered 1, 2, 3 … by kind. NotFound, with nothing kept, where a line of its sources
@@ -309,7 +309,7 @@ class Store(Protocol):
         """Remove a unit and those whose place it took, with all that was made of them, for good; their ids, its own
         first. NotFound if there is none that is not retracted. Of bytes it is as with `forget`."""
 
-    def rewrite_units(self, bank: str, change: Rewriting, model: str, at: datetime) -> bool:
+    def rewrite_units(self, bank: str, change: UnitReplacement, model: str, at: datetime) -> bool:
         """Remove units, write others and keep the setting, in one transaction. False, with nothing changed, where the
         setting is another meanwhile, or a line of the new units' sources is gone or retracted."""
 
@@ -338,14 +338,14 @@ class Store(Protocol):
     def put_unit_vectors(self, bank: str, model: str, vectors: Mapping[tuple[str, int], Vectors]) -> None:
         """Keep the vectors of units, by kind and id."""
 
-    def queue(self, bank: str, work: Work) -> None:
+    def queue(self, bank: str, work: ScribeJob) -> None:
         """Keep work that a scribe is to do. Of the same kind, session and first line it is the same work: its end, its
         tries and its error are then renewed, and its place in the queue stays. NotFound if there is no such session."""
 
-    def queued(self, bank: str) -> list[Work]:
+    def queued(self, bank: str) -> list[ScribeJob]:
         """The work that is to be done, the oldest first."""
 
-    def dequeue(self, bank: str, work: Work) -> None:
+    def dequeue(self, bank: str, work: ScribeJob) -> None:
         """Take work out of the queue."""
 
     def stats(self, bank: str, model: str) -> Stats:

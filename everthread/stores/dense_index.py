@@ -14,11 +14,11 @@ from functools import reduce
 import numpy as np
 import numpy.typing as npt
 
-from everthread.stores.arrays import Splices, member, places, union
+from everthread.stores.arrays import ArrayPatch, member, places, union
 from everthread.types import Seqs, Vector, Vectors
 
 Codes = npt.NDArray[np.uint64]  # (W, N): one column a vector, W words of 64 bits
-RESIDENT = 200_000  # vectors kept whole in memory, in half precision (154 MB at 384 dimensions); beyond, they are read
+MAX_RESIDENT_VECTORS = 200_000  # vectors kept whole in memory, in half precision (154 MB at 384 dimensions); beyond, they are read
 STRETCH = 16_384  # codes compared at a time
 WIDENED = 256  # vectors made single precision at a time
 GATHER = 8  # where fewer than one code in so many is allowed, gathering them is quicker than passing over all
@@ -52,7 +52,7 @@ class DenseIndex:
         """The index of no vectors."""
         return cls(np.empty(0, np.int64), columns(encode(np.empty((0, dim), np.float32))), None)
 
-    def newer(self, splices: Splices, more: DenseIndex) -> DenseIndex:
+    def newer(self, splices: ArrayPatch, more: DenseIndex) -> DenseIndex:
         """The index after some vectors have changed. Only the newest index of a bank may be made newer."""
         data = None if self.data is None or more.data is None else splices.apply(self.data, more.data)
         return DenseIndex(splices.apply(self.ids, more.ids), splices.apply(self.codes, more.codes, 1), data)

@@ -15,17 +15,17 @@ from typing import get_args
 from everthread.common.timestamps import micros
 from everthread.errors import BadQuery
 from everthread.stores.limits import UNKEEPABLE
-from everthread.stores.line_columns import Choice
-from everthread.types import JSONValue, Role, Where
+from everthread.stores.line_columns import ColumnFilter
+from everthread.types import JSONValue, Role, Filter
 
 Clause = tuple[str, list[object]]
 
 
-def checked(where: Where | None, as_of: datetime | None = None) -> Where:
+def checked(where: Filter | None, as_of: datetime | None = None) -> Filter:
     """The filter, its values being sound. BadQuery names the one that is not."""
-    if not isinstance(where, Where | None):
+    if not isinstance(where, Filter | None):
         raise BadQuery(f"where must be a Where, got {where!r}; write for example Where(speaker='Mia')")
-    where = where or Where()
+    where = where or Filter()
     for name in ("session", "speaker", "role", "kind", "category"):
         if (wanted := getattr(where, name)) is not None:
             any_of(wanted, name)
@@ -46,7 +46,7 @@ def checked(where: Where | None, as_of: datetime | None = None) -> Where:
     return where
 
 
-def of_units(where: Where) -> bool:
+def of_units(where: Filter) -> bool:
     """Returns whether a sound filter allows units and no line."""
     return where.category is not None or (where.kind is not None and "line" not in any_of(where.kind, "kind"))
 
@@ -60,7 +60,7 @@ def holdable(text: str, name: str) -> str:
     return text
 
 
-def clause(where: Where | None, as_of: datetime | None = None) -> Clause:
+def clause(where: Filter | None, as_of: datetime | None = None) -> Clause:
     """The condition (joined by AND, never empty) and its values."""
     parts: list[str] = ["line.retracted_at IS NULL"]
     values: list[object] = []
@@ -94,7 +94,7 @@ def clause(where: Where | None, as_of: datetime | None = None) -> Clause:
     return " AND ".join(parts), values
 
 
-def choice(db: sqlite3.Connection, where: Where, as_of: datetime | None) -> Choice:
+def choice(db: sqlite3.Connection, where: Filter, as_of: datetime | None) -> ColumnFilter:
     """The same filter over columns, for a `where` whose values are sound and which asks for no metadata."""
     sessions = speakers = None
     if where.session is not None:
@@ -109,7 +109,7 @@ def choice(db: sqlite3.Connection, where: Where, as_of: datetime | None) -> Choi
     ends = [micros(where.until)] if where.until is not None else []
     ends += [micros(as_of) + 1] if as_of is not None else []
     since = micros(where.since) if where.since is not None else None
-    return Choice(sessions, speakers, since, min(ends, default=None))
+    return ColumnFilter(sessions, speakers, since, min(ends, default=None))
 
 
 def _numbers(db: sqlite3.Connection, these: str, wanted: object) -> list[int]:

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from everthread.stores.arrays import Splices
+from everthread.stores.arrays import ArrayPatch
 from everthread.types import Seqs
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ColumnFilter:
     """A filter over columns: numbers of sessions and speakers, and microseconds since 1970. None rules nothing out."""
 
     sessions: Sequence[int] | None = None
@@ -37,7 +37,7 @@ class Columns:
         """The picture of lines, ascending by seq."""
         return cls(lines["seq"].astype(np.int64), lines)
 
-    def newer(self, splices: Splices, lines: npt.NDArray[np.void]) -> Columns:
+    def newer(self, splices: ArrayPatch, lines: npt.NDArray[np.void]) -> Columns:
         """The picture after some lines have changed. Only the newest may be made newer."""
         more = Columns.of(lines)
         return Columns(splices.apply(self.seqs, more.seqs), splices.apply(self.lines, more.lines))
@@ -53,7 +53,7 @@ class Columns:
         place, seqs = place[there], seqs[there]
         return np.asarray(self.lines[place[self.seqs[place] == seqs]])
 
-    def allowed(self, choice: Choice) -> Seqs:
+    def allowed(self, choice: ColumnFilter) -> Seqs:
         """The seqs that the filter allows, ascending."""
         parts = [
             np.isin(self.lines[column], wanted)

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from everthread.stores.arrays import member
-from everthread.stores.base import POSTING, Postings, Words
+from everthread.stores.base import POSTING, Postings, TermCounts
 from everthread.types import Seqs
 
 BLOCK = 256  # records a row: 2 KB, so that adding to a block dirties one page
@@ -24,7 +24,7 @@ LARGEST = 65_535  # of a count in a record
 Records = npt.NDArray[np.void]  # (n,) of POSTING
 
 
-def by_term(lines: Iterable[tuple[int, Words]]) -> dict[str, list[tuple[int, int, int]]]:
+def by_term(lines: Iterable[tuple[int, TermCounts]]) -> dict[str, list[tuple[int, int, int]]]:
     """The records of some lines, gathered by term, ascending by seq."""
     found: dict[str, list[tuple[int, int, int]]] = {}
     for seq, words in lines:

@@ -9,7 +9,7 @@ from typing import Any
 
 from everthread.common.timestamps import moment
 from everthread.errors import BadLine, NotFound
-from everthread.stores.base import Entry, Words
+from everthread.stores.base import PreparedLine, TermCounts
 from everthread.types import Line, NewLine, Session
 
 SESSION_GAP = timedelta(hours=1)  # a line without a session, said longer than this after the last one, begins a new one
@@ -29,18 +29,18 @@ def gives_way(holder: Line, new: NewLine) -> bool:
     return holder.retracted_at is not None and new.retracted_at is None and source_key(holder) is not None
 
 
-def orphan(parent: int | str) -> BadLine:
+def unknown_parent(parent: int | str) -> BadLine:
     """What is wrong with a line that answers none of its bank's."""
     return BadLine(f"parent {parent!r} is no line of this bank; give the seq or the key of a line that is there")
 
 
-def standing(found: Iterable[Line], of: Iterable[Line]) -> set[int]:
+def unchanged(found: Iterable[Line], of: Iterable[Line]) -> set[int]:
     """The numbers of the lines that are the same as those given: a number may be another line's by now."""
     same = {(line.seq, line.said_at, line.text) for line in of}
     return {line.seq for line in found if (line.seq, line.said_at, line.text) in same}
 
 
-def next_seq(entry: Entry, last: int) -> int:
+def next_seq(entry: PreparedLine, last: int) -> int:
     """The number of a line to be written behind the bank's last. BadLine for one of its own that is no greater."""
     if entry.seq is None:
         return last + 1
@@ -93,6 +93,6 @@ def session(row: tuple[Any, ...]) -> Session:
     return Session(name, moment(start), moment(last), first, final, lines, None if ended is None else moment(ended))
 
 
-def gist(seq: int, at: int, away: int, session: int, speaker: int, words: Words, marks: int) -> tuple[int, ...]:
+def pack_line(seq: int, at: int, away: int, session: int, speaker: int, words: TermCounts, marks: int) -> tuple[int, ...]:
     """The record of LINE of a line said at that moment, by a clock so many seconds from UTC."""
     return seq, at + away * 1_000_000, away, session, speaker, words.length, words.head_length, marks

@@ -17,7 +17,7 @@ from itertools import pairwise
 
 import Stemmer
 
-from everthread.stores.base import Words
+from everthread.stores.base import TermCounts
 from everthread.types import Metadata
 
 ANALYSER = 2  # raised whenever the same text would give other terms; a bank's file records it
@@ -85,7 +85,7 @@ class _Stemmers(threading.local):
 _stemmers = _Stemmers()
 
 
-def fold(text: str) -> str:
+def normalize(text: str) -> str:
     """Text as it is compared: compatibility forms unified, case folded, invisible characters gone."""
     if text.isascii():
         return text.lower()
@@ -96,7 +96,7 @@ def _without_accents(word: str) -> str:
     return word if word.isascii() else unicodedata.normalize("NFC", _ACCENT.sub("", unicodedata.normalize("NFD", word)))
 
 
-def unspaced(text: str) -> bool:
+def is_unspaced_script(text: str) -> bool:
     """Whether most of a text is in a script without spaces, which the shipped English model can't read.
 
     A character of such a script counts as much as a word of another: a name or an emoticon does not decide.
@@ -108,7 +108,7 @@ def unspaced(text: str) -> bool:
 def tokens(text: str) -> list[str]:
     """The words of a text in order, folded, not stemmed; a CJK run gives its characters, then its bigrams."""
     found: list[str] = []
-    for word in _WORD.findall(fold(text)):
+    for word in _WORD.findall(normalize(text)):
         if not word.isascii() and _UNSPACED.match(word):
             found += word
             found += [word[i : i + 2] for i in range(len(word) - 1)]
@@ -124,16 +124,16 @@ def terms(text: str) -> list[str]:
     return [str(stem) for stem in _stemmers.english.stemWords(words)]
 
 
-def words(text: str) -> Words:
+def count_terms(text: str) -> TermCounts:
     """A line's terms with how often each stands in it and in its head."""
     counts = Counter(terms(text))
     if len(text) <= HEAD:
-        return Words({term: (n, n) for term, n in counts.items()}, counts.total(), counts.total())
+        return TermCounts({term: (n, n) for term, n in counts.items()}, counts.total(), counts.total())
     head = Counter(terms(text[:HEAD]))
-    return Words({term: (n, head[term]) for term, n in counts.items()}, counts.total(), head.total())
+    return TermCounts({term: (n, head[term]) for term, n in counts.items()}, counts.total(), head.total())
 
 
-def own(text: str, metadata: Metadata) -> str:
+def without_quotes(text: str, metadata: Metadata) -> str:
     """What a line says of its own: its text without what it quotes of recalled lines (ECHO), so that these are not
     found a second time in it. A span that is none, is out of reach or out of order is passed over."""
     spans = metadata.get(ECHO)
@@ -151,6 +151,6 @@ def _is_span(span: object) -> bool:
     return isinstance(span, list | tuple) and len(span) == 2 and all(type(at) is int for at in span)
 
 
-def own_of(text: str, metadata: str) -> str:
+def without_quotes_json(text: str, metadata: str) -> str:
     """The same, of a line's metadata as it is kept."""
-    return own(text, json.loads(metadata)) if ECHO in metadata else text
+    return without_quotes(text, json.loads(metadata)) if ECHO in metadata else text

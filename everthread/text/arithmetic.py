@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from everthread.text.analyzer import fold, unspaced
+from everthread.text.analyzer import normalize, is_unspaced_script
 
 # A hyphen or a slash between digits makes a date of them ("12/05", "2024-05-07"); between blanks it is an operation.
 _TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+(?:'[^\W\d_]+)*|(?<=\s)[-–−/](?=\s)|[-–−/]\S*|[^\s\w]|_")
@@ -42,8 +42,8 @@ _CHINESE = re.compile(
 
 def is_sum(text: str) -> bool:
     """Whether a question is a sum and asks nothing else, in English or Chinese."""
-    folded = fold(text)
-    if unspaced(folded):
+    folded = normalize(text)
+    if is_unspaced_script(folded):
         return _CHINESE.fullmatch(re.sub(r"[\s?？。.!！，,]", "", folded)) is not None
     if _ORDER.search(folded):
         folded = re.sub("[-–−/]", r" \g<0> ", folded)

@@ -10,7 +10,7 @@ _HEADING = re.compile(rf"{_UNSEEN}(?:[\[［【〔]|\((?:it is|nobody has|the con
 _ROLE = re.compile(rf"{_UNSEEN}(?:system|developer|tool|user|assistant|human|ai)[ \t]*[:：]", re.IGNORECASE)
 
 
-def set_in(text: str, speaker: str = "", every: bool = True) -> str:
+def indent(text: str, speaker: str = "", every: bool = True) -> str:
     """Indents rows of a text, so that none passes for a heading, for another's words or for a role of the chat API.
 
     Args:
@@ -24,7 +24,7 @@ def set_in(text: str, speaker: str = "", every: bool = True) -> str:
     """
     first, *further = text.splitlines(keepends=not every) or [""]
     if speaker:
-        first = f"{in_one_row(speaker)}: {first}"
+        first = f"{join_rows(speaker)}: {first}"
     if _HEADING.match(first) or (not speaker and _ROLE.match(first)):
         first = INDENT + first
     if every:
@@ -32,6 +32,6 @@ def set_in(text: str, speaker: str = "", every: bool = True) -> str:
     return first + "".join(INDENT + row if _HEADING.match(row) or _ROLE.match(row) else row for row in further)
 
 
-def in_one_row(text: str) -> str:
+def join_rows(text: str) -> str:
     """Joins a text's rows with blanks: a name or a place, which must not begin another row."""
     return " ".join(text.splitlines())

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 
 from everthread.errors import BadInput
-from everthread.text.analyzer import STOP_ALONE, UNSPACED, fold, terms
+from everthread.text.analyzer import STOP_ALONE, UNSPACED, normalize, terms
 from everthread.text.bm25 import idf
 
 _RUN = re.compile(f"[{UNSPACED}]+")
@@ -26,15 +26,15 @@ def keywords(text: str, top: int, counts: Mapping[str, int] | None = None, lines
     counts says in how many of a bank's lines a term stands, and lines how many there are. Without it, the words of
     every conversation left out, the most frequent in the text tell most. Raises BadInput for a top below 1.
     """
-    return heaviest(counted(text), top, counts, lines)
+    return top_terms(term_counts(text), top, counts, lines)
 
 
-def counted(text: str) -> Counter[str]:
+def term_counts(text: str) -> Counter[str]:
     """The terms of a text that may be keywords and how often each stands there, in their order."""
     return Counter(_telling(text))
 
 
-def heaviest(said: Mapping[str, int], top: int, counts: Mapping[str, int] | None = None, lines: int = 0) -> list[str]:
+def top_terms(said: Mapping[str, int], top: int, counts: Mapping[str, int] | None = None, lines: int = 0) -> list[str]:
     """The `keywords` of a text whose terms are `counted`: for whoever looks at the terms more than once."""
     if top < 1:
         raise BadInput(f"top must be at least 1, got {top}; it is how many keywords are wanted")
@@ -52,7 +52,7 @@ def overlap(query: Collection[str], candidate: Collection[str], ignoring: Iterab
 
 def _telling(text: str) -> list[str]:
     """The terms that may be keywords, in order: a text's words, then its pairs of characters."""
-    folded = fold(text)
+    folded = normalize(text)
     parts = [part for run in _RUN.findall(folded) for part in _COMMON.split(run) if part]
     pairs = [part[at : at + 2] for part in parts for at in range(len(part) - 1)]
     return terms(_RUN.sub(" ", folded)) + (pairs or parts)  # a character alone is a word at best: "我的猫呢"

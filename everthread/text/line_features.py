@@ -54,7 +54,7 @@ _ONLY_ASKS = re.compile(
 )
 
 
-def pieces(text: str) -> list[str]:
+def split(text: str) -> list[str]:
     """The text in pieces of at most PIECE characters, cut at the end of a sentence or a word where there is one."""
     found: list[str] = []
     text = text.strip()
@@ -74,7 +74,7 @@ def _cut(text: str) -> int:
     return PIECE
 
 
-def marks(text: str) -> int:
+def flags(text: str) -> int:
     """The marks of what a line says of its own; where that is nothing, it tells nothing."""
     if not text.strip():
         return TELLS_NOTHING

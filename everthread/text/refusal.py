@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 
-from everthread.text.analyzer import UNSPACED, fold
+from everthread.text.analyzer import UNSPACED, normalize
 from everthread.text.refusal_words import Words, configured
 
 ENOUGH = 90  # of 100, for a reply to be the character's
@@ -40,7 +40,7 @@ def score(text: str, words: Words | None = None) -> float:
         words: the dictionary. Default: the configured one.
     """
     words = words or configured()
-    folded = fold(text[:READ])
+    folded = normalize(text[:READ])
     taken = 0.0
     for phrase in words.phrases:
         if found := phrase.search(folded):

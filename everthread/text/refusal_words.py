@@ -20,7 +20,7 @@ from pathlib import Path
 
 from everthread import config
 from everthread.errors import ConfigError
-from everthread.text.analyzer import UNSPACED, fold
+from everthread.text.analyzer import UNSPACED, normalize
 
 log = logging.getLogger("everthread")
 
@@ -140,7 +140,7 @@ def _classes(table: object, source: str) -> dict[str, tuple[str, ...]]:
     for name, words in _table(table, "classes", source).items():
         if not isinstance(words, list) or not words or not all(isinstance(word, str) for word in words):
             raise ConfigError(f"{source}: invalid class {name!r}: {words!r}; expected a list of texts")
-        found[name] = tuple(fold(word) for word in words)
+        found[name] = tuple(normalize(word) for word in words)
     return found
 
 
@@ -153,7 +153,7 @@ def _compiled(
             raise ConfigError(
                 f"{source}: invalid intensity of {text!r}: {intensity!r}; expected a number from 0 to {STRONGEST:g}"
             )
-        folded = fold(text)
+        folded = normalize(text)
         phrases.pop(folded, None)
         if intensity:
             phrases[folded] = _phrase(folded, float(intensity), classes, source)

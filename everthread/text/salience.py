@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from everthread.text.analyzer import STOP, UNSPACED, terms, tokens
-from everthread.text.line_features import ENDS_ASKING, SMALL_TALK, TELLS_NOTHING, TELLS_TIME, marks
+from everthread.text.line_features import ENDS_ASKING, SMALL_TALK, TELLS_NOTHING, TELLS_TIME, flags
 
 # Words that stand in what tells nothing: "I think so", "sounds good", "tell me more".
 _DULL = """
@@ -41,14 +41,14 @@ def words(text: str) -> list[str]:
     return [word for word in tokens(text) if word not in DULL and not _DULL_CHARACTERS.search(word)]
 
 
-def amount(telling_words: Sequence[str]) -> float:
+def word_count(telling_words: Sequence[str]) -> float:
     """How many words they are; a script without spaces has about one in two characters."""
     return sum(0.25 if _UNSPACED.match(word) else 1.0 for word in telling_words)
 
 
 def only_asks(sentence: str) -> bool:
     """Whether a sentence is a question and tells nothing else: "I have a dog, isn't that nice?" does."""
-    return _only_asks(sentence, marks(sentence))
+    return _only_asks(sentence, flags(sentence))
 
 
 def _only_asks(sentence: str, found: int) -> bool:
@@ -64,8 +64,8 @@ def small_talk(sentence: str) -> bool:
 def telling(sentence: str) -> float:
     """How telling a sentence is, from 0 (small talk, a mere question) to about 4: whether it speaks of the speaker,
     holds a name, a number or a time, matters, and how many telling words it has."""
-    held = amount(words(sentence))
-    if not held or _SMALL_TALK.fullmatch(sentence) or _only_asks(sentence, found := marks(sentence)):
+    held = word_count(words(sentence))
+    if not held or _SMALL_TALK.fullmatch(sentence) or _only_asks(sentence, found := flags(sentence)):
         return 0.0
     signs = (
         1.0 * bool(_FIRST.search(sentence))

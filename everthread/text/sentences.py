@@ -54,7 +54,7 @@ def _ends(row: str, start: int, place: int, mark: str, behind: int) -> bool:
     return not (word in _TITLES or numbers_a_list or initial)
 
 
-def fitting(text: str, limit: int) -> int:
+def prefix_length(text: str, limit: int) -> int:
     """How many of the first characters are at most limit tokens."""
     enough = max(limit, 1)
     while enough < len(text) and estimate(text[:enough]) <= limit:
@@ -70,7 +70,7 @@ def shortened(text: str, limit: int) -> str:
     """The text, or as much of it as limit tokens hold, cut at a word, with GAP; empty if that is nothing."""
     if estimate(text) <= limit:
         return text
-    cut = text[: _at_word(text, fitting(text, limit - estimate(GAP)))].rstrip(" \t,;:-–，；：、")
+    cut = text[: _at_word(text, prefix_length(text, limit - estimate(GAP)))].rstrip(" \t,;:-–，；：、")
     return cut + GAP if cut else ""
 
 
@@ -82,11 +82,11 @@ def _at_word(text: str, end: int) -> int:
     return end
 
 
-def whole(text: str, limit: int) -> str:
+def truncate(text: str, limit: int) -> str:
     """The first rows of a text that are at most limit tokens; of a first row that is too long its first sentences, else
     its beginning."""
     text = text.strip()
-    end = fitting(text, limit)
+    end = prefix_length(text, limit)
     if end == len(text):
         return text
     if "\n" in text[: end + 1]:
@@ -98,7 +98,7 @@ def whole(text: str, limit: int) -> str:
 def pieces(text: str, room: int) -> Iterator[str]:
     """The whole text in pieces of at most room tokens, cut behind a row, a sentence or a word where there is one."""
     while text:
-        end = max(fitting(text, room), 1)
+        end = max(prefix_length(text, room), 1)
         if end < len(text):
             places = (
                 text.rfind(mark, end // 2, end) + len(mark) for mark in ("\n", ". ", "! ", "? ", "。", "！", "？")

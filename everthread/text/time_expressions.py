@@ -60,18 +60,18 @@ class Span:
 Time = Date | Span
 
 
-def dates(folded: str) -> tuple[tuple[Time, ...], str]:
+def absolute_dates(folded: str) -> tuple[tuple[Time, ...], str]:
     """The days named in a question ("8 May", "May 8th, 2023", "2023-05-08", "5月8日"), or else the months, or else the
     years; and the question without them."""
     months = _MONTH_RULES if _NO_VERB.search(folded) else _SURE_MONTH_RULES
     for rules in (_DAY_RULES, months, _YEAR_RULES):
-        found, rest = _taken(folded, rules)
+        found, rest = _apply_rules(folded, rules)
         if found:
             return found, rest
     return (), folded
 
 
-def reckoned(folded: str, now: datetime) -> tuple[tuple[Time, ...], str]:
+def relative_dates(folded: str, now: datetime) -> tuple[tuple[Time, ...], str]:
     """The times told from now ("yesterday", "last week", "three months ago") in a question asked now, and the question
     without them. A statement ("I slept badly last night.") asks of no time, also where a question follows it."""
     if now.year not in RECKONED:
@@ -85,10 +85,10 @@ def _asked(sentence: str, today: datetime) -> tuple[tuple[Time, ...], str]:
     text = " ".join(sentence.split())
     if not _ASKS.search(text):
         return (), text
-    return _taken(text, _PAST_RULES + _PRESENT_RULES if looks_back(text) else _PAST_RULES, today)
+    return _apply_rules(text, _PAST_RULES + _PRESENT_RULES if is_about_past(text) else _PAST_RULES, today)
 
 
-def looks_back(text: str) -> bool:
+def is_about_past(text: str) -> bool:
     """Whether a text asks of something bygone."""
     return bool(_ASKS.search(text) and _BYGONE.search(text) and not _TO_COME.search(text))
 
@@ -120,11 +120,11 @@ def _calendar(today: datetime, unit: str, step: int) -> Span:
 
 def _ago(today: datetime, count: str, unit: str) -> Span:
     """About that long ago: up to half a unit sooner or later."""
-    day, apart = today - _long(count, unit), _LONG[unit] // 2 * DAY
+    day, apart = today - _duration(count, unit), _LONG[unit] // 2 * DAY
     return Span(day - apart, day + apart + DAY)
 
 
-def _long(count: str, unit: str) -> timedelta:
+def _duration(count: str, unit: str) -> timedelta:
     """So many units, in whole days."""
     number = _NUMBERS[count] if count in _NUMBERS else int(count)
     return round(number * _LONG[unit]) * DAY
@@ -149,7 +149,7 @@ def _int(digits: str | None) -> int | None:
 _Rule = tuple[re.Pattern[str], Callable[[re.Match[str], datetime], Time]]  # what to look for, and how it is read
 
 
-def _taken(text: str, rules: Iterable[_Rule], today: datetime = datetime.min) -> tuple[tuple[Time, ...], str]:
+def _apply_rules(text: str, rules: Iterable[_Rule], today: datetime = datetime.min) -> tuple[tuple[Time, ...], str]:
     """What the rules find, each in what those before it have left; and what is left in the end."""
     found: list[Time] = []
     for pattern, read in rules:
@@ -212,7 +212,7 @@ _PAST_RULES = (
     _relative(f"{_NUMBER} {_UNIT}s? ago", lambda m, today: _ago(today, m[1], m[2])),
     _rule(
         rf"\b(?:in|over|during|within|for|from) the (?:last|past) (?:{_NUMBER} )?{_UNIT}s?\b(?!['-]| of\b)",
-        lambda m, today: Span(today - _long(m[1] or "a", m[2]), today + DAY),
+        lambda m, today: Span(today - _duration(m[1] or "a", m[2]), today + DAY),
     ),
 )
 # Times that are not over, or not only past: read where something bygone is asked of.

@@ -33,11 +33,11 @@ def move(source: Memory, target: Memory, progress: Callable[[int], None] | None 
     _retract(source, target)  # before others come under their keys
     lines = source.lines(after=done, retracted=True)
     while batch := list(islice(lines, BATCH)):
-        target.restore(batch)
+        target.import_lines(batch)
         if progress is not None:
             progress(len(batch))
     _retract(source, target)
-    target.store.reserve(target.bank, last)
+    target.store.reserve_seqs(target.bank, last)
     _beside(source, target)
     return _compared(source, target, last)
 
@@ -116,8 +116,8 @@ def _beside(source: Memory, target: Memory) -> None:
     for name in (ours.keys() | theirs.keys()) - {CHUNKED}:
         if ours.get(name) != theirs.get(name):
             target.store.set_setting(target.bank, name, ours.get(name))
-    work = source.queued()
-    for each in target.queued():
+    work = source.jobs()
+    for each in target.jobs():
         if each not in work:
             target.store.dequeue(target.bank, each)
     for each in work:

@@ -18,7 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NoReturn
 
-from everthread.bank.line_validation import clean
+from everthread.bank.line_validation import clean_line
 from everthread.errors import BadFile, BadLine, ConfigError
 from everthread.types import NewLine
 
@@ -158,7 +158,7 @@ def session_id(path: Path, key: str) -> str:
 def keepable(line: NewLine, path: Path, where: str) -> NewLine:
     """The line as it is, if a bank would take it: nothing of a file is stored before all of it is known to be good."""
     try:
-        clean(line, EPOCH)
+        clean_line(line, EPOCH)
     except BadLine as error:
         raise BadFile(f"{path}, {where}: {error}") from None
     return line

@@ -17,7 +17,7 @@ from typing import Any
 
 from everthread import factory
 from everthread.bank.line_keys import KEY_FROM, versions
-from everthread.bank.line_validation import clean, keepable
+from everthread.bank.line_validation import clean_line, keepable
 from everthread.errors import BadFile
 from everthread.memory import BATCH, Memory
 from everthread.transfer.files import EPOCH, bad, shown
@@ -40,7 +40,7 @@ def source(path: Path, form: str | None = None, **options: Any) -> Source:
     """The file, checked as one of this format; options as for `open.reader`. BadFile where anything in it is wrong, or
     there is nothing to remember; ConfigError as there."""
     skipped, places = Counter[str](), dict[str, str]()
-    reader = factory.reader(path, form, skipped=skipped, places=places, **options)
+    reader = factory.reader(path, form, skipped=skipped, positions=places, **options)
     total, left_out = sum(1 for _ in reader()), dict(skipped)
     if not total:
         raise BadFile(f"{path}: there is nothing in it to remember{skips(left_out)}; nothing was imported")
@@ -87,7 +87,7 @@ def keep(memory: Memory, lines: Sequence[NewLine]) -> None:
         if there.retracted_at is not None:
             continue
         if _corrected(line, there):
-            memory.replace([there.seq], [line])
+            memory.replace_lines([there.seq], [line])
         elif line.retracted_at is not None and _said(line) == (there.speaker, there.text):
             memory.store.retract(memory.bank, there.seq, line.retracted_at)
 
@@ -123,7 +123,7 @@ def _key(line: NewLine) -> str:
 
 def _held(memory: Memory, lines: Iterable[NewLine]) -> dict[str, Line]:
     """The lines that the bank has under the keys of these."""
-    return memory.store.known(memory.bank, [key for line in lines if (key := _key(line))])
+    return memory.store.get_by_key(memory.bank, [key for line in lines if (key := _key(line))])
 
 
 def _held_once(memory: Memory, line: NewLine, there: Line) -> bool:
@@ -140,7 +140,7 @@ def _corrected(line: NewLine, there: Line) -> bool:
 
 def _said(line: NewLine) -> tuple[str, str]:
     """Who says what, as a bank would keep it."""
-    kept = clean(line, EPOCH)
+    kept = clean_line(line, EPOCH)
     return kept.speaker, kept.text
 
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread import Memory, Where
-from everthread.bank.corrections import CORRECTS, placed
+from everthread import Memory, Filter
+from everthread.bank.corrections import CORRECTS, in_position_order
 from everthread.chat.conversation import Conversation
 from everthread.errors import BadInput, BadLine, NotFound
 from everthread.recipes.membot import Membot
@@ -85,7 +85,7 @@ def test_a_corrected_line_is_recalled_among_the_neighbours_of_the_line_that_it_c
     ]
     (before,) = (hit for hit in bank.recall("harpsichord", 20) if hit.line.seq == 3)
     assert before.passage[0].text == "A harpsichord it is."
-    told = bank.context("harpsichord", gated=False).text.splitlines()
+    told = bank.context("harpsichord", gate=False).text.splitlines()
     assert [row.partition(": ")[2] for row in told[1:4]] == [line.text for line in hit.passage]
     assert "…" not in told
 
@@ -112,9 +112,9 @@ def test_lines_that_follow_one_another_and_are_both_corrected_stand_together(ban
 def test_a_corrected_line_stays_in_view_in_its_place(bank: Memory) -> None:
     talked(bank)
     bank.correct(2, "A harpsichord it is.")
-    shown = bank.context("harpsichord", session="now", gated=False).text
+    shown = bank.context("harpsichord", session="now", gate=False).text
     assert "harpsichord" in shown
-    later = bank.context(" ", session="now", gated=False)  # what is in view of itself
+    later = bank.context(" ", session="now", gate=False)  # what is in view of itself
     texts = [line.text for line in later.lines]
     assert texts[:3] == ["Guess what I bought.", "A harpsichord it is.", "It stands in the hall."]
 
@@ -142,7 +142,7 @@ def test_what_a_filter_hides_is_not_shown_around_a_corrected_line(bank: Memory) 
     line = bank.correct(2, "A harpsichord it is.")
     (hit,) = bank.recall("harpsichord", 1, as_of=AT + timedelta(minutes=1))
     assert [each.seq for each in hit.passage] == [1, line.seq]
-    (hit,) = bank.recall("harpsichord", 1, without=[1])
+    (hit,) = bank.recall("harpsichord", 1, exclude=[1])
     assert [each.seq for each in hit.passage] == [line.seq, 3]
 
 
@@ -156,7 +156,7 @@ def test_who_forgets_a_corrected_line_forgets_what_it_said_before(bank: Memory) 
 def test_a_correction_with_a_key_is_made_once(bank: Memory) -> None:
     said(bank)
     assert bank.correct(1, "In Lisbon.", key="k") == bank.correct(1, "In Lisbon.", key="k")
-    assert len(list(bank.lines(Where(session="one"), retracted=True))) == 4
+    assert len(list(bank.lines(Filter(session="one"), retracted=True))) == 4
 
 
 def test_what_does_not_stand_or_says_nothing_is_not_corrected(bank: Memory) -> None:
@@ -171,7 +171,7 @@ def test_what_does_not_stand_or_says_nothing_is_not_corrected(bank: Memory) -> N
 
 def test_an_edited_unit_takes_the_place_of_the_one_before(bank: Memory) -> None:
     said(bank)
-    bank.write(NewUnit("fact", "Mia lives in Porto.", 1, 3, AT, importance=7, metadata={"a": 1}))
+    bank.add_unit(NewUnit("fact", "Mia lives in Porto.", 1, 3, AT, importance=7, metadata={"a": 1}))
     edited = bank.edit_unit("fact", 1, "Mia lives in Lisbon.")
     assert (edited.supersedes, edited.importance, edited.metadata["a"]) == (1, 7, 1)
     assert [unit.text for unit in bank.units("fact", current=True)] == ["Mia lives in Lisbon."]
@@ -182,11 +182,11 @@ def test_an_edited_unit_takes_the_place_of_the_one_before(bank: Memory) -> None:
 
 def test_notes_are_written_by_hand_with_and_without_earlier_ones(bank: Memory) -> None:
     with pytest.raises(BadInput, match="no line yet"):
-        bank.note("She likes tea.")
+        bank.set_notes("She likes tea.")
     said(bank)
-    first = bank.note("She likes tea.")
+    first = bank.set_notes("She likes tea.")
     assert (first.first_seq, first.last_seq) == (3, 3)
-    assert bank.note("She likes coffee.").supersedes == first.id
+    assert bank.set_notes("She likes coffee.").supersedes == first.id
     assert [unit.text for unit in bank.units("note", current=True)] == ["She likes coffee."]
 
 
@@ -194,8 +194,8 @@ def test_a_forgotten_unit_goes_with_its_history_and_nothing_else(bank: Memory) -
     said(bank)
     for text in ("Mia lives in Porto.", "Mia lives in Lisbon.", "Mia lives in Faro."):
         before = [unit.id for unit in bank.units("fact", current=True)]
-        bank.write(NewUnit("fact", text, 1, 3, AT), supersedes=before[0] if before else None)
-    bank.write(NewUnit("note", "Mia has a dog.", 1, 3, AT))
+        bank.add_unit(NewUnit("fact", text, 1, 3, AT), supersedes=before[0] if before else None)
+    bank.add_unit(NewUnit("note", "Mia has a dog.", 1, 3, AT))
     assert bank.forget_unit("fact", 2) == [2, 1]
     assert [(unit.id, unit.text, unit.supersedes) for unit in bank.units("fact")] == [(3, "Mia lives in Faro.", None)]
     assert bank.forget_unit("fact", 3) == [3]
@@ -210,7 +210,7 @@ def test_a_forgotten_unit_goes_with_its_history_and_nothing_else(bank: Memory) -
 def test_no_byte_of_a_forgotten_unit_is_left_in_a_folder(tmp_path: Path) -> None:
     with Memory.open("alice", store=tmp_path, embedder=HashEmbedder(64)) as bank:
         said(bank)
-        bank.write(NewUnit("fact", "Mia keeps an okapi.", 1, 3, AT))
+        bank.add_unit(NewUnit("fact", "Mia keeps an okapi.", 1, 3, AT))
         bank.forget_unit("fact", 1)
         assert not any(b"okapi" in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
 
@@ -222,5 +222,5 @@ def test_corrected_lines_stand_in_the_places_of_those_they_correct(minutes: list
     chosen = data.draw(st.lists(st.sampled_from(lines), unique_by=lambda line: line.seq))
     new = [replace(line, seq=100 + n, metadata={CORRECTS: line.seq}) for n, line in enumerate(chosen)]
     gone = {line.seq for line in chosen}
-    found = placed([line for line in lines if line.seq not in gone] + new)
+    found = in_position_order([line for line in lines if line.seq not in gone] + new)
     assert [line.text for line in found] == [line.text for line in lines]

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from everthread import Memory, NewLine, NewUnit, Where
+from everthread import Memory, NewLine, NewUnit, Filter
 from everthread.errors import BankDamaged, EverthreadError
 from everthread.stores.base import REMAINS
-from everthread.stores.sqlite.bank_file import UNERASED
+from everthread.stores.sqlite.bank_file import ERASE_PENDING
 from everthread.testing import HashEmbedder
 
 MAY = datetime(2026, 5, 1, tzinfo=UTC)
@@ -34,7 +34,7 @@ def filled(folder: Path) -> None:
             for n in range(300)
         )
         for n in range(10):
-            memory.write(NewUnit("fact", f"Mia likes {WORDS[n]}.", n + 1, n + 3, MAY))
+            memory.add_unit(NewUnit("fact", f"Mia likes {WORDS[n]}.", n + 1, n + 3, MAY))
 
 
 def ask(memory: Memory) -> None:
@@ -51,11 +51,11 @@ def ask_again_and_again(memory: Memory) -> None:
 ALL: tuple[Callable[[Memory], object], ...] = (
     ask,
     lambda memory: memory.recall("What did we talk about last week?", as_of=MAY + timedelta(days=9)),
-    lambda memory: memory.recall("a fern", where=Where(speaker="Ann")),
-    lambda memory: memory.recall("What does Mia like?", where=Where(kind="fact")),
+    lambda memory: memory.recall("a fern", where=Filter(speaker="Ann")),
+    lambda memory: memory.recall("What does Mia like?", where=Filter(kind="fact")),
     lambda memory: memory.context("the ferry to the lighthouse", session="1"),
     lambda memory: list(memory.lines(retracted=True)),
-    lambda memory: (memory.sessions(), memory.stats(), memory.units(), memory.settings(), memory.queued()),
+    lambda memory: (memory.sessions(), memory.stats(), memory.units(), memory.settings(), memory.jobs()),
     lambda memory: memory.observe("There is a new fern."),
     lambda memory: memory.correct(11, "There is a fern."),
     lambda memory: memory.forget(seq=9),
@@ -123,7 +123,7 @@ def test_a_fault_of_the_caller_is_not_taken_for_damage(tmp_path: Path) -> None:
 def test_a_fault_of_the_caller_is_not_taken_for_damage_while_an_erasing_waits_to_be_finished(tmp_path: Path) -> None:
     with opened(tmp_path) as memory:
         with closing(sqlite3.connect(tmp_path / "alice.bank")) as db:
-            db.execute(f"PRAGMA user_version = {UNERASED}")
+            db.execute(f"PRAGMA user_version = {ERASE_PENDING}")
         assert memory.store.check("alice") == [REMAINS]
         with pytest.raises(TypeError, match="not iterable"):
             memory.observe_many(5)  # type: ignore[arg-type]

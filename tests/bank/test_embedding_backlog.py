@@ -8,7 +8,7 @@ import pytest
 from hardship import PATIENCE
 
 from everthread import Line, Memory, NewLine
-from everthread.bank.embedding_backlog import FEW
+from everthread.bank.embedding_backlog import MAX_BACKFILL
 from everthread.chat.chat import Chat
 from everthread.errors import EmbedderUnavailable, StoreUnavailable
 from everthread.stores.postgres.store import PostgresStore
@@ -58,7 +58,7 @@ def seen(memory: Memory, embedder: Embedder) -> Memory:
 
 
 def late(memory: Memory, *texts: str) -> list[Line]:
-    return memory.replace((), [NewLine(text, "Nora") for text in texts], late=True)
+    return memory.replace_lines((), [NewLine(text, "Nora") for text in texts], defer_embedding=True)
 
 
 def test_a_line_that_is_late_is_kept_at_once_and_embedded_when_it_is_caught_up_with(
@@ -67,10 +67,10 @@ def test_a_line_that_is_late_is_kept_at_once_and_embedded_when_it_is_caught_up_w
     with opened(tmp_path, embedder) as memory:
         late(memory, "Mia moved to Lisbon.")
         assert [line.text for line in memory.lines()] == ["Mia moved to Lisbon."]
-        assert (embedder.texts, memory.stats().pending, bool(memory.late)) == ([], 1, True)
-        memory.late.catch_up()
-        assert (embedder.texts, memory.stats().pending, bool(memory.late)) == (["Mia moved to Lisbon."], 0, False)
-        memory.late.catch_up()
+        assert (embedder.texts, memory.stats().pending, bool(memory.backlog)) == ([], 1, True)
+        memory.backlog.embed_pending()
+        assert (embedder.texts, memory.stats().pending, bool(memory.backlog)) == (["Mia moved to Lisbon."], 0, False)
+        memory.backlog.embed_pending()
         assert len(embedder.texts) == 1
 
 
@@ -87,9 +87,9 @@ def test_whoever_recalls_finds_a_late_line_as_any_other(tmp_path: Path, embedder
 def test_lines_that_are_in_the_prompt_stay_late_when_others_are_recalled(tmp_path: Path, embedder: Embedder) -> None:
     with opened(tmp_path, embedder) as memory:
         first, second = late(memory, "Mia moved to Lisbon.", "Where does Mia live?")
-        memory.recall("Where does Mia live?", without=[first.seq, second.seq])
+        memory.recall("Where does Mia live?", exclude=[first.seq, second.seq])
         assert embedder.texts == []
-        memory.context("Where does Mia live?", without=[second.seq])
+        memory.context("Where does Mia live?", exclude=[second.seq])
         assert embedder.texts == ["Mia moved to Lisbon."]
 
 
@@ -97,7 +97,7 @@ def test_who_recalls_while_lines_are_being_embedded_waits_for_them(tmp_path: Pat
     with opened(tmp_path, embedder) as memory:
         late(memory, "Mia moved to Lisbon.")
         embedder.go.clear()
-        behind = threading.Thread(target=memory.late.catch_up)
+        behind = threading.Thread(target=memory.backlog.embed_pending)
         behind.start()
         assert embedder.begun.wait(PATIENCE)
         found: list[bool] = []
@@ -118,7 +118,7 @@ def test_what_is_forgotten_or_taken_back_is_not_embedded(tmp_path: Path, embedde
         gone, back, stays = late(memory, "a secret", "a mistake", "Mia moved to Lisbon.")
         memory.forget(seq=gone.seq)
         memory.retract(back.seq)
-        memory.late.catch_up()
+        memory.backlog.embed_pending()
         assert embedder.texts == [stays.text]
 
 
@@ -126,9 +126,9 @@ def test_a_bank_that_is_forgotten_does_not_come_back(tmp_path: Path, embedder: E
     with opened(tmp_path, embedder) as memory:
         late(memory, "a secret")
         memory.forget(everything=True)
-        memory.late.catch_up()
-        assert not memory.store.has("alice")
-        assert (embedder.texts, bool(memory.late)) == ([], False)
+        memory.backlog.embed_pending()
+        assert not memory.store.exists("alice")
+        assert (embedder.texts, bool(memory.backlog)) == ([], False)
 
 
 def test_lines_that_a_process_left_behind_come_along_with_the_next(tmp_path: Path, embedder: Embedder) -> None:
@@ -136,18 +136,18 @@ def test_lines_that_a_process_left_behind_come_along_with_the_next(tmp_path: Pat
         late(memory, "left", "behind")  # the process ends here
     with opened(tmp_path, embedder) as memory:
         late(memory, "said now")
-        memory.late.catch_up()
+        memory.backlog.embed_pending()
         assert embedder.texts == ["said now", "left", "behind"]
         assert memory.stats().pending == 0
 
 
 def test_many_lines_without_a_vector_are_left_to_reindex(tmp_path: Path, embedder: Embedder) -> None:
     with opened(tmp_path, embedder) as memory:
-        late(memory, *(f"line {number}" for number in range(FEW + 1)))
+        late(memory, *(f"line {number}" for number in range(MAX_BACKFILL + 1)))
     with opened(tmp_path, embedder) as memory:
         late(memory, "said now")
-        memory.late.catch_up()
-        assert (embedder.texts, memory.stats().pending) == (["said now"], FEW + 1)
+        memory.backlog.embed_pending()
+        assert (embedder.texts, memory.stats().pending) == (["said now"], MAX_BACKFILL + 1)
 
 
 def test_without_an_embedder_late_lines_stay_without_a_vector_and_are_found_by_their_words(
@@ -157,7 +157,7 @@ def test_without_an_embedder_late_lines_stay_without_a_vector_and_are_found_by_t
         embedder.down = True
         late(memory, "Mia moved to Lisbon.")
         assert [hit.line.text for hit in memory.recall("Lisbon")] == ["Mia moved to Lisbon."]
-        assert (bool(memory.late), memory.stats().pending) == (False, 1)
+        assert (bool(memory.backlog), memory.stats().pending) == (False, 1)
 
 
 def test_where_the_vectors_cannot_be_kept_the_lines_are_late_still(tmp_path: Path, embedder: Embedder) -> None:
@@ -173,11 +173,11 @@ def test_where_the_vectors_cannot_be_kept_the_lines_are_late_still(tmp_path: Pat
     memory = Memory.open("alice", store=store, embedder=embedder)
     late(memory, "Mia moved to Lisbon.")
     with pytest.raises(StoreUnavailable):
-        memory.late.catch_up()
-    assert memory.late
+        memory.backlog.embed_pending()
+    assert memory.backlog
     store.full = False
-    memory.late.catch_up()
-    assert (memory.stats().pending, bool(memory.late)) == (0, False)
+    memory.backlog.embed_pending()
+    assert (memory.stats().pending, bool(memory.backlog)) == (0, False)
     store.close()
 
 
@@ -204,6 +204,6 @@ def test_late_lines_in_postgres_are_caught_up_with_as_well(database: str, embedd
     assert (embedder.texts, memory.stats().pending) == ([stays.text], 0)
     late(memory, "another secret")
     memory.forget(everything=True)
-    memory.late.catch_up()
-    assert not store.has("late")
+    memory.backlog.embed_pending()
+    assert not store.exists("late")
     store.close()

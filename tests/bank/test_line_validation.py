@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread.bank.line_validation import CLEANED, LONGEST_NAME, LONGEST_TEXT, clean
+from everthread.bank.line_validation import CLEANED, LONGEST_NAME, LONGEST_TEXT, clean_line
 from everthread.errors import BadLine
 from everthread.types import NewLine
 
@@ -13,7 +13,7 @@ PRESENT = datetime(2024, 5, 1, 12, tzinfo=UTC)
 
 
 def cleaned(text: str = "Hello.", **fields: Any) -> NewLine:
-    return clean(NewLine(text, **fields), PRESENT)
+    return clean_line(NewLine(text, **fields), PRESENT)
 
 
 def nested(depth: int) -> object:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from everthread.bench.first_facts import Language, answered, firsts, together
-from everthread.text.analyzer import terms, unspaced
+from everthread.text.analyzer import terms, is_unspaced_script
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -33,7 +33,7 @@ def test_many_questions_share_no_word_with_the_line_that_answers(language: Langu
 def test_the_chinese_banks_are_chinese_throughout() -> None:
     for bank in firsts("zh"):
         said = [line.text for line in answered(bank, "zh").lines] + [question.text for question in bank.questions]
-        assert all(map(unspaced, [*said, *bank.strange]))
+        assert all(map(is_unspaced_script, [*said, *bank.strange]))
 
 
 def test_banks_put_together_tell_and_ask_what_each_of_them_does() -> None:

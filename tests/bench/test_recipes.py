@@ -18,7 +18,7 @@ from everthread.bench.run import run as measure
 from everthread.cli.main import main
 from everthread.errors import BadInput, ConfigError
 from everthread.factory import store as open_store
-from everthread.recipes.base import Asked, Ranked, Recalled, Recipe
+from everthread.recipes.base import Query, Candidate, SearchResult, Recipe
 from everthread.recipes.default import Default
 from everthread.scribes.extractive import ExtractiveScribe
 from everthread.testing import HashEmbedder
@@ -67,10 +67,10 @@ class Newest(Recipe):
     about = "the newest line"
     hits: int = 1
 
-    def recall(self, memory: Memory, asked: Asked, k: int) -> Recalled:
+    def recall(self, memory: Memory, asked: Query, k: int) -> SearchResult:
         newest = memory.stats().lines
-        hits = memory.grown([Ranked(newest, 1.0, 1.0, {})], 0, memory.allowed(asked))
-        return Recalled(hits, 1.0, "Ben" not in asked.query)
+        hits = memory.with_neighbours([Candidate(newest, 1.0, 1.0, {})], 0, memory.visible_seqs(asked))
+        return SearchResult(hits, 1.0, "Ben" not in asked.query)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +83,7 @@ class Summaries(Recipe):
     notes = False
     floor: float = 0.0
 
-    def recall(self, memory: Memory, asked: Asked, k: int) -> Recalled:
+    def recall(self, memory: Memory, asked: Query, k: int) -> SearchResult:
         return memory.find_units(asked, self.kinds, k)
 
 
@@ -205,7 +205,7 @@ def test_without_questions_there_is_nothing_to_measure() -> None:
 
 def test_a_recipe_named_twice_or_unknown_is_refused() -> None:
     with pytest.raises(BadInput, match="a recipe is named twice: default, default"):
-        compare([GARDEN], ["default", Default(width=2)], dataset="sample", embedder=HASH)
+        compare([GARDEN], ["default", Default(neighbours=2)], dataset="sample", embedder=HASH)
     with pytest.raises(ConfigError, match="recipe 'elephant' is unknown"):
         compare([GARDEN], ["elephant"], dataset="sample", embedder=HASH)
 

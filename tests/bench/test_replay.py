@@ -11,7 +11,7 @@ import pytest
 from everthread import Memory
 from everthread.bench.replay import ROOM, CountingScribe, RememberingEmbedder, Replay
 from everthread.errors import BadLine, ScribeFailed
-from everthread.recipes.base import Asked, Recalled, Recipe
+from everthread.recipes.base import Query, SearchResult, Recipe
 from everthread.scribes.base import NOTES
 from everthread.scribes.extractive import ExtractiveScribe
 from everthread.testing import HashEmbedder
@@ -42,7 +42,7 @@ class Units(Recipe):
     name = "units"
     about = "what a scribe wrote"
 
-    def recall(self, memory: Memory, asked: Asked, k: int) -> Recalled:
+    def recall(self, memory: Memory, asked: Query, k: int) -> SearchResult:
         return memory.find_units(asked, self.kinds, k)
 
 
@@ -102,7 +102,7 @@ def test_a_session_is_summarised_when_its_last_line_was_said_and_not_before(bank
     memory = bank(Summaries())
     replay = Replay(memory, LINES, ExtractiveScribe())
     replay.say(4)
-    assert (memory.units(), memory.queued()) == ([], [])
+    assert (memory.units(), memory.jobs()) == ([], [])
     replay.say(5)
     assert [(unit.first_seq, unit.last_seq) for unit in memory.units("summary")] == [(1, 5)]
     assert memory.sessions()[0].ended_at == LINES[4].said_at
@@ -136,16 +136,16 @@ def test_a_recipe_that_finds_lines_alone_asks_no_scribe(bank: Open) -> None:
     memory = bank(Units())
     counting = CountingScribe(ExtractiveScribe())
     Replay(memory, LINES, counting).say(len(LINES))
-    assert (memory.units(), memory.queued(), counting.asked.total()) == ([], [], 0)
+    assert (memory.units(), memory.jobs(), counting.asked.total()) == ([], [], 0)
 
 
 def test_what_a_scribe_fails_at_stays_queued_and_no_line_is_lost(bank: Open) -> None:
     memory, writer = bank(Notes()), Writer(failing=1)
     replay = Replay(memory, LINES, writer)
     replay.say(4)
-    assert [(work.first_seq, work.last_seq, work.tries) for work in memory.queued()] == [(1, 3, 1)]
+    assert [(work.first_seq, work.last_seq, work.tries) for work in memory.jobs()] == [(1, 3, 1)]
     replay.say(5)
-    assert [(work.first_seq, work.last_seq) for work in memory.queued()] == [(1, 5)]
+    assert [(work.first_seq, work.last_seq) for work in memory.jobs()] == [(1, 5)]
     assert memory.stats().lines == 5
 
 

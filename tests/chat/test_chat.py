@@ -16,9 +16,9 @@ from everthread.memory import Memory
 from everthread.recipes.membot import Membot
 from everthread.scribes.base import NOTES
 from everthread.scribes.extractive import ExtractiveScribe
-from everthread.testing import Cut, HashEmbedder, ScriptedLLM
-from everthread.text.analyzer import ECHO, own
-from everthread.types import Line, Message, NewLine, Where
+from everthread.testing import StreamCut, HashEmbedder, ScriptedLLM
+from everthread.text.analyzer import ECHO, without_quotes
+from everthread.types import Line, Message, NewLine, Filter
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 CAPTAIN = Character("Captain", "{{char}} sails with {{user}}.", person="Nora", greeting="Ahoy, {{user}}!")
@@ -178,7 +178,7 @@ def test_an_empty_line_is_refused_and_nothing_is_kept(talk: Talk, memory: Memory
 
 
 def test_of_a_stream_that_is_cut_what_arrived_is_kept_as_partial(talk: Talk, memory: Memory) -> None:
-    chat = talk(Cut("I saw a whale", LLMUnavailable("it went away")), "Aye.")
+    chat = talk(StreamCut("I saw a whale", LLMUnavailable("it went away")), "Aye.")
     reply = chat.reply("What did you see?")
     with pytest.raises(LLMUnavailable):
         list(reply)
@@ -268,7 +268,7 @@ def test_an_edited_line_is_answered_anew_and_what_came_after_is_discarded(talk: 
     assert "".join(reply) == "Lisbon!"
     assert standing(chat)[1:] == ["Nora: We go to Lisbon.", "Captain: Lisbon!"]
     assert "Rome" not in asked(chat)
-    assert not memory.context("We go to Rome.", gated=False, without=[line.seq for line in chat.lines]).text
+    assert not memory.context("We go to Rome.", gate=False, exclude=[line.seq for line in chat.lines]).text
     assert "Nora: We go to Rome." in recorded(memory, retracted=True)
 
 
@@ -555,8 +555,8 @@ def test_a_reply_that_repeats_a_memory_is_kept_but_not_found_for_it(talk: Talk, 
     assert told in "".join(reply)
     line = list(memory.lines())[-1]
     assert line.metadata[ECHO]
-    assert "Mia" not in own(line.text, line.metadata)
-    found = memory.recall("Who moved to Lisbon with two dogs in May?", where=Where(speaker="Captain"))
+    assert "Mia" not in without_quotes(line.text, line.metadata)
+    found = memory.recall("Who moved to Lisbon with two dogs in May?", where=Filter(speaker="Captain"))
     assert found[0].signals["share"] == 0
 
 
@@ -569,7 +569,7 @@ def test_a_scribe_that_fails_loses_nothing_and_its_work_is_seen(memory: Memory, 
         chat.end(remember=True)
         assert chat.settle(120)
     assert memory.stats().queued == 2
-    assert {work.error for work in memory.queued()} == {"LLMUnavailable"}
+    assert {work.error for work in memory.jobs()} == {"LLMUnavailable"}
     assert "Nora: I work at the harbour." in recorded(memory)
     with Chat(memory, CAPTAIN, ScriptedLLM(["Aye."] * 9), scribe=ExtractiveScribe(), clock=clock) as again:
         assert again.settle(120)
@@ -687,7 +687,7 @@ def test_a_note_that_a_later_one_superseded_can_still_be_found(talk: Talk, memor
     long_talk(chat, 50)
     first, *_, last = memory.units("note")
     gone = next(row for row in first.text.splitlines() if row not in last.text)
-    found = memory.recall(gone, where=Where(kind="note"))
+    found = memory.recall(gone, where=Filter(kind="note"))
     assert gone in found[0].line.text
     assert found[0].line.metadata["unit"] != last.id
 
@@ -1006,7 +1006,7 @@ def test_an_edited_reply_is_looked_at_for_echoes_again(talk: Talk, memory: Memor
     said(chat, "My sister Mia moved to Lisbon with her dogs, did she not?")
     chat.edit(chat.lines[-1].seq, f"Well, Nora, {told}")
     line = list(memory.lines())[-1]
-    assert "Mia" not in own(line.text, line.metadata)
+    assert "Mia" not in without_quotes(line.text, line.metadata)
 
 
 def test_what_two_say_in_one_session_at_once_is_one_conversation(talk: Talk) -> None:
@@ -1127,7 +1127,7 @@ def test_of_a_bank_that_never_remembers_every_conversation_is_in_private(talk: T
         assert len(chat.lines) == 3
         ending = chat.end()
         assert (ending.remembered, ending.receipt) == (False, None)
-    assert (recorded(memory, retracted=True), memory.units(), memory.queued()) == ([], [], [])
+    assert (recorded(memory, retracted=True), memory.units(), memory.jobs()) == ([], [], [])
     memory.set_setting("remember", "ask")
     chat.incognito = False
     said(chat, "I moved to Oslo.")
@@ -1227,7 +1227,7 @@ def test_a_reply_that_repeats_another_banks_line_is_an_echo(memory: Memory, othe
 
 def test_where_other_banks_have_no_room_they_go_first(memory: Memory, others: Memory) -> None:
     memory.observe("We were to take the ferry to Capri.", speaker="Nora", said_at=NOON - timedelta(days=9))
-    context = memory.context("ferry to Capri", banks=["alice", "bob"], gated=False, floor=0.0)
+    context = memory.context("ferry to Capri", banks=["alice", "bob"], gate=False, floor=0.0)
     newest = Line(9, "s", "user", "Nora", "What became of the ferry?", NOON)
     whole = lay_out(CAPTAIN, Turn((), newest, NOON, context=context), 8192)
     less = lay_out(CAPTAIN, Turn((), newest, NOON, context=context), whole.tokens - 5)
@@ -1245,7 +1245,7 @@ def test_a_bank_that_is_not_there_is_an_error_before_anything_is_said(
     with Chat(memory, CAPTAIN, ScriptedLLM(["Aye."]), clock=clock, banks=["bob"]) as chat:
         others.store.forget("bob", "bank", None, NOON)
         assert said(chat, "What became of the ferry?") == "Aye."
-    assert not others.store.has("bob")
+    assert not others.store.exists("bob")
 
 
 def test_without_a_model_what_other_banks_have_is_shown(memory: Memory, others: Memory, clock: Clock) -> None:

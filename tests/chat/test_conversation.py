@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from everthread import Memory, NewLine, Where
+from everthread import Memory, NewLine, Filter
 from everthread.chat.conversation import Conversation
 from everthread.errors import BadLine, BadQuery, NotFound
 
@@ -162,4 +162,4 @@ def test_many_lines_are_taken_back_at_once(memory: Memory) -> None:
     assert memory.stats().lines == 10
     assert memory.stats().retracted == before.retracted + 290
     assert memory.store.check(memory.bank) == []
-    assert all(hit.line.seq <= 10 for hit in memory.recall("line 200", where=Where(session="s")))
+    assert all(hit.line.seq <= 10 for hit in memory.recall("line 200", where=Filter(session="s")))

@@ -11,13 +11,13 @@ from everthread.chat.group_chat import Scene
 from everthread.errors import BadInput, BadLine, LLMUnavailable, NotFound, StoreUnavailable
 from everthread.memory import Memory
 from everthread.scribes.extractive import ExtractiveScribe
-from everthread.stores.base import Entry
+from everthread.stores.base import PreparedLine
 from everthread.stores.sqlite.store import SQLiteStore
-from everthread.testing import Cut, HashEmbedder, ScriptedLLM
+from everthread.testing import StreamCut, HashEmbedder, ScriptedLLM
 from everthread.types import Line
 
 Make = Callable[..., Chat]
-Replies = Sequence[str | Cut | Exception]
+Replies = Sequence[str | StreamCut | Exception]
 
 
 @pytest.fixture
@@ -127,8 +127,8 @@ def test_a_character_that_speaks_twice_goes_on_from_its_own_line(make: Make) -> 
     assert heard(cook) == heard(captain)
 
 
-@pytest.mark.parametrize("cut", [Cut("I saw a", LLMUnavailable("it went away")), None])
-def test_a_reply_that_is_cut_or_left_is_heard_as_far_as_it_came(make: Make, cut: Cut | None) -> None:
+@pytest.mark.parametrize("cut", [StreamCut("I saw a", LLMUnavailable("it went away")), None])
+def test_a_reply_that_is_cut_or_left_is_heard_as_far_as_it_came(make: Make, cut: StreamCut | None) -> None:
     captain, cook = make("Captain", [cut or "I saw a ship"]), make("Cook")
     scene = Scene([captain, cook])
     scene.say("What did you see?")
@@ -268,7 +268,7 @@ class Full(SQLiteStore):
     def append(
         self,
         bank: str,
-        entries: Sequence[Entry],
+        entries: Sequence[PreparedLine],
         model: str,
         *,
         instead: Sequence[int] = (),

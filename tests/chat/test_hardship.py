@@ -203,7 +203,7 @@ def test_a_scribe_with_a_broken_model_leaves_its_work_queued_and_the_talk_alone(
             assert chat.settle(120)
             assert memory.stats().queued == 2
             assert memory.units() == []
-    assert all(work.tries == 1 and work.error for work in memory.queued())
+    assert all(work.tries == 1 and work.error for work in memory.jobs())
     assert texts(memory) == ["I sold the blue boat.", "Aye."]
 
 

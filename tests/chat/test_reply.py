@@ -13,7 +13,7 @@ from hardship import PATIENCE
 from everthread.chat.reply import CutShort, Reply
 from everthread.chat.reply_filter import Speech
 from everthread.errors import LLMUnavailable, StoreUnavailable
-from everthread.testing import Cut, ScriptedLLM
+from everthread.testing import StreamCut, ScriptedLLM
 from everthread.types import Context, Line, Usage
 
 NOTHING = Context("", 0, (), (), (), 0.0)
@@ -58,7 +58,7 @@ class Silent:
         self.closed.set()
 
 
-def reply(kept: Kept, *script: str | Exception | Cut) -> Reply:
+def reply(kept: Kept, *script: str | Exception | StreamCut) -> Reply:
     llm = ScriptedLLM(script)
     return Reply(NOTHING, None, lambda: llm.stream([]), Speech("Captain", ()), kept)
 
@@ -312,7 +312,7 @@ def test_a_reply_that_nobody_holds_any_more_writes_nothing_as_it_is_collected(re
 
 def test_what_breaks_off_keeps_what_came_and_raises() -> None:
     kept = Kept()
-    one = reply(kept, Cut("one two", LLMUnavailable("cut")))
+    one = reply(kept, StreamCut("one two", LLMUnavailable("cut")))
     with pytest.raises(LLMUnavailable, match="cut"):
         list(one)
     assert kept.texts == [("one two", True)]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hardship import PATIENCE, SOON
 
-from everthread import Line, Memory, Where
+from everthread import Line, Memory, Filter
 from everthread.bank import corrections
 from everthread.chat.character import Character
 from everthread.chat.chat import Chat
@@ -18,7 +18,7 @@ from everthread.recall import unit_search
 from everthread.scribes.base import NOTES, SUMMARY
 from everthread.scribes.extractive import ExtractiveScribe
 from everthread.testing import HashEmbedder
-from everthread.types import NewUnit, Work
+from everthread.types import NewUnit, ScribeJob
 
 Opened = Callable[..., Desk]
 
@@ -93,7 +93,7 @@ def test_a_scribe_that_hangs_does_not_keep_close_waiting_and_writes_nothing_afte
     scribe.go.set()
     assert busy.settle(PATIENCE)
     assert memory.units() == []
-    assert [waiting.tries for waiting in memory.queued()] == [0]
+    assert [waiting.tries for waiting in memory.jobs()] == [0]
 
 
 def test_a_closed_desk_begins_nothing(memory: Memory, desk: Opened) -> None:
@@ -101,7 +101,7 @@ def test_a_closed_desk_begins_nothing(memory: Memory, desk: Opened) -> None:
     idle.close(1)
     idle.put(work("summary", said(memory, "s", MIA)))
     assert idle.settle(1)
-    assert len(memory.queued()) == 1
+    assert len(memory.jobs()) == 1
 
 
 def test_a_scribe_that_raises_what_nobody_knows_stops_neither_the_desk_nor_whoever_waits(
@@ -115,7 +115,7 @@ def test_a_scribe_that_raises_what_nobody_knows_stops_neither_the_desk_nor_whoev
     assert told == [ZeroDivisionError]
     odd.put(work("notes", said(memory, "t", TOM)))  # the other waits, so that it isn't told at every line
     assert odd.settle(PATIENCE)
-    assert [waiting.kind for waiting in memory.queued()] == ["summary"]
+    assert [waiting.kind for waiting in memory.jobs()] == ["summary"]
     assert len(memory.units("note")) == 1
 
 
@@ -125,7 +125,7 @@ def test_what_fails_stays_queued_and_is_not_tried_again_at_once(memory: Memory, 
     assert failing.settle(PATIENCE)
     failing.wake()
     assert failing.settle(PATIENCE)
-    assert [(waiting.tries, waiting.error) for waiting in memory.queued()] == [(1, "LLMUnavailable")]
+    assert [(waiting.tries, waiting.error) for waiting in memory.jobs()] == [(1, "LLMUnavailable")]
 
 
 @pytest.mark.parametrize("scope", [{"session": "s"}, {"everything": True}, {"seq": 1}])
@@ -140,7 +140,7 @@ def test_what_is_forgotten_while_it_is_written_about_is_not_written_about(
     scribe.go.set()
     assert busy.settle(PATIENCE)
     assert memory.units() == []
-    assert memory.queued() == []
+    assert memory.jobs() == []
     assert not any(b"Lisbon" in path.read_bytes() for path in tmp_path.iterdir())
 
 
@@ -156,12 +156,12 @@ def test_a_session_that_is_forgotten_while_its_scribe_fails_leaves_the_rest_to_b
             return super().summarize(lines, person, limit)
 
     for lines in (gone, stays):
-        memory.queue(work("summary", lines))
+        memory.enqueue(work("summary", lines))
     failing = desk(Forgetting(LLMUnavailable("down")))
     failing.wake()
     assert failing.settle(PATIENCE)
     assert [unit.metadata["session"] for unit in memory.units("summary")] == ["t"]
-    assert memory.queued() == []
+    assert memory.jobs() == []
 
 
 def test_a_memory_that_is_forgotten_while_it_is_in_the_background_is_in_no_notes(memory: Memory, desk: Opened) -> None:
@@ -183,13 +183,13 @@ def test_notes_that_went_with_a_line_are_no_background_any_more_though_their_las
     memory: Memory, desk: Opened
 ) -> None:
     told = said(memory, "old", TOM, "And so the evening went.")
-    gone = memory.write(NewUnit("note", "Tom works in Oslo.", 1, 2, told[1].said_at, sources=(1, 2)))
+    gone = memory.add_unit(NewUnit("note", "Tom works in Oslo.", 1, 2, told[1].said_at, sources=(1, 2)))
     scribe = Waiting()
     scribe.go.set()
     busy = desk(scribe)
     busy.background = [unit_search.line(gone)]
     memory.forget(seq=told[0].seq)
-    again = memory.write(NewUnit("note", "The evening went.", 2, 2, told[1].said_at, sources=(2,)))
+    again = memory.add_unit(NewUnit("note", "The evening went.", 2, 2, told[1].said_at, sources=(2,)))
     assert again.id == gone.id  # the number is given anew
     busy.put(work("notes", said(memory, "s", MIA)))
     assert busy.settle(PATIENCE)
@@ -210,7 +210,7 @@ def test_two_at_one_bank_write_a_summary_once(memory: Memory, desk: Opened, tmp_
     scribe.go.set()
     assert slow.settle(PATIENCE)
     assert len(memory.units("summary")) == 1
-    assert memory.queued() == []
+    assert memory.jobs() == []
 
 
 def test_first_notes_that_are_written_while_others_are_leave_one_note_current_with_what_both_say(
@@ -221,13 +221,13 @@ def test_first_notes_that_are_written_while_others_are_leave_one_note_current_wi
     slow.put(work("notes", said(memory, "s", MIA)))
     assert scribe.writes.wait(30)
     new, before = corrections.note(memory.store, memory.bank, "Tom works in Oslo.")
-    memory.write(new, supersedes=before)
+    memory.add_unit(new, supersedes=before)
     scribe.go.set()
     assert slow.settle(30)
     (current,) = memory.units("note", current=True)
     assert "Tom works in Oslo." in current.text
     assert "Lisbon" in current.text
-    assert memory.queued() == []
+    assert memory.jobs() == []
 
 
 def test_lines_that_come_to_a_work_while_it_is_done_are_done_as_well(memory: Memory, desk: Opened) -> None:
@@ -236,13 +236,13 @@ def test_lines_that_come_to_a_work_while_it_is_done_are_done_as_well(memory: Mem
     first = said(memory, "s", MIA)
     busy.put(work("summary", first))
     assert scribe.writes.wait(PATIENCE)
-    memory.queue(work("summary", [*first, *said(memory, "s", TOM)]))
+    memory.enqueue(work("summary", [*first, *said(memory, "s", TOM)]))
     scribe.go.set()
     assert busy.settle(PATIENCE)
     (current,) = memory.units("summary", current=True)
     assert "Lisbon" in current.text
     assert "Oslo" in current.text
-    assert memory.queued() == []
+    assert memory.jobs() == []
 
 
 def test_a_session_that_went_on_has_one_current_summary(memory: Memory, desk: Opened) -> None:
@@ -292,14 +292,14 @@ def test_notes_stand_where_the_lines_that_leave_say_nothing_and_the_lines_leave_
     notes = other.notes()
     assert notes is not None
     assert "Lisbon" in notes.text
-    assert other.noted(list(memory.lines(Where(session="s")))) == idle[-1].seq
-    assert memory.queued() == []
+    assert other.noted(list(memory.lines(Filter(session="s")))) == idle[-1].seq
+    assert memory.jobs() == []
 
 
 def test_work_that_another_process_left_is_done(tmp_path: Path, desk: Opened) -> None:
     with Memory.open("bob", store=tmp_path / "more", embedder=HashEmbedder(64)) as first:
         lines = said(first, "s", MIA)
-        first.queue(Work("summary", "s", lines[0].seq, lines[0].seq, lines[0].said_at, 3, "LLMUnavailable"))
+        first.enqueue(ScribeJob("summary", "s", lines[0].seq, lines[0].seq, lines[0].said_at, 3, "LLMUnavailable"))
     with Memory.open("bob", store=tmp_path / "more", embedder=HashEmbedder(64)) as second:
         late = desk(on=second)
         late.wake()

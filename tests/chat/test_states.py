@@ -22,8 +22,8 @@ from everthread.errors import BadQuery, LLMUnavailable
 from everthread.memory import Memory
 from everthread.scribes.extractive import ExtractiveScribe
 from everthread.stores.shared_rows import SESSION_GAP
-from everthread.testing import Cut, HashEmbedder, ScriptedLLM
-from everthread.types import Line, Message, Where
+from everthread.testing import StreamCut, HashEmbedder, ScriptedLLM
+from everthread.types import Line, Message, Filter
 
 CONTEXT = 2400
 REPLY = 512
@@ -48,7 +48,7 @@ class Talking(RuleBasedStateMachine):
         self.folder = tempfile.TemporaryDirectory()
         self.now = datetime(2026, 11, 20, 12, tzinfo=UTC)
         self.memory = Memory.open("alice", store=self.folder.name, embedder=HashEmbedder(64))
-        self.script: list[str | Exception | Cut] = []
+        self.script: list[str | Exception | StreamCut] = []
         self.llm = ScriptedLLM(self._script(), context=CONTEXT)
         self.stands: list[Said] = []
         self.discarded: list[Said] = []  # of this session
@@ -62,7 +62,7 @@ class Talking(RuleBasedStateMachine):
     def begin(self) -> None:
         self.open()
 
-    def _script(self) -> Iterator[str | Exception | Cut]:
+    def _script(self) -> Iterator[str | Exception | StreamCut]:
         while True:
             yield self.script.pop(0)
 
@@ -79,7 +79,7 @@ class Talking(RuleBasedStateMachine):
     def text(self, what: str) -> str:
         return f"zq{next(self.numbers)}{what}x is what my sister Mia said of the yellow boat and her two dogs in May."
 
-    def answers(self, reply: str | Exception | Cut) -> None:
+    def answers(self, reply: str | Exception | StreamCut) -> None:
         self.script.append(reply)
 
     def heard(self, line: Line) -> Said:
@@ -113,7 +113,7 @@ class Talking(RuleBasedStateMachine):
         if how == "failed":
             self.answers(LLMUnavailable("down"))
         elif how == "cut":
-            self.answers(Cut(text, LLMUnavailable("cut")))
+            self.answers(StreamCut(text, LLMUnavailable("cut")))
         elif how != "unread":
             self.answers(text)
 
@@ -226,7 +226,7 @@ class Talking(RuleBasedStateMachine):
     def end(self, remember: bool | None) -> None:
         stands = self.stands if self.public is None else self.public
         before = self.chat.session
-        record = {line.text for line in self.memory.lines(Where(session=before), retracted=True)}
+        record = {line.text for line in self.memory.lines(Filter(session=before), retracted=True)}
         ending = self.chat.end(remember)
         if remember is None and stands:
             assert ending.remembered is None
@@ -296,7 +296,7 @@ class Talking(RuleBasedStateMachine):
     def discarded_text_is_recalled_nowhere(self) -> None:
         there = {said.text for said in [*self.stands, *(self.public or []), *self.elsewhere]}
         gone = {said.text for said in [*self.discarded, *self.retracted]} - there
-        found = self.memory.context("What did Mia say of the yellow boat?", 5000, gated=False).text
+        found = self.memory.context("What did Mia say of the yellow boat?", 5000, gate=False).text
         units = "\n".join(unit.text for unit in self.memory.units())
         for text in gone:
             assert text.split()[0] not in found

@@ -12,7 +12,7 @@ from everthread.chat.chat import Chat
 from everthread.memory import Memory
 from everthread.scribes.extractive import ExtractiveScribe
 from everthread.testing import HashEmbedder, ScriptedLLM
-from everthread.types import Where
+from everthread.types import Filter
 
 CAPTAIN = Character("Captain", "{{char}} sails with {{user}}.", person="Nora", greeting="Ahoy!")
 
@@ -57,10 +57,10 @@ def conversation(memory: Memory) -> dict[str, Any]:
             (replace(line, retracted_at=None), line.retracted_at is not None) for line in memory.lines(retracted=True)
         ],
         "units": [(u.kind, u.text, u.first_seq, u.last_seq, u.valid_to is None, u.category) for u in memory.units()],
-        "found": [hit.line.text for hit in memory.recall("yellow boat", where=Where(kind=("note", "summary")))],
+        "found": [hit.line.text for hit in memory.recall("yellow boat", where=Filter(kind=("note", "summary")))],
         "sessions": [(each.id, each.lines, each.ended_at is not None) for each in memory.sessions()],
         "settings": dict(memory.settings()),
-        "queued": memory.queued(),
+        "queued": memory.jobs(),
         "prompts": model.prompts,
     }
 

@@ -113,7 +113,7 @@ def test_in_private_a_database_gets_no_bank(run: Run, tmp_path: Path, database: 
     assert said.exit_code == 0, said.stderr
     assert "nothing that was said in private is kept" in said.stdout
     with Memory.open("other", store=database, embedder=HashEmbedder(512)) as memory:
-        assert not memory.store.has("new")
+        assert not memory.store.exists("new")
 
 
 # ---------------------------------------------------------------------- characters
@@ -305,7 +305,7 @@ def test_nothing_is_written_of_an_earlier_conversation_where_nothing_is_to_be_fr
         memory.observe("I keep seven goats in Bruges.", said_at=datetime(2024, 5, 6, tzinfo=UTC))
     run("-b", "nora", "-m", "none", "--remember", "never", stdin="/quit\n")
     with Memory.open("nora", store=tmp_path / "store", embedder=HashEmbedder(512)) as memory:
-        assert (memory.units(), memory.queued()) == ([], [])
+        assert (memory.units(), memory.jobs()) == ([], [])
 
 
 def test_whether_a_bank_remembers_is_set_before_the_first_word(run: Run, tmp_path: Path) -> None:

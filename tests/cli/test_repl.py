@@ -19,7 +19,7 @@ from everthread.llms.openai_compatible import LLM, OpenAICompatible
 from everthread.memory import Memory
 from everthread.recipes.membot import Membot
 from everthread.scribes.extractive import ExtractiveScribe
-from everthread.testing import Cut, ScriptedLLM
+from everthread.testing import StreamCut, ScriptedLLM
 from everthread.types import NewLine
 
 Screen = list[str]
@@ -430,7 +430,7 @@ def test_the_notes_and_what_was_spent_are_shown(memory: Memory) -> None:
             LLMUnavailable("it is down"),
             "(it is down. What you said is kept; /again asks for a reply. To talk without it, ",
         ),
-        (Cut("I saw", LLMUnavailable("it went away")), "(it went away. What had come is kept."),
+        (StreamCut("I saw", LLMUnavailable("it went away")), "(it went away. What had come is kept."),
         ("", "(the model gave an empty reply; ask again."),
         ("I'm sorry, but I can't help with that.", "(the model would not answer that. This is not remembered;"),
     ],

@@ -28,7 +28,7 @@ from everthread import (
     Client,
     ConfigError,
     EverthreadError,
-    Imported,
+    ImportResult,
     Line,
     LLMRejected,
     Memory,
@@ -37,7 +37,7 @@ from everthread import (
     NotFound,
     Sampling,
     StoreUnavailable,
-    Where,
+    Filter,
 )
 from everthread.chat.character import DEFAULT
 from everthread.client import connection
@@ -137,10 +137,10 @@ def scenario(bank: Any) -> Told:
     told["lines"] = list(bank.lines())
     told["behind"] = list(bank.lines(after=2, limit=2))
     told["none"] = list(bank.lines(limit=0))
-    told["alices"] = list(bank.lines(Where(speaker="Alice", since=DAY + timedelta(minutes=1))))
+    told["alices"] = list(bank.lines(Filter(speaker="Alice", since=DAY + timedelta(minutes=1))))
     told["sessions"] = bank.sessions()
     told["recall"] = bank.recall("Where does Mia live?", 3, as_of=DAY + timedelta(days=2))
-    told["filtered"] = bank.recall("Mia", where=Where(session=("session 1",), metadata={"n": 2}), without={1})
+    told["filtered"] = bank.recall("Mia", where=Filter(session=("session 1",), metadata={"n": 2}), without={1})
     told["context"] = bank.context("Where does my sister Mia live?", 200, as_of=DAY + timedelta(days=2), gated=False)
     told["nothing"] = bank.context("", 50)
     told["corrected"] = replace(bank.correct(5, "Mia has a cat."), metadata={}, key=None)
@@ -203,15 +203,15 @@ def test_what_is_wrong_raises_the_same(client: Client, local: Memory) -> None:
 def test_units_are_those_of_the_bank(client: Client, store: SQLiteStore) -> None:
     client.observe_many(LINES)
     memory = Memory(BANK, store, HashEmbedder(64), Default())
-    memory.write(NewUnit("fact", "Mia lives in Lisbon.", 1, 1, DAY, 5.0, "family", {"by": "hand"}))
+    memory.add_unit(NewUnit("fact", "Mia lives in Lisbon.", 1, 1, DAY, 5.0, "family", {"by": "hand"}))
     edited = client.edit_unit("fact", 1, "Mia lives in Porto.")
     assert edited == memory.units("fact")[1]
     assert client.units() == memory.units()
     assert client.units("fact", current=True) == [edited]
     assert (client.units(category="family"), client.units(category="food")) == (memory.units("fact"), [])
-    kin = Where(kind="fact", category="family")
+    kin = Filter(kind="fact", category="family")
     assert [hit.line.text for hit in client.recall("Where is Mia?", where=kin)] == ["Mia lives in Porto."]
-    assert client.recall("Where is Mia?", where=Where(kind="fact", category="food")) == []
+    assert client.recall("Where is Mia?", where=Filter(kind="fact", category="food")) == []
     assert client.context("Where is Mia?", where=kin, gated=False).lines
     assert client.note("She likes bees.") == memory.units("note")[0]
     assert client.forget_unit("fact", edited.id) == [2, 1]
@@ -286,7 +286,7 @@ TALK = b"Ann: My sister Mia moved to Lisbon.\nNora: How exciting!\n"
 
 def test_a_file_is_imported_once_and_told_of(client: Client) -> None:
     done = client.import_file(TALK, name="talk.txt", assistant=["Nora"], tz="Europe/Berlin")
-    assert done == Imported(read=2, added=2, skipped={}, lines=2)
+    assert done == ImportResult(read=2, added=2, skipped={}, lines=2)
     assert client.import_file(TALK, name="talk.txt", assistant="Nora") == replace(done, added=0)
     assert [(line.speaker, line.role) for line in client.lines()] == [("Ann", "user"), ("Nora", "assistant")]
     assert client.sessions()[0].id.startswith("talk-")
@@ -608,7 +608,7 @@ def test_only_whether_it_remembers_is_set_here(client: Client, name: str, value:
 
 def test_lists_know_no_metadata_and_retracted_lines_are_not_sent(client: Client) -> None:
     with pytest.raises(BadQuery, match="kind, category and metadata are for recall"):
-        client.lines(Where(metadata={"n": 1}))
+        client.lines(Filter(metadata={"n": 1}))
     with pytest.raises(BadLine, match="keep it, then retract it"):
         client.observe_many([NewLine("x", retracted_at=DAY)])
 

@@ -104,7 +104,7 @@ def test_a_child_asks_a_remote_embedder_by_a_connection_of_its_own_and_leaves_th
             self.wfile.write(reply)
 
     with loopback.answering(Ones) as url:
-        embedder = RemoteEmbedder(url, "ones", patience=forked.LIMIT)
+        embedder = RemoteEmbedder(url, "ones", timeout=forked.LIMIT)
         embedder.embed(["before"])
         assert in_a_child(lambda: len(embedder.embed(["in the child"])) == 1)
         embedder.embed(["after"])

@@ -429,7 +429,7 @@ def test_a_server_that_hangs_is_given_up_once_the_patience_is_over(fault: str) -
                     handler.wfile.write(b" ")
 
     with serving(hang) as server:
-        embedder = RemoteEmbedder(server.url, "m", patience=0.3)
+        embedder = RemoteEmbedder(server.url, "m", timeout=0.3)
         assert timed(embedder, ["a"]) > 0.2
         assert timed(embedder, ["a", "b"]) > 1.2  # more texts may take longer
         over.set()

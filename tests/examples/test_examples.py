@@ -19,7 +19,7 @@ from hardship.llm import Reply, llm_server
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everthread import Hit, Memory, NewLine, Where
+from everthread import Hit, Memory, NewLine, Filter
 from everthread.errors import NotFound
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
@@ -106,10 +106,10 @@ STEPS = st.one_of(
 @given(
     steps=st.lists(STEPS, min_size=1, max_size=6),
     query=st.sampled_from(WORDS),
-    where=st.sampled_from([None, Where(session="a"), Where(until=NOON - timedelta(days=1))]),
+    where=st.sampled_from([None, Filter(session="a"), Filter(until=NOON - timedelta(days=1))]),
 )
 def test_whatever_is_done_the_store_with_an_index_of_its_own_finds_the_same(
-    tmp_path_factory: pytest.TempPathFactory, own: Any, steps: list[tuple[str, Any]], query: str, where: Where | None
+    tmp_path_factory: pytest.TempPathFactory, own: Any, steps: list[tuple[str, Any]], query: str, where: Filter | None
 ) -> None:
     index = own.Remote()
     stores = SQLiteStore(tmp_path_factory.mktemp("plain")), own.IndexedStore(tmp_path_factory.mktemp("own"), index)
@@ -128,7 +128,7 @@ def done(memory: Memory, name: str, value: Any) -> None:
     steps: dict[str, Callable[[], object]] = {
         "observe": lambda: memory.observe_many(value),
         "retract": lambda: memory.retract(value),
-        "replace": lambda: memory.replace(*value),
+        "replace": lambda: memory.replace_lines(*value),
         "forget": lambda: memory.forget(**value),
     }
     try:

@@ -95,7 +95,7 @@ def compare(folder: Path, last: States, number: int) -> None:
         with talking(memory, 10**6 + number) as chat:
             stands = [line.text for line in chat.lines]
             assert any(_same(stands, state) for state in last), (stands, last)
-            shown = memory.context("What is it that I say to you?", 20_000, gated=False).text
+            shown = memory.context("What is it that I say to you?", 20_000, gate=False).text
             gone = {line.text for line in memory.lines(retracted=True)} - set(stands)
             assert not any(text in shown for text in gone)
             assert list(chat.reply(f"Are you still there in round {number}?"))

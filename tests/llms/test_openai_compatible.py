@@ -34,8 +34,8 @@ from hypothesis import strategies as st
 
 from everthread.common.installation import install_extra
 from everthread.errors import ConfigError, LLMDenied, LLMRejected, LLMUnavailable, ModelError, ModelNotFound
-from everthread.llms.errors import shown
-from everthread.llms.openai_compatible import LLM, Listened, OpenAICompatible, Stream
+from everthread.llms.errors import redact_url
+from everthread.llms.openai_compatible import LLM, PushStream, OpenAICompatible, Stream
 from everthread.llms.streaming import GLIMPSE, LIMIT, estimated
 from everthread.types import JSONValue, Message, Sampling, Usage
 
@@ -372,7 +372,7 @@ class Ear:
         self.threads: set[int] = set()
         self.over = threading.Event()
         self.most = most
-        assert isinstance(stream, Listened)
+        assert isinstance(stream, PushStream)
         stream.listen(self.hear, self.over.set)
 
     def hear(self, piece: str) -> bool:
@@ -641,9 +641,9 @@ def test_what_is_no_address_is_refused(url: str) -> None:
 
 
 def test_an_address_is_shown_without_its_secrets() -> None:
-    assert shown("https://nemo:pass@[::1]:8000/v1/?key=secret#x") == "https://[::1]:8000/v1"
+    assert redact_url("https://nemo:pass@[::1]:8000/v1/?key=secret#x") == "https://[::1]:8000/v1"
     with pytest.raises(ConfigError, match="'ftp://host/v1'"):
-        shown("ftp://nemo:pass@host/v1")
+        redact_url("ftp://nemo:pass@host/v1")
 
 
 @pytest.mark.parametrize("key", ["sk-…", "sk-\nX-Evil: 1"])

@@ -66,10 +66,10 @@ def test_contexts_and_conversations_are_counted_by_the_configured_tokenizer(
     count = counter(str(tokenizer))
     with Memory.open(store=tmp_path, embedder=HashEmbedder()) as memory:
         memory.observe("My sister Mia moved to Lisbon.", speaker="Ann")
-        found = memory.context("Where is Mia?", gated=False)
+        found = memory.context("Where is Mia?", gate=False)
         assert found.tokens == count(found.text) != estimate(found.text)
     with Memory.open(store=tmp_path, embedder=HashEmbedder(), tokens="estimate") as memory:
-        found = memory.context("Where is Mia?", gated=False)
+        found = memory.context("Where is Mia?", gate=False)
         assert found.tokens == estimate(found.text)
     asked: list[str] = []
 

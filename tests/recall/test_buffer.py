@@ -78,9 +78,9 @@ def test_what_was_recalled_stays_in_view_in_its_session_alone(tmp_path: Path) ->
     ]
     with remembered(tmp_path, facts) as memory:
         memory.observe("Hello again.", session="today")
-        memory.context("Where is the saxophone, in the attic?", session="today", gated=False)
+        memory.context("Where is the saxophone, in the attic?", session="today", gate=False)
         spans = [memory.store.buffer("bank", "today")]
-        memory.context("aunt breeds alpacas Wales", session="today", gated=False)
+        memory.context("aunt breeds alpacas Wales", session="today", gate=False)
         spans.append(memory.store.buffer("bank", "today"))
         assert any(first <= 1 <= last for first, last in spans[0])
         assert any(first <= 1 <= last for first, last in spans[1])

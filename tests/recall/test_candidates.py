@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from everthread.bench import synthetic
 from everthread.bench.speed import BulkEmbedder
-from everthread.embedders.calibration import measured
+from everthread.embedders.calibration import calibrate
 from everthread.errors import BadQuery
 from everthread.memory import Memory
 from everthread.recall import features
-from everthread.recall.candidates import EVERY, Found, best, windows
+from everthread.recall.candidates import EXHAUSTIVE_LIMIT, Candidates, top_k, with_windows
 from everthread.recipes.default import Default
 from everthread.testing import HashEmbedder
-from everthread.types import NewLine, Seqs, Where
+from everthread.types import NewLine, Seqs, Filter
 from recall.made import BEGUN, remembered
 
 LINES = 3000
@@ -50,17 +50,17 @@ def questions(large: Memory) -> list[str]:
     return [*inside, *synthetic.queries(30, LINES)]
 
 
-def whole(memory: Memory, found: Found) -> Found:
+def whole(memory: Memory, found: Candidates) -> Candidates:
     """The same question with every line for a candidate."""
     seqs = np.arange(1, LINES + 1)
     vector = memory.embedder.embed_query(found.query.dense)
-    rows = memory.store.rows(memory.bank, seqs)
+    rows = memory.store.scoring_rows(memory.bank, seqs)
     cosine = memory.store.cosines(memory.bank, memory.embedder.name, vector, seqs)
-    cosine = measured(memory.embedder).shipped(cosine)
-    return Found(seqs, np.arange(LINES), rows, cosine, found.postings, found.corpus, found.query, None)
+    cosine = calibrate(memory.embedder).shipped(cosine)
+    return Candidates(seqs, np.arange(LINES), rows, cosine, found.postings, found.corpus, found.query, None)
 
 
-def weighed(memory: Memory, found: Found) -> Seqs:
+def weighed(memory: Memory, found: Candidates) -> Seqs:
     """(C,) the candidates by score, best first."""
     scores = features.score(features.signals(found.query, found), Default().head(found).weights)
     return np.asarray(found.seqs[np.argsort(-scores, kind="stable")])
@@ -70,13 +70,13 @@ def test_in_a_small_bank_every_line_is_a_candidate(tmp_path: Path) -> None:
     with remembered(tmp_path, [f"Line number {n}." for n in range(40)]) as memory:
         memory.retract(7)
         memory.forget(seq=9)
-        found, _ = memory.measure("something else entirely")
+        found, _ = memory.candidates("something else entirely")
         assert found.seqs.tolist() == [seq for seq in range(1, 41) if seq not in (7, 9)]
 
 
 def test_a_large_bank_is_not_scored_whole(large: Memory) -> None:
-    found, _ = large.measure(next(large.lines(after=99)).text)
-    assert EVERY < LINES
+    found, _ = large.candidates(next(large.lines(after=99)).text)
+    assert EXHAUSTIVE_LIMIT < LINES
     assert len(found.seqs) < LINES / 2
     assert (np.diff(found.seqs) > 0).all()
     assert (found.rows.seq[found.at] == found.seqs).all()
@@ -85,7 +85,7 @@ def test_a_large_bank_is_not_scored_whole(large: Memory) -> None:
 def test_the_best_by_every_signal_is_nearly_always_a_candidate(large: Memory, questions: list[str]) -> None:
     by_score, by_cosine, first_ten = [], [], []
     for question in questions:
-        found, _ = large.measure(question)
+        found, _ = large.candidates(question)
         every = whole(large, found)
         exact = weighed(large, every)
         by_score.append(exact[0] in found.seqs)
@@ -103,7 +103,7 @@ def test_a_line_is_found_again_by_its_own_words(large: Memory) -> None:
 
 def test_the_scores_of_candidates_are_those_of_an_exact_search(large: Memory, questions: list[str]) -> None:
     for question in questions[::10]:
-        found, got = large.measure(question)
+        found, got = large.candidates(question)
         every = features.signals(found.query, whole(large, found))
         for name in set(got) - {"cosine_session"}:  # which is of the candidates in the session
             np.testing.assert_allclose(got[name], every[name][found.seqs - 1], rtol=1e-3, atol=1e-3, err_msg=name)
@@ -111,18 +111,18 @@ def test_the_scores_of_candidates_are_those_of_an_exact_search(large: Memory, qu
 
 def test_a_filter_that_leaves_five_lines_of_thousands_finds_those_five(large: Memory) -> None:
     for question in ("zebra", "?", next(large.lines(after=300)).text):
-        hits = large.recall(question, k=10, where=Where(metadata=MARKED))
+        hits = large.recall(question, k=10, where=Filter(metadata=MARKED))
         assert sorted(hit.line.seq for hit in hits) == list(WANTED)
 
 
 def test_a_filter_holds_inside_the_index_whatever_is_nearer(large: Memory) -> None:
     line = next(large.lines(after=1000))
     for where in (
-        Where(speaker="Mara"),
-        Where(session=("talk-3", "talk-99")),
-        Where(since=line.said_at),
-        Where(until=line.said_at),
-        Where(speaker="Jonas", session="talk-40"),
+        Filter(speaker="Mara"),
+        Filter(session=("talk-3", "talk-99")),
+        Filter(since=line.said_at),
+        Filter(until=line.said_at),
+        Filter(speaker="Jonas", session="talk-40"),
     ):
         hits = large.recall(line.text, k=20, where=where)
         allowed = {each.seq for each in large.lines(where)}
@@ -140,7 +140,7 @@ def test_what_was_said_later_is_not_found(large: Memory, number: int) -> None:
 
 def test_before_the_first_word_nothing_is_known(large: Memory) -> None:
     assert large.recall("the", as_of=datetime(1999, 1, 1, tzinfo=BEGUN.tzinfo)) == []
-    assert large.context("the", as_of=datetime(1999, 1, 1, tzinfo=BEGUN.tzinfo), gated=False).text == ""
+    assert large.context("the", as_of=datetime(1999, 1, 1, tzinfo=BEGUN.tzinfo), gate=False).text == ""
 
 
 @pytest.mark.parametrize("k", [1, 7, 400])
@@ -166,7 +166,7 @@ def test_what_is_no_text_is_no_question(large: Memory, question: object) -> None
 @given(st.sets(st.integers(1, 80), max_size=30), st.integers(0, 20))
 def test_windows_hold_each_line_with_two_before_and_one_behind(seqs: set[int], more: int) -> None:
     last = max(seqs, default=1) + more
-    found = windows(np.array(sorted(seqs), np.int64), last)
+    found = with_windows(np.array(sorted(seqs), np.int64), last)
     wanted = {seq + step for seq in seqs for step in (-2, -1, 0, 1)}
     assert found.tolist() == [seq for seq in range(1, last + 1) if seq in wanted]
 
@@ -174,7 +174,7 @@ def test_windows_hold_each_line_with_two_before_and_one_behind(seqs: set[int], m
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=40), st.integers(1, 50))
 def test_the_best_are_those_of_the_greatest_weight(weights: list[int], most: int) -> None:
     weight = np.array(weights, np.float32)
-    kept = best(np.arange(len(weights)), weight, most)
+    kept = top_k(np.arange(len(weights)), weight, most)
     assert len(set(kept.tolist())) == min(most, len(weights))
     left = set(range(len(weights))) - set(kept.tolist())
     assert all(weight[seq] <= weight[kept].min() for seq in left)
@@ -183,8 +183,8 @@ def test_the_best_are_those_of_the_greatest_weight(weights: list[int], most: int
 def test_of_a_long_question_in_a_script_without_spaces_as_many_words_count(tmp_path: Path) -> None:
     words = [f"{chr(0x7000 + 2 * n)}{chr(0x7001 + 2 * n)}" for n in range(24)]  # 24 words of two characters
     with remembered(tmp_path, words) as memory:
-        found, signals = memory.measure("，".join(words))
+        found, signals = memory.candidates("，".join(words))
         assert len(found.postings) == 72
         assert (signals["share"] > 0).all()
-        spaced, _ = memory.measure(" ".join(f"word{n}" for n in range(40)))
+        spaced, _ = memory.candidates(" ".join(f"word{n}" for n in range(40)))
         assert len(spaced.postings) == 24

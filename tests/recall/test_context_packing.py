@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread.recall.context_packing import fit
-from everthread.text.formatting import layout, sentence
+from everthread.text.formatting import format_lines, format_line
 from everthread.text.tokens import Counter, estimate
 from everthread.types import Hit, Line
 from recall.made import hit, line
@@ -56,14 +56,14 @@ def test_a_context_never_passes_its_budget_and_accounts_for_everything(
     found = fit(hits, held, budget, count, 0.25)
     assert found.tokens <= budget
     assert found.tokens == (count(found.text) if found.text else 0)
-    assert found.text == layout(found.lines)
+    assert found.text == format_lines(found.lines)
     assert list(found.lines) == sorted(found.lines, key=lambda each: (each.said_at, each.seq))
     offered = [each for one in hits for each in (one.line, *one.passage)] + held
     assert len({each.seq for each in found.lines}) == len(found.lines)
     assert set(found_seqs := [each.seq for each in found.lines]) <= {each.seq for each in offered}
     assert list(found.hits) == [one for one in hits if one.line.seq in found_seqs]
     assert list(found.cut) == [one for one in hits if one.line.seq not in found_seqs]
-    assert all(sentence(each) in found.text for each in found.lines)
+    assert all(format_line(each) in found.text for each in found.lines)
     assert found.relevance == 0.25
 
 

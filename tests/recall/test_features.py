@@ -16,16 +16,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everthread.embedders.calibration import measured as scale_of
+from everthread.embedders.calibration import calibrate as scale_of
 from everthread.memory import Memory
 from everthread.recall import features
-from everthread.recall.candidates import Found
+from everthread.recall.candidates import Candidates
 from everthread.recall.features import UNKNOWN_COSINE
-from everthread.recall.query import Query, rewrite
+from everthread.recall.query import Query, parse_query
 from everthread.testing import HashEmbedder
 from everthread.text import analyzer as text
 from everthread.text.analyzer import HEAD
-from everthread.text.line_features import ENDS_ASKING, TELLS_NOTHING, TELLS_TIME, marks, pieces
+from everthread.text.line_features import ENDS_ASKING, TELLS_NOTHING, TELLS_TIME, flags, split
 from everthread.text.time_expressions import Span
 from everthread.types import Line, NewLine
 from recall.made import BEGUN, remembered
@@ -52,7 +52,7 @@ def terms(said: str) -> tuple[str, ...]:
 @cache
 def cosine(said: str, asked: str) -> float:
     model = Polyglot()
-    raw = (model.embed(pieces(said)) @ model.embed_query(asked)).max()
+    raw = (model.embed(split(said)) @ model.embed_query(asked)).max()
     return float(scale_of(model).shipped(raw))
 
 
@@ -83,15 +83,15 @@ class Naive:
             "person": float(line.role != "assistant"),
             "day": self.said_on(line, day=True),
             "month": self.said_on(line, day=False),
-            "answers": float(asked is not None and marks(asked.text) & ENDS_ASKING > 0),
-            "time": float(self.query.wants_time and marks(line.text) & TELLS_TIME > 0),
-            "empty": float(marks(line.text) & TELLS_NOTHING > 0),
+            "answers": float(asked is not None and flags(asked.text) & ENDS_ASKING > 0),
+            "time": float(self.query.wants_time and flags(line.text) & TELLS_TIME > 0),
+            "empty": float(flags(line.text) & TELLS_NOTHING > 0),
             "age": -math.log(1 + self.last_session - int(line.session[1:])),
         }
 
     def echo(self, line: Line) -> bool:
         said = terms(line.text)
-        return marks(line.text) & TELLS_NOTHING > 0 and all(term in self.query.terms for term in said)
+        return flags(line.text) & TELLS_NOTHING > 0 and all(term in self.query.terms for term in said)
 
     def heard(self, line: Line) -> float:
         return UNKNOWN_COSINE if self.echo(line) else self.cosine(line)
@@ -197,9 +197,9 @@ def test_every_signal_is_what_its_definition_says(
             memory.retract(seq)
         numbers = {int(line.session[1:]) for line in memory.lines(retracted=True)}
         query = f"{asked} {date}"
-        found, got = memory.measure(query)
+        found, got = memory.candidates(query)
         corpus = memory.store.corpus("bank")
-        naive = Naive(list(memory.lines()), len(numbers), max(numbers, default=0), rewrite(query, corpus.names, BEGUN))
+        naive = Naive(list(memory.lines()), len(numbers), max(numbers, default=0), parse_query(query, corpus.names, BEGUN))
         assert [line.seq for line in naive.lines] == found.seqs.tolist()
         wanted = [naive.signals(line) for line in naive.lines]
         for name, values in got.items():
@@ -207,20 +207,20 @@ def test_every_signal_is_what_its_definition_says(
             np.testing.assert_allclose(values, [each[name] for each in wanted], rtol=2e-4, atol=1e-3, err_msg=name)
 
 
-def measured(memory: Memory, query: str) -> tuple[Found, dict[str, list[float]]]:
-    found, signals = memory.measure(query)
+def measured(memory: Memory, query: str) -> tuple[Candidates, dict[str, list[float]]]:
+    found, signals = memory.candidates(query)
     return found, {name: values.tolist() for name, values in signals.items()}
 
 
 def test_the_signals_are_those_that_are_named(tmp_path: Path) -> None:
     with remembered(tmp_path, ["I built a kite.", "Well done!"]) as memory:
-        assert tuple(memory.measure("kite")[1]) == features.SIGNALS
-        assert tuple(memory.measure("")[1]) == features.SIGNALS
+        assert tuple(memory.candidates("kite")[1]) == features.SIGNALS
+        assert tuple(memory.candidates("")[1]) == features.SIGNALS
 
 
 def test_an_empty_bank_has_empty_signals(tmp_path: Path) -> None:
     with remembered(tmp_path, []) as memory:
-        found, signals = memory.measure("kite")
+        found, signals = memory.candidates("kite")
         assert len(found.seqs) == 0
         assert set(signals) == set(features.SIGNALS)
         assert all(values.shape == (0,) for values in signals.values())
@@ -229,7 +229,7 @@ def test_an_empty_bank_has_empty_signals(tmp_path: Path) -> None:
 
 def test_a_line_without_a_vector_counts_as_neither_near_nor_far(tmp_path: Path) -> None:
     with remembered(tmp_path, ["I built a kite.", "Well done!"]) as memory:
-        found, _ = memory.measure("kite")
+        found, _ = memory.candidates("kite")
         bare = replace(found, cosine=np.full(len(found.cosine), np.nan, np.float32))
         signals = features.signals(found.query, bare)
         assert signals["cosine"] == pytest.approx([features.UNKNOWN_COSINE] * 2)
@@ -272,7 +272,7 @@ def test_a_few_days_told_from_now_count_as_a_day_and_a_longer_time_as_a_month(
     ago = (400, 20, 6, 0.5)
     lines = [NewLine("I flew a kite.", said_at=now - timedelta(days=days), session=f"s{days}") for days in ago]
     with remembered(tmp_path, lines) as memory:
-        signals = memory.measure(f"Where did I fly the kite {told}?", as_of=now)[1]
+        signals = memory.candidates(f"Where did I fly the kite {told}?", as_of=now)[1]
         assert signals["day"].tolist() == day
         assert signals["month"].tolist() == month
 

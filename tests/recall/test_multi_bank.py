@@ -17,7 +17,7 @@ from everthread.stores.postgres.store import PostgresStore
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
 from everthread.text.tokens import estimate
-from everthread.types import NewLine, Vector, Where
+from everthread.types import NewLine, Vector, Filter
 
 AT = datetime(2026, 3, 2, 18, tzinfo=UTC)
 SAID = {
@@ -111,18 +111,18 @@ def test_a_question_that_is_no_text_and_a_name_that_no_bank_can_have_are_errors(
 
 
 def test_lines_to_be_left_out_are_those_of_ones_own_bank(ann: Memory) -> None:
-    hits = ann.recall("ferry", 50, banks=["ann", "bob", "cleo"], without=[1, 2])
+    hits = ann.recall("ferry", 50, banks=["ann", "bob", "cleo"], exclude=[1, 2])
     assert {hit.line.seq for hit in hits if hit.bank == "ann"} == {3}
     assert {hit.line.seq for hit in hits if hit.bank == "bob"} == {1, 2}
 
 
 def test_filters_hold_in_every_bank(ann: Memory) -> None:
     everyone = {"banks": list(SAID), "k": 50}
-    said_first = ann.recall("ferry", where=Where(until=AT + timedelta(hours=1)), **everyone)  # type: ignore[arg-type]
+    said_first = ann.recall("ferry", where=Filter(until=AT + timedelta(hours=1)), **everyone)  # type: ignore[arg-type]
     assert {(hit.bank, hit.line.seq) for hit in said_first} == {(name, 1) for name in SAID}
     then = ann.recall("ferry", as_of=AT + timedelta(days=1), **everyone)  # type: ignore[arg-type]
     assert {hit.line.seq for hit in then} == {1, 2}
-    assert {hit.bank for hit in ann.recall("ferry", where=Where(speaker="Bob"), **everyone)} == {"bob"}  # type: ignore[arg-type]
+    assert {hit.bank for hit in ann.recall("ferry", where=Filter(speaker="Bob"), **everyone)} == {"bob"}  # type: ignore[arg-type]
 
 
 def test_a_blank_question_recalls_nothing(ann: Memory) -> None:
@@ -142,17 +142,17 @@ def test_only_what_other_speakers_names_change_of_a_question_is_embedded_again(a
 
 
 def test_who_asks_other_banks_changes_nothing_in_ones_own(ann: Memory) -> None:
-    seqs = [line.seq for line in ann.replace([], [NewLine("The ferry was late.")], late=True)]
+    seqs = [line.seq for line in ann.replace_lines([], [NewLine("The ferry was late.")], defer_embedding=True)]
     assert ann.recall("ferry", banks=["bob"])
-    assert (ann.stats().pending, bool(ann.late)) == (1, True)
+    assert (ann.stats().pending, bool(ann.backlog)) == (1, True)
     assert ann.recall("ferry", banks=["bob", "ann"])
-    assert (ann.stats().pending, bool(ann.late)) == (0, False)
+    assert (ann.stats().pending, bool(ann.backlog)) == (0, False)
     ann.forget(seq=seqs[0])
 
 
 def test_lines_of_other_banks_that_wait_for_their_vectors_go_on_waiting(ann: Memory) -> None:
     bob = Memory("bob", ann.store, ann.embedder, ann.recipe)
-    seqs = [line.seq for line in bob.replace([], [NewLine("The ferry was late.")], late=True)]
+    seqs = [line.seq for line in bob.replace_lines([], [NewLine("The ferry was late.")], defer_embedding=True)]
     assert {hit.line.seq for hit in ann.recall("late ferry", banks=["bob"])} >= set(seqs)
     assert bob.stats().pending == 1
     bob.forget(seq=seqs[0])
@@ -174,7 +174,7 @@ def test_any_recipe_recalls_across_banks(ann: Memory) -> None:
 
 
 def test_a_context_of_several_banks_has_a_part_for_each_under_its_name(ann: Memory) -> None:
-    found = ann.context("the ferry to the island", 300, banks=["bob", "cleo", "ann"], gated=False, floor=0.0)
+    found = ann.context("the ferry to the island", 300, banks=["bob", "cleo", "ann"], gate=False, floor=0.0)
     assert found.text.startswith("[Bank ann]\n")
     assert found.text.index("Ann: The ferry to the island") < found.text.index("[Bank bob]\n")
     places = [found.text.index(each) for each in ("[Bank bob]\n", "Bob: I missed the ferry", "[Bank cleo]\n")]
@@ -190,7 +190,7 @@ def test_a_context_of_several_banks_has_a_part_for_each_under_its_name(ann: Memo
 
 
 def test_ones_own_bank_is_in_a_context_only_where_it_is_named(ann: Memory) -> None:
-    found = ann.context("the ferry to the island", banks=["bob"], gated=False, floor=0.0)
+    found = ann.context("the ferry to the island", banks=["bob"], gate=False, floor=0.0)
     assert (found.lines, found.hits, [other.bank for other in found.others]) == ((), (), ["bob"])
     assert found.text == found.others[0].text
     assert found.text.startswith("[Bank bob]\n")
@@ -200,11 +200,11 @@ def test_ones_own_bank_is_in_a_context_only_where_it_is_named(ann: Memory) -> No
 
 def test_numbers_of_lines_in_the_prompt_and_in_the_buffer_are_ones_own_banks(ann: Memory) -> None:
     banks = ["ann", "bob"]
-    found = ann.context("ferry", banks=banks, without=[1, 2, 3], session="s", gated=False, floor=0.0)
+    found = ann.context("ferry", banks=banks, exclude=[1, 2, 3], session="s", gate=False, floor=0.0)
     assert found.lines == ()
     assert {hit.line.seq for hit in found.others[0].hits} == {1, 2}
     assert ann.store.buffer("ann", "s") == ann.store.buffer("bob", "s") == []
-    ann.context("ferry", banks=banks, session="s", gated=False, floor=0.0)
+    ann.context("ferry", banks=banks, session="s", gate=False, floor=0.0)
     assert ann.store.buffer("ann", "s") != []
     assert ann.store.buffer("bob", "s") == []
     ann.store.set_buffer("ann", "s", [])
@@ -212,7 +212,7 @@ def test_numbers_of_lines_in_the_prompt_and_in_the_buffer_are_ones_own_banks(ann
 
 @pytest.mark.parametrize("budget", [1, 20, 40, 60, 90])
 def test_a_context_of_several_banks_keeps_to_its_budget(ann: Memory, budget: int) -> None:
-    found = ann.context("ferry", budget, banks=list(SAID), gated=False, floor=0.0)
+    found = ann.context("ferry", budget, banks=list(SAID), gate=False, floor=0.0)
     assert estimate(found.text) <= budget
 
 

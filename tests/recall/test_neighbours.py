@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from everthread.bank.corrections import CORRECTS
-from everthread.recall.neighbours import Span, merge, neighbours, passage, spans, standing
+from everthread.recall.neighbours import Span, merge, neighbours, passage, spans, by_position
 from everthread.recipes.default import Default
 from everthread.types import Line, NewLine
 from recall.made import BEGUN, line, remembered
@@ -52,10 +52,10 @@ def test_a_span_reaches_from_the_first_line_to_the_last_and_a_corrected_one_has_
 
 
 def test_a_corrected_line_stands_in_its_old_place_unless_another_line_stands_there() -> None:
-    assert standing([line(4), corrected(90, 5)]) == {4: line(4), 5: corrected(90, 5)}
-    assert standing([line(5), corrected(90, 5)]) == {5: line(5), 90: corrected(90, 5)}
-    assert standing([corrected(90, 5), corrected(91, 5)]) == {5: corrected(90, 5), 91: corrected(91, 5)}
-    assert standing([corrected(90, 99)]) == {90: corrected(90, 99)}  # no line can correct a later one
+    assert by_position([line(4), corrected(90, 5)]) == {4: line(4), 5: corrected(90, 5)}
+    assert by_position([line(5), corrected(90, 5)]) == {5: line(5), 90: corrected(90, 5)}
+    assert by_position([corrected(90, 5), corrected(91, 5)]) == {5: corrected(90, 5), 91: corrected(91, 5)}
+    assert by_position([corrected(90, 99)]) == {90: corrected(90, 99)}  # no line can correct a later one
 
 
 @given(st.lists(st.sampled_from("ab"), min_size=1, max_size=20), st.sets(st.integers(1, 20)), st.integers(0, 4))
@@ -113,6 +113,6 @@ def test_a_neighbour_said_later_is_not_told(tmp_path: Path) -> None:
     with remembered(tmp_path, lines) as memory:
         (found,) = memory.recall("surprise", as_of=BEGUN)
         assert found.passage == (found.line,)
-        assert len(memory.context("surprise", session="s", gated=False).lines) == 3
-        held = memory.context("surprise", session="s", gated=False, as_of=BEGUN)  # the buffer holds them all
+        assert len(memory.context("surprise", session="s", gate=False).lines) == 3
+        held = memory.context("surprise", session="s", gate=False, as_of=BEGUN)  # the buffer holds them all
         assert [line.text for line in held.lines] == ["I plan a surprise."]

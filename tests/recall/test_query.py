@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread.recall.query import LONGEST, Query, matterless, messages, named, rewrite, strip, tells
-from everthread.text.analyzer import fold
+from everthread.recall.query import LONGEST, Query, is_time_only, messages, named, parse_query, content_text, is_subject
+from everthread.text.analyzer import normalize
 from everthread.text.time_expressions import Date, Span
 
 NOW = datetime(2026, 11, 21, 14, 30, tzinfo=UTC)  # a Saturday
@@ -17,7 +17,7 @@ FRIENDS = ("Ann", "Bob Miller", "Jean-Luc", "Siobhán O'Brien", "小明")
 
 
 def asked(text: str, speakers: Sequence[str]) -> Query:
-    return rewrite(text, speakers, NOW)
+    return parse_query(text, speakers, NOW)
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def asked(text: str, speakers: Sequence[str]) -> Query:
     ],
 )
 def test_names_and_words_that_only_ask_are_not_embedded(question: str, matter: str, gone: str) -> None:
-    words = strip(question, FRIENDS).split()
+    words = content_text(question, FRIENDS).split()
     assert set(matter.split()) <= set(words)
     assert not set(gone.split()) & set(words)
     assert words == [word for word in re.findall(r"[^\s?]+", question) if word in words]
@@ -42,7 +42,7 @@ def test_names_and_words_that_only_ask_are_not_embedded(question: str, matter: s
 
 @pytest.mark.parametrize("question", ["Who is?", "Ann", "Who is Bob?", "What did Ann do?", "", "?", "   "])
 def test_a_question_of_nothing_but_names_and_question_words_is_kept_whole(question: str) -> None:
-    assert strip(question, FRIENDS) == question
+    assert content_text(question, FRIENDS) == question
 
 
 @pytest.mark.parametrize(
@@ -64,12 +64,12 @@ def test_a_question_of_nothing_but_names_and_question_words_is_kept_whole(questi
     ],
 )
 def test_a_speaker_is_named_by_the_first_name_as_a_word_of_its_own(question: str, expected: set[str]) -> None:
-    assert named(fold(question), FRIENDS) == expected
+    assert named(normalize(question), FRIENDS) == expected
 
 
 def test_a_blank_speaker_is_never_named() -> None:
     assert named("anything", ("", " ")) == frozenset()
-    assert strip("anything else", ("", " ")) == "anything else"
+    assert content_text("anything else", ("", " ")) == "anything else"
 
 
 @pytest.mark.parametrize(
@@ -209,12 +209,12 @@ def test_a_question_with_any_other_matter_does_not(question: str) -> None:
     ],
 )
 def test_who_is_to_have_said_it_stands_before_the_verb(rest: str, expected: bool) -> None:
-    assert tells("Ann", rest) == expected
+    assert is_subject("Ann", rest) == expected
 
 
 def test_a_name_that_looks_like_a_pattern_is_a_name() -> None:
-    assert matterless("what did a.b* (cat) say", ["A.B* (cat)"])
-    assert not matterless("what did axb say", ["A.B* (cat)"])
+    assert is_time_only("what did a.b* (cat) say", ["A.B* (cat)"])
+    assert not is_time_only("what did axb say", ["A.B* (cat)"])
 
 
 # ---------------------------------------------------------------------- dialogues

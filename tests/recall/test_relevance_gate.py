@@ -9,22 +9,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everthread.recall.query import rewrite
-from everthread.recall.relevance_gate import EVIDENCE, FULL, Curve, chances, evidence, log_share, stranger, trusted
+from everthread.recall.query import parse_query
+from everthread.recall.relevance_gate import EVIDENCE, SATURATED_LINES, LogisticModel, probabilities, evidence, log_share, mentions_unknown_name, gate_weights
 from everthread.recipes.base import Recipe
-from everthread.recipes.default import Default, Head
+from everthread.recipes.default import Default, ScoringProfile
 from everthread.types import NewLine
 from recall.made import BEGUN, remembered
 
 SCORES = st.lists(st.floats(-1e4, 1e4, width=32), min_size=1, max_size=30)
-CURVES = st.builds(lambda bias, slope: Curve(bias, {"share": slope}), st.floats(-20, 20), st.floats(0, 20))
+CURVES = st.builds(lambda bias, slope: LogisticModel(bias, {"share": slope}), st.floats(-20, 20), st.floats(0, 20))
 
 
 @given(SCORES, CURVES, st.floats(0, 1))
 def test_chances_rise_with_the_score_and_stay_between_0_and_that_of_the_whole(
-    scores: list[float], curve: Curve, whole: float
+    scores: list[float], curve: LogisticModel, whole: float
 ) -> None:
-    found = chances(curve, np.sort(np.array(scores, np.float32)), whole)
+    found = probabilities(curve, np.sort(np.array(scores, np.float32)), whole)
     assert found.shape == (len(scores),)
     assert (np.diff(found) >= 0).all()
     assert (found >= 0).all()
@@ -32,7 +32,7 @@ def test_chances_rise_with_the_score_and_stay_between_0_and_that_of_the_whole(
 
 
 def test_of_no_candidates_there_are_no_chances() -> None:
-    assert chances(Curve(0, {"share": 1}), np.empty(0, np.float32), 1.0).shape == (0,)
+    assert probabilities(LogisticModel(0, {"share": 1}), np.empty(0, np.float32), 1.0).shape == (0,)
 
 
 @given(SCORES)
@@ -44,8 +44,8 @@ def test_shares_are_those_of_a_softmax(scores: list[float]) -> None:
 
 
 @pytest.mark.parametrize("head", [Default().friends, Default().assistant], ids=["friends", "assistant"])
-def test_the_default_curves_rise_with_the_score(head: Head) -> None:
-    found = chances(head.hit, np.linspace(-50, 50, 101, dtype=np.float32), 1.0)
+def test_the_default_curves_rise_with_the_score(head: ScoringProfile) -> None:
+    found = probabilities(head.hit_model, np.linspace(-50, 50, 101, dtype=np.float32), 1.0)
     assert (np.diff(found) >= 0).all()
     assert found[0] < found[-1]
 
@@ -54,17 +54,17 @@ def test_the_default_curves_rise_with_the_score(head: Head) -> None:
 def test_a_curve_is_the_logistic_of_its_weighted_evidence(bias: float, weights: dict[str, float]) -> None:
     values = {name: 0.1 * place for place, name in enumerate(EVIDENCE)}
     x = bias + sum(weight * values[name] for name, weight in weights.items())
-    assert Curve(bias, weights).at(values) == pytest.approx(1 / (1 + np.exp(-x)), rel=1e-9)
+    assert LogisticModel(bias, weights).predict(values) == pytest.approx(1 / (1 + np.exp(-x)), rel=1e-9)
 
 
 def test_a_curve_does_not_overflow() -> None:
-    assert Curve(0, {"top": 1}).at({"top": 1e9}) == pytest.approx(1)
-    assert Curve(0, {"top": 1}).at({"top": -1e9}) == pytest.approx(0)
+    assert LogisticModel(0, {"top": 1}).predict({"top": 1e9}) == pytest.approx(1)
+    assert LogisticModel(0, {"top": 1}).predict({"top": -1e9}) == pytest.approx(0)
 
 
 def test_evidence_is_absolute_and_of_an_empty_bank_it_is_there_too(tmp_path: Path) -> None:
     with remembered(tmp_path, []) as memory:
-        found, signals = memory.measure("Where is the kite?")
+        found, signals = memory.candidates("Where is the kite?")
         assert set(evidence(found, signals, np.empty(0, np.float32))) == set(EVIDENCE)
         assert memory.context("Where is the kite?").text == ""
 
@@ -72,7 +72,7 @@ def test_evidence_is_absolute_and_of_an_empty_bank_it_is_there_too(tmp_path: Pat
 def test_a_question_near_in_meaning_and_in_words_matches_more(tmp_path: Path) -> None:
     with remembered(tmp_path, ["I built a kite of red paper.", "The ferry leaves at nine."]) as memory:
         near, far = (
-            evidence(*memory.measure(query), np.zeros(2, np.float32))["match"]
+            evidence(*memory.candidates(query), np.zeros(2, np.float32))["match"]
             for query in ("kite of red paper", "tax declaration of the landlord")
         )
         assert near > far
@@ -91,24 +91,24 @@ def test_a_question_near_in_meaning_and_in_words_matches_more(tmp_path: Path) ->
 )
 def test_a_stranger_is_a_name_never_heard(tmp_path: Path, question: str, strange: bool) -> None:
     with remembered(tmp_path, [NewLine("I went to Lisbon.", "Ann")]) as memory:
-        assert stranger(memory.measure(question)[0]) is strange
+        assert mentions_unknown_name(memory.candidates(question)[0]) is strange
 
 
 def test_a_line_that_only_asks_is_no_evidence(tmp_path: Path) -> None:
     with remembered(
         tmp_path, [NewLine("Where is the kite?", session="a"), NewLine("The ferry leaves at nine.", session="b")]
     ) as memory:
-        found, signals = memory.measure("where is my kite")
+        found, signals = memory.candidates("where is my kite")
         seen = evidence(found, signals, np.array([7, 1], np.float32))
         assert signals["empty"].tolist() == [1, 0]
         assert (seen["top"], seen["match"]) == (1, 0)
         assert seen["cosine"] == pytest.approx(max(0, signals["cosine"][1]))
 
 
-@pytest.mark.parametrize(("lines", "small"), [(1, 1.0), (FULL, 0.0), (2 * FULL, 0.0)])
+@pytest.mark.parametrize(("lines", "small"), [(1, 1.0), (SATURATED_LINES, 0.0), (2 * SATURATED_LINES, 0.0)])
 def test_a_bank_of_one_line_is_small_and_a_full_one_is_not(tmp_path: Path, lines: int, small: float) -> None:
     with remembered(tmp_path, ["I built a kite."]) as memory:
-        found, signals = memory.measure("kite")
+        found, signals = memory.candidates("kite")
         found = replace(found, corpus=replace(found.corpus, lines=lines))
         seen = evidence(found, signals, np.ones(1, np.float32))
         assert seen["small"] == pytest.approx(small)
@@ -140,7 +140,7 @@ def test_without_the_gate_everything_comes_in_whatever_the_threshold(tmp_path: P
     with remembered(tmp_path, ["I built a kite.", "It rains."]) as memory:
         memory.recipe = thresholded(1.01)
         assert memory.context("kite").text == ""
-        assert len(memory.context("kite", gated=False, floor=0.0).lines) == 2
+        assert len(memory.context("kite", gate=False, floor=0.0).lines) == 2
 
 
 def test_relevance_is_told_whether_or_not_it_passes(tmp_path: Path) -> None:
@@ -159,5 +159,5 @@ def test_relevance_is_told_whether_or_not_it_passes(tmp_path: Path) -> None:
 )
 def test_that_a_line_is_of_a_time_told_from_now_is_no_evidence(question: str, trusts: bool) -> None:
     weights = {"cosine": 1.0, "day": 4.0, "month": 3.0}
-    asked = rewrite(question, ("Ann",), BEGUN)
-    assert trusted(asked, weights) == (weights if trusts else {"cosine": 1.0})
+    asked = parse_query(question, ("Ann",), BEGUN)
+    assert gate_weights(asked, weights) == (weights if trusts else {"cosine": 1.0})

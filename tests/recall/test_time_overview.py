@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from everthread.memory import Memory
-from everthread.recall.candidates import EVERY
-from everthread.recall.time_overview import RELEVANCE, STRETCH
+from everthread.recall.candidates import EXHAUSTIVE_LIMIT
+from everthread.recall.time_overview import RELEVANCE, LINES_PER_BUCKET
 from everthread.testing import HashEmbedder
-from everthread.types import Hit, NewLine, Where
+from everthread.types import Hit, NewLine, Filter
 from recall.made import remembered
 
 NOW = datetime(2026, 11, 21, 14, 30, tzinfo=UTC)  # a Saturday
@@ -124,13 +124,13 @@ def test_no_more_than_k_come(week: Memory) -> None:
 
 def test_a_filter_holds_for_a_time_too(week: Memory) -> None:
     question = "What did we talk about yesterday?"
-    assert texts(week.recall(question, as_of=NOW, where=Where(speaker="Sam"))) == ["My cousin lost his keys."]
-    assert week.recall(question, as_of=NOW, where=Where(until=NOW - timedelta(days=2))) == []
-    assert texts(week.recall("What did Nora say yesterday?", as_of=NOW, where=Where(speaker="Sam"))) == []
+    assert texts(week.recall(question, as_of=NOW, where=Filter(speaker="Sam"))) == ["My cousin lost his keys."]
+    assert week.recall(question, as_of=NOW, where=Filter(until=NOW - timedelta(days=2))) == []
+    assert texts(week.recall("What did Nora say yesterday?", as_of=NOW, where=Filter(speaker="Sam"))) == []
 
 
 def test_a_neighbour_said_at_another_time_is_shown_around_a_line(week: Memory) -> None:
-    (hit,) = week.recall("What did we talk about today?", as_of=NOW, where=Where(role="user"))
+    (hit,) = week.recall("What did we talk about today?", as_of=NOW, where=Filter(role="user"))
     assert [line.text for line in hit.passage] == ["It rains."]  # another conversation
     hits = week.recall("What did Sam say yesterday?", as_of=NOW)
     assert [line.text for line in hits[0].passage] == ["Thanks!", "My cousin lost his keys."]
@@ -204,7 +204,7 @@ def years(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
             f"On round {n} we saw kite {n % 90} over harbour {n % 7}.",
             "Sam" if n % 100 == 50 else "Nora",
             said_at=NOW - timedelta(hours=4.38 * (4000 - n)),
-            session=f"s{n // STRETCH}",
+            session=f"s{n // LINES_PER_BUCKET}",
         )
         for n in range(4000)
     ]
@@ -242,9 +242,9 @@ def test_in_a_large_bank_the_few_lines_of_one_speaker_are_found(years: Memory) -
     found = years.recall("What did Sam tell me last month?", 50, as_of=NOW)
     assert {hit.line.speaker for hit in found} == {"Sam"}
     assert len(found) in (1, 2)
-    nobody = Where(speaker="Nobody")
+    nobody = Filter(speaker="Nobody")
     assert years.recall("What did we talk about last month?", as_of=NOW, where=nobody) == []
 
 
 def test_as_many_come_as_are_asked_for(years: Memory) -> None:
-    assert len(years.recall("What did we talk about last year?", EVERY + 100, as_of=NOW)) == EVERY + 100
+    assert len(years.recall("What did we talk about last year?", EXHAUSTIVE_LIMIT + 100, as_of=NOW)) == EXHAUSTIVE_LIMIT + 100

@@ -24,7 +24,7 @@ JONAS = Character(BOT, "{{char}} keeps a lighthouse.", person=PERSON)
 LATER = datetime(2026, 7, 4, 21, tzinfo=UTC)
 
 # Every recipe as it is registered, and one that also notes so short a talk while it goes on.
-EVERY: dict[str, Recipe] = {**RECIPES, "character in small": Snapshots(full=6, left=3)}
+EVERY: dict[str, Recipe] = {**RECIPES, "character in small": Snapshots(window_max=6, evict=3)}
 
 
 class Clock:

@@ -55,7 +55,7 @@ def seen(memory: Memory) -> dict[str, Any]:
         "hits": [memory.recall(query, 20) for query in QUESTIONS],
         "contexts": [(context.text, context.tokens) for context in contexts],
         "prompts": [asked(memory, query) for query in QUESTIONS],
-        "queued": [(work.kind, work.session, work.first_seq, work.last_seq) for work in memory.queued()],
+        "queued": [(work.kind, work.session, work.first_seq, work.last_seq) for work in memory.jobs()],
     }
 
 

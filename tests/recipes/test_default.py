@@ -11,7 +11,7 @@ from everthread.errors import BadInput
 from everthread.memory import Memory
 from everthread.recall.features import SIGNALS
 from everthread.recall.relevance_gate import EVIDENCE
-from everthread.recipes.default import Default, Head
+from everthread.recipes.default import Default, ScoringProfile
 from everthread.testing import HashEmbedder
 from everthread.types import Role
 
@@ -19,25 +19,25 @@ HEADS = {"friends": Default().friends, "assistant": Default().assistant, "words"
 
 
 @pytest.mark.parametrize("head", HEADS.values(), ids=HEADS)
-def test_a_head_weighs_signals_and_evidence_that_exist_with_finite_numbers(head: Head) -> None:
+def test_a_head_weighs_signals_and_evidence_that_exist_with_finite_numbers(head: ScoringProfile) -> None:
     assert set(head.weights) <= set(SIGNALS)
-    assert set(head.whole.weights) <= set(EVIDENCE)
-    numbers = [*head.weights.values(), *head.whole.weights.values(), *head.hit.weights.values()]
-    assert all(map(math.isfinite, [*numbers, head.whole.bias, head.hit.bias]))
+    assert set(head.query_gate.weights) <= set(EVIDENCE)
+    numbers = [*head.weights.values(), *head.query_gate.weights.values(), *head.hit_model.weights.values()]
+    assert all(map(math.isfinite, [*numbers, head.query_gate.bias, head.hit_model.bias]))
     assert 0 < head.threshold < 1
 
 
 @pytest.mark.parametrize("head", [Default().friends, Default().assistant], ids=["friends", "assistant"])
-def test_meaning_and_words_both_speak_for_a_line(head: Head) -> None:
+def test_meaning_and_words_both_speak_for_a_line(head: ScoringProfile) -> None:
     assert head.weights["cosine"] > 0
     assert head.weights["bm25_window"] > 0
-    assert head.whole.weights["match"] > 0
+    assert head.query_gate.weights["match"] > 0
 
 
 def test_a_context_is_offered_more_hits_than_it_holds_in_view() -> None:
     assert Default().name == "default"
-    assert Default().hits >= Default().buffered >= 1
-    assert Default().width >= 0
+    assert Default().max_hits >= Default().buffered >= 1
+    assert Default().neighbours >= 0
 
 
 @pytest.mark.parametrize(("role", "expected"), [("user", "friends"), ("assistant", "assistant"), ("tool", "friends")])
@@ -49,8 +49,8 @@ def test_the_head_is_chosen_by_whether_a_bot_has_spoken(tmp_path: Path, role: Ro
         assert chosen(memory, "你好吗？") is Default().words
 
 
-def chosen(memory: Memory, question: str) -> Head:
-    return Default().head(memory.measure(question)[0])
+def chosen(memory: Memory, question: str) -> ScoringProfile:
+    return Default().head(memory.candidates(question)[0])
 
 
 def test_where_the_embedder_reads_chinese_its_vectors_are_weighed(tmp_path: Path) -> None:
@@ -61,8 +61,8 @@ def test_where_the_embedder_reads_chinese_its_vectors_are_weighed(tmp_path: Path
 
 def test_meaning_has_no_part_where_words_alone_tell() -> None:
     words = Default().words
-    assert not any("cosine" in name for name in [*words.weights, *words.whole.weights])
-    assert min(words.weights["bm25_window"], words.weights["share"], words.whole.weights["top"]) > 0
+    assert not any("cosine" in name for name in [*words.weights, *words.query_gate.weights])
+    assert min(words.weights["bm25_window"], words.weights["share"], words.query_gate.weights["top"]) > 0
 
 
 @pytest.mark.parametrize("role", ["user", "assistant"])

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hardship.embedders import Moody
 
-from everthread import Memory, NewLine, Where
+from everthread import Memory, NewLine, Filter
 from everthread.errors import LLMUnavailable, ScribeFailed
 from everthread.recipes.base import Recipe
 from everthread.scribes.base import CATEGORIES, NOTES, SUMMARY
@@ -38,22 +38,22 @@ QUESTIONS = ("What did the vet say about Biscuit?", "Where did Olga move?", "Whe
 
 # What is asked, and which of the twenty lines it excludes, by their numbers.
 EXCLUDING: Mapping[str, tuple[Mapping[str, Any], set[int]]] = {
-    "a session": ({"where": Where(session="spring")}, set(range(11, 21))),
-    "the other session": ({"where": Where(session=("summer",))}, set(range(1, 11))),
-    "a speaker": ({"where": Where(speaker="Mara")}, set(range(2, 21, 2))),
-    "a role": ({"where": Where(role="assistant")}, set(range(1, 21, 2))),
-    "a day": ({"where": Where(since=SUMMER)}, set(range(1, 11))),
-    "until": ({"where": Where(until=SUMMER)}, set(range(11, 21))),
+    "a session": ({"where": Filter(session="spring")}, set(range(11, 21))),
+    "the other session": ({"where": Filter(session=("summer",))}, set(range(1, 11))),
+    "a speaker": ({"where": Filter(speaker="Mara")}, set(range(2, 21, 2))),
+    "a role": ({"where": Filter(role="assistant")}, set(range(1, 21, 2))),
+    "a day": ({"where": Filter(since=SUMMER)}, set(range(1, 11))),
+    "until": ({"where": Filter(until=SUMMER)}, set(range(11, 21))),
     "hours of an evening": (
-        {"where": Where(since=TWENTY[4].said_at, until=TWENTY[14].said_at)},
+        {"where": Filter(since=TWENTY[4].said_at, until=TWENTY[14].said_at)},
         {*range(1, 5), *range(15, 21)},
     ),
     "as of then": ({"as_of": SUMMER - timedelta(days=1)}, set(range(11, 21))),
     "in the prompt": ({"without": {3, 13, 17}}, {3, 13, 17}),
-    "metadata": ({"where": Where(metadata={"topic": "dogs"})}, set(range(1, 21))),
-    "nobody": ({"where": Where(speaker="Wanda")}, set(range(1, 21))),
+    "metadata": ({"where": Filter(metadata={"topic": "dogs"})}, set(range(1, 21))),
+    "nobody": ({"where": Filter(speaker="Wanda")}, set(range(1, 21))),
     "all at once": (
-        {"where": Where(session="summer", speaker="Mara", until=LATER), "as_of": LATER, "without": {17}},
+        {"where": Filter(session="summer", speaker="Mara", until=LATER), "as_of": LATER, "without": {17}},
         {*range(1, 11), *range(12, 21, 2), 17},
     ),
 }
@@ -147,7 +147,7 @@ def test_an_empty_bank_answers_everything_with_nothing(
     with opened(tmp_path, recipe) as memory:
         for query in (*ODD, *QUESTIONS):
             assert memory.recall(query, 5, **options) == []
-            context = memory.context(query, 100, session="s", gated=False, **options)
+            context = memory.context(query, 100, session="s", gate=False, **options)
             assert (context.text, context.tokens, context.lines) == ("", 0, ())
         assert memory.units() == []
         assert QUESTIONS[0] in asked(memory, QUESTIONS[0])
@@ -160,7 +160,7 @@ def test_no_question_is_too_odd(recipe: Recipe, banks: dict[str, Memory]) -> Non
             hits = memory.recall(query, 5)
             assert len(hits) <= 5
             for gated in (True, False):
-                context = memory.context(query, 120, session="spring", gated=gated)
+                context = memory.context(query, 120, session="spring", gate=gated)
                 assert context.tokens <= 120
             if not query.strip():
                 assert hits == []
@@ -184,7 +184,7 @@ def test_what_is_excluded_is_not_found_in_whatever_bank(recipe: Recipe, what: st
     for memory in banks.values():
         for query in QUESTIONS:
             hits = memory.recall(query, 20, **options)
-            context = memory.context(query, 300, gated=False, **options)
+            context = memory.context(query, 300, gate=False, **options)
             assert quoted(standing(hits, context), excluded) == []
             seqs = {line.seq for hit in hits for line in hit.passage if hit.kind == "line"}
             assert seqs.isdisjoint(excluded)
@@ -194,7 +194,7 @@ def test_what_is_excluded_is_not_found_in_whatever_bank(recipe: Recipe, what: st
 @pytest.mark.parametrize("kind", ["line", "note", "summary", "fact"])
 def test_who_asks_for_a_kind_gets_no_other(recipe: Recipe, kind: str, banks: dict[str, Memory]) -> None:
     for memory in banks.values():
-        hits = [hit for query in QUESTIONS for hit in memory.recall(query, 20, where=Where(kind=kind))]
+        hits = [hit for query in QUESTIONS for hit in memory.recall(query, 20, where=Filter(kind=kind))]
         assert {hit.kind for hit in hits} <= {kind}
         if kind in memory.stats().units:
             assert hits
@@ -208,8 +208,8 @@ def test_with_the_embedder_down_lines_are_kept_and_nothing_is_raised(recipe: Rec
         assert embedder.down
         assert [line.text for line in memory.lines(retracted=True)] == [line.text for line in TWENTY]
         for query in (*ODD, *QUESTIONS):
-            hits = memory.recall(query, 5, without={17})
-            context = memory.context(query, 200, without={17}, gated=False)
+            hits = memory.recall(query, 5, exclude={17})
+            context = memory.context(query, 200, exclude={17}, gate=False)
             assert quoted(standing(hits, context), {17}) == []
         embedder.down, embedder.calls = False, None
         memory.reindex()
@@ -249,7 +249,7 @@ def test_two_people_never_see_what_the_other_told(recipe: Recipe, tmp_path: Path
     ):
         prompts = talk(one), talk(two, lines=[other(line) for line in TWENTY])
         for memory, told, strange in ((one, prompts[0], swapped.values()), (two, prompts[1], swapped.keys())):
-            contexts = [memory.context(" ".join(swapped), gated=False) for _ in range(2)]
+            contexts = [memory.context(" ".join(swapped), gate=False) for _ in range(2)]
             hits = memory.recall(" ".join((*swapped, *swapped.values())), 20)
             texts = [*told, *(unit.text for unit in memory.units()), *(context.text for context in contexts)]
             texts += standing(hits, contexts[0])
@@ -275,12 +275,12 @@ def test_a_scribe_that_fails_in_the_middle_loses_nothing(recipe: Recipe, nth: in
         if nth == 1:
             assert memory.units("note") == memory.units("summary") == []
             assert bool(scribe.failed) == (max(waiting) > 0) == writes
-        errors = {work.error for work in memory.queued()}  # none, where more lines have come to a work since
+        errors = {work.error for work in memory.jobs()}  # none, where more lines have come to a work since
         assert errors <= {"ScribeFailed", "LLMUnavailable", None}
-        assert memory.stats().queued == len(memory.queued()) == waiting[-1]
+        assert memory.stats().queued == len(memory.jobs()) == waiting[-1]
 
         written_up(memory)
-        assert memory.queued() == []
+        assert memory.jobs() == []
         assert told(memory, "summary") == told(calm, "summary")
         assert noted(memory) == noted(calm)
         for query in QUESTIONS:
@@ -303,11 +303,11 @@ def test_what_waits_for_a_scribe_is_tried_until_it_is_written(recipe: Recipe, nt
     scribe = Faltering(nth)
     with opened(tmp_path, recipe) as memory:
         talk(memory, scribe=scribe)
-        before = [(work.kind, work.session, work.first_seq) for work in memory.queued()]
+        before = [(work.kind, work.session, work.first_seq) for work in memory.jobs()]
         for _ in range(3):
             written_up(memory, scribe)
-        left = [(work.kind, work.session, work.first_seq) for work in memory.queued()]
+        left = [(work.kind, work.session, work.first_seq) for work in memory.jobs()]
         assert left == (before if nth == 1 else [])
         if nth == 1:
-            assert all(work.tries >= 3 for work in memory.queued())
+            assert all(work.tries >= 3 for work in memory.jobs())
         assert [line.text for line in memory.lines(retracted=True)] == [line.text for line in TWENTY]

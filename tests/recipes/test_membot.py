@@ -16,14 +16,14 @@ from everthread.chat.chat import Chat
 from everthread.embedders.onnx import OnnxEmbedder
 from everthread.errors import BadInput, EmbedderUnavailable
 from everthread.memory import Memory
-from everthread.recipes.base import Asked
+from everthread.recipes.base import Query
 from everthread.recipes.default import Default
 from everthread.recipes.membot import BARE, HALVING, LEAST, MANY, THRESHOLD, Membot, Near, calibrated
 from everthread.scribes.extractive import ExtractiveScribe
 from everthread.stores.postgres.store import PostgresStore
 from everthread.testing import HashEmbedder, ScriptedLLM
 from everthread.text.tokens import estimate
-from everthread.types import Context, NewLine, NewUnit, Vector, Vectors, Where
+from everthread.types import Context, NewLine, NewUnit, Vector, Vectors, Filter
 from recipes.twenty import BOT, PERSON, SESSIONS, TWENTY
 
 LATER = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -129,14 +129,14 @@ def test_of_a_cut_block_that_was_found_at_an_earlier_turn_the_lines_that_fit_are
 
 def test_what_is_shown_obeys_every_filter_and_leaves_out_the_prompts_lines(twenty: Memory) -> None:
     twenty.context(MILK, 5000, session="filters")
-    spring = Where(session="spring")
+    spring = Filter(session="spring")
     assert set(seqs(twenty.context(COAT, 5000, session="filters", where=spring))) == {7, 8, 9, 10}
     then = TWENTY[8].said_at
     assert seqs(twenty.context(COAT, 5000, session="filters", as_of=then)) == [7, 8, 9]
-    kept = twenty.context(COAT, 5000, session="filters", without={9, 10, 18})
+    kept = twenty.context(COAT, 5000, session="filters", exclude={9, 10, 18})
     assert not {9, 10, 18} & {*seqs(kept), *found(kept)}
     assert {14, 17} < set(seqs(kept))
-    assert 10 not in [hit.line.seq for hit in twenty.recall(COAT, 20, without={10})]
+    assert 10 not in [hit.line.seq for hit in twenty.recall(COAT, 20, exclude={10})]
 
 
 def test_recall_gives_the_nearest_also_below_the_threshold_and_says_how_near(twenty: Memory) -> None:
@@ -144,7 +144,7 @@ def test_recall_gives_the_nearest_also_below_the_threshold_and_says_how_near(twe
     assert len(hits) == 20
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
     assert all(0 <= hit.relevance < calibrated(20) for hit in hits)
-    assert twenty.context("How do I change a bicycle tyre?", gated=False).text
+    assert twenty.context("How do I change a bicycle tyre?", gate=False).text
 
 
 def test_nothing_but_the_lines_is_written(talked: Memory) -> None:
@@ -153,7 +153,7 @@ def test_nothing_but_the_lines_is_written(talked: Memory) -> None:
         chat.end(remember=True)
         assert chat.settle(120)
     assert talked.units() == []
-    assert talked.queued() == []
+    assert talked.jobs() == []
     assert talked.stats().lines == 22
 
 
@@ -242,7 +242,7 @@ def test_in_the_second_mode_the_characters_examples_speak_and_nothing_is_recalle
     with Memory.open("mara", store=tmp_path, embedder="minilm", recipe=Membot(canon=True)) as memory:
         memory.observe_many(TWENTY)
         assert memory.recall(MILK) == []
-        assert not memory.context(MILK, session="s", gated=False)
+        assert not memory.context(MILK, session="s", gate=False)
         with Chat(memory, JONAS, ScriptedLLM(["Ahoy."]), clock=Clock()) as chat:
             "".join(chat.reply(MILK))
             assert isinstance(chat.llm, ScriptedLLM)
@@ -291,9 +291,9 @@ def test_an_empty_bank_and_any_question_give_nothing_and_no_error(memory: Memory
 
 def test_units_of_another_recipe_are_found_where_they_are_asked_for(memory: Memory) -> None:
     line = memory.observe("The library hired me.", session="s")
-    memory.write(NewUnit("note", "Mara works at the library.", line.seq, line.seq, line.said_at))
+    memory.add_unit(NewUnit("note", "Mara works at the library.", line.seq, line.seq, line.said_at))
     other = Memory(memory.bank, memory.store, memory.embedder, Membot(threshold=0.9))
-    context = other.context("works at the library", session="s", where=Where(kind="note"))
+    context = other.context("works at the library", session="s", where=Filter(kind="note"))
     assert [line.text for line in context.lines] == ["Mara works at the library."]
 
 
@@ -404,8 +404,8 @@ def test_a_filter_to_few_lines_lowers_the_calibrated_threshold(memory: Memory) -
     memory.observe_many([NewLine(f"word{n}", session="much") for n in range(2 * MANY)])
     memory.observe("walrus tusk ivory noon", session="little")
     bare = Memory(memory.bank, memory.store, memory.embedder, Membot())
-    everywhere = bare.recipe.recall(bare, Asked("walrus"), 3)
-    little = bare.recipe.recall(bare, Asked("walrus", Where(session="little")), 3)
+    everywhere = bare.recipe.recall(bare, Query("walrus"), 3)
+    little = bare.recipe.recall(bare, Query("walrus", Filter(session="little")), 3)
     assert isinstance(everywhere, Near)
     assert isinstance(little, Near)
     assert (everywhere.threshold, little.threshold) == (THRESHOLD, LEAST)
@@ -504,8 +504,8 @@ def test_over_any_turns_no_line_is_shown_twice_nor_one_that_is_in_the_prompt_and
 ) -> None:
     memory = bank(talk, Membot(blocks=blocks, threshold=threshold))
     for query, without in turns:
-        context = memory.context(query, 10_000, session="s", without=without)
-        hits = memory.recall(query, 30, without=without)
+        context = memory.context(query, 10_000, session="s", exclude=without)
+        hits = memory.recall(query, 30, exclude=without)
         shown = seqs(context)
         assert len(shown) == len(set(shown))
         assert not without & {*shown, *found(context), *(line.seq for hit in hits for line in hit.passage)}

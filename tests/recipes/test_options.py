@@ -39,10 +39,10 @@ def test_what_a_recipe_is_set_to_can_be_written_as_text_and_read_back(recipe: Re
 
 def test_values_are_read_from_text_and_from_json_alike() -> None:
     read = changed(Packabby(), {"threshold": "0.3", "hits": 2, "general": "They said hello, They left"})
-    assert (read.threshold, read.hits, read.general) == (0.3, 2, ("They said hello", "They left"))
-    assert changed(read, {"threshold": "none", "general": ["a, b"]}).general == ("a, b",)
+    assert (read.threshold, read.hits, read.decoys) == (0.3, 2, ("They said hello", "They left"))
+    assert changed(read, {"threshold": "none", "general": ["a, b"]}).decoys == ("a, b",)
     assert changed(read, {"threshold": "none"}).threshold is changed(read, {"threshold": None}).threshold is None
-    assert changed(Emi(), {"person": "true"}).person
+    assert changed(Emi(), {"person": "true"}).include_user
     assert changed(Own(), {"mood": "loud"}).mood == "loud"
 
 

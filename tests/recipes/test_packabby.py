@@ -29,7 +29,7 @@ from everthread.scribes.base import SUMMARY
 from everthread.scribes.extractive import ExtractiveScribe
 from everthread.testing import HashEmbedder, ScriptedLLM
 from everthread.text.tokens import estimate
-from everthread.types import Line, NewUnit, Vector, Vectors, Where
+from everthread.types import Line, NewUnit, Vector, Vectors, Filter
 from recipes.talking import JONAS
 from recipes.twenty import BOT, PERSON, SESSIONS, TWENTY
 
@@ -147,7 +147,7 @@ def talk(memory: Memory, session: str, *, remember: bool | None = None, **option
             clock.now = line.said_at
             assert "".join(chat.reply(line.text))
             assert chat.settle(120)
-            assert (memory.units(), memory.queued()) == (written, []), f"after {line.text!r}"
+            assert (memory.units(), memory.jobs()) == (written, []), f"after {line.text!r}"
     if remember is not None:
         assert chat.end(remember).remembered is remember
         assert chat.settle(120)
@@ -188,7 +188,7 @@ def test_nothing_is_written_beside_the_lines_until_the_person_agrees(bank: Memor
         before = bank.units()
         ending = chat.end()
         assert (ending.remembered, ending.question) == (None, QUESTION)
-        assert (bank.units(), bank.queued()) == (before, [])
+        assert (bank.units(), bank.jobs()) == (before, [])
         assert chat.end(remember=True).remembered
         assert chat.settle(120)
         *old, new = bank.units()
@@ -210,7 +210,7 @@ def test_what_is_refused_leaves_neither_a_line_nor_a_summary(bank: Memory) -> No
     assert receipt.lines == 10
     assert chat.settle(120)
     assert [unit.text for unit in bank.units()] == [SPRING]
-    assert (list(bank.lines(retracted=True)), bank.queued()) == (kept, [])
+    assert (list(bank.lines(retracted=True)), bank.jobs()) == (kept, [])
     chat.close()
 
 
@@ -219,7 +219,7 @@ def test_a_conversation_that_nobody_was_asked_about_is_kept_and_not_summarised(a
     chat = talk(alone, "summer", remember=True)  # months later: the other one was left open
     assert [unit.text for unit in alone.units()] == [SUMMER]
     assert [session.ended_at is not None for session in alone.sessions()] == [True, True]
-    assert len(list(alone.lines(Where(session="spring")))) == 9
+    assert len(list(alone.lines(Filter(session="spring")))) == 9
     chat.close()
     with begun(alone, ScriptedLLM([]), Clock(), session="spring") as again:  # and can be agreed to still
         again.end(remember=True)
@@ -237,7 +237,7 @@ def test_a_conversation_that_was_left_open_is_summarised_where_the_bank_is_set_t
 
 def test_a_summary_of_which_nothing_may_be_remembered_is_not_stored(alone: Memory) -> None:
     chat = talk(alone, "spring", remember=True, scribe=Indiscreet())
-    assert (alone.units(), alone.queued()) == ([], [])
+    assert (alone.units(), alone.jobs()) == ([], [])
     chat.close()
 
 
@@ -265,7 +265,7 @@ class Everything(ExtractiveScribe):
 def test_a_scribe_that_fails_at_the_end_costs_nothing_and_is_tried_again(bank: Memory) -> None:
     scribe = Failing()
     chat = talk(bank, "spring", remember=True, scribe=scribe)
-    assert [(work.kind, work.session, work.tries) for work in bank.queued()] == [("summary", "spring", 1)]
+    assert [(work.kind, work.session, work.tries) for work in bank.jobs()] == [("summary", "spring", 1)]
     assert bank.units() == []
     assert len(list(bank.lines())) == 9
     chat.close()
@@ -273,7 +273,7 @@ def test_a_scribe_that_fails_at_the_end_costs_nothing_and_is_tried_again(bank: M
     with begun(bank, ScriptedLLM([]), Clock(SESSIONS["summer"]), scribe=scribe) as later:  # whoever opens the bank next
         assert later.settle(120)
     assert [unit.text for unit in bank.units()] == [SPRING]
-    assert bank.queued() == []
+    assert bank.jobs() == []
 
 
 # ------------------------------------------------- what of a summary is kept, and its category
@@ -282,7 +282,7 @@ def test_a_scribe_that_fails_at_the_end_costs_nothing_and_is_tried_again(bank: M
 def summarized(memory: Memory, embedder: Embedder | None = None, **options: Any) -> list[str | None]:
     """The summary and the category of the summer's session under a recipe with these options."""
     talk(with_recipe(memory, Packabby(**options), embedder), "summer", remember=True).close()
-    assert memory.queued() == []
+    assert memory.jobs() == []
     return [told for unit in memory.units("summary") for told in (unit.text, unit.category)]
 
 
@@ -325,7 +325,7 @@ def test_a_scribe_that_can_not_tell_what_the_target_is_about_keeps_nothing_unfil
     assert chat.settle(30)
     chat.close()
     assert [told for unit in alone.units("summary") for told in (unit.text, unit.category)] == before
-    assert [(work.kind, work.tries) for work in alone.queued()] == [("summary", 1)]
+    assert [(work.kind, work.tries) for work in alone.jobs()] == [("summary", 1)]
 
 
 def test_a_summary_gets_one_of_the_categories_of_the_recipe(bank: Memory) -> None:
@@ -371,8 +371,8 @@ def test_general_knowledge_is_recalled_as_such_and_is_nothing_that_was_said(bank
     assert all(FERNS not in line.text for line in bank.lines())
     assert all(FERNS not in summary.text for summary in bank.units("summary"))
     assert [hit.kind for hit in bank.recall(question, 1)] == ["general"]
-    assert FERNS not in found(bank, question, where=Where(speaker=PERSON))
-    assert found(bank, question, where=Where(kind="general")) == [FERNS]
+    assert FERNS not in found(bank, question, where=Filter(speaker=PERSON))
+    assert found(bank, question, where=Filter(kind="general")) == [FERNS]
     bank.forget(session="spring")
     assert bank.units("general") == [unit]
     assert bank.forget_unit("general", unit.id) == [unit.id]
@@ -391,30 +391,30 @@ def test_general_knowledge_in_an_empty_bank_is_found_by_words_where_no_embedder_
 
 def test_a_filter_by_category_finds_the_summaries_of_that_category(bank: Memory) -> None:
     remembered(bank)  # work in spring, food in summer
-    for where in (Where(category="food"), Where(kind="summary", category=("food", "money"))):
+    for where in (Filter(category="food"), Filter(kind="summary", category=("food", "money"))):
         assert found(bank, AQUARIUM, where=where) == [SUMMER]
-    assert found(bank, CHEESE, where=Where(category="astronomy")) == []
-    assert [line.text for line in bank.context(CHEESE, where=Where(category="work")).lines] == [SPRING]
-    assert found(bank, CHEESE, where=Where(category="food", speaker=PERSON)) == [SUMMER]
-    assert found(bank, CHEESE, where=Where(category="food", speaker=BOT)) == []
+    assert found(bank, CHEESE, where=Filter(category="astronomy")) == []
+    assert [line.text for line in bank.context(CHEESE, where=Filter(category="work")).lines] == [SPRING]
+    assert found(bank, CHEESE, where=Filter(category="food", speaker=PERSON)) == [SUMMER]
+    assert found(bank, CHEESE, where=Filter(category="food", speaker=BOT)) == []
     assert [unit.text for unit in bank.units(category="work")] == [SPRING]
-    assert list(bank.lines(Where(category="food"))) == []
+    assert list(bank.lines(Filter(category="food"))) == []
 
 
 def test_a_filter_by_category_is_refused_where_what_is_found_has_none(alone: Memory) -> None:
     memory = with_recipe(remembered(alone), Default())
     with pytest.raises(BadQuery, match=re.escape("Where(kind='summary', category='food')")):
-        memory.recall(CHEESE, where=Where(category="food"))
+        memory.recall(CHEESE, where=Filter(category="food"))
     with pytest.raises(BadQuery, match=r"where\.category must be a str"):
-        memory.recall(CHEESE, where=Where(category=7))  # type: ignore[arg-type]
-    assert found(memory, CHEESE, where=Where(kind="summary", category="food")) == [SUMMER]
+        memory.recall(CHEESE, where=Filter(category=7))  # type: ignore[arg-type]
+    assert found(memory, CHEESE, where=Filter(kind="summary", category="food")) == [SUMMER]
 
 
 def test_the_score_is_the_cosine_of_the_message_as_it_stands(alone: Memory) -> None:
     hits = remembered(alone).recall(CHEESE)
     for hit in hits:
         wanted = float(alone.embedder.embed([hit.line.text])[0] @ alone.embedder.embed_query(CHEESE))
-        assert hit.score == pytest.approx(float(alone.shipped(np.array([wanted], np.float32))[0]), abs=2e-3)
+        assert hit.score == pytest.approx(float(alone.calibrate(np.array([wanted], np.float32))[0]), abs=2e-3)
         assert hit.signals == {"cosine": hit.score}
 
 
@@ -441,7 +441,7 @@ def test_a_threshold_holds_back_what_is_less_near(alone: Memory) -> None:
 
 
 def test_what_is_nearer_to_a_general_text_recalls_nothing(alone: Memory) -> None:
-    memory = with_recipe(remembered(alone), Packabby(general=GENERAL))
+    memory = with_recipe(remembered(alone), Packabby(decoys=GENERAL))
     assert found(memory, "The wheel of cheese, the vet, and milk!") == [SUMMER]
     assert not memory.context("They said hello and asked how the other one was today.")
     assert alone.context("They said hello and asked how the other one was today.")
@@ -449,7 +449,7 @@ def test_what_is_nearer_to_a_general_text_recalls_nothing(alone: Memory) -> None
 
 
 def test_with_the_shipped_model_small_talk_is_nearer_to_the_general_texts(tmp_path: Path) -> None:
-    with Memory.open("mara", store=tmp_path, recipe=Packabby(general=GENERAL)) as memory:
+    with Memory.open("mara", store=tmp_path, recipe=Packabby(decoys=GENERAL)) as memory:
         talk(memory, "spring", remember=True).close()
         assert found(memory, "Where did my sister move, was it Lisbon?") == [SPRING]
         for small in ("Hello! How are you?", "What is the weather like?", "Thank you, goodbye!"):
@@ -462,7 +462,7 @@ def test_general_texts_are_embedded_once_and_not_at_all_where_there_are_none(tmp
         talk(memory, "spring", remember=True).close()
         found(memory, CHEESE)
         assert not set(model.given) & set(GENERAL)
-        primed = with_recipe(memory, Packabby(general=GENERAL))
+        primed = with_recipe(memory, Packabby(decoys=GENERAL))
         for _ in range(3):
             found(primed, CHEESE)
         assert [model.given.count(text) for text in GENERAL] == [1] * len(GENERAL)
@@ -472,7 +472,7 @@ def test_general_texts_that_can_not_be_embedded_hold_nothing_back(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     model = Counting()
-    with Memory.open("mara", store=tmp_path, embedder=model, recipe=Packabby(general=GENERAL)) as memory:
+    with Memory.open("mara", store=tmp_path, embedder=model, recipe=Packabby(decoys=GENERAL)) as memory:
         model.fails = True
         talk(memory, "spring", remember=True).close()
         assert found(memory, GENERAL[0]) == [SPRING]
@@ -493,7 +493,7 @@ def test_a_verdict_drops_what_does_not_bear_on_the_message_and_one_that_fails_dr
 def test_without_vectors_the_summary_is_found_that_shares_most_words(tmp_path: Path) -> None:
     model = Down(512)
     model.down = True
-    with Memory.open("mara", store=tmp_path, embedder=model, recipe=Packabby(general=GENERAL, threshold=0.9)) as memory:
+    with Memory.open("mara", store=tmp_path, embedder=model, recipe=Packabby(decoys=GENERAL, threshold=0.9)) as memory:
         remembered(memory)
         assert found(memory, CHEESE) == [SUMMER]
         assert found(memory, "aquarium") == [SPRING]
@@ -518,16 +518,16 @@ def test_an_embedder_that_comes_back_costs_no_summary(tmp_path: Path) -> None:
 def test_a_filter_of_lines_holds_for_what_was_written_of_them(alone: Memory) -> None:
     remembered(alone)
     begun_at = SESSIONS["summer"]
-    assert found(alone, CHEESE, where=Where(session="spring")) == [SPRING]
-    assert sorted(found(alone, CHEESE, where=Where(speaker=PERSON))) == sorted([SPRING, SUMMER])
-    assert found(alone, CHEESE, where=Where(speaker=BOT)) == []
-    assert found(alone, CHEESE, where=Where(since=begun_at)) == [SUMMER]
-    assert found(alone, CHEESE, where=Where(since=begun_at + timedelta(minutes=5))) == []  # it tells of earlier ones
-    assert {hit.kind for hit in alone.recall(CHEESE, where=Where(kind="line"))} == {"line"}
-    assert found(alone, CHEESE, 1, where=Where(kind="summary")) == [SUMMER]
+    assert found(alone, CHEESE, where=Filter(session="spring")) == [SPRING]
+    assert sorted(found(alone, CHEESE, where=Filter(speaker=PERSON))) == sorted([SPRING, SUMMER])
+    assert found(alone, CHEESE, where=Filter(speaker=BOT)) == []
+    assert found(alone, CHEESE, where=Filter(since=begun_at)) == [SUMMER]
+    assert found(alone, CHEESE, where=Filter(since=begun_at + timedelta(minutes=5))) == []  # it tells of earlier ones
+    assert {hit.kind for hit in alone.recall(CHEESE, where=Filter(kind="line"))} == {"line"}
+    assert found(alone, CHEESE, 1, where=Filter(kind="summary")) == [SUMMER]
     assert found(alone, CHEESE, as_of=begun_at) == [SPRING]
     with pytest.raises(BadQuery):
-        alone.recall(CHEESE, where=Where(kind="line", since=datetime(2026, 1, 1)))
+        alone.recall(CHEESE, where=Filter(kind="line", since=datetime(2026, 1, 1)))
 
 
 def test_what_stands_in_the_prompt_is_not_told_again_by_its_summary(alone: Memory) -> None:
@@ -543,7 +543,7 @@ def test_what_stands_in_the_prompt_is_not_told_again_by_its_summary(alone: Memor
 def test_nothing_is_told_of_lines_that_may_not_be_shown(
     whole: Memory, gone: set[int], session: str | None, k: int
 ) -> None:
-    hits = whole.recall(CHEESE, k, where=Where(session=session), without=gone)
+    hits = whole.recall(CHEESE, k, where=Filter(session=session), exclude=gone)
     assert len(hits) <= k
     said = {"spring": {1, 3, 5, 7, 9}, "summer": {11, 13, 15, 17, 19}}
     expected = {name for name, seqs in said.items() if not seqs & gone and session in (None, name)}
@@ -561,7 +561,7 @@ def test_it_finds_what_another_recipe_had_summarised_and_none_where_none_did(tmp
     with Memory.open("mara", store=tmp_path, embedder=HashEmbedder(512), recipe="default") as memory:
         memory.observe_many(TWENTY)
         assert found(with_recipe(memory, Packabby()), CHEESE) == []
-        memory.write(NewUnit("summary", "A whole wheel of cheese.", 2, 4, SESSIONS["spring"]))  # by whomever
+        memory.add_unit(NewUnit("summary", "A whole wheel of cheese.", 2, 4, SESSIONS["spring"]))  # by whomever
         ours = with_recipe(memory, Packabby())
         assert found(ours, CHEESE) == found(ours, CHEESE, without=[2]) == ["A whole wheel of cheese."]
         assert found(ours, CHEESE, without=[3]) == []
@@ -571,7 +571,7 @@ def test_a_summary_whose_place_another_took_is_not_found(alone: Memory) -> None:
     talk(alone, "spring", remember=True).close()
     (old,) = alone.units()
     fields = (old.kind, "Olga has a job at the aquarium.", old.first_seq, old.last_seq, old.said_at)
-    alone.write(NewUnit(*fields, metadata=old.metadata), supersedes=old.id)
+    alone.add_unit(NewUnit(*fields, metadata=old.metadata), supersedes=old.id)
     assert found(alone, AQUARIUM) == ["Olga has a job at the aquarium."]
 
 
@@ -611,7 +611,7 @@ def test_over_the_limit_the_oldest_turns_go_and_what_the_character_is_stays(alon
         assert "island number 0 " not in "".join(message.content for message in prompt)
         assert "island number 38 " in "".join(message.content for message in prompt)
         assert sum(estimate(message.content) for message in prompt) <= 2048 - 300  # which a reply may have
-    assert (alone.units(), alone.queued()) == ([], [])
+    assert (alone.units(), alone.jobs()) == ([], [])
 
 
 def test_nothing_is_brought_up_unasked(alone: Memory) -> None:
@@ -666,7 +666,7 @@ def test_a_no_within_another_word_is_no_answer_and_it_is_asked_again(alone: Memo
 @pytest.mark.parametrize("ending", ["/end", "/quit"])
 def test_a_no_leaves_nothing(alone: Memory, ending: str) -> None:
     screen = said_at_the_end(alone, "Not now", "No", ending=ending)
-    assert (alone.units(), list(alone.lines(retracted=True)), alone.queued()) == ([], [], [])
+    assert (alone.units(), list(alone.lines(retracted=True)), alone.jobs()) == ([], [], [])
     assert "Nothing of it is left." in "".join(screen)
     assert "all kept" not in screen[-1] or ending == "/end"
 
@@ -687,8 +687,8 @@ def test_the_configured_scribe_judges_what_is_recalled(alone: Memory, monkeypatc
 
 
 def test_numbers_of_the_recipe_are_one_argument_away() -> None:
-    assert (Packabby().hits, Packabby().threshold, Packabby().general, Packabby().scribe) == (1, None, (), None)
-    assert replace(Packabby(general=GENERAL), hits=3).general == GENERAL
+    assert (Packabby().hits, Packabby().threshold, Packabby().decoys, Packabby().scribe) == (1, None, (), None)
+    assert replace(Packabby(decoys=GENERAL), hits=3).decoys == GENERAL
 
 
 @pytest.mark.parametrize(

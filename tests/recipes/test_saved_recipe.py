@@ -10,7 +10,7 @@ from everthread.memory import Memory
 from everthread.recipes.default import Default
 from everthread.recipes.emi import Emi
 from everthread.recipes.packabby import Packabby
-from everthread.recipes.saved_recipe import SETTING, Kept
+from everthread.recipes.saved_recipe import RECIPE_SETTING, SavedRecipe
 from everthread.testing import HashEmbedder, ScriptedLLM
 from everthread.transfer.copy_bank import move
 
@@ -27,7 +27,7 @@ def opened(folder: Path, **given: object) -> Memory:
 
 def kept(folder: Path) -> object:
     with opened(folder, recipe="default") as memory:
-        return memory.settings().get(SETTING)
+        return memory.settings().get(RECIPE_SETTING)
 
 
 def talked(folder: Path, **given: object) -> None:
@@ -45,9 +45,9 @@ def test_a_bank_is_opened_with_the_recipe_that_it_was_talked_with(tmp_path: Path
 
 
 def test_an_object_is_kept_by_its_name_and_options(tmp_path: Path) -> None:
-    talked(tmp_path, recipe=Emi(person=True, top=7))
+    talked(tmp_path, recipe=Emi(include_user=True, top=7))
     with opened(tmp_path) as memory:
-        assert memory.recipe == Emi(person=True, top=7)
+        assert memory.recipe == Emi(include_user=True, top=7)
 
 
 def test_a_read_under_another_recipe_changes_nothing(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_options_of_one_recipe_mean_nothing_to_another(tmp_path: Path) -> None:
 
 
 def test_a_recipe_of_ones_own_is_given_again_as_an_object(tmp_path: Path) -> None:
-    talked(tmp_path, recipe=Own(width=2))
+    talked(tmp_path, recipe=Own(neighbours=2))
     with pytest.raises(ConfigError, match=r"keeps the recipe 'own', .*; give the recipe as an object"):
         opened(tmp_path)
     with opened(tmp_path, recipe=Own()) as memory:
@@ -127,9 +127,9 @@ def test_a_kept_option_that_no_longer_fits_is_left_out_and_logged(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with opened(tmp_path) as memory:
-        memory.set_setting(SETTING, {"name": "emi", "options": {"top": 0, "depth": 3, "person": True}})
+        memory.set_setting(RECIPE_SETTING, {"name": "emi", "options": {"top": 0, "depth": 3, "person": True}})
     with caplog.at_level(logging.WARNING), opened(tmp_path) as memory:
-        assert memory.recipe == Emi(person=True)
+        assert memory.recipe == Emi(include_user=True)
     assert "top must be a whole number from 1, got 0" in caplog.text
     assert "no option 'depth'" in caplog.text
 
@@ -137,7 +137,7 @@ def test_a_kept_option_that_no_longer_fits_is_left_out_and_logged(
 @pytest.mark.parametrize("setting", ["emi", {"options": {}}, {"name": "emi", "options": []}, {"name": 3}], ids=str)
 def test_a_setting_that_names_no_recipe_is_refused(tmp_path: Path, setting: object) -> None:
     with opened(tmp_path) as memory, pytest.raises(BadInput, match="expected an object with a name"):
-        memory.set_setting(SETTING, setting)  # type: ignore[arg-type]
+        memory.set_setting(RECIPE_SETTING, setting)  # type: ignore[arg-type]
 
 
 def test_a_bank_that_is_moved_takes_its_recipe_along(tmp_path: Path) -> None:
@@ -150,5 +150,5 @@ def test_a_bank_that_is_moved_takes_its_recipe_along(tmp_path: Path) -> None:
 
 def test_a_bank_that_is_not_there_keeps_no_recipe_and_is_not_made(tmp_path: Path) -> None:
     with opened(tmp_path) as memory:
-        assert Kept.of(memory.store, "nobody") is None
+        assert SavedRecipe.of(memory.store, "nobody") is None
         assert memory.store.banks() == ["alice"]

@@ -12,11 +12,11 @@ from hardship.embedders import Moody
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread import Memory, Where, factory
+from everthread import Memory, Filter, factory
 from everthread.chat.chat import Chat
 from everthread.chat.prompt_builder import leaving
 from everthread.errors import BadInput, BadQuery, ScribeFailed
-from everthread.recipes.base import Asked
+from everthread.recipes.base import Query
 from everthread.recipes.snapshots import Snapshots
 from everthread.scribes.base import NOTES
 from everthread.scribes.extractive import ExtractiveScribe
@@ -26,7 +26,7 @@ from everthread.types import Context, Line, NewUnit, Unit
 from recipes.talking import JONAS, Clock, talk
 from recipes.twenty import SESSIONS, TWENTY
 
-SMALL = Snapshots(full=6, left=3)
+SMALL = Snapshots(window_max=6, evict=3)
 NUMBERS = count()
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
@@ -81,7 +81,7 @@ def noted(memory: Memory, *texts: str) -> list[Unit]:
     for text in texts:
         line = memory.observe(f"About number {next(NUMBERS)}.", session="s", said_at=NOON)
         at = NOON + timedelta(days=line.seq)
-        before = memory.write(
+        before = memory.add_unit(
             NewUnit("note", text, 1, line.seq, at, sources=(line.seq,)), supersedes=before.id if before else None
         )
         made.append(before)
@@ -126,7 +126,7 @@ def test_after_each_of_the_twenty_lines_these_notes_are_written(
     ]
     assert "allergic to milk" in current(memory).text
     assert "adopted" not in current(memory).text  # no room for it any more: it is in the earlier ones
-    assert memory.queued() == []
+    assert memory.jobs() == []
 
 
 def test_with_the_numbers_of_the_source_a_short_conversation_is_noted_at_its_end(bank: Opened) -> None:
@@ -205,7 +205,7 @@ def test_lines_that_can_not_be_noted_stay_in_the_window(bank: Opened, times: int
     for prompt, line in zip(prompts[3:5], (6, 8), strict=True):  # before it is tried again, half a minute later
         assert all(f"{each.speaker}: {each.text}" in prompt for each in TWENTY[:line] if "sorry" not in each.text)
     assert [line.text for line in memory.lines(retracted=True)] == [line.text for line in TWENTY]
-    left = [work for work in memory.queued() if work.kind == "notes"]
+    left = [work for work in memory.jobs() if work.kind == "notes"]
     assert all((work.tries, work.error) == (1, "ScribeFailed") for work in left)
     covered = {seq for first, last in spans(memory) for seq in range(first, last + 1)}
     assert covered | {seq for work in left for seq in range(work.first_seq, work.last_seq + 1)} == set(range(1, 21))
@@ -217,7 +217,7 @@ def test_what_waited_is_noted_by_whoever_opens_the_bank_next(bank: Opened) -> No
     assert (spans(memory), memory.stats().queued) == ([], 2)
     with Chat(memory, JONAS, None, scribe=ExtractiveScribe()) as chat:
         assert chat.settle(60)
-    assert (spans(memory), memory.queued()) == ([(1, 10), (1, 20)], [])
+    assert (spans(memory), memory.jobs()) == ([(1, 10), (1, 20)], [])
     assert "greyhound" in memory.context("Who is Biscuit?").text
 
 
@@ -236,12 +236,12 @@ def test_the_most_relevant_states_are_found_and_not_the_same_thrice(bank: Opened
         "Tea.",
     )
     nearest = [
-        hit.line.key for hit in memory.find_units(Asked("When does the ferry to Oslo leave?"), ("note",), 3).hits
+        hit.line.key for hit in memory.find_units(Query("When does the ferry to Oslo leave?"), ("note",), 3).hits
     ]
     assert sorted(map(str, nearest)) == ["note:1", "note:2", "note:3"]
     found = ids(memory, "When does the ferry to Oslo leave?", k=2)
     assert found == [nearest[0], "note:4"]
-    plain = Snapshots(full=6, left=3, balance=1.0)
+    plain = Snapshots(window_max=6, evict=3, balance=1.0)
     assert ids(bank(plain), "When does the ferry to Oslo leave?", k=3) == nearest
 
 
@@ -290,22 +290,22 @@ def test_what_a_question_leaves_out_is_in_no_state_that_is_found(bank: Opened) -
     whole = {f"note:{n}" for n in range(1, 9)}
     spring = {f"note:{n}" for n in range(1, 5)}
     assert set(ids(memory, query)) == whole
-    assert set(ids(memory, query, where=Where(session="spring"))) == spring
-    assert ids(memory, query, where=Where(session="summer")) == []  # they tell of spring as well
-    assert set(ids(memory, query, where=Where(session=("spring", "summer")))) == whole
+    assert set(ids(memory, query, where=Filter(session="spring"))) == spring
+    assert ids(memory, query, where=Filter(session="summer")) == []  # they tell of spring as well
+    assert set(ids(memory, query, where=Filter(session=("spring", "summer")))) == whole
     assert set(ids(memory, query, as_of=SESSIONS["summer"])) == spring
-    assert set(ids(memory, query, where=Where(until=TWENTY[4].said_at))) == {"note:1", "note:2"}
-    assert ids(memory, query, where=Where(since=SESSIONS["summer"])) == []
-    assert set(ids(memory, query, where=Where(since=SESSIONS["spring"]))) == whole
+    assert set(ids(memory, query, where=Filter(until=TWENTY[4].said_at))) == {"note:1", "note:2"}
+    assert ids(memory, query, where=Filter(since=SESSIONS["summer"])) == []
+    assert set(ids(memory, query, where=Filter(since=SESSIONS["spring"]))) == whole
     assert set(ids(memory, query, without={14})) == spring | {"note:5"}
-    for none in (Where(speaker="Mara"), Where(role="user"), Where(metadata={"a": 1})):
+    for none in (Filter(speaker="Mara"), Filter(role="user"), Filter(metadata={"a": 1})):
         assert ids(memory, query, where=none) == []
         assert memory.context(query, where=none).text == ""
-    assert "hired" not in memory.context(query, where=Where(session="spring")).text
-    assert "hired" not in memory.context(query, without={13}).text
-    assert ids(memory, query, where=Where(kind="note"))
+    assert "hired" not in memory.context(query, where=Filter(session="spring")).text
+    assert "hired" not in memory.context(query, exclude={13}).text
+    assert ids(memory, query, where=Filter(kind="note"))
     with pytest.raises(BadQuery, match="has one"):
-        memory.recall(query, where=Where(kind="note", speaker="Mara"))
+        memory.recall(query, where=Filter(kind="note", speaker="Mara"))
 
 
 def test_without_an_embedder_words_find_them(bank: Opened) -> None:
@@ -393,7 +393,7 @@ def test_notes_that_are_in_the_prompt_already_are_not_told_again(bank: Opened) -
 
 
 def test_a_reply_that_is_given_again_sees_no_notes_of_the_one_it_replaces(bank: Opened) -> None:
-    memory = bank(Snapshots(full=4, left=3, overlap=0))
+    memory = bank(Snapshots(window_max=4, evict=3, overlap=0))
     clock, scribe = Clock(), ExtractiveScribe()
     model = ScriptedLLM(["My brother Tom works in Oslo.", "My sister Mia moved to Lisbon.", "That is a long story."])
     with Chat(memory, JONAS, model, scribe=scribe, clock=clock) as chat:
@@ -447,7 +447,7 @@ def test_what_two_people_told_is_noted_and_found_apart(bank: Opened) -> None:
 
 
 def test_what_stands_beyond_a_narrower_window_is_noted(tmp_path: Path) -> None:
-    recipe = Snapshots(full=6, left=3, overlap=0, window=2)
+    recipe = Snapshots(window_max=6, evict=3, overlap=0, window=2)
     with Memory.open("mara", store=tmp_path, embedder=HashEmbedder(), recipe=recipe) as memory:
         model = ScriptedLLM([f"Reply {n}, and the sea is calm." for n in range(8)])
         with Chat(memory, JONAS, model, scribe=ExtractiveScribe()) as chat:

@@ -98,7 +98,7 @@ def test_a_key_is_good_for_its_banks_and_verbs_alone(house: House) -> None:
     assert writer.get(LINES.format("mine") + "/1").status_code == 403
     assert writer.post(LINES.format("new%2Fone"), json={"text": "yes"}).status_code == 201
     assert writer.post(LINES.format("new"), json={"text": "no"}).status_code == 403
-    assert not house.store.has("new")
+    assert not house.store.exists("new")
 
 
 @pytest.fixture(scope="module")
@@ -140,7 +140,7 @@ def test_a_key_for_one_bank_can_not_learn_that_another_exists(
     there = asked("secret")
     assert there == asked(segment)
     assert there[0] == 403
-    assert not house.store.has(other) or other == "secret"
+    assert not house.store.exists(other) or other == "secret"
 
 
 def test_what_is_shared_by_all_banks_needs_a_key_for_all(house: House) -> None:

@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread.stores.arrays import Splices, appended, distinct, member, places, repeats, union
+from everthread.stores.arrays import ArrayPatch, appended, distinct, member, places, repeats, union
 from everthread.types import Seqs
 
 numbers = st.lists(st.integers(0, 40), max_size=30)
@@ -64,10 +64,10 @@ def test_rows_are_spliced_as_a_list_would_be(old: list[int], data: st.DataObject
         expected += old[held:first] + more
         held = end
     before = np.array(old, np.int64)
-    spliced = Splices(places).apply(before, np.array(new, np.int64))
+    spliced = ArrayPatch(places).apply(before, np.array(new, np.int64))
     assert spliced.tolist() == expected + old[held:]
     both = np.stack([before, -before])
-    assert Splices(places).apply(both, np.array([new, new], np.int64), 1)[0].tolist() == expected + old[held:]
+    assert ArrayPatch(places).apply(both, np.array([new, new], np.int64), 1)[0].tolist() == expected + old[held:]
     assert before.tolist() == old
 
 

@@ -15,18 +15,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from everthread import Hit, Line, Memory, NewLine, Where
+from everthread import Hit, Line, Memory, NewLine, Filter
 from everthread.bench import synthetic
 from everthread.bench.speed import BulkEmbedder
 from everthread.errors import BadLine, BadQuery, EverthreadError, NotFound
 from everthread.recipes.default import Default
-from everthread.stores.base import Rewriting, Store
+from everthread.stores.base import UnitReplacement, Store
 from everthread.stores.postgres.store import PostgresStore
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
 from everthread.text.analyzer import ECHO
-from everthread.text.analyzer import words as analysed
-from everthread.types import NewUnit, Seqs, Vectors, Work
+from everthread.text.analyzer import count_terms as analysed
+from everthread.types import NewUnit, Seqs, Vectors, ScribeJob
 
 BEGUN = datetime(2024, 5, 6, 20, tzinfo=timezone(timedelta(hours=2)))
 WORDS = "fern garden the lighthouse ferry yesterday we 蕨类植物 May kite? running Ann's bread-knife".split()
@@ -68,12 +68,12 @@ STEPS = st.one_of(
 )
 WHERES = (
     None,
-    Where(speaker="Ann"),
-    Where(session=("a", "b"), role="user"),
-    Where(metadata={"n": 1}),
-    Where(metadata={"n": 1.0, "deep": {"a": "ü\\", "b": [1]}}),
-    Where(since=BEGUN + timedelta(minutes=60), until=BEGUN + timedelta(minutes=200)),
-    Where(kind="summary"),
+    Filter(speaker="Ann"),
+    Filter(session=("a", "b"), role="user"),
+    Filter(metadata={"n": 1}),
+    Filter(metadata={"n": 1.0, "deep": {"a": "ü\\", "b": [1]}}),
+    Filter(since=BEGUN + timedelta(minutes=60), until=BEGUN + timedelta(minutes=200)),
+    Filter(kind="summary"),
 )
 
 
@@ -83,13 +83,13 @@ def done(memory: Memory, what: str, value: Any) -> object:
         if what == "observe":
             return [timeless(line) for line in memory.observe_many(value)]
         if what == "replace":
-            return [timeless(line) for line in memory.replace(*value)]
+            return [timeless(line) for line in memory.replace_lines(*value)]
         if what == "correct":
             return timeless(memory.correct(*value))
         if what == "retract":
             return timeless(memory.retract(value))
         if what == "reserve":
-            memory.store.reserve(memory.bank, value)
+            memory.store.reserve_seqs(memory.bank, value)
             return memory.store.corpus(memory.bank).last_seq
         return replace(memory.forget(**value), forgotten_at=BEGUN)
     except (BadLine, NotFound) as error:
@@ -130,7 +130,7 @@ def shown(hits: list[Hit]) -> list[tuple[object, ...]]:
     as_of=st.sampled_from([None, BEGUN + timedelta(minutes=100)]),
 )
 def test_whatever_is_done_to_both_they_say_the_same(
-    store: PostgresStore, steps: list[tuple[str, Any]], query: str, where: Where | None, as_of: datetime | None
+    store: PostgresStore, steps: list[tuple[str, Any]], query: str, where: Filter | None, as_of: datetime | None
 ) -> None:
     bank, embedder = f"bank {next(NAMES)}", HashEmbedder()
     with tempfile.TemporaryDirectory() as folder:
@@ -167,12 +167,12 @@ BESIDE = st.one_of(
 def kept(memory: Memory, what: str, value: Any) -> object:
     """What came of a step beside the lines, or the words of the error."""
     calls: dict[str, Callable[[], object]] = {
-        "write": lambda: memory.write(written(*value)).id,
-        "supersede": lambda: memory.write(written(value[0], value[1], value[1]), supersedes=value[2]).id,
+        "write": lambda: memory.add_unit(written(*value)).id,
+        "supersede": lambda: memory.add_unit(written(value[0], value[1], value[1]), supersedes=value[2]).id,
         "rewrite": lambda: rewritten(memory, *value),
         "end": lambda: memory.end(value),
-        "queue": lambda: memory.queue(Work("notes", value[0], value[1], 9, BEGUN, value[1])),
-        "dequeue": lambda: memory.dequeue(Work("notes", value[0], value[1], 9, BEGUN)),
+        "queue": lambda: memory.enqueue(ScribeJob("notes", value[0], value[1], 9, BEGUN, value[1])),
+        "dequeue": lambda: memory.dequeue(ScribeJob("notes", value[0], value[1], 9, BEGUN)),
         "set": lambda: memory.set_setting(*value),
     }
     if what not in calls:
@@ -186,8 +186,8 @@ def kept(memory: Memory, what: str, value: Any) -> object:
 def rewritten(memory: Memory, gone: list[int], seqs: list[int], before: int | None) -> bool:
     """Facts in the place of others; the setting that goes with them is only at first what it is said to be."""
     units = [replace(written("fact", seq, seq), sources=(seq,)) for seq in seqs]
-    vectors = memory.embed([unit.text for unit in units]) or []
-    change = Rewriting("fact", gone, units, vectors, 2, "told", before, lambda first: first)
+    vectors = memory.try_embed([unit.text for unit in units]) or []
+    change = UnitReplacement("fact", gone, units, vectors, 2, "told", before, lambda first: first)
     return memory.store.rewrite_units(memory.bank, change, memory.embedder.name, BEGUN)
 
 
@@ -220,14 +220,14 @@ def furnished(memory: Memory) -> object:
         unit.id for unit in memory.store.units(memory.bank, ("fact",), retracted=True)
     ]
     stats = memory.stats()
-    assert stats.queued == len(memory.queued())
+    assert stats.queued == len(memory.jobs())
     return (
         units,
         current,
         spans,
         sessions,
         memory.settings(),
-        memory.queued(),
+        memory.jobs(),
         stats.units,
         memory.store.check(memory.bank),
     )
@@ -258,7 +258,7 @@ def test_what_is_kept_beside_the_lines_is_the_same(store: PostgresStore, steps: 
             told = [each.store.unit_cosines(bank, embedder.name, query, kinds, 2) for each in (one, other)]
             assert [each[:2] for each in told[1]] == [each[:2] for each in told[0]]
             assert told == [sorted(sorted(each, key=_nearest)[:2]) for each in (wanted, found)]
-        hits = [memory.recall("fern garden", where=Where(kind=("note", "fact"))) for memory in (one, other)]
+        hits = [memory.recall("fern garden", where=Filter(kind=("note", "fact"))) for memory in (one, other)]
         assert {hit.line.key for hit in hits[0]} == {hit.line.key for hit in hits[1]}
         pending = [
             [(unit.kind, unit.id) for unit in each.store.pending_units(bank, "another", 8)] for each in (one, other)
@@ -379,10 +379,10 @@ def test_a_word_that_is_not_read_is_counted_among_the_lines_that_may_be_known(wo
 
 
 def test_a_bank_is_not_made_by_asking_whether_it_is_there(store: PostgresStore) -> None:
-    assert not store.has("nobody")
+    assert not store.exists("nobody")
     assert "nobody" not in store.banks()
     Memory.open("somebody", store=store, embedder=HashEmbedder())
-    assert store.has("somebody")
+    assert store.exists("somebody")
 
 
 def test_a_bank_id_is_as_limited_as_in_files(store: PostgresStore) -> None:
@@ -397,16 +397,16 @@ def test_a_bank_id_is_as_limited_as_in_files(store: PostgresStore) -> None:
 
 HUGE = 2**70
 STRANGE: dict[str, Callable[[Memory], object]] = {
-    "where, a speaker of NUL": lambda m: m.recall("ferns", where=Where(speaker="a\0b")),
-    "where, half a pair": lambda m: m.recall("ferns", where=Where(session=("a", "\ud83e"))),
-    "where, a key of NUL": lambda m: m.recall("ferns", where=Where(metadata={"a\0": 1})),
-    "where, a key that is a number": lambda m: m.recall("ferns", where=Where(metadata={1: 1})),  # type: ignore[dict-item]
-    "where, a value of NUL": lambda m: m.recall("ferns", where=Where(metadata={"a": ["\0"]})),
-    "where, a value of half a pair": lambda m: m.recall("ferns", where=Where(metadata={"a": "\ud83e"})),
-    "where, a backslash before u0000": lambda m: len(m.recall("ferns", where=Where(metadata={"path": "\\u0000"}))),
-    "where, a long session": lambda m: m.recall("ferns", where=Where(session="s" * 5000)),
-    "where, a number of thirty digits": lambda m: m.recall("ferns", where=Where(metadata={"a": 10**30})),
-    "lines where, NUL": lambda m: list(m.lines(Where(speaker="\0"))),
+    "where, a speaker of NUL": lambda m: m.recall("ferns", where=Filter(speaker="a\0b")),
+    "where, half a pair": lambda m: m.recall("ferns", where=Filter(session=("a", "\ud83e"))),
+    "where, a key of NUL": lambda m: m.recall("ferns", where=Filter(metadata={"a\0": 1})),
+    "where, a key that is a number": lambda m: m.recall("ferns", where=Filter(metadata={1: 1})),  # type: ignore[dict-item]
+    "where, a value of NUL": lambda m: m.recall("ferns", where=Filter(metadata={"a": ["\0"]})),
+    "where, a value of half a pair": lambda m: m.recall("ferns", where=Filter(metadata={"a": "\ud83e"})),
+    "where, a backslash before u0000": lambda m: len(m.recall("ferns", where=Filter(metadata={"path": "\\u0000"}))),
+    "where, a long session": lambda m: m.recall("ferns", where=Filter(session="s" * 5000)),
+    "where, a number of thirty digits": lambda m: m.recall("ferns", where=Filter(metadata={"a": 10**30})),
+    "lines where, NUL": lambda m: list(m.lines(Filter(speaker="\0"))),
     "lines after a huge number": lambda m: list(m.lines(after=HUGE)),
     "lines after a negative number": lambda m: len(list(m.lines(after=-HUGE))),
     "lines after no number": lambda m: list(m.lines(after="1")),  # type: ignore[arg-type]
@@ -423,10 +423,10 @@ STRANGE: dict[str, Callable[[Memory], object]] = {
     "context, half a pair": lambda m: m.context("ferns", session="\ud83e"),
     "context, a long session": lambda m: m.context("ferns", session="".join(map(str, range(2000)))),
     "context, a session of another type": lambda m: m.context("ferns", session=5),  # type: ignore[arg-type]
-    "context, a session as long as may be": lambda m: m.context("ferns", session="界" * 200, gated=False).tokens,
+    "context, a session as long as may be": lambda m: m.context("ferns", session="界" * 200, gate=False).tokens,
     "a query of NUL": lambda m: len(m.recall("a\0ferns \ud83e \x01")),
     "more lines than there are": lambda m: len(m.recall("ferns", 10**12)),
-    "known, a key of NUL": lambda m: m.store.known(m.bank, ["a\0", "k"])["k"].text,
+    "known, a key of NUL": lambda m: m.store.get_by_key(m.bank, ["a\0", "k"])["k"].text,
 }
 
 
@@ -473,15 +473,15 @@ def either(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
 def late(either: Store) -> Memory:
     """A bank with one line that was not embedded yet."""
     memory = Memory(f"late-{next(NAMES)}", either, Slow(), Default())
-    memory.replace([], [NewLine("The code of the safe is 4711.", "Ann", said_at=BEGUN)], late=True)
+    memory.replace_lines([], [NewLine("The code of the safe is 4711.", "Ann", said_at=BEGUN)], defer_embedding=True)
     return memory
 
 
 def test_a_bank_that_is_forgotten_while_its_lines_are_embedded_stays_away(either: Store) -> None:
     memory = late(either)
     memory.embedder.meanwhile = lambda: memory.forget(everything=True)  # type: ignore[attr-defined]
-    memory.late.catch_up()
-    assert not either.has(memory.bank)
+    memory.backlog.embed_pending()
+    assert not either.exists(memory.bank)
 
 
 def test_a_line_gets_no_vector_of_one_that_had_its_number_before(either: Store) -> None:
@@ -489,10 +489,10 @@ def test_a_line_gets_no_vector_of_one_that_had_its_number_before(either: Store) 
 
     def meanwhile() -> None:
         memory.forget(everything=True)
-        Memory(memory.bank, either, HashEmbedder(64), Default()).replace([], [NewLine("I like ferns.")], late=True)
+        Memory(memory.bank, either, HashEmbedder(64), Default()).replace_lines([], [NewLine("I like ferns.")], defer_embedding=True)
 
     memory.embedder.meanwhile = meanwhile  # type: ignore[attr-defined]
-    memory.late.catch_up()
+    memory.backlog.embed_pending()
     assert [(line.seq, line.text) for line in memory.lines()] == [(1, "I like ferns.")]
     query = HashEmbedder(64).embed_query("I like ferns.")
     assert either.cosines(memory.bank, "hash-64", query, np.array([1]))[0] > 0.99
@@ -502,7 +502,7 @@ def test_a_line_that_is_forgotten_while_it_is_embedded_leaves_no_vector(either: 
     memory = late(either)
     memory.observe("I like ferns.")
     memory.embedder.meanwhile = lambda: memory.forget(seq=1)  # type: ignore[attr-defined]
-    memory.late.catch_up()
+    memory.backlog.embed_pending()
     assert memory.stats().vectors == {"hash-64": 1}
     assert memory.stats().pending == 0
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everthread.stores.arrays import Splices
+from everthread.stores.arrays import ArrayPatch
 from everthread.stores.dense_index import DenseIndex, best, columns, cosines, encode, hamming
 from everthread.types import Seqs, Vector, Vectors
 
@@ -83,7 +83,7 @@ def test_an_index_made_newer_is_the_one_built_at_once(changes: list[tuple[int, i
         low, high = ids[first - 1] if first else 0, ids[end] if end < len(ids) else 10**6
         new = sorted(int(each) for each in np.linspace(low, high, count))
         pictures.append((grown, ids))
-        grown = grown.newer(Splices([(first, end, count)]), made_of(new))
+        grown = grown.newer(ArrayPatch([(first, end, count)]), made_of(new))
         ids = [*ids[:first], *new, *ids[end:]]
     whole = made_of(ids)
     assert grown.ids.tolist() == ids

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everthread import Line, Memory, NewLine, Where
+from everthread import Line, Memory, NewLine, Filter
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
 
@@ -52,7 +52,7 @@ def bank(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
         yield memory
 
 
-def fits(line: Line, where: Where, as_of: datetime | None) -> bool:
+def fits(line: Line, where: Filter, as_of: datetime | None) -> bool:
     """The meaning of a filter, word for word."""
 
     def one_of(value: str, wanted: str | tuple[str, ...] | None) -> bool:
@@ -77,7 +77,7 @@ def any_of(names: tuple[str, ...], other: str = "nobody") -> st.SearchStrategy[A
 
 times = st.none() | st.builds(after, st.integers(-5, 105), st.sampled_from([UTC, EAST]))
 wheres = st.builds(
-    Where,
+    Filter,
     session=any_of(SESSIONS),
     speaker=any_of(NAMES),
     role=any_of(ROLES, "system"),
@@ -91,11 +91,11 @@ wheres = st.builds(
 @settings(max_examples=200, deadline=None)
 @given(wheres, times)
 def test_what_is_allowed_is_what_a_look_at_each_line_would_allow(
-    bank: Memory, where: Where, as_of: datetime | None
+    bank: Memory, where: Filter, as_of: datetime | None
 ) -> None:
     fitting = [line.seq for line in bank.lines() if fits(line, where, as_of)]
-    allowed = bank.store.allowed("alice", where, as_of)
-    if where == Where() and as_of is None:
+    allowed = bank.store.filter_seqs("alice", where, as_of)
+    if where == Filter() and as_of is None:
         assert allowed is None  # nothing is ruled out, what will be said included
     else:
         assert allowed is not None
@@ -107,7 +107,7 @@ def test_what_is_allowed_is_what_a_look_at_each_line_would_allow(
 @settings(max_examples=15, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(["add", "retract", "forget"]), st.integers(1, 60)), max_size=8), wheres)
 def test_a_filter_sees_every_write_of_another_store(
-    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int]], where: Where
+    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int]], where: Filter
 ) -> None:
     folder: Path = tmp_path_factory.mktemp("banks")
     where = replace(where, metadata={}, since=NOON)
@@ -119,6 +119,6 @@ def test_a_filter_sees_every_write_of_another_store(
                 mine.observe_many(some_lines(number, value))
             elif any(line.seq == value for line in mine.lines()):
                 mine.retract(value) if step == "retract" else mine.forget(seq=value)
-            found = theirs.store.allowed("alice", where, None)
+            found = theirs.store.filter_seqs("alice", where, None)
             assert found is not None
             assert found.tolist() == [line.seq for line in mine.lines() if fits(line, where, None)]

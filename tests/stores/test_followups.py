@@ -52,7 +52,7 @@ def memory(opened: Callable[[], Store]) -> Memory:
 def summarised(memory: Memory) -> Memory:
     memory.observe_many([NewLine(f"Line {n}.", "Ann", said_at=NOON, session="ab"[n > 3]) for n in range(1, 6)])
     for session, first, last in (("a", 1, 3), ("b", 4, 5)):
-        memory.write(summary(session, first, last))
+        memory.add_unit(summary(session, first, last))
     pins.add(memory, 2)
     return memory
 
@@ -67,7 +67,7 @@ def note(text: str) -> NewUnit:
 
 def follows(memory: Memory) -> tuple[list[tuple[str, int, int]], JSONValue]:
     """What is queued, and what is pinned."""
-    queued = [(work.session, work.first_seq, work.last_seq) for work in memory.queued()]
+    queued = [(work.session, work.first_seq, work.last_seq) for work in memory.jobs()]
     return queued, memory.settings().get(SETTING)
 
 
@@ -98,7 +98,7 @@ def test_a_corrected_line_is_pinned_like_the_one_before_and_its_summary_queued(m
 def test_a_line_that_is_gone_can_not_be_corrected_and_nothing_is_written(memory: Memory) -> None:
     memory.store.retract(memory.bank, 1, NOON)
     with pytest.raises(NotFound, match=r"no line 1 in bank .* that could be corrected"):
-        memory.replace([1], [NewLine("Line one.")], corrects=1)
+        memory.replace_lines([1], [NewLine("Line one.")], corrects=1)
     assert memory.stats().lines == 4
 
 
@@ -137,21 +137,21 @@ def test_a_change_that_fails_leaves_the_setting_as_it_was(memory: Memory) -> Non
 
 
 def test_a_note_that_was_to_be_the_first_is_not_kept_beside_another(memory: Memory) -> None:
-    first = memory.write(note("Ann likes ferns."))
+    first = memory.add_unit(note("Ann likes ferns."))
     with pytest.raises(NotFound, match=f"has a current note {first.id} already"):
-        memory.write(note("Ann has a cat."))
-    second = memory.write(note("Ann has a cat."), supersedes=first.id)
+        memory.add_unit(note("Ann has a cat."))
+    second = memory.add_unit(note("Ann has a cat."), supersedes=first.id)
     assert memory.units("note", current=True) == [second]
     memory.forget_unit("note", second.id)
-    memory.write(note("Ann is away."))
+    memory.add_unit(note("Ann is away."))
     assert current(memory) == ["Ann is away."]
 
 
 def test_a_session_has_one_current_summary_and_of_facts_there_are_many(memory: Memory) -> None:
     with pytest.raises(NotFound, match="has a current summary 2 already"):
-        memory.write(summary("b", 4, 5))
+        memory.add_unit(summary("b", 4, 5))
     for fact in ("Ann likes ferns.", "Ann has a cat."):
-        memory.write(NewUnit("fact", fact, 1, 1, NOON))
+        memory.add_unit(NewUnit("fact", fact, 1, 1, NOON))
     assert len(memory.units("fact", current=True)) == 2
 
 

@@ -3,9 +3,9 @@ import numpy.typing as npt
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread.stores.arrays import Splices
+from everthread.stores.arrays import ArrayPatch
 from everthread.stores.base import LINE
-from everthread.stores.line_columns import Choice, Columns
+from everthread.stores.line_columns import ColumnFilter, Columns
 from everthread.types import Seqs
 
 
@@ -32,24 +32,24 @@ def test_only_lines_that_are_there_are_given(there: set[int], wanted: set[int]) 
 
 def test_a_picture_made_newer_leaves_the_older_one_as_it_was() -> None:
     old = columns([1, 2, 5, 6])
-    removed = old.newer(Splices([(1, 3, 1)]), lines([2]))
+    removed = old.newer(ArrayPatch([(1, 3, 1)]), lines([2]))
     assert removed.seqs.tolist() == removed.lines["seq"].tolist() == [1, 2, 6]
-    grown = removed.newer(Splices([(3, 3, 2)]), lines([7, 8]))
+    grown = removed.newer(ArrayPatch([(3, 3, 2)]), lines([7, 8]))
     assert grown.seqs.tolist() == grown.lines["seq"].tolist() == [1, 2, 6, 7, 8]
     assert old.seqs.tolist() == old.lines["seq"].tolist() == [1, 2, 5, 6]
 
 
 def test_times_are_compared_in_utc() -> None:
     made = columns(list(range(1, 31)))
-    assert made.allowed(Choice(since=29_000_000)).tolist() == [29, 30]
-    assert made.allowed(Choice(until=3_000_000)).tolist() == [1, 2]
+    assert made.allowed(ColumnFilter(since=29_000_000)).tolist() == [29, 30]
+    assert made.allowed(ColumnFilter(until=3_000_000)).tolist() == [1, 2]
 
 
 def test_every_part_of_a_filter_must_hold() -> None:
     made = columns(list(range(1, 31)))
-    assert made.allowed(Choice()).tolist() == list(range(1, 31))
-    assert made.allowed(Choice(sessions=[0, 2], speakers=[1], since=8_000_000)).tolist() == [9, 21, 23, 25, 27, 29]
-    assert made.allowed(Choice(sessions=[], speakers=[1])).tolist() == []
+    assert made.allowed(ColumnFilter()).tolist() == list(range(1, 31))
+    assert made.allowed(ColumnFilter(sessions=[0, 2], speakers=[1], since=8_000_000)).tolist() == [9, 21, 23, 25, 27, 29]
+    assert made.allowed(ColumnFilter(sessions=[], speakers=[1])).tolist() == []
 
 
 def test_of_a_session_only_the_lines_among_these_count() -> None:

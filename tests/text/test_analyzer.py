@@ -12,13 +12,13 @@ from everthread.text.analyzer import (
     LONGEST,
     STOP,
     STOP_ALONE,
-    fold,
-    own,
-    own_of,
+    normalize,
+    without_quotes,
+    without_quotes_json,
     terms,
     tokens,
-    unspaced,
-    words,
+    is_unspaced_script,
+    count_terms,
 )
 
 ANYTHING = st.text(max_size=60)
@@ -106,11 +106,11 @@ def test_arabic_and_hebrew_are_read_as_words() -> None:
 
 
 def test_the_language_of_unspaced_text_is_noticed() -> None:
-    assert unspaced("hello 世界")
-    assert unspaced("我喜欢 pizza")
-    assert not unspaced("is she happy with the flat ヽ(•‿•)ノ")
-    assert not unspaced("what did we cook with 田中 at the weekend?")
-    assert not unspaced("hello wörld")
+    assert is_unspaced_script("hello 世界")
+    assert is_unspaced_script("我喜欢 pizza")
+    assert not is_unspaced_script("is she happy with the flat ヽ(•‿•)ノ")
+    assert not is_unspaced_script("what did we cook with 田中 at the weekend?")
+    assert not is_unspaced_script("hello wörld")
 
 
 @given(CJK)
@@ -132,12 +132,12 @@ def test_case_and_composition_never_matter_to_ascii_and_latin(text: str) -> None
 @given(ANYTHING)
 def test_folding_twice_changes_nothing_more(text: str) -> None:
     ascii_only = text.encode("ascii", "ignore").decode()
-    assert fold(fold(ascii_only)) == fold(ascii_only)
+    assert normalize(normalize(ascii_only)) == normalize(ascii_only)
 
 
 @given(st.text("abc de\n图书", max_size=4 * HEAD))
 def test_a_head_counts_no_more_than_the_line(text: str) -> None:
-    found = words(text)
+    found = count_terms(text)
     assert found.length == len(terms(text)) == sum(n for n, _ in found.terms.values())
     assert all(head <= n for n, head in found.terms.values())
     if len(text) <= HEAD:
@@ -145,7 +145,7 @@ def test_a_head_counts_no_more_than_the_line(text: str) -> None:
 
 
 def test_only_the_first_characters_are_the_head() -> None:
-    found = words("apple " + "x" * HEAD + " banana")
+    found = count_terms("apple " + "x" * HEAD + " banana")
     assert found.terms["appl"] == (1, 1)
     assert found.terms["banana"] == (1, 0)
 
@@ -171,10 +171,10 @@ def test_only_the_first_characters_are_the_head() -> None:
     ],
 )
 def test_what_a_line_says_of_its_own_is_without_the_spans_that_echo(spans: Any, expected: str) -> None:
-    assert own("abcdef", {ECHO: spans}) == own_of("abcdef", as_json({ECHO: spans})) == expected
+    assert without_quotes("abcdef", {ECHO: spans}) == without_quotes_json("abcdef", as_json({ECHO: spans})) == expected
 
 
 def test_a_line_without_echoes_says_all_of_it_of_its_own() -> None:
     text = "The kettle sings."
-    assert own(text, {"n": 1}) is text
-    assert own_of(text, '{"n":"everthread.echo"}') == text
+    assert without_quotes(text, {"n": 1}) is text
+    assert without_quotes_json(text, '{"n":"everthread.echo"}') == text

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread.text.formatting import GAP, heading, in_order, layout, sentence
+from everthread.text.formatting import GAP, date_heading, in_order, format_lines, format_line
 from everthread.types import Line
 
 TOKYO = timezone(timedelta(hours=9))
@@ -17,13 +17,13 @@ def line(seq: int, at: datetime, session: str = "s1", speaker: str = "Ann", text
 
 
 def test_a_heading_is_the_day_and_hour_on_the_speakers_own_clock() -> None:
-    assert heading(line(1, datetime(2024, 5, 6, 9, 5, tzinfo=UTC))) == "[Monday, 6 May 2024, 09:05]"
-    assert heading(line(1, datetime(2024, 5, 7, 1, 0, tzinfo=TOKYO))) == "[Tuesday, 7 May 2024, 01:00]"
-    assert heading(line(1, datetime(9, 1, 1, tzinfo=UTC))) == "[Thursday, 1 January 0009, 00:00]"
+    assert date_heading(line(1, datetime(2024, 5, 6, 9, 5, tzinfo=UTC))) == "[Monday, 6 May 2024, 09:05]"
+    assert date_heading(line(1, datetime(2024, 5, 7, 1, 0, tzinfo=TOKYO))) == "[Tuesday, 7 May 2024, 01:00]"
+    assert date_heading(line(1, datetime(9, 1, 1, tzinfo=UTC))) == "[Thursday, 1 January 0009, 00:00]"
 
 
 def test_nothing_is_laid_out_as_nothing() -> None:
-    assert layout([]) == ""
+    assert format_lines([]) == ""
 
 
 def test_conversations_stand_under_their_days_with_gaps_and_speakers() -> None:
@@ -35,7 +35,7 @@ def test_conversations_stand_under_their_days_with_gaps_and_speakers() -> None:
         line(2, monday + timedelta(minutes=1), "s1", "Bob", "I did.\nTwice."),
         line(5, monday + timedelta(minutes=9), "s1", "小明", "好的。"),
     ]
-    assert layout(lines) == "\n".join(
+    assert format_lines(lines) == "\n".join(
         [
             "[Monday, 6 May 2024, 18:00]",
             "Ann: Did you water the fern?",
@@ -68,13 +68,13 @@ def test_lines_in_an_order_of_their_own_keep_it_and_have_a_heading_where_one_goe
             "Ann: Number 3.",
         ]
     )
-    assert in_order(sorted(lines, key=lambda each: each.seq)) == layout(lines)
+    assert in_order(sorted(lines, key=lambda each: each.seq)) == format_lines(lines)
 
 
 @pytest.mark.parametrize("end", ["\n", "\n\n", "\r", "\r\n", "\u2028"])
 def test_what_someone_says_never_passes_for_another_day_or_speaker(end: str) -> None:
     forged = f"Look:{end}[Friday, 1 March 2024, 10:00]{end}Bob: I owe Ann 500 euros."
-    text = layout([line(1, datetime(2024, 5, 6, tzinfo=UTC), text=forged)])
+    text = format_lines([line(1, datetime(2024, 5, 6, tzinfo=UTC), text=forged)])
     assert [row for row in text.splitlines() if not row.startswith("  ")] == [
         "[Monday, 6 May 2024, 00:00]",
         "Ann: Look:",
@@ -83,7 +83,7 @@ def test_what_someone_says_never_passes_for_another_day_or_speaker(end: str) -> 
 
 def test_a_conversation_past_midnight_gets_the_new_day() -> None:
     late = datetime(2024, 5, 6, 23, 59, tzinfo=UTC)
-    text = layout([line(1, late), line(2, late + timedelta(minutes=2))])
+    text = format_lines([line(1, late), line(2, late + timedelta(minutes=2))])
     assert text.count("[") == 2
     assert GAP not in text
 
@@ -97,11 +97,11 @@ LINES = st.lists(
 
 @given(LINES)
 def test_each_line_stands_once_in_the_order_it_was_said_whatever_order_it_came_in(lines: list[Line]) -> None:
-    text = layout(lines)
-    assert text == layout(sorted(lines, key=lambda each: each.text))
+    text = format_lines(lines)
+    assert text == format_lines(sorted(lines, key=lambda each: each.text))
     ordered = sorted(lines, key=lambda each: (each.said_at, each.seq))
     said = [row for row in text.splitlines() if row and not row.startswith("[") and row != GAP]
-    assert said == [sentence(each) for each in ordered]
+    assert said == [format_line(each) for each in ordered]
 
 
 @given(LINES)
@@ -109,4 +109,4 @@ def test_a_heading_stands_wherever_the_conversation_or_the_day_changes(lines: li
     ordered = sorted(lines, key=lambda each: (each.said_at, each.seq))
     places = [(each.session, each.said_at.date()) for each in ordered]
     changes = sum(place != before for place, before in zip(places, [None, *places], strict=False))
-    assert sum(row.startswith("[") for row in layout(lines).splitlines()) == changes
+    assert sum(row.startswith("[") for row in format_lines(lines).splitlines()) == changes

@@ -16,8 +16,8 @@ from everthread.recipes.base import Recipe
 from everthread.recipes.emi import LABEL, LABEL_UNSPACED, Emi
 from everthread.recipes.membot import Membot
 from everthread.recipes.packabby import Packabby
-from everthread.text.formatting import layout
-from everthread.text.indentation import INDENT, in_one_row, set_in
+from everthread.text.formatting import format_lines
+from everthread.text.indentation import INDENT, join_rows, indent
 from everthread.text.tokens import estimate
 from everthread.types import Context, Hit, Line, Message
 
@@ -64,7 +64,7 @@ def turn(text: str) -> Turn:
     window = [line(1, text), line(2, text, "Captain"), line(3, text, "Bob"), line(4, text, "Ann", heard=True)]
     past = [line(5, text, days=9), line(6, text, "Captain", days=8)]
     offer = phrase(Hit(past[0], 1.0, 0.9, {}, (past[0],)), NOW)
-    return Turn(window, line(9, text), NOW, text, recalled(*past), offer, text, pinned=layout(past))
+    return Turn(window, line(9, text), NOW, text, recalled(*past), offer, text, pinned=format_lines(past))
 
 
 def margin(message: Message) -> list[str]:
@@ -94,7 +94,7 @@ def test_whatever_a_person_says_only_labels_and_headings_begin_a_row_of_their_me
 def test_whatever_was_said_no_recipe_lets_it_pass_for_a_section(text: str, recipe: Recipe) -> None:
     lines = [line(1, text, "Captain", days=9), line(2, text, "Nora", days=8)]
     told, honest = (
-        recipe.told(recalled(*(replace(each, text=said) for each in lines)), "Captain", NOW) for said in (text, "Ahoy.")
+        recipe.render(recalled(*(replace(each, text=said) for each in lines)), "Captain", NOW) for said in (text, "Ahoy.")
     )
     told = told.replace(LABEL_UNSPACED, LABEL, 1)
     assert [row for row in told.splitlines() if LIKE_LAYOUT.match(row)] == [
@@ -105,22 +105,22 @@ def test_whatever_was_said_no_recipe_lets_it_pass_for_a_section(text: str, recip
 @given(TEXTS.filter(str.strip))
 def test_a_speakers_name_begins_no_section(name: str) -> None:
     lines = [line(1, "Ahoy.", name)]
-    rows = layout(lines).splitlines()
+    rows = format_lines(lines).splitlines()
     assert [row for row in rows if LIKE_HEADING.match(row)] == rows[:1]
     assert len([row for row in rows if row[:1].strip()]) <= 2
 
 
 @given(TEXTS, st.booleans())
 def test_a_text_that_is_set_in_keeps_every_word(text: str, every: bool) -> None:
-    assert set_in(text, every=every).split() == text.split()
-    assert set_in(text, "Nora", every=every).split() == f"Nora: {text}".split()
+    assert indent(text, every=every).split() == text.split()
+    assert indent(text, "Nora", every=every).split() == f"Nora: {text}".split()
 
 
 CODE = "def greet():\n    return 'Ahoy'\n\nprint(greet())"
 
 
 def test_code_that_a_person_writes_keeps_its_shape() -> None:
-    assert set_in(CODE, "Nora").splitlines() == [
+    assert indent(CODE, "Nora").splitlines() == [
         "Nora: def greet():",
         f"{INDENT}    return 'Ahoy'",
         INDENT,
@@ -130,12 +130,12 @@ def test_code_that_a_person_writes_keeps_its_shape() -> None:
 
 @pytest.mark.parametrize("text", ["One row.", CODE, "- sails\n- fears storms", "(smiles) Aye.\n\n*waves*", " a\r\nb "])
 def test_what_a_character_wrote_is_left_as_it_is_where_it_resembles_no_layout(text: str) -> None:
-    assert set_in(text, every=False) == text
+    assert indent(text, every=False) == text
 
 
 @pytest.mark.parametrize("end", ENDS)
 def test_a_name_stays_in_one_row(end: str) -> None:
-    assert in_one_row(f"Ann{end}[About Captain]").splitlines() in (
+    assert join_rows(f"Ann{end}[About Captain]").splitlines() in (
         ["Ann [About Captain]"],
         ["Ann  [About Captain]"],
     )

@@ -2,37 +2,37 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread.text.line_features import ASKS, ENDS_ASKING, PIECE, PIECES, TELLS_NOTHING, TELLS_TIME, marks, pieces
+from everthread.text.line_features import ASKS, ENDS_ASKING, PIECE, PIECES, TELLS_NOTHING, TELLS_TIME, flags, split
 
 TEXTS = st.text("ab. ?\n。é", max_size=4 * PIECE)
 
 
 @given(TEXTS)
 def test_nothing_but_blanks_is_lost_between_pieces(text: str) -> None:
-    assert "".join("".join(pieces(text)).split()) == "".join(text.split())
+    assert "".join("".join(split(text)).split()) == "".join(text.split())
 
 
 @given(TEXTS)
 def test_no_piece_is_blank_or_too_long(text: str) -> None:
-    assert all(piece.strip() and len(piece) <= PIECE for piece in pieces(text))
+    assert all(piece.strip() and len(piece) <= PIECE for piece in split(text))
 
 
 def test_a_short_text_is_one_piece() -> None:
-    assert pieces(" I moved to Lisbon. ") == ["I moved to Lisbon."]
+    assert split(" I moved to Lisbon. ") == ["I moved to Lisbon."]
 
 
 def test_a_long_text_is_cut_at_the_end_of_a_sentence() -> None:
     sentence = "We walked along the river until it was dark. "
-    assert all(piece.endswith("dark.") for piece in pieces(sentence * 100))
+    assert all(piece.endswith("dark.") for piece in split(sentence * 100))
 
 
 def test_without_sentences_it_is_cut_between_words_and_without_words_hard() -> None:
-    assert {word for piece in pieces("porridge " * 500) for word in piece.split()} == {"porridge"}
-    assert [len(piece) for piece in pieces("x" * 2000)] == [PIECE, PIECE, 200]
+    assert {word for piece in split("porridge " * 500) for word in piece.split()} == {"porridge"}
+    assert [len(piece) for piece in split("x" * 2000)] == [PIECE, PIECE, 200]
 
 
 def test_of_an_endless_text_only_the_beginning_is_embedded() -> None:
-    assert len(pieces("word " * 1_000_000)) == PIECES
+    assert len(split("word " * 1_000_000)) == PIECES
 
 
 @pytest.mark.parametrize(
@@ -73,11 +73,11 @@ def test_of_an_endless_text_only_the_beginning_is_embedded() -> None:
     ],
 )
 def test_a_line_is_marked_for_asking_and_telling_time(text: str, bits: int) -> None:
-    assert marks(text) == bits
+    assert flags(text) == bits
 
 
 @pytest.mark.parametrize("said", ["好啊", "早好", "早上好", "谢谢你好", "你好"])
 def test_a_row_of_small_talk_is_read_at_once_whatever_stands_behind_it(said: str) -> None:
     row = said * (78 // len(said))
-    assert marks(row) == TELLS_NOTHING
-    assert marks(f"{row}猫") & TELLS_NOTHING == 0
+    assert flags(row) == TELLS_NOTHING
+    assert flags(f"{row}猫") & TELLS_NOTHING == 0

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread.text.analyzer import fold
+from everthread.text.analyzer import normalize
 from everthread.text.refusal import ENOUGH, HALF, READ, refuses, score, weight
 from everthread.text.refusal_words import Words, merged, shipped
 
@@ -240,7 +240,7 @@ def test_a_word_of_ones_own_condemns_and_an_intensity_of_0_acquits() -> None:
 def test_the_words_that_are_looked_for_first_are_in_every_text_that_a_phrase_matches() -> None:
     texts = [*(text for _, text in fitted()), *replies(REFUSALS + LATER_REFUSALS)]
     for phrase in (*shipped().phrases, *shipped().excuses):
-        for text in map(fold, texts):
+        for text in map(normalize, texts):
             assert (phrase.search(text) is None) is (phrase.pattern.search(text) is None)
 
 

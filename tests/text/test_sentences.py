@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread.text.formatting import GAP
-from everthread.text.sentences import fitting, pieces, sentences, shortened, whole
+from everthread.text.sentences import prefix_length, pieces, sentences, shortened, truncate
 from everthread.text.tokens import estimate
 
 TEXTS = st.text("ab I. ?!\n。，好我…-é1", max_size=120)
@@ -45,8 +45,8 @@ def test_sentences_are_pieces_of_the_text_in_their_order(text: str) -> None:
 @given(TEXTS, st.integers(1, 60))
 def test_nothing_that_is_cut_passes_its_limit(text: str, limit: int) -> None:
     assert estimate(shortened(text, limit)) <= limit
-    assert estimate(whole(text, limit)) <= limit
-    assert estimate(text[: fitting(text, limit)]) <= limit
+    assert estimate(truncate(text, limit)) <= limit
+    assert estimate(text[: prefix_length(text, limit)]) <= limit
 
 
 @given(TEXTS, st.integers(1, 60))
@@ -66,9 +66,9 @@ def test_a_text_is_cut_at_a_word_or_where_there_is_none_anywhere() -> None:
 
 
 def test_whole_rows_are_kept_else_whole_sentences_else_words() -> None:
-    assert whole("I moved.\nIt rained all day.\nWe slept.", 9) == "I moved.\nIt rained all day."
-    assert whole("I moved. It rained all day.", 5) == "I moved."
-    assert whole("It rained all day and all night.\nYes.", 5) == "It rained all day…"
+    assert truncate("I moved.\nIt rained all day.\nWe slept.", 9) == "I moved.\nIt rained all day."
+    assert truncate("I moved. It rained all day.", 5) == "I moved."
+    assert truncate("It rained all day and all night.\nYes.", 5) == "It rained all day…"
 
 
 @given(TEXTS, st.integers(1, 40))

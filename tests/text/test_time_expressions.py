@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread.text.analyzer import fold
-from everthread.text.time_expressions import RECKONED, YEARS, Date, Span, dates, reckoned
+from everthread.text.analyzer import normalize
+from everthread.text.time_expressions import RECKONED, YEARS, Date, Span, absolute_dates, relative_dates
 
 NOW = datetime(2026, 11, 21, 14, 30, tzinfo=UTC)  # a Saturday
 
@@ -57,7 +57,7 @@ MAY_8 = Date(5, None, 8)
     ],
 )
 def test_dates_are_read_as_people_write_them(question: str, expected: list[Date]) -> None:
-    assert list(dates(fold(question))[0]) == expected
+    assert list(absolute_dates(normalize(question))[0]) == expected
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_dates_are_read_as_people_write_them(question: str, expected: list[Date]
     ],
 )
 def test_what_is_left_of_a_question_is_told(question: str, rest: str) -> None:
-    assert dates(question)[1] == rest
+    assert absolute_dates(question)[1] == rest
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_what_is_left_of_a_question_is_told(question: str, rest: str) -> None:
     ],
 )
 def test_a_bare_year_is_one_behind_such_a_word(question: str, years: list[int]) -> None:
-    found = [time for time in dates(question)[0] if isinstance(time, Span)]
+    found = [time for time in absolute_dates(question)[0] if isinstance(time, Span)]
     assert found == [days(f"{year}-01-01", f"{year + 1}-01-01") for year in years]
 
 
@@ -151,7 +151,7 @@ def test_a_date_that_no_calendar_has_never_was(date: Date) -> None:
     ],
 )
 def test_times_are_told_from_the_moment_of_asking(question: str, expected: Span) -> None:
-    assert reckoned(fold(question), NOW)[0] == (expected,)
+    assert relative_dates(normalize(question), NOW)[0] == (expected,)
 
 
 @pytest.mark.parametrize(
@@ -186,23 +186,23 @@ def test_times_are_told_from_the_moment_of_asking(question: str, expected: Span)
     ],
 )
 def test_what_may_be_no_time_of_saying_is_not_taken_for_one(question: str) -> None:
-    assert reckoned(fold(question), NOW) == ((), fold(question).strip())
+    assert relative_dates(normalize(question), NOW) == ((), normalize(question).strip())
 
 
 def test_what_is_left_of_the_question_is_told() -> None:
-    assert reckoned("what did mia cook last week for us?", NOW)[1].split() == "what did mia cook for us?".split()
+    assert relative_dates("what did mia cook last week for us?", NOW)[1].split() == "what did mia cook for us?".split()
 
 
 def test_today_is_that_of_the_askers_own_clock() -> None:
     late = datetime(2026, 11, 20, 23, 30, tzinfo=UTC)
     tokyo = late.astimezone(timezone(timedelta(hours=9)))
-    assert reckoned("what did we do today?", late)[0] == (days("2026-11-20", "2026-11-21"),)
-    assert reckoned("what did we do today?", tokyo)[0] == (days("2026-11-21", "2026-11-22"),)
+    assert relative_dates("what did we do today?", late)[0] == (days("2026-11-20", "2026-11-21"),)
+    assert relative_dates("what did we do today?", tokyo)[0] == (days("2026-11-21", "2026-11-22"),)
 
 
 @pytest.mark.parametrize("now", [datetime.min, datetime.max])
 def test_at_the_ends_of_the_calendar_nothing_is_reckoned(now: datetime) -> None:
-    assert reckoned("what happened 999 years ago?", now)[0] == ()
+    assert relative_dates("what happened 999 years ago?", now)[0] == ()
 
 
 @given(
@@ -210,7 +210,7 @@ def test_at_the_ends_of_the_calendar_nothing_is_reckoned(now: datetime) -> None:
     st.sampled_from(["yesterday", "last month", "999 years ago", "in the last 999 months", "this week", "on sunday"]),
 )
 def test_whenever_it_is_asked_a_time_begins_before_it_ends(now: datetime, told: str) -> None:
-    (span,) = reckoned(f"what did we do {told}?", now)[0]
+    (span,) = relative_dates(f"what did we do {told}?", now)[0]
     assert isinstance(span, Span)
     assert span.first < span.end
     assert span.first <= now
@@ -218,8 +218,8 @@ def test_whenever_it_is_asked_a_time_begins_before_it_ends(now: datetime, told: 
 
 @given(st.text(max_size=60), st.datetimes())
 def test_where_nothing_is_found_the_question_stays_as_it_is(text: str, now: datetime) -> None:
-    for found, rest in (dates(fold(text)), reckoned(fold(text), now)):
-        assert found or rest.split() == fold(text).split()
+    for found, rest in (absolute_dates(normalize(text)), relative_dates(normalize(text), now)):
+        assert found or rest.split() == normalize(text).split()
 
 
 def test_a_week_is_short_and_a_month_is_long() -> None:

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 from hardship import postgres
 
-from everthread import Memory, NewLine, Where
+from everthread import Memory, NewLine, Filter
 from everthread.cli.main import main
 from everthread.embedders import names
 from everthread.errors import StoreError
@@ -21,7 +21,7 @@ from everthread.memory import BATCH
 from everthread.recipes.goodai.recipe import GoodAI
 from everthread.testing import HashEmbedder
 from everthread.transfer.copy_bank import move
-from everthread.types import NewUnit, Work
+from everthread.types import NewUnit, ScribeJob
 
 EAST, WEST = timezone(timedelta(hours=9)), timezone(timedelta(hours=-3, minutes=-30))
 
@@ -208,20 +208,20 @@ def furnished(memory: Memory) -> None:
     """With units of which one is superseded and one retracted, settings, work, and a session that is over."""
     filled(memory)
     east = datetime(2024, 5, 1, 12, tzinfo=EAST)
-    memory.write(NewUnit("note", "The lighthouse.", 1, 6, east, 3.25, "place", {"n": [1]}))
-    memory.write(NewUnit("note", "The lighthouse and the sea.", 1, 8, east), supersedes=1)
-    memory.write(NewUnit("fact", "Bob has a boat.", 11, 11, east))
-    memory.write(NewUnit("summary", "They met.", 1, 3, east))
+    memory.add_unit(NewUnit("note", "The lighthouse.", 1, 6, east, 3.25, "place", {"n": [1]}))
+    memory.add_unit(NewUnit("note", "The lighthouse and the sea.", 1, 8, east), supersedes=1)
+    memory.add_unit(NewUnit("fact", "Bob has a boat.", 11, 11, east))
+    memory.add_unit(NewUnit("summary", "They met.", 1, 3, east))
     memory.retract(11)
     memory.set_setting("character", {"voice": "dry"})
-    memory.queue(Work("notes", "session 1", 6, 8, east, 2, "LLMUnavailable"))
+    memory.enqueue(ScribeJob("notes", "session 1", 6, 8, east, 2, "LLMUnavailable"))
     memory.end("session 1")
 
 
 def beside(memory: Memory) -> list[str]:
     return [
         *map(repr, memory.store.units(memory.bank, retracted=True)),
-        *map(repr, (memory.settings(), memory.queued(), memory.sessions(), memory.stats().units)),
+        *map(repr, (memory.settings(), memory.jobs(), memory.sessions(), memory.stats().units)),
         *map(repr, memory.store.check(memory.bank)),
     ]
 
@@ -235,7 +235,7 @@ def test_what_is_kept_beside_lines_comes_along_and_nothing_twice(tmp_path: Path,
         for _ in range(2):
             move(old, there)
             assert beside(there) == beside(old) == before
-        asked = Where(kind=("note", "summary"))
+        asked = Filter(kind=("note", "summary"))
         wanted, found = (memory.recall("the lighthouse", where=asked) for memory in (old, there))
         assert [hit.line for hit in found] == [hit.line for hit in wanted] != []
 
@@ -244,14 +244,14 @@ def test_what_became_of_it_since_comes_along_too(tmp_path: Path, url: str) -> No
     with opened(tmp_path) as old, opened(url) as there:
         furnished(old)
         move(old, there)
-        old.write(NewUnit("note", "More of the sea.", 1, 12, datetime(2024, 5, 2, tzinfo=EAST)), supersedes=2)
+        old.add_unit(NewUnit("note", "More of the sea.", 1, 12, datetime(2024, 5, 2, tzinfo=EAST)), supersedes=2)
         old.retract(2)
         old.forget(seq=7)
-        old.write(NewUnit("note", "All anew.", 1, 12, datetime(2024, 5, 2, tzinfo=EAST), sources=(1, 3)))
+        old.add_unit(NewUnit("note", "All anew.", 1, 12, datetime(2024, 5, 2, tzinfo=EAST), sources=(1, 3)))
         old.set_setting("character", None)
         old.set_setting("voice", "wet")
-        old.dequeue(old.queued()[0])
-        old.queue(Work("summary", "session 0", 1, 4, datetime(2024, 5, 2, tzinfo=EAST)))
+        old.dequeue(old.jobs()[0])
+        old.enqueue(ScribeJob("summary", "session 0", 1, 4, datetime(2024, 5, 2, tzinfo=EAST)))
         old.end("session 0")
         move(old, there)
         assert beside(there) == beside(old)
@@ -261,10 +261,10 @@ def test_a_unit_that_only_the_target_has_is_something_else(tmp_path: Path, url: 
     with opened(tmp_path) as old, opened(url) as there:
         furnished(old)
         move(old, there)
-        there.write(NewUnit("fact", "Only there.", 1, 2, datetime(2024, 5, 2, tzinfo=EAST)))
+        there.add_unit(NewUnit("fact", "Only there.", 1, 2, datetime(2024, 5, 2, tzinfo=EAST)))
         with pytest.raises(StoreError, match="bank 'alice' differs at fact 2: the target holds something else"):
             move(old, there)
-        old.write(NewUnit("fact", "Only here.", 1, 2, datetime(2024, 5, 2, tzinfo=EAST)))
+        old.add_unit(NewUnit("fact", "Only here.", 1, 2, datetime(2024, 5, 2, tzinfo=EAST)))
         with pytest.raises(StoreError, match="bank 'alice' differs at fact 2: the target holds something else"):
             move(old, there)
 
@@ -376,7 +376,7 @@ def test_a_unit_that_comes_under_the_number_of_a_chunk_costs_none(tmp_path: Path
         new.recipe = GoodAI()
         new.recall("lighthouse")
         before = cut(new)
-        old.write(NewUnit("chunk", "Somebody's own.", 1, 1, datetime(2019, 3, 2, tzinfo=EAST)))
+        old.add_unit(NewUnit("chunk", "Somebody's own.", 1, 1, datetime(2019, 3, 2, tzinfo=EAST)))
         move(old, new)
         new.recall("lighthouse")
         assert cut(new) == before | {("Somebody's own.", 1, 1)}

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 import numpy as np
 
 from everthread.recipes.goodai.expansion import Passage
-from everthread.recipes.goodai.token_stream import SESSION, Stream, place, tokens
+from everthread.recipes.goodai.token_stream import SESSION, TokenStream, place, tokens
 from everthread.recipes.goodai.tokenizers import Tokenizer
 from everthread.stores.base import Store
 from everthread.types import Line, Seqs, Unit
@@ -16,7 +16,7 @@ from everthread.types import Line, Seqs, Unit
 LEAST = 3  # tokens that a line has: a name, a colon, a word
 
 
-class Around:
+class ChunkContextReader:
     """Reads the lines around chunks, many chunks at a time, and each line once. most are the tokens on either side that
     are wanted; lines that aren't allowed, or are among `without`, end a stretch like the session's end."""
 
@@ -45,7 +45,7 @@ class Around:
         for line in self._store.get(self._bank, wanted):
             self._lines.setdefault(line.session, {})[line.seq] = line
 
-    def of(self, chunk: Unit) -> tuple[Stream, Passage] | None:
+    def of(self, chunk: Unit) -> tuple[TokenStream, Passage] | None:
         """The stretch around a chunk that was read, and the chunk in it; None where a line of it may not be shown, or
         has changed since it was cut."""
         stands, session = place(chunk), str(chunk.metadata.get(SESSION))
@@ -57,7 +57,7 @@ class Around:
         before = self._stretch(lines, reversed(seqs[:first]))[::-1]
         behind = self._stretch(lines, seqs[end:])
         told = [(lines[seq], self._told(lines[seq])) for seq in (*before, *seqs[first:end], *behind)]
-        stream = Stream.of(told, stands.at - stands.before - sum(len(self._tokens[seq]) for seq in before))
+        stream = TokenStream.of(told, stands.at - stands.before - sum(len(self._tokens[seq]) for seq in before))
         if stream.end < stands.end or "".join(stream.pieces(0, stands.at, stands.end)) != chunk.text:
             return None
         return stream, Passage(self._runs.setdefault(session, len(self._runs)), stands.at, stands.end, chunk.text)

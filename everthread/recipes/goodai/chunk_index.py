@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from everthread.recall import unit_search
-from everthread.recipes.goodai.token_stream import CHUNK, SESSION, Place, Stream, place, tokens
+from everthread.recipes.goodai.token_stream import CHUNK, SESSION, ChunkPosition, TokenStream, place, tokens
 from everthread.recipes.goodai.tokenizers import Tokenizer
-from everthread.stores.base import Corpus, Rewriting
-from everthread.types import JSONValue, Line, NewUnit, Session, Unit, Where, now
+from everthread.stores.base import CorpusStats, UnitReplacement
+from everthread.types import JSONValue, Line, NewUnit, Session, Unit, Filter, now
 
 if TYPE_CHECKING:
     from everthread.memory import Memory
@@ -36,7 +36,7 @@ TRIES = 8  # times that what another process has changed meanwhile is looked at 
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class ChunkingConfig:
     """How streams are cut, and from how many lines before it each chunk derives as well."""
 
     capacity: int
@@ -51,10 +51,10 @@ class Cut:
         name = f"{self.capacity}/{self.step}/{kind or type(self.tokenizer).__name__}"
         return f"{name}/{self.context} before" if self.context else name
 
-    def stream(self, lines: Iterable[Line], at: int = 0) -> Stream:
-        return Stream.of(((line, tokens(line, self.tokenizer)) for line in lines), at)
+    def stream(self, lines: Iterable[Line], at: int = 0) -> TokenStream:
+        return TokenStream.of(((line, tokens(line, self.tokenizer)) for line in lines), at)
 
-    def chunks(self, stream: Stream, begin: int = 0) -> list[NewUnit]:
+    def chunks(self, stream: TokenStream, begin: int = 0) -> list[NewUnit]:
         return stream.cut(begin, self.capacity, self.step, self.context)
 
 
@@ -100,11 +100,11 @@ class _Change:
     partly: bool = False
 
 
-class Chunking:
+class ChunkIndex:
     """The chunks of one bank, at most `most` of them; finish, if given, has the last word on new ones."""
 
     def __init__(
-        self, memory: Memory, cut: Cut, most: int, finish: Callable[[list[NewUnit]], list[NewUnit]] = list
+        self, memory: Memory, cut: ChunkingConfig, most: int, finish: Callable[[list[NewUnit]], list[NewUnit]] = list
     ) -> None:
         self.memory, self.store, self.bank = memory, memory.store, memory.bank
         self.cut, self.most, self.finish = cut, most, finish
@@ -203,7 +203,7 @@ class Chunking:
 
     def _held(self, session: str, before: int) -> list[Chunk]:
         """The chunks of a session that began before a line, by their place; mostly there is none."""
-        first = next(self.store.lines(self.bank, Where(session=session), limit=1), None)
+        first = next(self.store.lines(self.bank, Filter(session=session), limit=1), None)
         if first is None or first.seq >= before:
             return []
         spans = self.store.unit_spans(self.bank, CHUNK)
@@ -226,7 +226,7 @@ class Chunking:
 
     def _lines(self, session: str, last: int, after: int = 0) -> list[Line]:
         """The standing lines of a session up to one."""
-        found = self.store.lines(self.bank, Where(session=session), after=after)
+        found = self.store.lines(self.bank, Filter(session=session), after=after)
         return list(takewhile(lambda line: line.seq <= last, found))
 
     # ------------------------------------------------------------------ mending
@@ -251,7 +251,7 @@ class Chunking:
         return [*spans[inside, 0].tolist(), *retracted[:, 0].tolist()]
 
     def _mend(
-        self, kept: JSONValue | None, state: State, corpus: Corpus, touched: Collection[str] | None
+        self, kept: JSONValue | None, state: State, corpus: CorpusStats, touched: Collection[str] | None
     ) -> bool | None:
         """Cut the sessions anew whose chunks aren't whole, all of their lines; of many some at a time. Only the touched
         ones are looked at, if they are known."""
@@ -305,7 +305,7 @@ class Chunking:
         """Write a change, and the state that it leads to; None where no embedder answers."""
         state = self._evict(state, change)
         units = self.finish(change.new)
-        vectors = self.memory.embed([unit_search.embedded(unit) for unit in units]) if units else []
+        vectors = self.memory.try_embed([unit_search.embedded(unit) for unit in units]) if units else []
         if vectors is None:
             return None
         numbers = {id(unit): number for number, unit in enumerate(change.new)}
@@ -316,7 +316,7 @@ class Chunking:
             above = first + len(change.new) - 1
             return replace(_gone_on(state, change, written), above=above).json()
 
-        rewriting = Rewriting(CHUNK, change.gone, units, vectors, state.above, SETTING, kept, after)
+        rewriting = UnitReplacement(CHUNK, change.gone, units, vectors, state.above, SETTING, kept, after)
         return self.store.rewrite_units(self.bank, rewriting, self.memory.embedder.name, now())
 
     def _evict(self, state: State, change: _Change) -> State:
@@ -357,7 +357,7 @@ def _gone_on(state: State, change: _Change, written: dict[int, int]) -> State:
     )
 
 
-def _place(chunk: Chunk) -> Place:
+def _place(chunk: Chunk) -> ChunkPosition:
     """Where a chunk of ours stands."""
     found = place(chunk)
     assert found is not None
@@ -369,6 +369,6 @@ def _sorted(chunks: Iterable[Chunk]) -> list[Chunk]:
     return sorted(chunks, key=lambda chunk: _place(chunk).at)
 
 
-def _same(chunk: Chunk) -> tuple[Place, str, int, int]:
+def _same(chunk: Chunk) -> tuple[ChunkPosition, str, int, int]:
     """What makes two of a session's chunks the same."""
     return _place(chunk), chunk.text, chunk.first_seq, chunk.last_seq

@@ -64,7 +64,7 @@ class Tokens(Protocol):
         ...
 
 
-def expanded(queue: Tokens, chunk: Chunk | Passage, expansion: Expansion) -> Passage:
+def expand(queue: Tokens, chunk: Chunk | Passage, expansion: Expansion) -> Passage:
     """The passage that a chunk grows to."""
     first, end = queue.bounds(chunk.run)
     near = max(chunk.start - expansion.least, first), min(chunk.end + expansion.least, end)
@@ -93,7 +93,7 @@ def _upto_first(pieces: list[str], limit: re.Pattern[str] | None) -> int:
 Found = TypeVar("Found")
 
 
-def pooled(found: Iterable[tuple[Passage, Found]], wanted: int, redundancy: float) -> list[tuple[Passage, Found]]:
+def candidate_pool(found: Iterable[tuple[Passage, Found]], wanted: int, redundancy: float) -> list[tuple[Passage, Found]]:
     """As many of the first as hold `wanted` that are not redundant, with the redundant ones between them: scored anew,
     one of these may turn out the better of two."""
     pool: list[tuple[Passage, Found]] = []
@@ -103,12 +103,12 @@ def pooled(found: Iterable[tuple[Passage, Found]], wanted: int, redundancy: floa
             pool.append(each)
             yield each
 
-    for _ in islice(novel(passed(), redundancy), wanted):
+    for _ in islice(drop_redundant(passed(), redundancy), wanted):
         pass
     return pool
 
 
-def novel(found: Iterable[tuple[Passage, Found]], redundancy: float = REDUNDANCY) -> Iterator[tuple[Passage, Found]]:
+def drop_redundant(found: Iterable[tuple[Passage, Found]], redundancy: float = REDUNDANCY) -> Iterator[tuple[Passage, Found]]:
     """Those of which less than `redundancy` stands in the ones before them that were kept themselves."""
     seen: dict[int, set[int]] = {}
     for passage, each in found:

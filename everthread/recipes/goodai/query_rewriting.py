@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from everthread.errors import EverthreadError
 from everthread.recall.unit_search import REWRITTEN
-from everthread.recipes.base import Asked
+from everthread.recipes.base import Query
 from everthread.scribes.base import Scribe
 from everthread.types import Line, NewUnit
 
@@ -35,9 +35,9 @@ class Rewriter:
         self._scribe: Scribe | None = None
         self._retry_at = 0.0  # by time.monotonic()
 
-    def question(self, memory: Memory, asked: Asked) -> str:
+    def question(self, memory: Memory, asked: Query) -> str:
         """Returns a question so that it can be understood without the lines that are in the prompt already."""
-        shown = memory.store.get(memory.bank, sorted(asked.without)[-CONTEXT - 1 :])
+        shown = memory.store.get(memory.bank, sorted(asked.exclude)[-CONTEXT - 1 :])
         before = [line for line in shown if line.text.strip() != asked.query.strip()]
         if not before:
             return asked.query

@@ -16,16 +16,16 @@ import numpy as np
 from everthread.errors import EverthreadError
 from everthread.recall import unit_search
 from everthread.recall.context_packing import fit
-from everthread.recall.weighted_score import Weighing
-from everthread.recipes.base import OFFERS, Asked, Ranked, Recalled, Recipe, Room
+from everthread.recall.weighted_score import ScoreWeights
+from everthread.recipes.base import OFFERS, Query, Candidate, SearchResult, Recipe, ContextBudget
 from everthread.recipes.goodai import chunk_queue, matching, tokenizers
-from everthread.recipes.goodai.chunk_context import Around
-from everthread.recipes.goodai.chunk_index import Chunking, Cut
-from everthread.recipes.goodai.expansion import EXPANSIONS, REDUNDANCY, Expansion, Passage, expanded, novel, pooled
+from everthread.recipes.goodai.chunk_context import ChunkContextReader
+from everthread.recipes.goodai.chunk_index import ChunkIndex, ChunkingConfig
+from everthread.recipes.goodai.expansion import EXPANSIONS, REDUNDANCY, Expansion, Passage, expand, drop_redundant, candidate_pool
 from everthread.recipes.goodai.matching import Matcher, confidences
 from everthread.recipes.goodai.query_rewriting import CONTEXT, Rewriter
 from everthread.recipes.goodai.text_memory import RERANKING_K_FACTOR
-from everthread.recipes.goodai.token_stream import CHUNK, LINES, SPEAKER, Stream
+from everthread.recipes.goodai.token_stream import CHUNK, LINES, SPEAKER, TokenStream
 from everthread.recipes.goodai.tokenizers import Tokenizer, word_pieces
 from everthread.recipes.options import option
 from everthread.scribes.base import Scribe
@@ -107,7 +107,7 @@ class GoodAI(Recipe):
     recency: float = option(0.0, "Weight of how lately a passage was said; its relevance weighs 1.", low=0)
     importance: float = option(0.0, "Weight of a passage's importance, where lines have one.", low=0)
     half_life_days: float = option(1.0, "Days after which recency is a half.", low=0.001, high=1_000_000)
-    weighing: Weighing | None = None  # in place of these three
+    weighing: ScoreWeights | None = None  # in place of these three
     rewrite: bool = option(
         False,
         "Whether the language model rewrites questions, and chunks for their vectors, so that they can be understood "
@@ -133,10 +133,10 @@ class GoodAI(Recipe):
         return EXPANSIONS[self.expansion] if isinstance(self.expansion, str) else self.expansion
 
     @cached_property
-    def _weighing(self) -> Weighing | None:
+    def _weighing(self) -> ScoreWeights | None:
         if self.weighing is not None or not (self.recency or self.importance):
             return self.weighing
-        return Weighing(1.0, self.recency, self.importance, timedelta(days=self.half_life_days))
+        return ScoreWeights(1.0, self.recency, self.importance, timedelta(days=self.half_life_days))
 
     @cached_property
     def _rewriter(self) -> Rewriter:
@@ -150,49 +150,49 @@ class GoodAI(Recipe):
     def written(self, memory: Memory) -> None:
         self._chunking(memory).update()
 
-    def _chunking(self, memory: Memory) -> Chunking:
+    def _chunking(self, memory: Memory) -> ChunkIndex:
         step = self.chunk_capacity - int(self.chunk_capacity * self.chunk_overlap)
         if not self.rewrite:
-            return Chunking(memory, Cut(self.chunk_capacity, step, self._tokens), self.capacity)
-        cut = Cut(self.chunk_capacity, step, self._tokens, CONTEXT)
-        return Chunking(memory, cut, self.capacity, lambda units: self._rewriter.chunks(memory, units))
+            return ChunkIndex(memory, ChunkingConfig(self.chunk_capacity, step, self._tokens), self.capacity)
+        cut = ChunkingConfig(self.chunk_capacity, step, self._tokens, CONTEXT)
+        return ChunkIndex(memory, cut, self.capacity, lambda units: self._rewriter.chunks(memory, units))
 
-    def recall(self, memory: Memory, asked: Asked, k: int) -> Recalled:
+    def recall(self, memory: Memory, asked: Query, k: int) -> SearchResult:
         if self.rewrite:
             asked = replace(asked, query=self._rewriter.question(memory, asked))
-        allowed = memory.allowed(asked)
+        allowed = memory.visible_seqs(asked)
         if (vector := memory.embed_query(asked.query)) is None:
             return _by_words(memory, asked, k)
-        self._chunking(memory).update(shown=asked.without)
+        self._chunking(memory).update(shown=asked.exclude)
         found = self._best(asked, k, self._candidates(memory, asked, vector, allowed))
         hits = [_hit(each) for each in found]
-        return Recalled(hits, max((hit.relevance for hit in hits), default=0.0), bool(hits), allowed=allowed)
+        return SearchResult(hits, max((hit.relevance for hit in hits), default=0.0), bool(hits), allowed=allowed)
 
-    def lay_out(self, memory: Memory, found: Recalled, room: Room) -> Context:
+    def lay_out(self, memory: Memory, found: SearchResult, room: ContextBudget) -> Context:
         hits = [_as_said(hit) if hit.kind == CHUNK else hit for hit in found.hits]
         return fit(hits, (), room.budget, room.count, found.relevance, found.terms)
 
     def _candidates(
-        self, memory: Memory, asked: Asked, vector: Vector, allowed: Seqs | None
+        self, memory: Memory, asked: Query, vector: Vector, allowed: Seqs | None
     ) -> Iterator[tuple[Passage, _Candidate]]:
         """Chunks with their passages, from the nearest on."""
-        around = Around(memory.store, memory.bank, self._tokens, self._growth.most, allowed, asked.without)
+        around = ChunkContextReader(memory.store, memory.bank, self._tokens, self._growth.most, allowed, asked.exclude)
         nearest = _nearest(memory, vector, allowed)
         while some := dict(islice(nearest, PAGE)):
             units = {unit.id: unit for unit in memory.store.units(memory.bank, (CHUNK,), ids=list(some))}
             around.read(list(units.values()))
             for id, distance in some.items():
                 if id in units and (placed := around.of(units[id])) is not None:
-                    passage = expanded(*placed, self._growth)
+                    passage = expand(*placed, self._growth)
                     if passage.text:
                         yield passage, _candidate(units[id], passage, placed[0], distance)
 
-    def _best(self, asked: Asked, k: int, candidates: Iterator[tuple[Passage, _Candidate]]) -> Sequence[_Candidate]:
+    def _best(self, asked: Query, k: int, candidates: Iterator[tuple[Passage, _Candidate]]) -> Sequence[_Candidate]:
         if self._matching is None and self._weighing is None:
-            return [each for _, each in islice(novel(candidates, self.redundancy), k)]
+            return [each for _, each in islice(drop_redundant(candidates, self.redundancy), k)]
         wanted = math.ceil(k * self.reranking_k_factor)
-        pool = self._matched(asked.query, pooled(candidates, wanted, self.redundancy))
-        best = [each for _, each in islice(novel(pool, self.redundancy), wanted)]
+        pool = self._matched(asked.query, candidate_pool(candidates, wanted, self.redundancy))
+        best = [each for _, each in islice(drop_redundant(pool, self.redundancy), wanted)]
         if self._weighing is not None:
             best = _weighed(best, self._weighing, asked.as_of or now())
         return best[:k]
@@ -216,17 +216,17 @@ def _matcher(name: str) -> Matcher | None:
     return matching.matcher(name)
 
 
-def _by_words(memory: Memory, asked: Asked, k: int) -> Recalled:
+def _by_words(memory: Memory, asked: Query, k: int) -> SearchResult:
     """The lines that share words with a question, the best by BM25 first, each with its share of the words."""
-    found, signals = memory.measure(asked.query, k, where=asked.where, as_of=asked.as_of, without=asked.without)
+    found, signals = memory.candidates(asked.query, k, where=asked.where, as_of=asked.as_of, exclude=asked.exclude)
     scores, shares = signals["bm25_window"], signals["share"]
     best = [at for at in np.argsort(-scores, kind="stable").tolist() if shares[at] > 0][:k]
     ranked = [
-        Ranked(int(found.seqs[at]), float(scores[at]), float(shares[at]), {"words": float(shares[at])}) for at in best
+        Candidate(int(found.seqs[at]), float(scores[at]), float(shares[at]), {"words": float(shares[at])}) for at in best
     ]
-    hits = memory.grown(ranked, NEIGHBOURS, found.allowed, asked.without)
+    hits = memory.with_neighbours(ranked, NEIGHBOURS, found.allowed, asked.exclude)
     relevance = max((hit.relevance for hit in hits), default=0.0)
-    return Recalled(hits, relevance, bool(hits), found.query.terms, found.allowed)
+    return SearchResult(hits, relevance, bool(hits), found.query.terms, found.allowed)
 
 
 def _nearest(memory: Memory, vector: Vector, allowed: Seqs | None) -> Iterator[tuple[int, float]]:
@@ -252,7 +252,7 @@ def _nearest(memory: Memory, vector: Vector, allowed: Seqs | None) -> Iterator[t
         seen.update(ids.tolist())
 
 
-def _candidate(unit: Unit, passage: Passage, stream: Stream, distance: float) -> _Candidate:
+def _candidate(unit: Unit, passage: Passage, stream: TokenStream, distance: float) -> _Candidate:
     """The chunk as the passage that it grew to."""
     lines = stream.between(passage.start, passage.end)
     first, last = lines[0], lines[-1]
@@ -263,7 +263,7 @@ def _candidate(unit: Unit, passage: Passage, stream: Stream, distance: float) ->
     return _Candidate(grown, unit.text, last.session, distance)
 
 
-def _weighed(found: Sequence[_Candidate], weighing: Weighing, at: datetime) -> list[_Candidate]:
+def _weighed(found: Sequence[_Candidate], weighing: ScoreWeights, at: datetime) -> list[_Candidate]:
     """What was found, by relevance, recency and importance together."""
 
     def weighed(each: _Candidate) -> _Candidate:

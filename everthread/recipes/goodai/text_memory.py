@@ -25,14 +25,14 @@ import numpy as np
 from everthread.embedders import names
 from everthread.embedders.onnx import Embedder, clean
 from everthread.errors import BadInput, BadQuery, ConfigError, EmbedderUnavailable, ModelError
-from everthread.recall.weighted_score import Weighing
+from everthread.recall.weighted_score import ScoreWeights
 from everthread.recipes.goodai import chunk_queue, matching, tokenizers
 from everthread.recipes.goodai.chunk_queue import Changes, Chunk, ChunkQueue
 from everthread.recipes.goodai.dialogue import lines_of, split
-from everthread.recipes.goodai.expansion import REDUNDANCY, SENTENCE, Expansion, Passage, expanded, novel, pooled
+from everthread.recipes.goodai.expansion import REDUNDANCY, SENTENCE, Expansion, Passage, expand, drop_redundant, candidate_pool
 from everthread.recipes.goodai.matching import Matcher, confidences
 from everthread.recipes.goodai.tokenizers import Tokenizer, word_pieces
-from everthread.recipes.goodai.vector_index import Nearest
+from everthread.recipes.goodai.vector_index import VectorIndex
 from everthread.recipes.goodai.word_index import WordIndex
 from everthread.scribes.base import Scribe
 from everthread.text.tokenized_text import Text
@@ -101,7 +101,7 @@ class TextMemory:
         redundancy: float = REDUNDANCY,
         matcher: Matcher | str | None = None,
         reranking_k_factor: float = RERANKING_K_FACTOR,
-        weighing: Weighing | None = None,
+        weighing: ScoreWeights | None = None,
         scribe: Scribe | None = None,
         clock: Callable[[], datetime] = now,
     ) -> None:
@@ -119,7 +119,7 @@ class TextMemory:
         self._weighing = weighing
         self._scribe = scribe
         self._clock = clock
-        self._nearest = Nearest()
+        self._nearest = VectorIndex()
         self._words = WordIndex()  # of the chunks, as far as they were searched by their words
         self._waiting = dict.fromkeys(queue.ids())  # chunks without a vector of what they hold now
 
@@ -251,7 +251,7 @@ class TextMemory:
     def clear(self) -> None:
         """Forget every text. Keys of before are not given again."""
         self._queue.clear()
-        self._nearest = Nearest()
+        self._nearest = VectorIndex()
         self._words = WordIndex()
         self._waiting = {}
 
@@ -377,12 +377,12 @@ class TextMemory:
     def _found(self, query: str, k: int) -> list[Retrieved]:
         candidates = self._candidates(query)
         if self._matcher is None and self._weighing is None:
-            return [self._told(each) for _, each in islice(novel(candidates, self._redundancy), k)]
+            return [self._told(each) for _, each in islice(drop_redundant(candidates, self._redundancy), k)]
         wanted = math.ceil(k * self._factor)
-        pool = [each for _, each in pooled(candidates, wanted, self._redundancy)]
+        pool = [each for _, each in candidate_pool(candidates, wanted, self._redundancy)]
         if self._matcher is not None:
             pool = self._matched(query, pool, self._matcher)
-        best = [each for _, each in islice(novel(((each.passage, each) for each in pool), self._redundancy), wanted)]
+        best = [each for _, each in islice(drop_redundant(((each.passage, each) for each in pool), self._redundancy), wanted)]
         if self._weighing is not None:
             best = self._weighed(best, self._weighing)
         return [self._told(each) for each in best[:k]]
@@ -392,7 +392,7 @@ class TextMemory:
         near = self._by_meaning(query)
         for id, distance, share in self._by_words(query) if near is None else near:
             chunk = self._queue.chunk(id)
-            passage = expanded(self._queue, chunk, self._expansion)
+            passage = expand(self._queue, chunk, self._expansion)
             yield passage, _Candidate(chunk, passage, distance, share)
 
     def _by_meaning(self, query: str) -> Iterable[tuple[int, float | None, float]] | None:
@@ -418,7 +418,7 @@ class TextMemory:
         rated = [replace(each, confidence=score) for each, score in zip(pool, scores, strict=True)]
         return sorted(rated, key=lambda each: -each.relevance)
 
-    def _weighed(self, found: list[_Candidate], weighing: Weighing) -> list[_Candidate]:
+    def _weighed(self, found: list[_Candidate], weighing: ScoreWeights) -> list[_Candidate]:
         present = self._clock()
 
         def score(each: _Candidate) -> float:

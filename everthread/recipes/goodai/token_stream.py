@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
 from everthread.recipes.goodai.tokenizers import Tokenizer
-from everthread.text.analyzer import own
+from everthread.text.analyzer import without_quotes
 from everthread.text.tokenized_text import MOST_IMPORTANT
 from everthread.types import JSONValue, Line, NewUnit, Unit
 
@@ -25,7 +25,7 @@ SPEAKER = "speaker"  # in the metadata of a passage: who speaks where it begins
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ChunkPosition:
     """Where a chunk stands: its first token in the stream, how many it holds, and how many of its first line stand
     before it and of its last line behind it."""
 
@@ -39,16 +39,16 @@ class Place:
         return self.at + self.tokens
 
 
-def place(unit: Unit | NewUnit) -> Place | None:
+def place(unit: Unit | NewUnit) -> ChunkPosition | None:
     """Where a chunk stands; None for a unit that no recipe of ours has cut."""
     kept = unit.metadata.get(PLACE)
     whole = isinstance(kept, list) and len(kept) == 4 and all(type(each) is int for each in kept)
-    return Place(*kept) if whole else None  # type: ignore[misc]
+    return ChunkPosition(*kept) if whole else None  # type: ignore[misc]
 
 
 def tokens(line: Line, tokenizer: Tokenizer) -> list[str]:
     """A line as tokens; none where it says nothing of its own (see `text.analyzer.own`)."""
-    said = own(line.text, line.metadata).strip()
+    said = without_quotes(line.text, line.metadata).strip()
     if not said:
         return []
     text = f"{line.speaker}: {said}"
@@ -57,7 +57,7 @@ def tokens(line: Line, tokenizer: Tokenizer) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Stream:
+class TokenStream:
     """A stretch of a session's stream: the lines that have tokens, all of these, the place of each line's first, and
     the place behind the last."""
 
@@ -67,7 +67,7 @@ class Stream:
     end: int
 
     @classmethod
-    def of(cls, lines: Iterable[tuple[Line, Sequence[str]]], at: int) -> Stream:
+    def of(cls, lines: Iterable[tuple[Line, Sequence[str]]], at: int) -> TokenStream:
         """The stream of these lines of one session, in order, each with its tokens, from a place on."""
         told = [(line, pieces) for line, pieces in lines if pieces]
         *begins, end = accumulate((len(pieces) for _, pieces in told), initial=at)

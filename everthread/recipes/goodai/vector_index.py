@@ -11,7 +11,7 @@ from everthread.errors import BadInput
 from everthread.types import Vectors
 
 
-class Nearest:
+class VectorIndex:
     """Vectors by id, one or several an id, all of unit length and of one shape.
 
     The distance of a query with Q vectors to an id with E is the least over the Q · E pairs, as the square of the

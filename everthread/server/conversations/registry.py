@@ -21,7 +21,7 @@ from operator import itemgetter
 from weakref import WeakValueDictionary
 
 from everthread.bank import validation
-from everthread.bank.line_validation import clean
+from everthread.bank.line_validation import clean_line
 from everthread.chat.chat import Chat
 from everthread.chat.consent import consent
 from everthread.chat.conversation import going_on, latest
@@ -41,7 +41,7 @@ from everthread.server.conversations.start_limits import Places
 from everthread.server.problems import RETRY, Problem
 from everthread.server.services import Engine
 from everthread.server.workers.bank_leases import PATIENCE, Claims, still_replying
-from everthread.types import Line, NewLine, Usage, Where, now
+from everthread.types import Line, NewLine, Usage, Filter, now
 
 log = logging.getLogger("everthread.server")
 
@@ -157,7 +157,7 @@ class Talks:
         """See that a conversation can be begun so: whoever can't leaves no empty bank. Raises as `reply`."""
         validation.name(session, "session")
         if text is not None:
-            clean(NewLine(text), now())
+            clean_line(NewLine(text), now())
         if options is not None:
             self._chosen(options)
             if options.recipe is not None:
@@ -395,7 +395,7 @@ class Talks:
             self.engine.keep(memory.bank, memory.recipe)
         self._follow(chat, memory)
         chat.llm, chat.sampling, chat.budget = llm, options.sampling(), options.budget
-        chat.banks = multi_bank.there(memory.store, options.banks) if options.banks else ()
+        chat.banks = multi_bank.existing_banks(memory.store, options.banks) if options.banks else ()
 
     def _follow(self, chat: Chat, memory: Memory) -> None:
         """Have a conversation go on with the recipe of this memory, and with the bank's scribe."""
@@ -417,10 +417,10 @@ class Talks:
         """What came of the request of that key: the reply that is running, or the one that was kept."""
         if (running := talk.running) is not None and running.key == key:
             return running if running.said == text else conflict()
-        line = memory.store.known(memory.bank, [key]).get(key)
+        line = memory.store.get_by_key(memory.bank, [key]).get(key)
         if line is None:
             return None
-        if line.text != clean(NewLine(text), line.said_at).text:
+        if line.text != clean_line(NewLine(text), line.said_at).text:
             return conflict()
         after = _after(memory, line)
         if after is not None or line.retracted_at is not None or line.session != talk.chat.session:
@@ -570,7 +570,7 @@ class Talks:
 
 def _after(memory: Memory, line: Line) -> Line | None:
     """What was said next in the line's conversation."""
-    return next(memory.lines(Where(session=line.session), after=line.seq, limit=1), None)
+    return next(memory.lines(Filter(session=line.session), after=line.seq, limit=1), None)
 
 
 def _told(line: Line, after: Line | None) -> Running:

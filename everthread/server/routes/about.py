@@ -62,7 +62,7 @@ def about(request: Request, engine: Shared) -> AboutView:
     return AboutView(
         version=__version__,
         recipe=engine.recipe.name,
-        recipes=[RecipeView(name=name, about=each.about) for name, each in factory.RECIPES.items()],
+        recipes=[RecipeView(name=name, about=each.description) for name, each in factory.RECIPES.items()],
         model=None if llm is None else ModelView(name=llm.name, context=llm.context),
         embedder=engine.embedder.name,
         key_required=request.app.state.access.required,

@@ -66,7 +66,7 @@ def banks(request: Request, engine: ReadingAny, after: After = None, limit: Limi
 def _short(store: Store, banks: Iterable[str], model: str) -> Iterator[Stats]:
     """What the banks hold. Left out are those that are forgotten meanwhile, and those that can't be read."""
     for bank in banks:
-        if store.has(bank):
+        if store.exists(bank):
             try:
                 yield store.stats(bank, model)
             except (BankDamaged, BankTooNew) as error:

@@ -9,8 +9,8 @@ from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Query
 
-from everthread.bank.corrections import placed
-from everthread.bank.line_validation import clean, keepable
+from everthread.bank.corrections import in_position_order
+from everthread.bank.line_validation import clean_line, keepable
 from everthread.errors import NotFound
 from everthread.memory import Memory
 from everthread.server.auth import Changing, Forgetting, New, Open, Reading, Writing
@@ -21,8 +21,8 @@ from everthread.server.pagination import USUAL, After, Limit, page, place
 from everthread.server.routes.receipts import forgotten
 from everthread.server.schemas import All, LineBody, LinesBody, LineView, Page, ReceiptView, Seq, TextBody
 from everthread.stores.limits import LARGEST_SEQ
-from everthread.stores.shared_rows import orphan
-from everthread.types import Line, NewLine, Role, Where, now
+from everthread.stores.shared_rows import unknown_parent
+from everthread.types import Line, NewLine, Role, Filter, now
 
 router = APIRouter(prefix="/banks/{bank}/lines", tags=["lines"], route_class=KeyFirst)
 
@@ -61,9 +61,9 @@ def _see(lines: Sequence[NewLine]) -> None:
     """See that these can be the first lines of a bank. Raises BadLine."""
     before: set[int | str | None] = set()
     for number, line in enumerate(lines, 1):
-        cleaned = clean(line, now())
+        cleaned = clean_line(line, now())
         if cleaned.parent is not None and cleaned.parent not in before:
-            raise orphan(cleaned.parent)
+            raise unknown_parent(cleaned.parent)
         before |= {number, cleaned.key}
 
 
@@ -101,7 +101,7 @@ def lines(
     """List what was said, in its order; or `limit` lines about one, within its session and without cursors."""
     if around is not None:
         return {"items": _around(memory, around, limit, retracted), "next": None}
-    where = Where(_any(session), _any(speaker), _any(role), since=since, until=until)
+    where = Filter(_any(session), _any(speaker), _any(role), since=since, until=until)
     behind = place(after, (int,)) or [0]
     found = memory.lines(where, after=behind[0], limit=limit + 1, retracted=retracted)
     return page(found, limit, lambda line: [line.seq])
@@ -116,8 +116,8 @@ def _around(memory: Memory, seq: int, limit: int, retracted: bool) -> list[Line]
     middle = next(memory.lines(after=seq - 1, limit=1, retracted=True), None)
     if middle is None or middle.seq != seq:
         raise NotFound(f"there is no line {seq} in bank {memory.bank!r}")
-    every = list(memory.lines(Where(session=middle.session), retracted=retracted))
-    every = placed(every if middle in every else sorted([*every, middle], key=lambda line: line.seq))
+    every = list(memory.lines(Filter(session=middle.session), retracted=retracted))
+    every = in_position_order(every if middle in every else sorted([*every, middle], key=lambda line: line.seq))
     at = every.index(middle)
     first = max(0, min(at - limit // 2, len(every) - limit))
     return every[first : first + limit]

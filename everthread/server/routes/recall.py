@@ -37,8 +37,8 @@ def context(request: Request, memory: Reading, counted: Counted, body: ContextBo
         where=body.filter(),
         as_of=body.as_of,
         session=body.session,
-        gated=body.gated,
+        gate=body.gated,
         floor=body.floor,
-        without=body.without,
+        exclude=body.without,
         banks=body.banks,
     )

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 from everthread.errors import NotFound
 from everthread.recipes.base import Recipe
 from everthread.recipes.options import changed, check_remote, described
-from everthread.recipes.saved_recipe import Kept
+from everthread.recipes.saved_recipe import SavedRecipe
 from everthread.server.auth import Bank, NeedsBank, ReadingAny
 from everthread.server.bodies import KeyFirst
 from everthread.server.idempotency import Attempt, Once
@@ -94,7 +94,7 @@ def change_recipe(engine: Changing, bank: Bank, once: Once, body: RecipeBody) ->
 
 def _see(engine: Engine, bank: str) -> None:
     """Raise NotFound where there is no such bank, so that none is made. The bank need not open."""
-    if not engine.store.has(bank):
+    if not engine.store.exists(bank):
         raise NotFound(f"there is no bank {bank!r}; what is observed in it first makes it")
 
 
@@ -105,10 +105,10 @@ def _kept(engine: Engine, bank: str, once: Attempt, way: Recipe | None) -> dict[
 
 def _shown(engine: Engine, bank: str) -> dict[str, Any]:
     way = engine.way(bank)
-    return _view(way, engine.usual(way.name), Kept.of(engine.store, bank) is not None)
+    return _view(way, engine.usual(way.name), SavedRecipe.of(engine.store, bank) is not None)
 
 
 def _view(recipe: Recipe, usual: Recipe, kept: bool) -> dict[str, Any]:
     before = {each["name"]: each["value"] for each in described(usual)}
     options = [{**each, "usual": before[each["name"]]} for each in described(recipe)]
-    return {"name": recipe.name, "about": recipe.about, "kept": kept, "options": options}
+    return {"name": recipe.name, "about": recipe.description, "kept": kept, "options": options}

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path
 
-from everthread.bank.corrections import placed
+from everthread.bank.corrections import in_position_order
 from everthread.common.timestamps import micros
 from everthread.errors import BadQuery, NotFound
 from everthread.memory import Memory
@@ -20,7 +20,7 @@ from everthread.server.idempotency import Once
 from everthread.server.pagination import USUAL, After, Limit, page, place
 from everthread.server.routes.receipts import forgotten
 from everthread.server.schemas import All, BufferBody, Page, PassageView, ReceiptView, SessionView
-from everthread.types import Session, Where
+from everthread.types import Session, Filter
 
 router = APIRouter(prefix="/banks/{bank}/sessions", tags=["sessions"], route_class=KeyFirst)
 
@@ -48,7 +48,7 @@ def _told(memory: Memory, sessions: Iterable[Session]) -> Iterator[dict[str, Any
     """Sessions with what they begin with and what was written of them."""
     summaries = {unit.metadata.get("session"): unit.text for unit in memory.units("summary", current=True)}
     for each in sessions:
-        said = memory.lines(Where(session=each.id, role="user"), limit=1)
+        said = memory.lines(Filter(session=each.id, role="user"), limit=1)
         opening = next((line.text[:OPENING] for line in said), None)
         yield {**asdict(each), "opening": opening, "summary": summaries.get(each.id)}
 
@@ -82,7 +82,7 @@ def buffer(memory: Reading, session: Name) -> dict[str, Any]:
 
 def _passage(memory: Memory, first: int, last: int) -> dict[str, Any]:
     lines = memory.store.get(memory.bank, range(first, last + 1))
-    return {"first_seq": first, "last_seq": last, "lines": placed(lines)}
+    return {"first_seq": first, "last_seq": last, "lines": in_position_order(lines)}
 
 
 @router.put("/{session}/buffer", response_model=All[PassageView])

@@ -91,7 +91,7 @@ def set_notes(request: Request, memory: Changing, once: Once, talks: Open, body:
         now = notes(memory)
         if now["text"] == body.text:
             return now
-        unit = memory.note(body.text)
+        unit = memory.set_notes(body.text)
         return {"text": unit.text, "id": unit.id}
 
     return once.once(write, lambda _: True, lambda _: notes(memory))

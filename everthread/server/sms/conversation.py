@@ -28,7 +28,7 @@ from everthread.server.sms import keywords
 from everthread.server.sms.segments import bounded
 from everthread.server.sms.store import Part, Parts, Record
 from everthread.stores.shared_rows import SESSION_GAP
-from everthread.types import JSONValue, Line, Session, Where, now
+from everthread.types import JSONValue, Line, Session, Filter, now
 
 log = logging.getLogger("everthread.server")
 
@@ -142,7 +142,7 @@ class Correspondence:
     def _memory(self, person: str) -> Memory | None:
         """The person's bank, if there is one."""
         bank = f"{BANK}{person}"
-        return self.engine.memory(bank) if self.engine.store.has(bank) else None
+        return self.engine.memory(bank) if self.engine.store.exists(bank) else None
 
     # ------------------------------------------------------------------ forgetting
 
@@ -214,7 +214,7 @@ class Correspondence:
         before, last = State.of(memory), latest(memory.sessions(), self._now())
         chat = self._chat(memory)
         parts = self._replied(chat, message)
-        if not self.engine.store.has(memory.bank):  # it was forgotten meanwhile, and would be there again
+        if not self.engine.store.exists(memory.bank):  # it was forgotten meanwhile, and would be there again
             self._private.pop(memory.bank, None)
             return ()
         state = self._questioning(memory, State.of(memory), last)
@@ -225,7 +225,7 @@ class Correspondence:
     def _replied(self, chat: Chat, message: Message) -> Parts:
         """The reply to a message, as far as it came. One that was cut off by the end of the process is given now."""
         memory = chat.memory
-        known = memory.store.known(memory.bank, [message.key]).get(message.key)
+        known = memory.store.get_by_key(memory.bank, [message.key]).get(message.key)
         if known is not None and (given := self._reply_to(memory, known)):
             return (self._part(memory, given),)
         greets = known is None and bool(chat.greeting)
@@ -249,7 +249,7 @@ class Correspondence:
 
     def _reply_to(self, memory: Memory, line: Line) -> Line | None:
         """The reply that a line has got."""
-        following = memory.lines(Where(session=line.session), after=line.seq, retracted=True)
+        following = memory.lines(Filter(session=line.session), after=line.seq, retracted=True)
         return next((each for each in following if each.parent == line.seq and each.role == "assistant"), None)
 
     def _questioning(self, memory: Memory, state: State, last: Session | None) -> State:

@@ -13,13 +13,13 @@ import numpy as np
 
 from everthread.common.timestamps import micros, moment, offset
 from everthread.stores import postings
-from everthread.stores.base import LINE, Entry
+from everthread.stores.base import LINE, PreparedLine
 from everthread.stores.filters import as_json
 from everthread.stores.postgres import deletion
 from everthread.stores.postgres import rows as records
 from everthread.stores.postgres.connections import Connection
 from everthread.stores.postgres.rows import Model
-from everthread.stores.shared_rows import SESSION_GAP, gist, gives_way, next_seq, orphan, session_name
+from everthread.stores.shared_rows import SESSION_GAP, pack_line, gives_way, next_seq, unknown_parent, session_name
 from everthread.stores.shared_rows import line as line_of
 from everthread.types import Line
 
@@ -30,7 +30,7 @@ class Batch:
     """The bank's row is locked from the beginning to the end of the transaction: its writers come one after the other,
     which is why its numbers have no gaps, and those of other banks wait for nothing."""
 
-    def __init__(self, db: Connection, bank: str, entries: Sequence[Entry], at: int, number: int) -> None:
+    def __init__(self, db: Connection, bank: str, entries: Sequence[PreparedLine], at: int, number: int) -> None:
         self.db, self.bank, self.number = db, bank, number
         self.last, self.session_count, self.speaker_count, self.models = records.lock(db, bank, at)
         keys = {entry.new.key for entry in entries} | {e.new.parent for e in entries if isinstance(e.new.parent, str)}
@@ -66,14 +66,14 @@ class Batch:
         self.before = self.last  # the bank's last number until now
         self.left: list[int] = []  # the lines that lose their keys to new ones
         self.new_speakers: list[tuple[int, str, str]] = []
-        self.written: list[tuple[Line, Entry, tuple[int, ...]]] = []
+        self.written: list[tuple[Line, PreparedLine, tuple[int, ...]]] = []
 
     @property
     def first(self) -> Line | None:
         """The first line that is new, if one is."""
         return self.written[0][0] if self.written else None
 
-    def add(self, entry: Entry) -> Line:
+    def add(self, entry: PreparedLine) -> Line:
         """The line that the entry becomes, or the one that is there under its key."""
         new = entry.new
         if new.key is not None and (there := self.known.get(new.key)) is not None:
@@ -93,7 +93,7 @@ class Batch:
             *(moment(at, away), parent, json.loads(as_json(new.metadata)), new.key),
             None if new.retracted_at is None else moment(micros(new.retracted_at)),
         )
-        self.written.append((line, entry, gist(self.last, at, away, session.number, speaker, entry.words, entry.marks)))
+        self.written.append((line, entry, pack_line(self.last, at, away, session.number, speaker, entry.words, entry.marks)))
         self.seqs.add(self.last)
         if new.key is not None:
             self.known[new.key] = line
@@ -107,7 +107,7 @@ class Batch:
             return self.known[named].seq
         if isinstance(named, int) and (moved or named in self.seqs):
             return named
-        raise orphan(named)
+        raise unknown_parent(named)
 
     def _session(self, name: str | None, at: int, first: int) -> _Session:
         """The session of this name, or the one that a line said now joins; a new one begins with the line `first`."""

@@ -21,7 +21,7 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 
 from everthread.errors import BadInput, ConfigError, EverthreadError, StoreUnavailable
 from everthread.stores.postgres.dsn import EXAMPLE, checked, shown
-from everthread.stores.postgres.lazy import Once
+from everthread.stores.postgres.lazy import Lazy
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 Cursor = psycopg.Cursor[tuple[Any, ...]]
@@ -47,15 +47,15 @@ PATH = """set_config('search_path', (SELECT quote_ident(nspname) FROM pg_extensi
 Check = tuple[str, Callable[["Server", Any], None]]
 
 
-class Lost(StoreUnavailable):
+class ConnectionLost(StoreUnavailable):
     """The connection broke, or the server gave the call up: nothing was kept, and the call may be made again."""
 
 
-class Unsure(Lost):
+class CommitUnknown(ConnectionLost):
     """The connection broke at the end of a write: it was kept or it wasn't."""
 
 
-class Server:
+class Database:
     """Connections to one database, opened at the first use. Safe from many threads."""
 
     def __init__(
@@ -70,7 +70,7 @@ class Server:
             said = _said(error) if self.shown == url else _said(error).partition(":")[0]  # the rest may quote it
             raise ConfigError(f"{self.shown} is no Postgres URL ({said}); write {EXAMPLE}") from None
         self._connections, self._patience, self._check = connections, patience, check
-        self._pool = Once(self._open)
+        self._pool = Lazy(self._open)
 
     @contextmanager
     def reading(self, bank: str | None = None, **settings: str) -> Iterator[Connection]:
@@ -99,7 +99,7 @@ class Server:
             except psycopg.Error as error:
                 if not db.closed:
                     raise
-                raise Unsure(
+                raise CommitUnknown(
                     f"{self.shown} broke off at the end of this call ({_said(error)}): what it wrote was kept or it "
                     "was not. Call again with the same keys, and none is kept twice"
                 ) from error
@@ -117,21 +117,21 @@ class Server:
                     raise self._lost(error) from error
                 raise
 
-    def again(self, call: Callable[[], Result]) -> Result:
+    def retry(self, call: Callable[[], Result]) -> Result:
         """What the call gives. If its connection turns out to be dead it is made again, while the server comes back."""
         end, unsure = time.monotonic() + self._patience, None
         while True:
             try:
                 return call()
             except StoreUnavailable as error:
-                if isinstance(error, Unsure):
+                if isinstance(error, CommitUnknown):
                     unsure = error
-                if not isinstance(error, Lost) or time.monotonic() > end:
+                if not isinstance(error, ConnectionLost) or time.monotonic() > end:
                     raise unsure or error from error.__cause__
                 time.sleep(0.1)
 
     @contextmanager
-    def alone(self) -> Iterator[Connection]:
+    def dedicated(self) -> Iterator[Connection]:
         """A connection of its own, in no transaction: for what can't be done inside one."""
         with self.explained(), psycopg.connect(self.conninfo, autocommit=True, prepare_threshold=None) as db:
             yield db
@@ -172,7 +172,7 @@ class Server:
                 f"{self._patience:g} s. Nothing of this call was kept; try again, with fewer threads"
             ) from error
         except TimeoutError as error:
-            raise Lost(
+            raise ConnectionLost(
                 f"{self.shown} has not answered for {self._patience:g} s. Nothing of this call was kept; see that it "
                 "runs"
             ) from error
@@ -189,8 +189,8 @@ class Server:
             return self._lost(error)
         return StoreUnavailable(f"{self.shown} could not do its work: {said}. Nothing of this call was kept")
 
-    def _lost(self, error: Exception) -> Lost:
-        return Lost(f"{self.shown} can't be reached: {_said(error)}. Nothing of this call was kept; see that it runs")
+    def _lost(self, error: Exception) -> ConnectionLost:
+        return ConnectionLost(f"{self.shown} can't be reached: {_said(error)}. Nothing of this call was kept; see that it runs")
 
     def close(self) -> None:
         """Close all connections; the next call opens them again."""
@@ -243,7 +243,7 @@ _REPLICA = "this server only reads; give the URL of the primary"
 _RIGHTS = "give this user the right, or use the one that ran: everthread db init URL"
 _BUSY = "another call has been writing to this bank for a minute; nothing of this call was kept, try again"
 _ROOM = "nothing of this call was kept; make room on the server"
-_CROWD = (
+_TOO_MANY_CONNECTIONS_HINT = (
     "nothing of this call was kept; give each process fewer connections, or put a pooler such as PgBouncer before the "
     "server"
 )
@@ -261,6 +261,6 @@ _MEANINGS: tuple[tuple[tuple[type[Exception], ...], str, type[EverthreadError], 
     ((errors.ReadOnlySqlTransaction,), _NONE, StoreUnavailable, _REPLICA),
     ((errors.InsufficientPrivilege,), "permission denied for", StoreUnavailable, _RIGHTS),
     ((errors.LockNotAvailable,), _NONE, StoreUnavailable, _BUSY),
-    ((errors.TooManyConnections,), _MANY, Lost, _CROWD),
+    ((errors.TooManyConnections,), _MANY, ConnectionLost, _TOO_MANY_CONNECTIONS_HINT),
     ((errors.DiskFull,), _NONE, StoreUnavailable, _ROOM),
 )

@@ -20,7 +20,7 @@ from everthread.stores.postgres import units, vector_index
 from everthread.stores.postgres.connections import Connection, Cursor
 from everthread.stores.postgres.filters import array
 from everthread.stores.postgres.schema import TABLES
-from everthread.text.analyzer import own_of, words
+from everthread.text.analyzer import without_quotes_json, count_terms
 from everthread.types import Receipt, now
 
 _OF = {
@@ -80,7 +80,7 @@ def forget(db: Connection, bank: str, scope: Scope, name: str | int | None) -> t
     ).fetchall()
     seqs = [int(seq) for seq, _, _ in rows]
     if scope == "bank":
-        vector_index.drop(db, bank, vector_index.large(db, bank))
+        vector_index.drop(db, bank, vector_index.indexed_models(db, bank))
         db.execute("DELETE FROM everthread.posting WHERE bank_id = %s", (bank,))
         db.execute("DELETE FROM everthread.bank WHERE bank_id = %s", (bank,))  # and by its foreign keys all the rest
         return seqs, TABLES
@@ -169,7 +169,7 @@ def unindex(db: Connection, bank: str, seqs: Sequence[int]) -> None:
         (bank, list(seqs)),
     )
     for seq, session, text, metadata in rows:
-        found = words(own_of(text, metadata))
+        found = count_terms(without_quotes_json(text, metadata))
         by_session[session].append(found.length)
         head_terms += found.head_length
         for term in found.terms:
@@ -192,7 +192,7 @@ def unindex(db: Connection, bank: str, seqs: Sequence[int]) -> None:
 
 def vectors(db: Connection, bank: str, seqs: Sequence[int], model: str | None = None) -> None:
     """Remove the vectors of these lines: all, or those of one model's name."""
-    vector_index.remove(db, bank, vector_index.large(db, bank, model), seqs)
+    vector_index.remove(db, bank, vector_index.indexed_models(db, bank, model), seqs)
     db.execute(
         """WITH gone AS (DELETE FROM everthread.vector WHERE bank_id = %s AND seq = ANY(%s) AND model IN
                (SELECT number FROM everthread.model WHERE bank_id = %s AND name = coalesce(%s::text, name))

@@ -9,12 +9,12 @@ import numpy as np
 
 from everthread.common.timestamps import micros
 from everthread.stores.filters import any_of, as_json, checked, of_units
-from everthread.types import Seqs, Where
+from everthread.types import Seqs, Filter
 
 Clause = tuple[str, list[object]]
 
 
-def clause(where: Where | None, as_of: datetime | None = None, retracted: bool = False) -> Clause:
+def clause(where: Filter | None, as_of: datetime | None = None, retracted: bool = False) -> Clause:
     """The condition (joined by AND, never empty) and its values."""
     where = checked(where, as_of)
     parts: list[str] = ["true" if retracted else "line.retracted_at IS NULL"]
@@ -44,7 +44,7 @@ def array(numbers: Seqs) -> str:
     return "{" + ",".join(map(str, numbers.tolist())) + "}"
 
 
-def only(among: Seqs | None) -> tuple[str, tuple[object, ...]]:
+def seq_bitmap(among: Seqs | None) -> tuple[str, tuple[object, ...]]:
     """The condition that a row's seq is among these, by a bit for each seq: 125 KB for a million."""
     if among is None:
         return "", ()

@@ -11,12 +11,12 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Generic, TypeVar
 
-from everthread.common.fork_safety import renewed
+from everthread.common.fork_safety import register
 
 Made = TypeVar("Made")
 
 
-class Once(Generic[Made]):
+class Lazy(Generic[Made]):
     """Made at its first use, and anew after it failed, was taken away, or the process was forked: what a child
     inherits is its parent's, to be neither used nor closed, and the thread that was making it is not there."""
 
@@ -24,7 +24,7 @@ class Once(Generic[Made]):
         self._make = make
         self._making: Future[Made] | None = None
         self.renew()
-        renewed(self)
+        register(self)
 
     def renew(self) -> None:
         """Put aside, in a process that was forked, what the parent has made."""

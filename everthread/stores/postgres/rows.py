@@ -10,13 +10,13 @@ import numpy as np
 from pgvector import HalfVector
 
 from everthread.common.timestamps import moment
-from everthread.stores.base import LINE, POSTING, Corpus, Speaker, Words
+from everthread.stores.base import LINE, POSTING, CorpusStats, Speaker, TermCounts
 from everthread.stores.postgres import vector_index
 from everthread.stores.postgres.connections import Connection
 from everthread.stores.postings import by_term, estimate
 from everthread.stores.shared_rows import line
 from everthread.stores.sqlite.schema import too_new
-from everthread.text.analyzer import ANALYSER, own_of, words
+from everthread.text.analyzer import ANALYSER, without_quotes_json, count_terms
 from everthread.types import Line, Seqs, Stats, Vectors
 
 SENT = 2**26  # bytes in the rows of one statement, or a little more: Postgres takes 1 GB, and the server works on few
@@ -64,7 +64,7 @@ def lock(db: Connection, bank: str, at: int) -> tuple[int, int, int, int]:
     while (row := db.execute(query, (bank,)).fetchone()) is None:  # it may be forgotten as soon as it is made
         make(db, bank, at)
     if row[4] != ANALYSER:
-        settle(db, bank)
+        ensure_analyzed(db, bank)
     return int(row[0]), int(row[1]), int(row[2]), int(row[3])
 
 
@@ -81,12 +81,12 @@ def insert(
 ) -> None:
     """Insert rows of a bank, as one array a column: one statement, unless the rows are very large."""
     arrays = ", ".join(f"%s::{kind}[]" for kind in kinds)
-    for some in runs(rows):
+    for some in batches(rows):
         columns = map(list, zip(*some, strict=True))
         db.execute(f"INSERT INTO everthread.{table} SELECT %s, * FROM unnest({arrays}) {end}", (bank, *columns))
 
 
-def runs(rows: Sequence[tuple[Any, ...]]) -> Iterator[Sequence[tuple[Any, ...]]]:
+def batches(rows: Sequence[tuple[Any, ...]]) -> Iterator[Sequence[tuple[Any, ...]]]:
     """The rows, as many at a time as one statement may bring."""
     start = size = 0
     for end, row in enumerate(rows):
@@ -148,7 +148,7 @@ def put_words(db: Connection, bank: str, terms: Terms, last: Blocks) -> None:
         for at in range(0, len(new), BLOCK):
             block = new[at : at + BLOCK]
             full.append((term, int(block[0]["seq"]), before + at, len(block), block.tobytes()))
-    for some in runs(more):
+    for some in batches(more):
         db.execute(
             """UPDATE everthread.posting SET count = posting.count + more.count, data = posting.data || more.data
                FROM unnest(%s::text[], %s::bigint[], %s::int[], %s::bytea[]) AS more (term, first, count, data)
@@ -231,7 +231,7 @@ def word_records(db: Connection, bank: str, terms: Sequence[str]) -> dict[str, A
     return {term: np.frombuffer(data, POSTING) for term, data in rows if data is not None}
 
 
-def about(db: Connection, bank: str, terms: Sequence[str], among: Seqs) -> dict[str, int]:
+def estimate_df(db: Connection, bank: str, terms: Sequence[str], among: Seqs) -> dict[str, int]:
     """About in how many of these lines each term stands, without reading its records."""
     rows = db.execute(
         """SELECT term, firsts, counts FROM unnest(%s::text[]) AS term, LATERAL (
@@ -291,7 +291,7 @@ def put_vectors(db: Connection, bank: str, model: Model, vectors: Mapping[int, V
 # -------------------------------------------------------------------- the whole bank
 
 
-def corpus(db: Connection, bank: str, only: str, values: Sequence[object]) -> Corpus | None:
+def corpus(db: Connection, bank: str, only: str, values: Sequence[object]) -> CorpusStats | None:
     """The statistics of the bank, or of its lines for which a condition holds; None where there is no bank."""
     kept = db.execute(
         """SELECT lines, terms, head_terms, (SELECT count(*) FROM everthread.session WHERE bank_id = %s), last_seq,
@@ -315,7 +315,7 @@ def corpus(db: Connection, bank: str, only: str, values: Sequence[object]) -> Co
         lines, terms, head_terms, sessions, speaking = counted or (0, 0, 0, 0, None)
         retracted = 0
         speakers = [speaker for speaker in speakers if speaker.number in (speaking or ())]
-    return Corpus(lines, terms, head_terms, sessions, last_seq, tuple(speakers), retracted)
+    return CorpusStats(lines, terms, head_terms, sessions, last_seq, tuple(speakers), retracted)
 
 
 def stats(db: Connection, bank: str, model: str) -> Stats:
@@ -367,7 +367,7 @@ def contradictions(db: Connection, bank: str) -> list[str]:
     for seq, text, metadata, here in _texts(db, bank):
         highest = seq
         if here:
-            found = words(own_of(text, metadata))
+            found = count_terms(without_quotes_json(text, metadata))
             live, total, records = live + 1, total + found.length, records + len(found.terms)
         else:
             dead += 1
@@ -426,7 +426,7 @@ def analyser(db: Connection, bank: str) -> int | None:
     return None if row is None else int(row[0])
 
 
-def settle(db: Connection, bank: str) -> None:
+def ensure_analyzed(db: Connection, bank: str) -> None:
     """See that the bank's words are those of this analyser, and nobody writes others until the transaction ends: find
     them anew where an older one found them. BankTooNew where it was a later one."""
     have = hold(db, bank)
@@ -445,7 +445,7 @@ def _reanalyse(db: Connection, bank: str) -> None:
         (bank, last),
     ).fetchall():
         last = int(rows[-1][0])
-        found = [words(own_of(text, metadata)) for _, text, metadata, _ in rows]
+        found = [count_terms(without_quotes_json(text, metadata)) for _, text, metadata, _ in rows]
         _put_lengths(db, bank, rows, found)
         new = by_term((seq, each) for (seq, *_), each in zip(rows, found, strict=True))
         put_words(db, bank, new, last_blocks(db, bank, list(new)))
@@ -461,7 +461,7 @@ def _reanalyse(db: Connection, bank: str) -> None:
     )
 
 
-def _put_lengths(db: Connection, bank: str, rows: Sequence[tuple[Any, ...]], found: Sequence[Words]) -> None:
+def _put_lengths(db: Connection, bank: str, rows: Sequence[tuple[Any, ...]], found: Sequence[TermCounts]) -> None:
     """How many words the analyser has found in each of these lines."""
     gists = np.frombuffer(b"".join(gist for *_, gist in rows), LINE).copy()
     gists["length"] = [each.length for each in found]

@@ -15,7 +15,7 @@ from psycopg import sql
 from everthread.common.installation import upgrade
 from everthread.errors import BankTooNew, ConfigError, StoreUnavailable
 from everthread.stores.postgres import vector_index
-from everthread.stores.postgres.connections import PATH, Connection, Server
+from everthread.stores.postgres.connections import PATH, Connection, Database
 
 SCHEMA = "everthread"
 
@@ -157,13 +157,13 @@ DISTRIBUTED = (
 )
 
 
-def ready(server: Server) -> None:
+def ready(server: Database) -> None:
     """See that the tables are there and of this version; make them where there are none.
 
     Raises ConfigError for a database that can't hold every text; StoreUnavailable where pgvector is missing or too old,
     this user may not make the tables, or they are of an older version; and BankTooNew where they are of a newer one.
     """
-    with server.alone() as db:
+    with server.dedicated() as db:
         _fit(server, db)
         have = version(db)
     if have == 0:
@@ -172,7 +172,7 @@ def ready(server: Server) -> None:
         fits(server, have)
 
 
-def fits(server: Server, have: int) -> None:
+def fits(server: Database, have: int) -> None:
     """See that the tables are of this version. Each transaction asks, for another process may bring them up to date."""
     if have < VERSION:
         raise StoreUnavailable(
@@ -185,7 +185,7 @@ def fits(server: Server, have: int) -> None:
 CHECK = "SELECT max(number) FROM everthread.migration", fits
 
 
-def _not_later(server: Server, have: int) -> None:
+def _not_later(server: Database, have: int) -> None:
     if have > VERSION:
         raise BankTooNew(
             f"{server.shown} has the tables of a later Everthread (schema {have}, this one knows {VERSION}); "
@@ -193,7 +193,7 @@ def _not_later(server: Server, have: int) -> None:
         )
 
 
-def _fit(server: Server, db: Connection) -> None:
+def _fit(server: Database, db: Connection) -> None:
     """See that the database can hold every text, and that its pgvector can all that we ask of it."""
     encoding = _one(db, "SELECT current_setting('server_encoding')")
     if encoding != "UTF8":
@@ -216,9 +216,9 @@ def version(db: Connection) -> int:
     return int(_one(db, "SELECT coalesce(max(number), 0) FROM everthread.migration"))
 
 
-def init(server: Server) -> int:
+def init(server: Database) -> int:
     """Make the extension and the tables, or bring them up to date; how many migrations were applied."""
-    with server.alone() as db, db.transaction():
+    with server.dedicated() as db, db.transaction():
         db.execute("SELECT pg_advisory_xact_lock(hashtext('everthread.schema'))")  # one process makes them
         _extend(server, db)
         _fit(server, db)
@@ -244,7 +244,7 @@ def init(server: Server) -> int:
     return VERSION - have
 
 
-def _extend(server: Server, db: Connection) -> None:
+def _extend(server: Database, db: Connection) -> None:
     if _one(db, "SELECT count(*) FROM pg_extension WHERE extname = 'vector'"):
         return
     if not _one(db, "SELECT count(*) FROM pg_available_extensions WHERE name = 'vector'"):
@@ -262,14 +262,14 @@ _LISTED = "current_setting('everthread.listing', true) = 'on'"
 LISTING = {"everthread.listing": "on"}  # said by a transaction that asks which banks there are
 
 
-def secure(server: Server, role: str) -> None:
+def secure(server: Database, role: str) -> None:
     """Let a role read and write the rows of one bank at a time: of that which the setting everthread.bank names.
 
     Every transaction of the store sets it, so that even a wrong query sees no other bank. The tables' owner sees all.
     Which banks there are is told only to a transaction that sets everthread.listing. Raises ConfigError for a role to
     which no such rule applies, and for tables spread by Citus, which doesn't tell its workers of such settings.
     """
-    with server.alone() as db, db.transaction():
+    with server.dedicated() as db, db.transaction():
         _bound(server, db, role)
         if distributed(db):
             raise ConfigError(APART.format(server.shown))
@@ -332,7 +332,7 @@ def _share(db: Connection, table: str, role: sql.Identifier) -> None:
         db.execute(sql.SQL("GRANT MAINTAIN ON {} TO {}").format(at, role))
 
 
-def _bound(server: Server, db: Connection, role: str) -> None:
+def _bound(server: Database, db: Connection, role: str) -> None:
     """See that row-level security holds for a role."""
     row = db.execute("SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = %s", (role,)).fetchone()
     if row is None:
@@ -347,13 +347,13 @@ def _bound(server: Server, db: Connection, role: str) -> None:
         )
 
 
-def distribute(server: Server) -> list[str]:
+def distribute(server: Database) -> list[str]:
     """Spread the tables over the machines of a Citus cluster; the statements that did it. What was spread stays, so
     that it may be stopped and started again.
 
     Raises StoreUnavailable without Citus, and ConfigError where a role is bound to one bank at a time.
     """
-    with server.alone() as db:
+    with server.dedicated() as db:
         if not _one(db, "SELECT count(*) FROM pg_extension WHERE extname = 'citus'"):
             raise StoreUnavailable(f"{server.shown} has no Citus; make it there with: CREATE EXTENSION citus")
         if _one(db, "SELECT relrowsecurity FROM pg_class WHERE oid = 'everthread.bank'::regclass"):

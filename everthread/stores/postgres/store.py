@@ -23,19 +23,19 @@ import numpy.typing as npt
 from everthread.common.timestamps import micros
 from everthread.errors import EverthreadError, NotFound
 from everthread.stores.arrays import member
-from everthread.stores.base import LINE, POSTING, Corpus, Entry, Near, Postings, Rewriting, Rows, Scope
+from everthread.stores.base import LINE, POSTING, CorpusStats, PreparedLine, Near, Postings, UnitReplacement, Rows, Scope
 from everthread.stores.limits import UNKEEPABLE, checked
 from everthread.stores.postgres import deletion, schema
 from everthread.stores.postgres import rows as records
 from everthread.stores.postgres import units as written_of
 from everthread.stores.postgres import vector_index as nearest
 from everthread.stores.postgres.batch_writer import Batch, written
-from everthread.stores.postgres.connections import CONNECTIONS, PATIENCE, Connection, Server
-from everthread.stores.postgres.filters import array, clause, only
-from everthread.stores.postgres.lazy import Once
+from everthread.stores.postgres.connections import CONNECTIONS, PATIENCE, Connection, Database
+from everthread.stores.postgres.filters import array, clause, seq_bitmap
+from everthread.stores.postgres.lazy import Lazy
 from everthread.stores.postgres.rows import Model
 from everthread.stores.postgres.vacuum import Vacuum
-from everthread.stores.shared_rows import heirs, standing
+from everthread.stores.shared_rows import heirs, unchanged
 from everthread.stores.shared_rows import session as session_of
 from everthread.stores.sqlite import units
 from everthread.stores.sqlite.deletion import ranges
@@ -51,8 +51,8 @@ from everthread.types import (
     Unit,
     Vector,
     Vectors,
-    Where,
-    Work,
+    Filter,
+    ScribeJob,
     now,
 )
 
@@ -68,15 +68,15 @@ class PostgresStore:
 
     def __init__(self, url: str, connections: int = CONNECTIONS, patience: float = PATIENCE) -> None:
         """At most so many connections; so many seconds of patience with a server that is starting again."""
-        self.server = Server(url, connections, patience, schema.CHECK)
+        self.server = Database(url, connections, patience, schema.CHECK)
         self._patience = patience
-        self._ready = Once(lambda: schema.ready(self.server))
+        self._ready = Lazy(lambda: schema.ready(self.server))
         self._met: set[str] = set()  # banks whose words this process has seen to be of its analyser
         self._vacuum = Vacuum(self.server)
         self._indexed: set[tuple[str, int]] = set()  # banks and models that this process has had an index made for
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         return self.server.shown
 
     def _read(self, bank: str, call: Callable[[Connection], Result]) -> Result:
@@ -90,7 +90,7 @@ class PostgresStore:
                     if self._meets(db, bank):
                         return call(db)
                 with self.server.writing(bank) as db:
-                    records.settle(db, bank)
+                    records.ensure_analyzed(db, bank)
 
         return self._again(once)
 
@@ -124,7 +124,7 @@ class PostgresStore:
                 self._ready.get(self._patience)
             return call()
 
-        return self.server.again(once)
+        return self.server.retry(once)
 
     def _meets(self, db: Connection, bank: str) -> bool:
         """Whether the bank's words are those of this analyser: asked once a bank, for whoever writes asks anyway."""
@@ -144,7 +144,7 @@ class PostgresStore:
 
         return self._again(once)
 
-    def has(self, bank: str) -> bool:
+    def exists(self, bank: str) -> bool:
         checked(bank)
 
         def once() -> bool:
@@ -158,7 +158,7 @@ class PostgresStore:
     def append(
         self,
         bank: str,
-        entries: Sequence[Entry],
+        entries: Sequence[PreparedLine],
         model: str,
         *,
         instead: Sequence[int] = (),
@@ -182,13 +182,13 @@ class PostgresStore:
         self._grown(bank, grown)
         return lines
 
-    def put_vectors(self, bank: str, model: str, vectors: Mapping[int, Vectors], of: Sequence[Line]) -> None:
+    def put_vectors(self, bank: str, model: str, vectors: Mapping[int, Vectors], expected: Sequence[Line]) -> None:
         def write(db: Connection) -> Model | None:
             if records.hold(db, bank) is None:
                 return None
             *_, models = records.lock(db, bank, micros(now()))
             condition = "line.seq = ANY(%s) AND line.retracted_at IS NULL"
-            found = standing(records.lines(db, bank, condition, (sorted(vectors),)), of)
+            found = unchanged(records.lines(db, bank, condition, (sorted(vectors),)), expected)
             there = {seq: data for seq, data in vectors.items() if seq in found}
             if not there:
                 return None
@@ -199,7 +199,7 @@ class PostgresStore:
 
     def _grown(self, bank: str, model: Model | None) -> None:
         """Have an index made for a bank that has become large, in a thread, for that takes a while; once a process."""
-        if model is None or model.large or model.lines < nearest.EXACT or (bank, model.number) in self._indexed:
+        if model is None or model.large or model.lines < nearest.EXACT_SEARCH_LIMIT or (bank, model.number) in self._indexed:
             return
         self._indexed.add((bank, model.number))
         threading.Thread(target=self._index, args=(bank,), name="everthread index", daemon=True).start()
@@ -219,7 +219,7 @@ class PostgresStore:
 
         def write(db: Connection) -> int:
             records.lock(db, bank, micros(now()))
-            made = [nearest.gather(db, bank, number, dim) for number, dim in nearest.due(db, bank)]
+            made = [nearest.build_index(db, bank, number, dim) for number, dim in nearest.needs_index(db, bank)]
             for table in made:
                 schema.follow(db, table)
             return len(made)
@@ -259,7 +259,7 @@ class PostgresStore:
 
         def write(db: Connection) -> tuple[Receipt, Collection[str]]:
             if scope != "bank":
-                records.settle(db, bank)  # else words could stay behind; the bank itself goes whoever wrote it
+                records.ensure_analyzed(db, bank)  # else words could stay behind; the bank itself goes whoever wrote it
             seqs, tables = deletion.forget(db, bank, scope, name)
             receipt = Receipt(sha256(bank.encode()).hexdigest(), scope, ranges(seqs), len(seqs), at)
             deletion.put_receipt(db, receipt, number)
@@ -274,7 +274,7 @@ class PostgresStore:
         self._vacuum.after(tables, bank=scope == "bank")
         return receipt
 
-    def reserve(self, bank: str, last: int) -> None:
+    def reserve_seqs(self, bank: str, last: int) -> None:
         def write(db: Connection) -> None:
             records.lock(db, bank, micros(now()))
             db.execute(
@@ -332,7 +332,7 @@ class PostgresStore:
         at: datetime,
         *,
         supersedes: int | None = None,
-        done: Work | None = None,
+        done: ScribeJob | None = None,
     ) -> Unit:
         def write(db: Connection) -> Unit:
             last, _, _, models = records.lock(db, bank, micros(now()))
@@ -355,7 +355,7 @@ class PostgresStore:
         self._vacuum.after(["unit", "unit_vector"], bank=False)
         return ids
 
-    def rewrite_units(self, bank: str, change: Rewriting, model: str, at: datetime) -> bool:
+    def rewrite_units(self, bank: str, change: UnitReplacement, model: str, at: datetime) -> bool:
         def write(db: Connection) -> JSONValue | None:
             *_, models = records.lock(db, bank, micros(now()))
             return written_of.rewrite(db, bank, change, model, micros(at), models)
@@ -384,7 +384,7 @@ class PostgresStore:
 
         self._write(bank, write)
 
-    def queue(self, bank: str, work: Work) -> None:
+    def queue(self, bank: str, work: ScribeJob) -> None:
         def write(db: Connection) -> None:
             records.lock(db, bank, micros(now()))
             query = "SELECT 1 FROM everthread.session WHERE bank_id = %s AND session_id = %s"
@@ -394,7 +394,7 @@ class PostgresStore:
 
         self._write(bank, write)
 
-    def dequeue(self, bank: str, work: Work) -> None:
+    def dequeue(self, bank: str, work: ScribeJob) -> None:
         def write(db: Connection) -> None:
             records.lock(db, bank, micros(now()))
             db.execute(_DONE, (bank, *units.work_key(work)))
@@ -406,7 +406,7 @@ class PostgresStore:
     def lines(
         self,
         bank: str,
-        where: Where | None = None,
+        where: Filter | None = None,
         *,
         after: int = 0,
         limit: int | None = None,
@@ -429,7 +429,7 @@ class PostgresStore:
         wanted = array(np.asarray(seqs, np.int64))
         return self._read(bank, lambda db: records.by_seq(db, bank, wanted))
 
-    def known(self, bank: str, keys: Sequence[str]) -> dict[str, Line]:
+    def get_by_key(self, bank: str, keys: Sequence[str]) -> dict[str, Line]:
         keys = [key for key in keys if not UNKEEPABLE.search(key)]
         if not keys:
             return {}
@@ -447,9 +447,9 @@ class PostgresStore:
         )
         return list(map(session_of, rows))
 
-    def allowed(self, bank: str, where: Where, as_of: datetime | None) -> Seqs | None:
+    def filter_seqs(self, bank: str, where: Filter, as_of: datetime | None) -> Seqs | None:
         condition, values = clause(where, as_of)
-        if where == Where() and as_of is None:
+        if where == Filter() and as_of is None:
             return None
         row = self._read(
             bank,
@@ -461,37 +461,37 @@ class PostgresStore:
         )
         return np.array(row[0] if row and row[0] else [], np.int64)
 
-    def nearest(self, bank: str, model: str, query: Vector, k: int, among: Seqs | None) -> Seqs:
-        return self._read(bank, lambda db: nearest.nearest(db, bank, model, query, k, among))
+    def nearest(self, bank: str, model: str, query: Vector, k: int, within: Seqs | None) -> Seqs:
+        return self._read(bank, lambda db: nearest.nearest(db, bank, model, query, k, within))
 
     def cosines(self, bank: str, model: str, query: Vector, seqs: Seqs) -> npt.NDArray[np.float32]:
         return self._read(bank, lambda db: nearest.cosines(db, bank, model, query, seqs))
 
     def postings(
-        self, bank: str, terms: Sequence[str], rarest: int, most: int, among: Seqs | None = None
+        self, bank: str, terms: Sequence[str], max_terms: int, limit: int, within: Seqs | None = None
     ) -> dict[str, Postings]:
         terms = list(dict.fromkeys(terms))
 
         def read(db: Connection) -> dict[str, Postings]:
             last = records.last_blocks(db, bank, terms)
             counts = {term: before + count for term, (_, before, count) in last.items()}
-            chosen = sorted((term for term in terms if term in counts), key=counts.__getitem__)[:rarest]
-            left, readable = most, []
+            chosen = sorted((term for term in terms if term in counts), key=counts.__getitem__)[:max_terms]
+            left, readable = limit, []
             for term in chosen:
                 left -= counts[term]
                 readable += [term] if left >= 0 else []
             found = records.word_records(db, bank, readable)
-            if among is not None:
-                counts.update(records.about(db, bank, [term for term in chosen if term not in found], among))
-            return {term: _posting(found.get(term), counts[term], among) for term in chosen}
+            if within is not None:
+                counts.update(records.estimate_df(db, bank, [term for term in chosen if term not in found], within))
+            return {term: _posting(found.get(term), counts[term], within) for term in chosen}
 
         found = self._read(bank, read)
         nowhere = [term for term in terms if term not in found or not found[term].df]
-        unknown = {term: Postings(0, NONE) for term in nowhere[:rarest]}
+        unknown = {term: Postings(0, NONE) for term in nowhere[:max_terms]}
         return {**unknown, **dict(sorted(found.items(), key=lambda item: item[1].df))}
 
-    def rows(self, bank: str, seqs: Seqs, among: Seqs | None = None) -> Rows:
-        wanted = seqs if among is None else seqs[member(seqs, among)]
+    def scoring_rows(self, bank: str, seqs: Seqs, within: Seqs | None = None) -> Rows:
+        wanted = seqs if within is None else seqs[member(seqs, within)]
 
         def read(db: Connection) -> Rows:
             db.execute("SET LOCAL enable_sort = off")  # by the primary key, which has them in order: see records.EACH
@@ -503,11 +503,11 @@ class PostgresStore:
             ).fetchone()
             lines = np.frombuffer((row and row[0]) or b"", LINE)
             numbers = np.unique(lines["session"]).tolist()
-            if among is None:
+            if within is None:
                 query = "SELECT number, first_seq, last_seq, terms FROM everthread.session WHERE bank_id = %s"
                 found = db.execute(f"{query} AND number = ANY(%s) ORDER BY number", (bank, numbers)).fetchall()
             else:
-                condition, mask = only(among)
+                condition, mask = seq_bitmap(within)
                 found = db.execute(
                     f"""SELECT session, min(seq), max(seq), sum(length)::bigint FROM everthread.line
                         WHERE bank_id = %s AND session = ANY(%s) AND retracted_at IS NULL {condition}
@@ -518,13 +518,13 @@ class PostgresStore:
 
         return self._read(bank, read)
 
-    def corpus(self, bank: str, among: Seqs | None = None) -> Corpus:
-        found = self._read(bank, lambda db: records.corpus(db, bank, *only(among)))
+    def corpus(self, bank: str, within: Seqs | None = None) -> CorpusStats:
+        found = self._read(bank, lambda db: records.corpus(db, bank, *seq_bitmap(within)))
         if found is None:
             self._write(bank, lambda db: records.make(db, bank, micros(now())))
-        return found or Corpus(0, 0, 0, 0, 0, ())
+        return found or CorpusStats(0, 0, 0, 0, 0, ())
 
-    def pending(self, bank: str, model: str, dim: int, limit: int, after: int = 0) -> list[Line]:
+    def lines_without_vectors(self, bank: str, model: str, dim: int, limit: int, after: int = 0) -> list[Line]:
         condition = f"""line.retracted_at IS NULL AND line.seq > %s AND NOT EXISTS (SELECT 1 FROM everthread.vector
             WHERE vector.bank_id = line.bank_id AND vector.model = {nearest.MODEL} AND vector.seq = line.seq)"""
         values = (after, bank, model, dim)
@@ -574,7 +574,7 @@ class PostgresStore:
         values = (bank, model, dim)
         return self._read(bank, lambda db: written_of.read(db, bank, condition, values))
 
-    def queued(self, bank: str) -> list[Work]:
+    def queued(self, bank: str) -> list[ScribeJob]:
         query = f"""SELECT {units.WORK} FROM everthread.work WHERE bank_id = %s
             ORDER BY queued_at, kind, session_id, first_seq"""
         return self._read(bank, lambda db: [units.work(row) for row in db.execute(query, (bank,))])

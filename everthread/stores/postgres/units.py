@@ -11,13 +11,13 @@ import numpy as np
 from pgvector import HalfVector
 
 from everthread.common.timestamps import micros
-from everthread.stores.base import Key, Near, Rewriting
+from everthread.stores.base import Key, Near, UnitReplacement
 from everthread.stores.filters import as_json
 from everthread.stores.postgres import rows as records
 from everthread.stores.postgres.connections import Connection, Cursor
 from everthread.stores.sqlite import units
-from everthread.stores.sqlite.units import Link
-from everthread.types import JSONValue, NewUnit, Unit, Vector, Vectors, Work
+from everthread.stores.sqlite.units import UnitRef
+from everthread.types import JSONValue, NewUnit, Unit, Vector, Vectors, ScribeJob
 
 _OF = "bank_id = %s AND kind = %s AND unit_id = %s"
 _CURRENT = "valid_to IS NULL AND retracted_at IS NULL"
@@ -31,7 +31,7 @@ def put(db: Connection, bank: str, new: NewUnit, at: int, supersedes: int | None
         "SELECT seq FROM everthread.line WHERE bank_id = %s AND seq = ANY(%s::bigint[]) AND retracted_at IS NULL",
         (bank, list(new.sources)),
     ).fetchall()
-    units.see(bank, new, last, {seq for (seq,) in there}, supersedes, _current(db, bank, new.kind, supersedes))
+    units.check(bank, new, last, {seq for (seq,) in there}, supersedes, _current(db, bank, new.kind, supersedes))
     db.execute(f"UPDATE everthread.unit SET valid_to = %s WHERE {_OF}", (at, bank, new.kind, supersedes))
     row = db.execute(
         "SELECT coalesce(max(unit_id), 0) + 1 FROM everthread.unit WHERE bank_id = %s AND kind = %s", (bank, new.kind)
@@ -60,7 +60,7 @@ def restore(db: Connection, bank: str, made: Unit) -> None:
     )
 
 
-def rewrite(db: Connection, bank: str, change: Rewriting, model: str, at: int, models: int) -> JSONValue | None:
+def rewrite(db: Connection, bank: str, change: UnitReplacement, model: str, at: int, models: int) -> JSONValue | None:
     """Units in the place of others, and the setting, if all is still as it was when this was thought out: what the
     setting has become, None where it has not. The bank is locked; `models` have been numbered."""
     lines = units.sources(change)
@@ -74,10 +74,10 @@ def rewrite(db: Connection, bank: str, change: Rewriting, model: str, at: int, m
     highest = db.execute(
         "SELECT coalesce(max(unit_id), 0) FROM everthread.unit WHERE bank_id = %s AND kind = %s", (bank, change.kind)
     ).fetchone()
-    first = max(highest[0] if highest else 0, change.above) + 1
+    first = max(highest[0] if highest else 0, change.min_id) + 1
     db.execute(
         "DELETE FROM everthread.unit WHERE bank_id = %s AND kind = %s AND unit_id = ANY(%s::bigint[])",
-        (bank, change.kind, [int(number) for number in change.gone]),
+        (bank, change.kind, [int(number) for number in change.delete_ids]),
     )
     records.insert(db, bank, f"unit (bank_id, {units.COLUMNS})", _KINDS, units.rows_of(change, first, at))
     put_vectors(db, bank, model, units.embedded(change, first), models)
@@ -113,7 +113,7 @@ def put_setting(db: Connection, bank: str, name: str, value: JSONValue | None) -
         )
 
 
-def queue(db: Connection, bank: str, work: Work) -> None:
+def queue(db: Connection, bank: str, work: ScribeJob) -> None:
     """Keep work that a scribe is to do, or what has changed of it."""
     db.execute(
         f"""INSERT INTO everthread.work (bank_id, {units.WORK}) VALUES (%s, %s, %s, %s, %s, %s, %s, %s)
@@ -143,7 +143,7 @@ def summarise(db: Connection, bank: str, sessions: Collection[str], at: datetime
         (bank, sorted(sessions)),
     )
     for session, first, last in rows.fetchall():
-        queue(db, bank, Work("summary", session, first, last, at))
+        queue(db, bank, ScribeJob("summary", session, first, last, at))
 
 
 def has(db: Connection, bank: str, made: Unit) -> bool:
@@ -168,20 +168,20 @@ def spans(db: Connection, bank: str, kind: str, retracted: bool) -> list[tuple[i
     return [(number, first, last) for number, first, last in rows]
 
 
-def links(db: Connection, bank: str, seqs: Sequence[int] | None = None) -> list[Link]:
+def links(db: Connection, bank: str, seqs: Sequence[int] | None = None) -> list[UnitRef]:
     """In short all units; or those that may derive from these lines (ascending), and those that took the place of
     another."""
     query = f"SELECT {units.LINK} FROM everthread.unit WHERE bank_id = %s"
     if seqs is None:
-        return [Link(*row) for row in db.execute(query, (bank,))]
+        return [UnitRef(*row) for row in db.execute(query, (bank,))]
     near = " AND (supersedes IS NOT NULL OR (first_seq <= %s AND last_seq >= %s))"
-    return [Link(*row) for row in db.execute(query + near, (bank, seqs[-1], seqs[0]))]
+    return [UnitRef(*row) for row in db.execute(query + near, (bank, seqs[-1], seqs[0]))]
 
 
 def retract(db: Connection, bank: str, seq: int, at: int) -> None:
     """Retract what derives from a line."""
     every = links(db, bank, [seq])
-    gone = units.touched([link for link in every if link.live], [seq])
+    gone = units.affected([link for link in every if link.live], [seq])
     _unlink(db, bank, every, gone)
     for link in gone:
         db.execute(f"DELETE FROM everthread.unit_vector WHERE {_OF}", (bank, *link.key))
@@ -193,7 +193,7 @@ def retract(db: Connection, bank: str, seq: int, at: int) -> None:
 def forget(db: Connection, bank: str, seqs: Sequence[int]) -> list[str]:
     """Remove what derives from any of these lines (ascending); the tables in which something was."""
     every = links(db, bank, seqs)
-    gone = units.touched(every, seqs)
+    gone = units.affected(every, seqs)
     _unlink(db, bank, every, gone)
     with db.pipeline():
         for link in gone:
@@ -218,7 +218,7 @@ def gone(db: Connection, bank: str, kind: str, ids: Sequence[int]) -> bool:
     return db.execute(f"SELECT 1 FROM everthread.unit WHERE {_THESE}", (bank, kind, list(ids))).fetchone() is None
 
 
-def _unlink(db: Connection, bank: str, every: Sequence[Link], gone: Sequence[Link]) -> None:
+def _unlink(db: Connection, bank: str, every: Sequence[UnitRef], gone: Sequence[UnitRef]) -> None:
     moved, freed = units.unlinked(every, gone)
     with db.pipeline():
         for key, to in moved.items():

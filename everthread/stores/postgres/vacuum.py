@@ -17,7 +17,7 @@ from psycopg.errors import Diagnostic
 
 from everthread.common.fork_safety import Lock
 from everthread.errors import EverthreadError
-from everthread.stores.postgres.connections import Connection, Server
+from everthread.stores.postgres.connections import Connection, Database
 from everthread.stores.postgres.schema import TABLES, distributed
 
 log = logging.getLogger("everthread")
@@ -31,7 +31,7 @@ class Vacuum:
     comes with the next forgetting after them, or when the store is closed; what is due when a process just ends is left
     to Postgres's own vacuuming. Safe from many threads."""
 
-    def __init__(self, server: Server, pause: float = PAUSE) -> None:
+    def __init__(self, server: Database, pause: float = PAUSE) -> None:
         self._server, self._pause = server, pause
         self._due: dict[str, bool] = {}  # table -> whether a whole bank has gone from it
         self._next = 0.0
@@ -52,7 +52,7 @@ class Vacuum:
                 return
             due, self._due, self._next = self._due, {}, time.monotonic() + self._pause
         try:
-            with self._server.alone() as db:
+            with self._server.dedicated() as db:
                 left = _free(db, due)
         except EverthreadError as error:
             left = [str(error)]
@@ -95,10 +95,10 @@ def _everywhere(db: Connection, statement: str) -> list[str]:
     return [f"server {node} of the cluster: {said}" for node, said in rows]
 
 
-def scrub(server: Server) -> list[str]:
+def scrub(server: Database) -> list[str]:
     """Write all tables and their indexes anew, so that nothing forgotten is left in the database's files. Everyone
     waits for it meanwhile. What stood in its way, in words; an empty list when nothing did."""
-    with server.alone() as db:
+    with server.dedicated() as db:
         left = _told(db)
         ours = "SELECT relname FROM pg_class WHERE relnamespace = 'everthread'::regnamespace AND relkind = 'r'"
         for (table,) in db.execute(ours).fetchall():

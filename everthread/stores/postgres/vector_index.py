@@ -21,12 +21,12 @@ from psycopg import errors, sql
 
 from everthread.stores import dense_index
 from everthread.stores.arrays import union
-from everthread.stores.postgres.connections import Connection, Lost
-from everthread.stores.postgres.filters import array, only
+from everthread.stores.postgres.connections import Connection, ConnectionLost
+from everthread.stores.postgres.filters import array, seq_bitmap
 from everthread.types import Seqs, Vector
 
-EXACT = 20_000  # lines with a vector; a larger bank gets an index
-WIDTH = 400  # candidates kept while the index is walked; more find more of the nearest, and take longer
+EXACT_SEARCH_LIMIT = 20_000  # lines with a vector; a larger bank gets an index
+EF_SEARCH = 400  # candidates kept while the index is walked; more find more of the nearest, and take longer
 ROOM = 800  # bytes of memory for a code while the index is built; where they don't fit, it takes five times as long
 MODEL = "(SELECT number FROM everthread.model WHERE bank_id = %s AND name = %s AND dim = %s)"
 MOST = 2_147_483_647  # of what pgvector may look at for a filter
@@ -45,7 +45,7 @@ def nearest(db: Connection, bank: str, model: str, query: Vector, k: int, among:
 
 
 def _nearest(db: Connection, bank: str, number: int, large: bool, query: Vector, k: int, among: Seqs | None) -> Seqs:
-    if large and (among is None or len(among) > EXACT):
+    if large and (among is None or len(among) > EXACT_SEARCH_LIMIT):
         walked = _walked(db, bank, number, query, k, among)
         if among is None or len(walked) >= min(k, len(among)):
             return union(walked)
@@ -78,22 +78,22 @@ def _cosines(db: Connection, bank: str, model: str, query: Vector, seqs: Seqs) -
 
 def _walked(db: Connection, bank: str, model: int, query: Vector, k: int, among: Seqs | None) -> Seqs:
     """Lines by their codes, from the index; fewer than k where it gave up looking for ones that are allowed."""
-    condition, values = only(among)
+    condition, values = seq_bitmap(among)
     db.execute("SET LOCAL enable_sort = off")  # whatever the planner takes the table for: by the index
     db.execute("SET LOCAL hnsw.iterative_scan = relaxed_order")
     db.execute(f"SET LOCAL hnsw.max_scan_tuples = {MOST}")
-    db.execute(f"SET LOCAL hnsw.ef_search = {min(max(WIDTH, k), 1000):d}")
+    db.execute(f"SET LOCAL hnsw.ef_search = {min(max(EF_SEARCH, k), 1000):d}")
     walk = sql.SQL("SELECT seq FROM {} WHERE bank_id = %s {} ORDER BY code <~> {} LIMIT %s").format(
         _table(bank, model), sql.SQL(condition), _code(sql.SQL("%s"), len(query))
     )
     try:
         rows = db.execute(walk, (bank, *values, HalfVector(query), k), binary=True).fetchall()
     except errors.UndefinedTable as error:
-        raise Lost(f"bank {bank!r} has just been forgotten") from error  # as a second look will show
+        raise ConnectionLost(f"bank {bank!r} has just been forgotten") from error  # as a second look will show
     return np.array(rows, np.int64).reshape(-1)
 
 
-def large(db: Connection, bank: str, model: str | None = None) -> list[int]:
+def indexed_models(db: Connection, bank: str, model: str | None = None) -> list[int]:
     """The models of which the bank has a table of codes: all, or those of one name."""
     rows = db.execute(
         """SELECT number FROM everthread.model WHERE bank_id = %s AND large AND name = coalesce(%s::text, name)
@@ -103,17 +103,17 @@ def large(db: Connection, bank: str, model: str | None = None) -> list[int]:
     return [int(number) for (number,) in rows]
 
 
-def due(db: Connection, bank: str) -> list[tuple[int, int]]:
+def needs_index(db: Connection, bank: str) -> list[tuple[int, int]]:
     """Number and dimension of the models of which the bank has many vectors and no table of codes yet."""
     if db.execute("SELECT 1 FROM pg_extension WHERE extname = 'citus'").fetchone():
         return []
     rows = db.execute(
-        "SELECT number, dim FROM everthread.model WHERE bank_id = %s AND lines >= %s AND NOT large", (bank, EXACT)
+        "SELECT number, dim FROM everthread.model WHERE bank_id = %s AND lines >= %s AND NOT large", (bank, EXACT_SEARCH_LIMIT)
     )
     return [(int(number), int(dim)) for number, dim in rows]
 
 
-def gather(db: Connection, bank: str, model: int, dim: int) -> str:
+def build_index(db: Connection, bank: str, model: int, dim: int) -> str:
     """Make the table of a bank's codes, with its index; its name. The bank must be locked: its writers wait for that,
     some seconds for EXACT lines; its readers don't."""
     table = _table(bank, model)
@@ -175,7 +175,7 @@ def tables(db: Connection) -> list[str]:
 
 def names(db: Connection, bank: str) -> list[str]:
     """The names of the bank's tables of codes."""
-    return [_name(bank, model) for model in large(db, bank)]
+    return [_name(bank, model) for model in indexed_models(db, bank)]
 
 
 def _name(bank: str, model: int) -> str:

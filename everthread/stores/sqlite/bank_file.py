@@ -31,10 +31,10 @@ except ImportError:  # Windows, where a file that is open can't be unlinked at a
 SUFFIX = ".bank"
 LONGEST_NAME = 240  # bytes of a file name; the usual limit is 255, and SQLite adds "-wal"
 PATIENCE = 60.0  # seconds a writer waits for others; a write takes milliseconds, so only a stuck process takes so long
-BRIEFLY = 5.0  # seconds that whoever opens a bank waits for others, to finish an erasing that was cut short
-IDLE = 4  # connections kept open a bank for readers
-PUT_OFF = 60.0  # seconds until an erasing that could not be finished is tried again
-UNERASED = 1  # the file's user_version while it may hold remains of what was forgotten
+OPEN_TIMEOUT_S = 5.0  # seconds that whoever opens a bank waits for others, to finish an erasing that was cut short
+MAX_IDLE_READERS = 4  # connections kept open a bank for readers
+ERASE_RETRY_S = 60.0  # seconds until an erasing that could not be finished is tried again
+ERASE_PENDING = 1  # the file's user_version while it may hold remains of what was forgotten
 
 
 def file_name(bank: str) -> str:
@@ -67,7 +67,7 @@ _NO_FOLDER: tuple[set[int], set[int]] = set(), {errno.EEXIST, errno.ENOTDIR}
 
 
 @contextmanager
-def explained(bank: str, path: Path, kept: str = "") -> Iterator[None]:
+def map_errors(bank: str, path: Path, kept: str = "") -> Iterator[None]:
     """Turn SQLite's and the system's errors into ours, with the bank, the file, the remedy, and for a call that writes
     what was kept."""
     try:
@@ -141,7 +141,7 @@ Result = TypeVar("Result")
 Inode = tuple[int, int]  # device and number: which file it is, whatever its name
 
 
-def private(file: Path) -> None:
+def create_private(file: Path) -> None:
     """Make a file that only its owner reads, if there is none; SQLite gives its further files the same mode. One that
     is there is never opened: to close it again would undo all locks that this process has on it (POSIX, fcntl)."""
     with suppress(OSError):  # SQLite says what is wrong, if it can't make one, either
@@ -229,12 +229,12 @@ class BankFile:
         """A new connection, with everything open that it will ever open by name."""
         with door(self.path.parent):
             self._see()
-            private(self.path)
+            create_private(self.path)
             db = sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
             try:
                 db.execute("PRAGMA foreign_keys = ON")
                 db.execute("PRAGMA secure_delete = ON")  # what is removed is overwritten, in this file and in its log
-                _patiently(db, "PRAGMA journal_mode = WAL")
+                _retry_busy(db, "PRAGMA journal_mode = WAL")
                 db.execute("PRAGMA cache_size = -16000")  # KB; a batch of lines touches a page for each of its words
                 db.execute("PRAGMA synchronous = FULL")  # a line is on the disk when observe returns
                 found = self.path.stat()
@@ -270,57 +270,57 @@ class BankFile:
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """A connection for reading, to which the bank stands still until the block ends."""
-        with self.looking() as (_, db):
+        with self.read_with_inode() as (_, db):
             yield db
 
     @contextmanager
-    def glancing(self) -> Iterator[sqlite3.Connection]:
+    def read_once(self) -> Iterator[sqlite3.Connection]:
         """A connection for a single statement, whose rows are all fetched: alone it sees the bank standing still, and
         is spared a transaction."""
-        with GUARD, explained(self.bank, self.path):
+        with GUARD, map_errors(self.bank, self.path):
             reader = self._reader()
             try:
                 yield reader.db
             finally:
-                self._give(reader)
+                self._release(reader)
 
     @contextmanager
-    def looking(self) -> Iterator[_Connection]:
+    def read_with_inode(self) -> Iterator[_Connection]:
         """The same as `reading`, and which file it is that is read."""
-        with GUARD, explained(self.bank, self.path):
+        with GUARD, map_errors(self.bank, self.path):
             reader = self._reader()
             try:
                 reader.db.execute("BEGIN")
                 yield reader
             finally:
-                self._give(reader)
+                self._release(reader)
 
     def _reader(self) -> _Connection:
         """A reader's connection to the file that is on the disk now, its tables made."""
         while True:
             ready, reader = self._ready, None
-            if not self._fit(self._on_disk()):
+            if not self._is_current(self._on_disk()):
                 with self._transaction():  # makes the tables
                     ready, reader = self._ready, self._connect()  # here, as a closed file lets go of all behind it
-            reader = reader or self._take() or self._connect()
+            reader = reader or self._acquire() or self._connect()
             if reader.inode == ready:
                 return reader
             self._disconnect(reader)
 
-    def _fit(self, inode: Inode | None) -> bool:
+    def _is_current(self, inode: Inode | None) -> bool:
         """Whether this file's tables are known to be there, and no erasing waits to be finished now."""
         return inode is not None and inode == self._ready and time.monotonic() < self._again
 
-    def _take(self) -> _Connection | None:
+    def _acquire(self) -> _Connection | None:
         try:
             return self._idle.pop()
         except IndexError:
             return None
 
-    def _give(self, reader: _Connection) -> None:
+    def _release(self, reader: _Connection) -> None:
         if reader.db.in_transaction:
             reader.db.execute("ROLLBACK")
-        if reader.inode != self._ready or len(self._idle) >= IDLE:
+        if reader.inode != self._ready or len(self._idle) >= MAX_IDLE_READERS:
             self._disconnect(reader)
         else:
             self._idle.append(reader)
@@ -330,7 +330,7 @@ class BankFile:
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """A connection inside a transaction: committed when the block ends, undone when it raises."""
-        with GUARD, explained(self.bank, self.path, "Nothing of this call was kept. "), self._transaction() as db:
+        with GUARD, map_errors(self.bank, self.path, "Nothing of this call was kept. "), self._transaction() as db:
             yield db
 
     @contextmanager
@@ -357,7 +357,7 @@ class BankFile:
             if writer.inode != self._on_disk():  # another process unlinked the file while we waited for its lock
                 self._drop_writer()
                 self._drop_readers()
-            elif self._fit(writer.inode):
+            elif self._is_current(writer.inode):
                 return writer.db
             else:
                 self._make_ready(writer)
@@ -368,7 +368,7 @@ class BankFile:
             self._prepare(writer.db)
             writer.db.execute("COMMIT")
             self._again = math.inf
-            if writer.db.execute("PRAGMA user_version").fetchone()[0] == UNERASED:
+            if writer.db.execute("PRAGMA user_version").fetchone()[0] == ERASE_PENDING:
                 self._finish(writer.db)
         except BaseException:
             self._drop_writer()
@@ -380,9 +380,9 @@ class BankFile:
         bank is sound meanwhile."""
         try:
             with _hurried(db):
-                _erase(db, BRIEFLY)
+                _erase(db, OPEN_TIMEOUT_S)
         except sqlite3.OperationalError:
-            self._again = time.monotonic() + PUT_OFF
+            self._again = time.monotonic() + ERASE_RETRY_S
 
     def _drop_writer(self) -> None:
         if self._writer is not None:
@@ -390,7 +390,7 @@ class BankFile:
         self._writer, self._ready = None, None
 
     def _drop_readers(self) -> None:
-        while (reader := self._take()) is not None:
+        while (reader := self._acquire()) is not None:
             self._disconnect(reader)
 
     def erase(self) -> None:
@@ -449,7 +449,7 @@ class BankFile:
         When this returns, no power cut can bring anything back. A process killed in the middle leaves the whole bank or
         no byte of it: the log is emptied before, and the file goes first, for others look whether it is there.
         """
-        with GUARD, explained(self.bank, self.path):
+        with GUARD, map_errors(self.bank, self.path):
             with self._writing:
                 try:
                     result = self._read_last(last)
@@ -467,7 +467,7 @@ class BankFile:
 
     def _read_last(self, last: Callable[[sqlite3.Connection], Result]) -> Result | None:
         try:
-            with explained(self.bank, self.path):
+            with map_errors(self.bank, self.path):
                 return last(self._begin_without_log())
         except (BankDamaged, BankTooNew):
             return None
@@ -475,7 +475,7 @@ class BankFile:
     def _begin_without_log(self) -> sqlite3.Connection:
         """The same as `_begin`, with all that was in the log in the file. Where a reader or other writers are in the
         way for long, some of it may be left; `sweep` then removes it, should this process not."""
-        end = time.monotonic() + BRIEFLY
+        end = time.monotonic() + OPEN_TIMEOUT_S
         while True:
             db = self._begin()
             if not _size(self._beside("-wal")) or time.monotonic() > end:
@@ -496,7 +496,7 @@ def _size(path: Path) -> int:
 @contextmanager
 def _hurried(db: sqlite3.Connection) -> Iterator[None]:
     """Others are waited for only BRIEFLY."""
-    db.execute(f"PRAGMA busy_timeout = {BRIEFLY * 1000:.0f}")
+    db.execute(f"PRAGMA busy_timeout = {OPEN_TIMEOUT_S * 1000:.0f}")
     try:
         yield
     finally:
@@ -518,7 +518,7 @@ def _erase(db: sqlite3.Connection, patience: float = PATIENCE) -> None:
     db.execute("PRAGMA user_version = 0")
 
 
-def _patiently(db: sqlite3.Connection, statement: str) -> None:
+def _retry_busy(db: sqlite3.Connection, statement: str) -> None:
     """Run a statement that SQLite refuses at once, without its usual wait, while another process opens the file."""
     end = time.monotonic() + PATIENCE
     while True:

@@ -26,14 +26,14 @@ class _Dense:
     asked: bool = False
 
 
-class Pictures:
+class BankCache:
     """Of one bank. Not safe from threads: whoever calls holds a lock, taken before the transaction was begun."""
 
     def __init__(self) -> None:
         self._inode: Inode | None = None
         self.clear()
 
-    def of(self, inode: Inode) -> None:
+    def use_file(self, inode: Inode) -> None:
         """What is looked at next is this file: what is held of another one, as of one that a copy replaced, goes."""
         if inode != self._inode:
             self.clear()
@@ -50,7 +50,7 @@ class Pictures:
         """The lines as the file has them."""
         stamp = self._stamp(db)
         if self._seen < stamp:
-            news = column_blocks.news(db, column_blocks.LINES, LINE, self._columns.seqs, self._seen)
+            news = column_blocks.changes_since(db, column_blocks.LINES, LINE, self._columns.seqs, self._seen)
             self._columns, self._seen = self._columns.newer(*news), stamp
         return self._columns
 
@@ -65,7 +65,7 @@ class Pictures:
             return DenseIndex.empty(dim)
         held = self._dense.get(number, _Dense(DenseIndex.empty(dim)))
         index = _newer(db, number, dim, held) if held.seen < stamp else held.index
-        if len(index.ids) > dense_index.RESIDENT:  # it may have grown beyond while it was held
+        if len(index.ids) > dense_index.MAX_RESIDENT_VECTORS:  # it may have grown beyond while it was held
             index = replace(index, data=None)
         elif exact and held.asked and index.data is None:
             index = replace(index, data=rows.whole(db, number, dim, index.ids)[1])
@@ -83,7 +83,7 @@ class Pictures:
         held, seen = self._units.get(number, (None, -1))
         if seen < stamp:
             counts = unit_vectors.counts(db, number)
-            few = sum(counts.values()) <= dense_index.RESIDENT
+            few = sum(counts.values()) <= dense_index.MAX_RESIDENT_VECTORS
             held = (held or UnitVectors.empty(dim)).newer(db, number, counts) if few else None
             self._units[number] = held, stamp
         return held
@@ -99,7 +99,7 @@ class Pictures:
 
 def _newer(db: sqlite3.Connection, model: int, dim: int, held: _Dense) -> DenseIndex:
     index = held.index
-    splices, codes = column_blocks.news(db, model, column_blocks.code(dim), index.ids, held.seen)
+    splices, codes = column_blocks.changes_since(db, model, column_blocks.code(dim), index.ids, held.seen)
     ids = codes["seq"].astype(np.int64)
     data = None if index.data is None else rows.whole(db, model, dim, ids)[1]
     return index.newer(splices, DenseIndex(ids, dense_index.columns(codes["code"]), data))

@@ -17,7 +17,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from everthread.stores.arrays import Splices
+from everthread.stores.arrays import ArrayPatch
 from everthread.types import Seqs
 
 BLOCK = 72  # lines: with 52 bytes a code, a block fills a page of 4,096
@@ -75,7 +75,7 @@ def remove(db: sqlite3.Connection, of: int, kind: np.dtype[np.void], seqs: Seqs)
     return np.concatenate(gone)
 
 
-def news(db: sqlite3.Connection, of: int, kind: np.dtype[np.void], ids: Seqs, seen: int) -> tuple[Splices, Records]:
+def changes_since(db: sqlite3.Connection, of: int, kind: np.dtype[np.void], ids: Seqs, seen: int) -> tuple[ArrayPatch, Records]:
     """What has changed since the stamp `seen`, for whoever holds the records of these ids (ascending): where it belongs
     among them, and the records, ascending by seq."""
     index = "block_stamp" if seen else "block_number"  # who has seen nothing reads all, in order
@@ -89,12 +89,12 @@ def news(db: sqlite3.Connection, of: int, kind: np.dtype[np.void], ids: Seqs, se
         had = 0 if mended > seen else end - first
         places.append((first + had, end, len(data) // kind.itemsize - had))
         found += data[had * kind.itemsize :]
-    return Splices(places), np.frombuffer(found, kind)
+    return ArrayPatch(places), np.frombuffer(found, kind)
 
 
-def everything(db: sqlite3.Connection, of: int, kind: np.dtype[np.void]) -> Records:
+def read_all(db: sqlite3.Connection, of: int, kind: np.dtype[np.void]) -> Records:
     """All records, ascending by seq."""
-    return news(db, of, kind, np.empty(0, np.int64), 0)[1]
+    return changes_since(db, of, kind, np.empty(0, np.int64), 0)[1]
 
 
 def _by_block(records: Records) -> Iterator[tuple[int, Records]]:

@@ -19,7 +19,7 @@ from everthread.stores import pinned, postings
 from everthread.stores.base import LINE, Scope
 from everthread.stores.sqlite import column_blocks, units
 from everthread.stores.sqlite import rows as records
-from everthread.text.analyzer import own_of, words
+from everthread.text.analyzer import without_quotes_json, count_terms
 from everthread.types import now
 
 Ranges = tuple[tuple[int, int], ...]
@@ -117,7 +117,7 @@ def unindex(db: sqlite3.Connection, seqs: Sequence[int]) -> None:
         (json.dumps(list(seqs)),),
     )
     for seq, session, text, metadata in rows:
-        found = words(own_of(text, metadata))
+        found = count_terms(without_quotes_json(text, metadata))
         by_session[session].append(found.length)
         head_terms += found.head_length
         for term in found.terms:

@@ -14,11 +14,11 @@ from everthread.common.timestamps import moment
 from everthread.errors import StoreUnavailable
 from everthread.stores import dense_index, postings
 from everthread.stores.arrays import distinct, member, repeats
-from everthread.stores.base import LINE, POSTING, Corpus, Rows, Speaker
+from everthread.stores.base import LINE, POSTING, CorpusStats, Rows, Speaker
 from everthread.stores.line_columns import Columns
-from everthread.stores.shared_rows import SESSION_GAP, gist, orphan, session_name
+from everthread.stores.shared_rows import SESSION_GAP, pack_line, unknown_parent, session_name
 from everthread.stores.sqlite import column_blocks
-from everthread.text.analyzer import own_of, words
+from everthread.text.analyzer import without_quotes_json, count_terms
 from everthread.types import Seqs, Stats, Vectors
 
 LAST_MODEL = (1 << 19) - 1  # of a bank's models; above it the ids of vectors would not fit in 63 bits
@@ -53,7 +53,7 @@ def parent(db: sqlite3.Connection, named: int | str | None, moved: bool) -> int 
     column = "key" if isinstance(named, str) else "seq"
     found = db.execute(f"SELECT seq FROM line WHERE {column} = ?", (named,)).fetchone()
     if found is None:
-        raise orphan(named)
+        raise unknown_parent(named)
     return int(found[0])
 
 
@@ -79,21 +79,21 @@ def rows(db: sqlite3.Connection, columns: Columns, seqs: Seqs, among: Seqs | Non
     return Rows(lines, np.array(sessions, np.int64).reshape(-1, 4))
 
 
-def corpus(db: sqlite3.Connection) -> Corpus:
+def corpus(db: sqlite3.Connection) -> CorpusStats:
     """The statistics of the bank."""
     lines, terms, head_terms, sessions, last_seq, retracted = db.execute(
         "SELECT lines, terms, head_terms, (SELECT count(*) FROM session), last_seq, retracted FROM bank"
     ).fetchone()
-    return Corpus(lines, terms, head_terms, sessions, last_seq, _speakers(db), retracted)
+    return CorpusStats(lines, terms, head_terms, sessions, last_seq, _speakers(db), retracted)
 
 
-def corpus_among(db: sqlite3.Connection, columns: Columns, among: Seqs) -> Corpus:
+def corpus_among(db: sqlite3.Connection, columns: Columns, among: Seqs) -> CorpusStats:
     """The statistics of these lines alone."""
     last = db.execute("SELECT last_seq FROM bank").fetchone()[0]
     here = columns.at(among)
     speaking = set(distinct(here["speaker"]).tolist())
     speakers = tuple(speaker for speaker in _speakers(db) if speaker.number in speaking)
-    return Corpus(len(here), *_totals(here), len(distinct(here["session"])), last, speakers)
+    return CorpusStats(len(here), *_totals(here), len(distinct(here["session"])), last, speakers)
 
 
 def _speakers(db: sqlite3.Connection) -> tuple[Speaker, ...]:
@@ -225,11 +225,11 @@ def whole(db: sqlite3.Connection, model: int, dim: int, seqs: Seqs) -> tuple[Seq
 def reanalyse(db: sqlite3.Connection) -> None:
     """Find the words of all lines anew, after the analyser has changed."""
     db.execute("DELETE FROM posting")
-    lines = column_blocks.everything(db, column_blocks.LINES, LINE).copy()
+    lines = column_blocks.read_all(db, column_blocks.LINES, LINE).copy()
     for start in range(0, len(lines), 1000):
         page = lines[start : start + 1000]
         rows = db.execute(_TEXTS, (int(page["seq"][0]), int(page["seq"][-1])))
-        found = [(seq, words(own_of(text, metadata))) for seq, text, metadata in rows]
+        found = [(seq, count_terms(without_quotes_json(text, metadata))) for seq, text, metadata in rows]
         postings.add(db, postings.by_term(found))
         page["length"] = [here.length for _, here in found]
         page["head_length"] = [here.head_length for _, here in found]
@@ -255,8 +255,8 @@ def contradictions(db: sqlite3.Connection) -> list[str]:
         if not isinstance(json.loads(metadata), dict):
             return [f"line {seq} has metadata that are no mapping; export the lines into a new bank"]
         if gone is None:
-            here = words(own_of(text, metadata))
-            gists.append(gist(seq, said_at, away, session, speaker, here, 0)[:-1])
+            here = count_terms(without_quotes_json(text, metadata))
+            gists.append(pack_line(seq, said_at, away, session, speaker, here, 0)[:-1])
             total, records = total + here.length, records + len(here.terms)
         else:
             dead += 1
@@ -274,7 +274,7 @@ def contradictions(db: sqlite3.Connection) -> list[str]:
         )
         if has != wants
     ]
-    packed = column_blocks.everything(db, column_blocks.LINES, LINE)
+    packed = column_blocks.read_all(db, column_blocks.LINES, LINE)
     if [row[:-1] for row in packed.tolist()] != gists:
         found.append(f"packed lines: {len(packed)} do not match the {len(live)} that are there")
     found += [*_wrong_words(db, live), *_wrong_vectors(db, live)]
@@ -298,7 +298,7 @@ def _wrong_words(db: sqlite3.Connection, live: Sequence[int]) -> Iterator[str]:
 
 def _wrong_vectors(db: sqlite3.Connection, live: Sequence[int]) -> Iterator[str]:
     for number, name, dim, counted in db.execute("SELECT number, name, dim, lines FROM model").fetchall():
-        codes = column_blocks.everything(db, number, column_blocks.code(dim))["seq"].astype(np.int64)
+        codes = column_blocks.read_all(db, number, column_blocks.code(dim))["seq"].astype(np.int64)
         has = [row[0] for row in db.execute("SELECT id FROM vector WHERE id >> 44 = ? ORDER BY id", (number,))]
         if not np.array_equal(ids(number, codes), has):
             yield f"codes of {name}: {len(codes)} do not match the {len(has)} vectors; export the lines into a new bank"

@@ -23,14 +23,14 @@ from everthread.errors import NotFound, StoreUnavailable
 from everthread.stores import dense_index as vectors
 from everthread.stores import postings
 from everthread.stores.arrays import member, places
-from everthread.stores.base import LINE, REMAINS, Corpus, Entry, Near, Postings, Rewriting, Rows, Scope
+from everthread.stores.base import LINE, REMAINS, CorpusStats, PreparedLine, Near, Postings, UnitReplacement, Rows, Scope
 from everthread.stores.filters import as_json, choice, clause
-from everthread.stores.shared_rows import gist, gives_way, heirs, next_seq, session, standing
+from everthread.stores.shared_rows import pack_line, gives_way, heirs, next_seq, session, unchanged
 from everthread.stores.shared_rows import line as _line
 from everthread.stores.sqlite import column_blocks, deletion, schema, unit_vectors, units
 from everthread.stores.sqlite import rows as records
-from everthread.stores.sqlite.bank_file import SUFFIX, UNERASED, BankFile, bank_id, explained, file_name, sweep, sync
-from everthread.stores.sqlite.cache import Pictures
+from everthread.stores.sqlite.bank_file import SUFFIX, ERASE_PENDING, BankFile, bank_id, map_errors, file_name, sweep, sync
+from everthread.stores.sqlite.cache import BankCache
 from everthread.stores.sqlite.fork_guard import GUARD
 from everthread.stores.sqlite.unit_vectors import UnitVectors
 from everthread.types import (
@@ -44,8 +44,8 @@ from everthread.types import (
     Unit,
     Vector,
     Vectors,
-    Where,
-    Work,
+    Filter,
+    ScribeJob,
     now,
 )
 
@@ -64,15 +64,15 @@ class _Bank:
     def __init__(self, file: BankFile) -> None:
         self.file = file
         self.lock = threading.Lock()
-        self.pictures = Pictures()
+        self.pictures = BankCache()
 
     @contextmanager
-    def seen(self, look: Callable[[Pictures, sqlite3.Connection], Seen]) -> Iterator[tuple[sqlite3.Connection, Seen]]:
+    def seen(self, look: Callable[[BankCache, sqlite3.Connection], Seen]) -> Iterator[tuple[sqlite3.Connection, Seen]]:
         """What is looked at in memory, and a connection to which the bank stands still as it is there."""
         with GUARD, ExitStack() as stack:
             with self.lock:
-                inode, db = stack.enter_context(self.file.looking())
-                self.pictures.of(inode)
+                inode, db = stack.enter_context(self.file.read_with_inode())
+                self.pictures.use_file(inode)
                 found = look(self.pictures, db)
             yield db, found
 
@@ -82,7 +82,7 @@ class SQLiteStore:
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder).expanduser()
-        with explained("", self.folder):
+        with map_errors("", self.folder):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         sweep(self.folder)
         self.open_banks: int | None = None  # in place of OPEN_BANKS, for whoever has more at once in use
@@ -90,13 +90,13 @@ class SQLiteStore:
         self._lock = threading.Lock()
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         return str(self.folder.resolve())
 
     def banks(self) -> list[str]:
         return sorted(bank for path in self.folder.glob(f"*{SUFFIX}") if (bank := bank_id(path.name)) is not None)
 
-    def has(self, bank: str) -> bool:
+    def exists(self, bank: str) -> bool:
         return (self.folder / file_name(bank)).exists()
 
     def _bank(self, bank: str) -> _Bank:
@@ -117,7 +117,7 @@ class SQLiteStore:
     def append(
         self,
         bank: str,
-        entries: Sequence[Entry],
+        entries: Sequence[PreparedLine],
         model: str,
         *,
         instead: Sequence[int] = (),
@@ -132,12 +132,12 @@ class SQLiteStore:
                 passed_on.update(heirs(bank, corrects, replaced, first))
         return lines
 
-    def _put(self, db: sqlite3.Connection, entries: Sequence[Entry], model: str) -> tuple[list[Line], Line | None]:
+    def _put(self, db: sqlite3.Connection, entries: Sequence[PreparedLine], model: str) -> tuple[list[Line], Line | None]:
         """Write the lines that are new; the line of each entry, and the first new one."""
         keys = [entry.new.key for entry in entries if entry.new.key]
         known: dict[str, Line | int] = {**_by_key(db, keys)} if keys else {}
         last = int(db.execute("SELECT last_seq FROM bank").fetchone()[0])
-        written: list[tuple[int, Entry]] = []
+        written: list[tuple[int, PreparedLine]] = []
         packed: list[tuple[int, ...]] = []
         result: list[Line | int] = []  # a number is looked up once all are written
         for entry in entries:
@@ -162,7 +162,7 @@ class SQLiteStore:
         lines = {line.seq: line for line in self._get(db, [seq for seq, _ in written], retracted=True)}
         return [lines[found] if isinstance(found, int) else found for found in result], next(iter(lines.values()), None)
 
-    def _insert(self, db: sqlite3.Connection, seq: int, entry: Entry) -> tuple[int, ...]:
+    def _insert(self, db: sqlite3.Connection, seq: int, entry: PreparedLine) -> tuple[int, ...]:
         """Write the rows of one line; what is packed of it."""
         new = entry.new
         at = micros(entry.said_at)
@@ -182,9 +182,9 @@ class SQLiteStore:
             "INSERT INTO line VALUES (?, ?, ?, ?, ?, ?, NULL, ?, ?, ?)",
             (seq, number, parent, speaker, at, away, new.key, as_json(new.metadata), new.text),
         )
-        return gist(seq, at, away, number, speaker, words, entry.marks)
+        return pack_line(seq, at, away, number, speaker, words, entry.marks)
 
-    def _index(self, db: sqlite3.Connection, written: Sequence[tuple[int, Entry]], model: str) -> None:
+    def _index(self, db: sqlite3.Connection, written: Sequence[tuple[int, PreparedLine]], model: str) -> None:
         postings.add(db, postings.by_term((seq, entry.words) for seq, entry in written))
         vectors = {seq: entry.vectors for seq, entry in written if entry.vectors is not None}
         records.put_vectors(db, model, vectors, fresh=True)
@@ -198,15 +198,15 @@ class SQLiteStore:
             ),
         )
 
-    def reserve(self, bank: str, last: int) -> None:
+    def reserve_seqs(self, bank: str, last: int) -> None:
         with self._bank(bank).file.writing() as db:
             db.execute("UPDATE bank SET last_seq = max(last_seq, ?)", (last,))
 
-    def put_vectors(self, bank: str, model: str, vectors: Mapping[int, Vectors], of: Sequence[Line]) -> None:
-        if not self.has(bank):
+    def put_vectors(self, bank: str, model: str, vectors: Mapping[int, Vectors], expected: Sequence[Line]) -> None:
+        if not self.exists(bank):
             return
         with self._bank(bank).file.writing() as db:
-            there = standing(self._get(db, list(vectors)), of)
+            there = unchanged(self._get(db, list(vectors)), expected)
             records.put_vectors(db, model, {seq: data for seq, data in vectors.items() if seq in there})
 
     def drop_vectors(self, bank: str, keep: str) -> int:
@@ -230,7 +230,7 @@ class SQLiteStore:
         else:
             with held.file.writing() as db:
                 seqs = deletion.forget(db, bank, scope, name)
-                db.execute(f"PRAGMA user_version = {UNERASED}")
+                db.execute(f"PRAGMA user_version = {ERASE_PENDING}")
         with GUARD, held.lock:
             held.pictures.clear()
         receipt = Receipt(sha256(bank.encode()).hexdigest(), scope, deletion.ranges(seqs), len(seqs), at)
@@ -288,7 +288,7 @@ class SQLiteStore:
         at: datetime,
         *,
         supersedes: int | None = None,
-        done: Work | None = None,
+        done: ScribeJob | None = None,
     ) -> Unit:
         with self._bank(bank).file.writing() as db:
             made = units.put(db, bank, unit, micros(at), supersedes)
@@ -301,11 +301,11 @@ class SQLiteStore:
         file = self._bank(bank).file
         with file.writing() as db:
             gone = units.forget_one(db, kind, number)
-            db.execute(f"PRAGMA user_version = {UNERASED}")
+            db.execute(f"PRAGMA user_version = {ERASE_PENDING}")
         file.erase()
         return gone
 
-    def rewrite_units(self, bank: str, change: Rewriting, model: str, at: datetime) -> bool:
+    def rewrite_units(self, bank: str, change: UnitReplacement, model: str, at: datetime) -> bool:
         with self._bank(bank).file.writing() as db:
             return units.rewrite(db, change, model, micros(at))
 
@@ -319,13 +319,13 @@ class SQLiteStore:
             there = set(db.execute("SELECT kind, unit_id FROM unit WHERE retracted_at IS NULL"))
             unit_vectors.put(db, model, {key: data for key, data in vectors.items() if key in there})
 
-    def queue(self, bank: str, work: Work) -> None:
+    def queue(self, bank: str, work: ScribeJob) -> None:
         with self._bank(bank).file.writing() as db:
             if not db.execute("SELECT 1 FROM session WHERE session_id = ?", (work.session,)).fetchone():
                 raise NotFound(f"bank {bank!r} has no session {work.session!r} of which {work.kind} could be written")
             units.queue(db, work)
 
-    def dequeue(self, bank: str, work: Work) -> None:
+    def dequeue(self, bank: str, work: ScribeJob) -> None:
         with self._bank(bank).file.writing() as db:
             db.execute(_DONE, units.work_key(work))
 
@@ -334,7 +334,7 @@ class SQLiteStore:
     def lines(
         self,
         bank: str,
-        where: Where | None = None,
+        where: Filter | None = None,
         *,
         after: int = 0,
         limit: int | None = None,
@@ -346,7 +346,7 @@ class SQLiteStore:
         left = -1 if limit is None else limit
         while left:  # in pages, so that no connection is held while the caller works
             page = min(left, 1000) if left > 0 else 1000
-            with self._bank(bank).file.glancing() as db:
+            with self._bank(bank).file.read_once() as db:
                 rows = db.execute(
                     f"SELECT {_LINE} {_FROM} WHERE line.seq > ? AND {condition} ORDER BY line.seq LIMIT ?",
                     (after, *values, page),
@@ -358,7 +358,7 @@ class SQLiteStore:
             after, left = found[-1].seq, left - len(found) if left > 0 else left
 
     def get(self, bank: str, seqs: Sequence[int]) -> list[Line]:
-        with self._bank(bank).file.glancing() as db:
+        with self._bank(bank).file.read_once() as db:
             return self._get(db, seqs)
 
     def _get(self, db: sqlite3.Connection, seqs: Sequence[int], retracted: bool = False) -> list[Line]:
@@ -369,34 +369,34 @@ class SQLiteStore:
         )
         return [_line(row) for row in rows.fetchall()]
 
-    def known(self, bank: str, keys: Sequence[str]) -> dict[str, Line]:
+    def get_by_key(self, bank: str, keys: Sequence[str]) -> dict[str, Line]:
         if not keys:
             return {}
-        with self._bank(bank).file.glancing() as db:
+        with self._bank(bank).file.read_once() as db:
             return _by_key(db, keys)
 
     def sessions(self, bank: str) -> list[Session]:
-        with self._bank(bank).file.glancing() as db:
+        with self._bank(bank).file.read_once() as db:
             rows = db.execute(
                 """SELECT session_id, started_at, last_at, first_seq, last_seq, lines, ended_at FROM session
                    ORDER BY started_at, number"""
             ).fetchall()
         return list(map(session, rows))
 
-    def allowed(self, bank: str, where: Where, as_of: datetime | None) -> Seqs | None:
-        if where == Where() and as_of is None:
+    def filter_seqs(self, bank: str, where: Filter, as_of: datetime | None) -> Seqs | None:
+        if where == Filter() and as_of is None:
             return None
         condition, values = clause(where, as_of)
         if not where.metadata:
-            with self._bank(bank).seen(Pictures.columns) as (db, columns):
+            with self._bank(bank).seen(BankCache.columns) as (db, columns):
                 return columns.allowed(choice(db, where, as_of))
-        with self._bank(bank).file.glancing() as db:
+        with self._bank(bank).file.read_once() as db:
             rows = db.execute(f"SELECT line.seq {_FROM} WHERE {condition} ORDER BY line.seq", values).fetchall()
         return np.array(rows, np.int64).reshape(-1)
 
-    def nearest(self, bank: str, model: str, query: Vector, k: int, among: Seqs | None) -> Seqs:
+    def nearest(self, bank: str, model: str, query: Vector, k: int, within: Seqs | None) -> Seqs:
         with self._bank(bank).seen(lambda pictures, db: pictures.dense(db, model, query.shape[-1])) as (_, index):
-            return index.nearest(query, k, among)
+            return index.nearest(query, k, within)
 
     def cosines(self, bank: str, model: str, query: Vector, seqs: Seqs) -> npt.NDArray[np.float32]:
         dim = query.shape[-1]
@@ -410,24 +410,24 @@ class SQLiteStore:
         return vectors.best(seqs, found, vectors.cosines(data, query))
 
     def postings(
-        self, bank: str, terms: Sequence[str], rarest: int, most: int, among: Seqs | None = None
+        self, bank: str, terms: Sequence[str], max_terms: int, limit: int, within: Seqs | None = None
     ) -> dict[str, Postings]:
         with self._bank(bank).file.reading() as db:
-            return postings.read(db, terms, rarest, most, among)
+            return postings.read(db, terms, max_terms, limit, within)
 
-    def rows(self, bank: str, seqs: Seqs, among: Seqs | None = None) -> Rows:
-        with self._bank(bank).seen(Pictures.columns) as (db, columns):
-            return records.rows(db, columns, seqs, among)
+    def scoring_rows(self, bank: str, seqs: Seqs, within: Seqs | None = None) -> Rows:
+        with self._bank(bank).seen(BankCache.columns) as (db, columns):
+            return records.rows(db, columns, seqs, within)
 
-    def corpus(self, bank: str, among: Seqs | None = None) -> Corpus:
-        if among is None:
+    def corpus(self, bank: str, within: Seqs | None = None) -> CorpusStats:
+        if within is None:
             with self._bank(bank).file.reading() as db:
                 return records.corpus(db)
-        with self._bank(bank).seen(Pictures.columns) as (db, columns):
-            return records.corpus_among(db, columns, among)
+        with self._bank(bank).seen(BankCache.columns) as (db, columns):
+            return records.corpus_among(db, columns, within)
 
-    def pending(self, bank: str, model: str, dim: int, limit: int, after: int = 0) -> list[Line]:
-        def look(pictures: Pictures, db: sqlite3.Connection) -> Seqs:
+    def lines_without_vectors(self, bank: str, model: str, dim: int, limit: int, after: int = 0) -> list[Line]:
+        def look(pictures: BankCache, db: sqlite3.Connection) -> Seqs:
             lines, index = pictures.columns(db), pictures.dense(db, model, dim)
             return lines.seqs[~member(lines.seqs, index.ids)]
 
@@ -436,12 +436,12 @@ class SQLiteStore:
             return self._get(db, wanting[first : first + limit].tolist())
 
     def buffer(self, bank: str, session: str) -> list[tuple[int, int]]:
-        with self._bank(bank).file.glancing() as db:
+        with self._bank(bank).file.read_once() as db:
             row = db.execute("SELECT spans FROM buffer WHERE session_id = ?", (session,)).fetchone()
         return [(int(first), int(last)) for first, last in json.loads(row[0])] if row else []
 
     def settings(self, bank: str) -> dict[str, JSONValue]:
-        with self._bank(bank).file.glancing() as db:
+        with self._bank(bank).file.read_once() as db:
             rows = db.execute("SELECT name, value FROM setting ORDER BY name").fetchall()
         return {name: json.loads(value) for name, value in rows}
 
@@ -459,11 +459,11 @@ class SQLiteStore:
         condition = " AND ".join(["1", *(f"{column} IN (SELECT value FROM json_each(?))" for column in told)])
         condition += " AND valid_to IS NULL" if current else ""
         condition += "" if retracted else " AND retracted_at IS NULL"
-        with self._bank(bank).file.glancing() as db:
+        with self._bank(bank).file.read_once() as db:
             return units.read(db, condition, list(told.values()))
 
     def unit_spans(self, bank: str, kind: str, *, retracted: bool = False) -> npt.NDArray[np.int64]:
-        with self._bank(bank).file.glancing() as db:
+        with self._bank(bank).file.read_once() as db:
             rows = db.execute(f"{units.SPANS} ? AND kind = ? ORDER BY unit_id", (retracted, kind)).fetchall()
         return np.array(rows, np.int64).reshape(-1, 3)
 
@@ -480,8 +480,8 @@ class SQLiteStore:
                 WHERE has.model = ? AND has.kind = unit.kind AND has.unit_id = unit.unit_id)"""
             return units.read(db, condition, (records.model(db, model, dim),))
 
-    def queued(self, bank: str) -> list[Work]:
-        with self._bank(bank).file.glancing() as db:
+    def queued(self, bank: str) -> list[ScribeJob]:
+        with self._bank(bank).file.read_once() as db:
             rows = db.execute(
                 f"SELECT {units.WORK} FROM work ORDER BY queued_at, kind, session_id, first_seq"
             ).fetchall()
@@ -498,7 +498,7 @@ class SQLiteStore:
         with self._bank(bank).file.reading() as db:
             found = [str(row[0]) for row in db.execute("PRAGMA integrity_check") if row[0] != "ok"]
             found += [f"a row of {row[0]} points nowhere" for row in db.execute("PRAGMA foreign_key_check")]
-            if db.execute("PRAGMA user_version").fetchone()[0] == UNERASED:
+            if db.execute("PRAGMA user_version").fetchone()[0] == ERASE_PENDING:
                 found.append(REMAINS)
             try:
                 return found or records.contradictions(db)

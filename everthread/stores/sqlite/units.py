@@ -18,10 +18,10 @@ import numpy as np
 
 from everthread.common.timestamps import micros, moment, offset
 from everthread.errors import NotFound
-from everthread.stores.base import Key, Rewriting
+from everthread.stores.base import Key, UnitReplacement
 from everthread.stores.filters import as_json
 from everthread.stores.sqlite import unit_vectors
-from everthread.types import JSONValue, NewUnit, Unit, Vectors, Work
+from everthread.types import JSONValue, NewUnit, Unit, Vectors, ScribeJob
 
 COLUMNS = """unit_id, kind, text, first_seq, last_seq, said_at, said_offset, valid_from, valid_to, importance, category,
     metadata, retracted_at, supersedes"""
@@ -59,7 +59,7 @@ def numbered(new: NewUnit, number: int, at: int, supersedes: int | None) -> Unit
     )
 
 
-def see(
+def check(
     bank: str, new: NewUnit, last: int, there: Collection[int], supersedes: int | None, current: Mapping[int, str]
 ) -> None:
     """See that a unit may be written: that none of its lines, and not the unit before it, is gone, and that no other
@@ -98,17 +98,17 @@ def session_of(metadata: str) -> str | None:
     return session if isinstance(session, str) else None
 
 
-def rows_of(change: Rewriting, first: int, at: int) -> list[tuple[Any, ...]]:
+def rows_of(change: UnitReplacement, first: int, at: int) -> list[tuple[Any, ...]]:
     """The new units as rows of COLUMNS, numbered from `first`."""
     return [row_of(numbered(new, number, at, None)) for number, new in enumerate(change.units, first)]
 
 
-def sources(change: Rewriting) -> list[int]:
+def sources(change: UnitReplacement) -> list[int]:
     """The lines of which the new units are made, each once."""
     return sorted({seq for new in change.units for seq in new.sources})
 
 
-def embedded(change: Rewriting, first: int) -> dict[Key, Vectors]:
+def embedded(change: UnitReplacement, first: int) -> dict[Key, Vectors]:
     """The new units' vectors, by kind and id."""
     return {(change.kind, number): data for number, data in enumerate(change.vectors, first)}
 
@@ -117,7 +117,7 @@ def embedded(change: Rewriting, first: int) -> dict[Key, Vectors]:
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class UnitRef:
     """A unit, the lines it derives from, and the id of the unit whose place it took. live: it is not retracted."""
 
     kind: str
@@ -137,7 +137,7 @@ class Link:
         return None if self.supersedes is None else (self.kind, self.supersedes)
 
 
-def touched(links: Sequence[Link], seqs: Sequence[int]) -> list[Link]:
+def affected(links: Sequence[UnitRef], seqs: Sequence[int]) -> list[UnitRef]:
     """Those that derive from any of these lines (ascending)."""
     spans = np.array([(link.first, link.last) for link in links], np.int64).reshape(-1, 2)
     lines = np.asarray(seqs, np.int64)
@@ -145,12 +145,12 @@ def touched(links: Sequence[Link], seqs: Sequence[int]) -> list[Link]:
     return [link for link, each in zip(links, hit.tolist(), strict=True) if each]
 
 
-def unlinked(links: Sequence[Link], gone: Sequence[Link]) -> tuple[dict[Key, int | None], set[Key]]:
+def unlinked(links: Sequence[UnitRef], gone: Sequence[UnitRef]) -> tuple[dict[Key, int | None], set[Key]]:
     """What becomes of the others when some units go: what they supersede now, and which are current again."""
     by_key = {link.key: link for link in links if link.live}
     going = {link.key for link in gone}
 
-    def before(link: Link) -> Key | None:
+    def before(link: UnitRef) -> Key | None:
         while link.before in going and link.before in by_key:
             link = by_key[link.before]
         return link.before
@@ -162,10 +162,10 @@ def unlinked(links: Sequence[Link], gone: Sequence[Link]) -> tuple[dict[Key, int
     return moved, {key for key in freed if key is not None}
 
 
-def history(links: Sequence[Link], kind: str, number: int) -> list[Link]:
+def history(links: Sequence[UnitRef], kind: str, number: int) -> list[UnitRef]:
     """A unit and those whose place it took, the newest first. NotFound if there is none that is not retracted."""
     by_key = {link.key: link for link in links if link.live}
-    found: list[Link] = []
+    found: list[UnitRef] = []
     key: Key | None = (kind, number)
     while key is not None and key in by_key:
         found.append(by_key[key])
@@ -185,7 +185,7 @@ def put(db: sqlite3.Connection, bank: str, new: NewUnit, at: int, supersedes: in
         "SELECT seq FROM line WHERE retracted_at IS NULL AND seq IN (SELECT value FROM json_each(?))",
         (json.dumps(new.sources),),
     )
-    see(bank, new, last, {seq for (seq,) in there}, supersedes, _current(db, new.kind, supersedes))
+    check(bank, new, last, {seq for (seq,) in there}, supersedes, _current(db, new.kind, supersedes))
     db.execute("UPDATE unit SET valid_to = ? WHERE kind = ? AND unit_id = ?", (at, new.kind, supersedes))
     number = db.execute("SELECT coalesce(max(unit_id), 0) + 1 FROM unit WHERE kind = ?", (new.kind,)).fetchone()[0]
     made = numbered(new, number, at, supersedes)
@@ -207,7 +207,7 @@ def restore(db: sqlite3.Connection, made: Unit) -> None:
     db.execute(f"INSERT INTO unit ({COLUMNS}) VALUES ({', '.join('?' * len(values))})", values)
 
 
-def rewrite(db: sqlite3.Connection, change: Rewriting, model: str, at: int) -> bool:
+def rewrite(db: sqlite3.Connection, change: UnitReplacement, model: str, at: int) -> bool:
     """Units in the place of others, and the setting, if all is still as it was when this was thought out."""
     lines = sources(change)
     there = db.execute(
@@ -217,9 +217,9 @@ def rewrite(db: sqlite3.Connection, change: Rewriting, model: str, at: int) -> b
     if setting(db, change.setting) != change.before or there < len(lines):
         return False
     highest = db.execute("SELECT coalesce(max(unit_id), 0) FROM unit WHERE kind = ?", (change.kind,)).fetchone()[0]
-    first = max(highest, change.above) + 1
+    first = max(highest, change.min_id) + 1
     db.executemany(
-        "DELETE FROM unit WHERE kind = ? AND unit_id = ?", [(change.kind, int(number)) for number in change.gone]
+        "DELETE FROM unit WHERE kind = ? AND unit_id = ?", [(change.kind, int(number)) for number in change.delete_ids]
     )
     rows = rows_of(change, first, at)
     if rows:
@@ -250,20 +250,20 @@ def read(db: sqlite3.Connection, condition: str, values: Sequence[object] = ()) 
     return [unit(row) for row in rows]
 
 
-def links(db: sqlite3.Connection, seqs: Sequence[int]) -> list[Link]:
+def links(db: sqlite3.Connection, seqs: Sequence[int]) -> list[UnitRef]:
     """In short the units that may derive from these lines (ascending), and those that took the place of another."""
     rows = db.execute(
         f"SELECT {LINK} FROM unit WHERE supersedes IS NOT NULL OR (first_seq <= ? AND last_seq >= ?)",
         (seqs[-1], seqs[0]),
     )
-    return [Link(kind, number, first, last, before, bool(live)) for kind, number, first, last, before, live in rows]
+    return [UnitRef(kind, number, first, last, before, bool(live)) for kind, number, first, last, before, live in rows]
 
 
 def retract(db: sqlite3.Connection, times: Mapping[int, int]) -> None:
     """Retract what derives from lines, each retracted at its time; what derives from several, at the first's."""
     seqs = sorted(times)
     every = links(db, seqs)
-    gone = touched([link for link in every if link.live], seqs)
+    gone = affected([link for link in every if link.live], seqs)
     _unlink(db, every, gone)
     for link in gone:
         at = min(times[seq] for seq in seqs[bisect_left(seqs, link.first) : bisect_right(seqs, link.last)])
@@ -276,7 +276,7 @@ def retract(db: sqlite3.Connection, times: Mapping[int, int]) -> None:
 def forget(db: sqlite3.Connection, seqs: Sequence[int]) -> None:
     """Remove what derives from any of these lines (ascending)."""
     every = links(db, seqs)
-    gone = touched(every, seqs)
+    gone = affected(every, seqs)
     _unlink(db, every, gone)
     db.executemany("DELETE FROM unit WHERE kind = ? AND unit_id = ?", [link.key for link in gone])
 
@@ -284,14 +284,14 @@ def forget(db: sqlite3.Connection, seqs: Sequence[int]) -> None:
 def forget_one(db: sqlite3.Connection, kind: str, number: int) -> list[int]:
     """Remove a unit and those whose place it took; their ids."""
     rows = db.execute(f"SELECT {LINK} FROM unit WHERE kind = ?", (kind,))
-    every = [Link(of, name, first, last, before, bool(live)) for of, name, first, last, before, live in rows]
+    every = [UnitRef(of, name, first, last, before, bool(live)) for of, name, first, last, before, live in rows]
     gone = history(every, kind, number)
     _unlink(db, every, gone)
     db.executemany("DELETE FROM unit WHERE kind = ? AND unit_id = ?", [link.key for link in gone])
     return [link.id for link in gone]
 
 
-def _unlink(db: sqlite3.Connection, every: Sequence[Link], gone: Sequence[Link]) -> None:
+def _unlink(db: sqlite3.Connection, every: Sequence[UnitRef], gone: Sequence[UnitRef]) -> None:
     moved, freed = unlinked(every, gone)
     db.executemany(
         "UPDATE unit SET supersedes = ? WHERE kind = ? AND unit_id = ?", [(to, *key) for key, to in moved.items()]
@@ -302,7 +302,7 @@ def _unlink(db: sqlite3.Connection, every: Sequence[Link], gone: Sequence[Link])
 # --------------------------------------------------------------------- a scribe's work
 
 
-def queue(db: sqlite3.Connection, work: Work) -> None:
+def queue(db: sqlite3.Connection, work: ScribeJob) -> None:
     """Keep work that a scribe is to do, or what has changed of it."""
     db.execute(
         f"""INSERT INTO work ({WORK}) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
@@ -330,20 +330,20 @@ def summarise(db: sqlite3.Connection, sessions: Collection[str], at: datetime) -
             (session,),
         ).fetchone()
         if first is not None:
-            queue(db, Work("summary", session, first, last, at))
+            queue(db, ScribeJob("summary", session, first, last, at))
 
 
-def work(row: tuple[Any, ...]) -> Work:
+def work(row: tuple[Any, ...]) -> ScribeJob:
     """A row of WORK."""
     kind, session, first, last, queued_at, tries, error = row
-    return Work(kind, session, first, last, moment(queued_at), tries, error)
+    return ScribeJob(kind, session, first, last, moment(queued_at), tries, error)
 
 
-def work_row(work: Work) -> tuple[Any, ...]:
+def work_row(work: ScribeJob) -> tuple[Any, ...]:
     """The same, the other way round."""
     return work.kind, work.session, work.first_seq, work.last_seq, micros(work.queued_at), work.tries, work.error
 
 
-def work_key(work: Work) -> tuple[str, str, int]:
+def work_key(work: ScribeJob) -> tuple[str, str, int]:
     """What tells one work from another."""
     return work.kind, work.session, work.first_seq

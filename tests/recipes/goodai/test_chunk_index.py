@@ -23,7 +23,7 @@ from everthread.recipes.goodai.chunk_queue import ChunkQueue
 from everthread.recipes.goodai.recipe import GoodAI
 from everthread.recipes.goodai.token_stream import CHUNK, PLACE
 from everthread.recipes.goodai.tokenizers import words
-from everthread.stores.base import Corpus
+from everthread.stores.base import CorpusStats
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
 from everthread.text.analyzer import ECHO
@@ -105,11 +105,11 @@ def do(memory: Memory, what: str, value: Any) -> None:
     if what == "observe":
         memory.observe_many(value)
     elif what == "replace":
-        memory.replace(*value)
+        memory.replace_lines(*value)
     elif what == "forget":
         memory.forget(**value)
     elif what == "reserve":
-        memory.store.reserve(memory.bank, value)
+        memory.store.reserve_seqs(memory.bank, value)
     elif what == "recall":
         memory.recall(value)
     elif what == "retract":
@@ -138,7 +138,7 @@ def test_whatever_is_done_the_chunks_are_those_of_the_standing_lines(
             assert len(memory.store.units("bank", retracted=True)) == len(found)
             before = chunks(memory)
             memory.recall("kite")
-            memory.recipe.written(memory)
+            memory.recipe.update(memory)
             assert chunks(memory) == before  # and nothing is left to do
 
 
@@ -157,9 +157,9 @@ def test_until_they_are_asked_for_the_chunks_at_the_end_of_the_talk_wait(tmp_pat
 def test_those_of_lines_that_are_shown_already_wait_further(tmp_path: Path) -> None:
     with opened(tmp_path) as memory:
         memory.observe("one two three four five", speaker="Ann", session="a")
-        memory.recall("five", without={1})
+        memory.recall("five", exclude={1})
         assert len(chunks(memory)) == 1
-        memory.recall("five", without={2})
+        memory.recall("five", exclude={2})
         assert len(chunks(memory)) == 3
 
 
@@ -212,7 +212,7 @@ def test_of_a_line_that_is_taken_back_only_the_chunks_of_its_session_are_read(tm
     for seqs in ([100], [96, 97], [35]):
         before = held(memory, asked(memory))
         read.clear()
-        memory.replace(seqs, [NewLine(f"instead of {seqs[0]}", "Ann", session="s9")])
+        memory.replace_lines(seqs, [NewLine(f"instead of {seqs[0]}", "Ann", session="s9")])
         assert sum(read) < len(before) / 2
         assert held(memory, asked(memory)) == from_nothing(memory, goodai())
     store.close()
@@ -222,7 +222,7 @@ def test_a_discarded_line_that_is_forgotten_later_takes_no_chunk_with_it(tmp_pat
     with opened(tmp_path) as memory:
         memory.observe("the fern", speaker="Ann", session="a")
         memory.observe("discarded", speaker="Bob", session="a")
-        memory.replace([2], [NewLine("the kite flies", "Bob", session="a")])
+        memory.replace_lines([2], [NewLine("the kite flies", "Bob", session="a")])
         before = held(memory, asked(memory))
         assert any(first < 2 < last for _, first, last, _ in before)
         memory.forget(seq=2)
@@ -319,7 +319,7 @@ def test_lines_that_are_kept_between_the_counting_and_the_reading_are_cut(
     class Busy(SQLiteStore):
         """Once a bank was counted, somebody else says something."""
 
-        def corpus(self, bank: str, among: Seqs | None = None) -> Corpus:
+        def corpus(self, bank: str, among: Seqs | None = None) -> CorpusStats:
             found = super().corpus(bank, among)
             if found.lines and more:
                 new, more[:] = list(more), []
@@ -368,7 +368,7 @@ def test_a_bank_that_was_written_otherwise_is_cut_when_it_is_asked(tmp_path: Pat
 def test_a_unit_of_the_same_kind_that_somebody_else_wrote_stays(tmp_path: Path) -> None:
     with opened(tmp_path, "default") as memory:
         memory.observe("number 1 is here", session="a")
-        mine = memory.write(NewUnit(CHUNK, "Number one.", 1, 1, NOON))
+        mine = memory.add_unit(NewUnit(CHUNK, "Number one.", 1, 1, NOON))
     with opened(tmp_path) as memory:
         assert [hit.line.metadata["unit"] for hit in memory.recall("Number one.", 5)] == [
             unit.id for unit in asked(memory)
@@ -379,7 +379,7 @@ def test_a_unit_of_the_same_kind_that_somebody_else_wrote_stays(tmp_path: Path) 
 def test_one_that_names_a_session_as_ours_do_stays_as_well(tmp_path: Path) -> None:
     with opened(tmp_path) as memory:
         memory.observe("number 1 is here", speaker="Ann", session="a")
-        mine = memory.write(NewUnit(CHUNK, "Number one.", 1, 1, NOON, metadata={"session": "a"}))
+        mine = memory.add_unit(NewUnit(CHUNK, "Number one.", 1, 1, NOON, metadata={"session": "a"}))
         memory.observe("number 2 is here", speaker="Ann", session="b")
         memory.observe("number 3 is here", speaker="Ann", session="a")
         assert held(memory, asked(memory)) == from_nothing(memory, goodai())
@@ -405,7 +405,7 @@ def test_beyond_the_capacity_the_oldest_chunks_go_and_no_line(tmp_path: Path) ->
 def test_what_somebody_else_wrote_is_not_evicted(tmp_path: Path) -> None:
     with opened(tmp_path, goodai(capacity=10)) as memory:
         memory.observe("number 0 is here", speaker="Ann", session="a")
-        mine = memory.write(NewUnit(CHUNK, "Number nought.", 1, 1, NOON))
+        mine = memory.add_unit(NewUnit(CHUNK, "Number nought.", 1, 1, NOON))
         for n in range(1, 30):
             memory.observe(f"number {n} is here", speaker="Ann", session="a")
             assert len(chunks(memory)) <= 10
@@ -435,7 +435,7 @@ def test_a_bank_that_is_forgotten_is_not_made_again(tmp_path: Path) -> None:
     with opened(tmp_path) as memory:
         memory.observe("one two three four five")
         memory.forget(everything=True)
-        assert not memory.store.has("bank")
+        assert not memory.store.exists("bank")
 
 
 def test_how_far_the_chunks_are_is_known_to_the_bank(tmp_path: Path) -> None:

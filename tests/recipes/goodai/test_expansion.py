@@ -14,8 +14,8 @@ from everthread.recipes.goodai.expansion import (
     SENTENCE,
     Expansion,
     Passage,
-    expanded,
-    novel,
+    expand,
+    drop_redundant,
 )
 from everthread.recipes.goodai.tokenizers import words
 
@@ -32,7 +32,7 @@ def queue_of(*texts: str, capacity: int = 4, separated: bool = False) -> ChunkQu
 
 
 def passage(queue: ChunkQueue, place: int, expansion: Expansion) -> str:
-    return expanded(queue, queue.chunk(queue.ids()[place]), expansion).text
+    return expand(queue, queue.chunk(queue.ids()[place]), expansion).text
 
 
 def test_a_chunk_grows_to_the_sentences_that_it_cuts() -> None:
@@ -48,14 +48,14 @@ def test_a_chunk_that_ends_with_a_sentence_grows_by_the_next() -> None:
 
 def test_without_a_limit_in_reach_all_of_the_reach_is_taken() -> None:
     queue = queue_of(" ".join(f"w{n}" for n in range(100)))
-    found = expanded(queue, queue.chunk(queue.ids()[20]), SENTENCE)
+    found = expand(queue, queue.chunk(queue.ids()[20]), SENTENCE)
     assert (found.start, found.end) == (40 - 24, 44 + 24)
 
 
 def test_lines_take_at_least_sixteen_tokens_on_either_side() -> None:
     text = "\n".join(f"w{n}" for n in range(100))
     queue = queue_of(text)
-    found = expanded(queue, queue.chunk(queue.ids()[20]), LINE)
+    found = expand(queue, queue.chunk(queue.ids()[20]), LINE)
     assert (found.start, found.end) == (40 - 16, 44 + 16 + 1)
 
 
@@ -95,7 +95,7 @@ def test_a_passage_holds_its_chunk_and_reaches_no_farther_than_it_may(
 ) -> None:
     queue = queue_of(*texts, capacity=capacity)
     for chunk in map(queue.chunk, queue.ids()):
-        found, (first, end) = expanded(queue, chunk, expansion), queue.bounds(chunk.run)
+        found, (first, end) = expand(queue, chunk, expansion), queue.bounds(chunk.run)
         assert max(first, chunk.start - expansion.most) <= found.start <= max(first, chunk.start - expansion.least)
         assert min(end, chunk.end + expansion.least) <= found.end <= min(end, chunk.end + expansion.most)
         assert chunk.text.strip() in found.text
@@ -106,7 +106,7 @@ def spans(*pairs: tuple[int, int], run: int = 1) -> list[tuple[Passage, int]]:
 
 
 def kept(found: list[tuple[Passage, int]], redundancy: float = 0.75) -> list[int]:
-    return [place for _, place in novel(found, redundancy)]
+    return [place for _, place in drop_redundant(found, redundancy)]
 
 
 def test_a_passage_of_which_three_quarters_were_seen_is_left_out() -> None:

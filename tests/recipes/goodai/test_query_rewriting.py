@@ -78,7 +78,7 @@ def test_a_question_is_rewritten_by_the_lines_that_are_in_the_prompt(tmp_path: P
         for text in ("one two three", "four five", "six seven", "eight nine", "What of her?"):
             memory.observe(text, session="a")
         scribe.shown.clear()
-        memory.recall("What of her?", without={2, 3, 4, 5})
+        memory.recall("What of her?", exclude={2, 3, 4, 5})
         assert ("What of her?", (2, 3, 4)) in scribe.shown  # and not the question itself
         scribe.shown.clear()
         memory.recall("What of her?")
@@ -136,7 +136,7 @@ def test_a_model_that_is_down_costs_no_line_and_no_chunk_and_is_left_alone(
         with Memory.open("bank", store=tmp_path, embedder=HashEmbedder(64), recipe=recipe) as memory:
             memory.observe_many([NewLine(f"number {n} is here", "Ann", session="a") for n in range(1, 9)])
             assert [line.seq for line in memory.lines()] == list(range(1, 9))
-            (best,) = memory.recall("number 5", 1, without={1, 2})
+            (best,) = memory.recall("number 5", 1, exclude={1, 2})
             assert "number 5" in best.line.text
             assert not any(REWRITTEN in unit.metadata for unit in chunks(memory))
     assert caplog.text.count("stay as they were said") == 1

@@ -11,11 +11,11 @@ from typing import Any, cast
 import pytest
 from hardship.embedders import Moody
 
-from everthread import Hit, Memory, NewLine, Where
+from everthread import Hit, Memory, NewLine, Filter
 from everthread.chat.character import Character
 from everthread.chat.chat import Chat
 from everthread.errors import BadInput, ConfigError, ModelError
-from everthread.recall.weighted_score import Weighing
+from everthread.recall.weighted_score import ScoreWeights
 from everthread.recipes.goodai import recipe
 from everthread.recipes.goodai.expansion import LINE, NONE, PARAGRAPH, SECTION
 from everthread.recipes.goodai.recipe import GoodAI
@@ -149,7 +149,7 @@ def test_the_prompt_holds_the_passages_each_by_whoever_speaks_where_it_begins(me
         "(It is Wednesday, 1 July 2026, 09:00.)\n\n"
         "Mara: What is Biscuit allergic to?"
     )
-    assert memory.queued() == []
+    assert memory.jobs() == []
     assert set(memory.stats().units) == {CHUNK}
 
 
@@ -177,7 +177,7 @@ def test_both_stores_find_the_same(tmp_path: Path, database: str) -> None:
             memory.observe(
                 "And he likes apples.", speaker=PERSON, session="summer", said_at=SESSIONS["summer"] + 21 * APART
             )
-            hits += memory.recall(QUESTION, 4, where=Where(session="summer"), without={20})
+            hits += memory.recall(QUESTION, 4, where=Filter(session="summer"), exclude={20})
             assert memory.store.check("bank") == []
             shown = [(hit.line, pytest.approx(hit.score, abs=1e-3)) for hit in hits]
             told += [shown, [replace(unit, valid_from=SESSIONS["spring"]) for unit in memory.units()]]
@@ -209,28 +209,28 @@ def test_a_chunk_grows_to_the_limit_and_never_into_another_session(
 
 
 def test_a_chunk_with_a_line_that_is_shown_already_is_not_found_nor_grown_into(memory: Memory) -> None:
-    for hit in memory.recall(QUESTION, 50, without={16, 3}):
+    for hit in memory.recall(QUESTION, 50, exclude={16, 3}):
         assert not {16, 3} & set(lines_of(hit))
         assert "Poor Biscuit" not in hit.line.text
-    assert any("allergic to milk" in text for text in texts(memory.recall(QUESTION, 50, without={16, 3})))
+    assert any("allergic to milk" in text for text in texts(memory.recall(QUESTION, 50, exclude={16, 3})))
 
 
 @pytest.mark.parametrize(
     ("where", "seqs"),
     [
-        (Where(session="spring"), range(1, 11)),
-        (Where(since=SESSIONS["spring"] + 2 * APART, until=SESSIONS["spring"] + 6 * APART), range(3, 7)),
-        (Where(session="autumn"), range(0)),
+        (Filter(session="spring"), range(1, 11)),
+        (Filter(since=SESSIONS["spring"] + 2 * APART, until=SESSIONS["spring"] + 6 * APART), range(3, 7)),
+        (Filter(session="autumn"), range(0)),
     ],
 )
-def test_a_filter_holds_for_all_that_is_shown(memory: Memory, where: Where, seqs: range) -> None:
+def test_a_filter_holds_for_all_that_is_shown(memory: Memory, where: Filter, seqs: range) -> None:
     found = memory.recall(QUESTION, 50, where=where)
     assert bool(found) == bool(seqs)
     for hit in found:
         assert set(lines_of(hit)) <= set(seqs)
 
 
-@pytest.mark.parametrize("options", [{}, {"where": Where(session="spring")}, {"without": {17, 18}}])
+@pytest.mark.parametrize("options", [{}, {"where": Filter(session="spring")}, {"without": {17, 18}}])
 def test_whether_few_or_all_chunks_are_told_at_first_the_same_are_found_in_the_same_order(
     memory: Memory, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
 ) -> None:
@@ -244,7 +244,7 @@ def test_whether_few_or_all_chunks_are_told_at_first_the_same_are_found_in_the_s
 def test_of_one_speakers_lines_what_is_cut_of_them_alone_is_found(tmp_path: Path) -> None:
     with opened(tmp_path, goodai(chunk_capacity=4), embedder=HashEmbedder(512)) as memory:
         memory.observe_many(TWENTY)
-        found = memory.recall("greyhound Biscuit pier", 50, where=Where(speaker=BOT))
+        found = memory.recall("greyhound Biscuit pier", 50, where=Filter(speaker=BOT))
         assert "A greyhound named Biscuit will need long walks along the pier." in "\n".join(texts(found))
         for hit in found:
             assert {seq % 2 for seq in lines_of(hit)} == {0}
@@ -296,8 +296,8 @@ def test_without_an_embedder_lines_are_found_by_the_words_that_they_share(tmp_pa
         assert others
         assert all("Biscuit" in hit.line.text for hit in others)
         assert "Mara: The vet said he is allergic to milk." in memory.context(QUESTION).text
-        assert all(hit.line.session == "spring" for hit in memory.recall(QUESTION, where=Where(session="spring")))
-        assert 17 not in [hit.line.seq for hit in memory.recall(QUESTION, without={17})]
+        assert all(hit.line.session == "spring" for hit in memory.recall(QUESTION, where=Filter(session="spring")))
+        assert 17 not in [hit.line.seq for hit in memory.recall(QUESTION, exclude={17})]
         assert memory.recall("Quantum chromodynamics?") == []
 
 
@@ -321,7 +321,7 @@ def test_chunks_of_another_model_are_found_once_they_are_reindexed(tmp_path: Pat
 def test_the_default_recipe_works_on_a_bank_of_this_one(memory: Memory, tmp_path: Path) -> None:
     with Memory.open("bank", store=tmp_path, recipe="default") as other:
         assert other.recall(QUESTION, 1)[0].line.seq == 17
-        assert other.recall(QUESTION, 1, where=Where(kind=CHUNK))[0].kind == CHUNK
+        assert other.recall(QUESTION, 1, where=Filter(kind=CHUNK))[0].kind == CHUNK
 
 
 # ------------------------------------------------------------ matched and weighed
@@ -375,7 +375,7 @@ def test_where_the_matcher_fails_the_distance_counts(memory: Memory, caplog: pyt
 
 def test_growth_and_weights_may_be_set_without_writing_python(memory: Memory) -> None:
     at = SESSIONS["summer"] + 10 * APART
-    memory.recipe = goodai(weighing=Weighing(recency=10.0, half_life=timedelta(minutes=72)), expansion=LINE)
+    memory.recipe = goodai(weighing=ScoreWeights(recency=10.0, half_life=timedelta(minutes=72)), expansion=LINE)
     wanted = memory.recall(QUESTION, 3, as_of=at)
     memory.recipe = goodai(recency=10.0, half_life_days=0.05, expansion="line")
     assert memory.recall(QUESTION, 3, as_of=at) == wanted
@@ -397,14 +397,14 @@ def test_impossible_growth_and_weights_are_refused(options: dict[str, Any], comp
 
 
 def test_recency_may_weigh_more_than_relevance(memory: Memory) -> None:
-    memory.recipe = goodai(weighing=Weighing(recency=10.0, half_life=timedelta(minutes=5)))
+    memory.recipe = goodai(weighing=ScoreWeights(recency=10.0, half_life=timedelta(minutes=5)))
     best = memory.recall(QUESTION, 1, as_of=SESSIONS["summer"] + 10 * APART)[0]
     assert best.line.seq == 20
     assert best.score > 1 > best.relevance
 
 
 def test_importance_is_told_in_a_lines_metadata(tmp_path: Path) -> None:
-    with opened(tmp_path, goodai(weighing=Weighing(importance=5.0)), embedder=HashEmbedder(512)) as memory:
+    with opened(tmp_path, goodai(weighing=ScoreWeights(importance=5.0)), embedder=HashEmbedder(512)) as memory:
         told: dict[int, JSONValue] = {5: 9, 8: 99, 17: "high"}
         said = [
             replace(line, metadata={"importance": told[n]} if n in told else {}) for n, line in enumerate(TWENTY, 1)
@@ -443,6 +443,6 @@ def test_a_session_that_was_interrupted_by_another_goes_on(tmp_path: Path) -> No
     with opened(tmp_path, embedder=HashEmbedder(512)) as memory:
         for n in range(12):
             memory.observe_many([NewLine(f"The {'kite' if n % 2 else 'fern'} number {n}.", "Ann", session="ab"[n % 2])])
-        found = memory.recall("kite number", 5, where=Where(session="b"))
+        found = memory.recall("kite number", 5, where=Filter(session="b"))
         assert found
         assert all("fern" not in text for text in texts(found))

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from everthread.errors import BadInput, BadQuery, ConfigError, EmbedderUnavailable, ModelError, NotFound
-from everthread.recall.weighted_score import Weighing
+from everthread.recall.weighted_score import ScoreWeights
 from everthread.recipes.goodai.expansion import NONE
 from everthread.recipes.goodai.text_memory import Retrieved, TextMemory
 from everthread.recipes.goodai.tokenizers import words
@@ -250,20 +250,20 @@ def test_a_matcher_that_gives_no_number_for_each_passage_is_named(scores: list[f
 
 
 def test_recency_and_importance_outweigh_relevance_where_they_are_told_to() -> None:
-    def first(weighing: Weighing | None) -> tuple[int, ...]:
+    def first(weighing: ScoreWeights | None) -> tuple[int, ...]:
         memory = make(weighing=weighing)
         for text, days, importance in (("walnut", 9, 1), ("walnut new", 1, 1), ("walnut grave matter", 5, 10)):
             memory.add_text(text, timestamp=NOON - days * DAY, importance=importance)
             memory.add_separator()
         return memory.retrieve("walnut")[0].keys
 
-    assert first(None) == first(Weighing()) == (1,)
-    assert first(Weighing(recency=2)) == (2,)
-    assert first(Weighing(importance=2)) == (3,)
+    assert first(None) == first(ScoreWeights()) == (1,)
+    assert first(ScoreWeights(recency=2)) == (2,)
+    assert first(ScoreWeights(importance=2)) == (3,)
 
 
 def test_the_scribe_rates_importance_where_it_counts() -> None:
-    memory = make(weighing=Weighing(relevance=0, importance=1), scribe=ExtractiveScribe())
+    memory = make(weighing=ScoreWeights(relevance=0, importance=1), scribe=ExtractiveScribe())
     for text in ("Hello there!", "My daughter was born last night.", "I like tea."):
         memory.add_text(text)
         memory.add_separator()

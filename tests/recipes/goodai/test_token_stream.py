@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread.recipes.goodai.token_stream import PLACE, Place, Stream, place, tokens
+from everthread.recipes.goodai.token_stream import PLACE, ChunkPosition, TokenStream, place, tokens
 from everthread.recipes.goodai.tokenizers import word_pieces, words
 from everthread.text.analyzer import ECHO
 from everthread.types import Line, NewUnit
@@ -19,8 +19,8 @@ def line(seq: int, text: str) -> Line:
     return Line(seq, "a", "user", "Ann", text, NOON)
 
 
-def stream(texts: list[str], at: int = 0) -> Stream:
-    return Stream.of([(each, tokens(each, words)) for each in (line(n, text) for n, text in enumerate(texts, 1))], at)
+def stream(texts: list[str], at: int = 0) -> TokenStream:
+    return TokenStream.of([(each, tokens(each, words)) for each in (line(n, text) for n, text in enumerate(texts, 1))], at)
 
 
 @given(TEXTS)
@@ -34,7 +34,7 @@ def test_the_tokens_of_a_line_are_all_of_it_with_its_speaker_and_a_line_break(te
 def test_a_line_that_only_repeats_what_was_recalled_has_no_tokens() -> None:
     echo = replace(line(1, "The fern."), metadata={ECHO: [[0, 9]]})
     assert tokens(echo, words) == []
-    assert Stream.of([(echo, [])], 7).cut(7, 4, 2) == []
+    assert TokenStream.of([(echo, [])], 7).cut(7, 4, 2) == []
 
 
 @given(st.lists(TEXTS, min_size=1, max_size=6), st.integers(0, 30), st.integers(1, 8))
@@ -63,7 +63,7 @@ def test_a_stream_that_begins_later_is_cut_as_the_whole_one_is(
     here = place(from_there)
     assert here is not None
     rest = [(each, tokens(each, words)) for each in stream(texts).lines[from_there.first_seq - 1 :]]
-    assert Stream.of(rest, here.at - here.before).cut(here.at, capacity, step) == whole[whole.index(from_there) :]
+    assert TokenStream.of(rest, here.at - here.before).cut(here.at, capacity, step) == whole[whole.index(from_there) :]
 
 
 def test_a_unit_of_somebody_elses_stands_nowhere() -> None:
@@ -71,4 +71,4 @@ def test_a_unit_of_somebody_elses_stands_nowhere() -> None:
     assert place(unit) is None
     assert place(replace(unit, metadata={PLACE: [1, 2, 3]})) is None
     assert place(replace(unit, metadata={PLACE: ["1", 2, 3, 4]})) is None
-    assert place(replace(unit, metadata={PLACE: [1, 2, 3, 4]})) == Place(1, 2, 3, 4)
+    assert place(replace(unit, metadata={PLACE: [1, 2, 3, 4]})) == ChunkPosition(1, 2, 3, 4)

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from everthread.errors import BadInput
-from everthread.recipes.goodai.vector_index import Nearest
+from everthread.recipes.goodai.vector_index import VectorIndex
 from everthread.types import Vectors
 
 
@@ -15,35 +15,35 @@ def unit(*rows: list[float]) -> Vectors:
     return np.asarray(found / np.linalg.norm(found, axis=-1, keepdims=True), np.float32)
 
 
-def near(nearest: Nearest, *query: list[float]) -> list[tuple[int, float]]:
+def near(nearest: VectorIndex, *query: list[float]) -> list[tuple[int, float]]:
     return [(id, round(distance, 5)) for id, distance in nearest.near(unit(*query))]
 
 
 def test_the_distance_is_the_square_of_the_euclidean_one() -> None:
-    nearest = Nearest()
+    nearest = VectorIndex()
     nearest.put([7, 8, 9], unit([0, 1], [1, 0], [-1, 0])[:, None])
     assert near(nearest, [1, 0]) == [(8, 0.0), (7, 2.0), (9, 4.0)]
 
 
 def test_of_several_vectors_on_either_side_the_nearest_pair_counts() -> None:
-    nearest = Nearest()
+    nearest = VectorIndex()
     nearest.put([1, 2], np.stack([unit([0, 1], [1, 1]), unit([0, -1], [-1, 0])]))
     assert near(nearest, [1, 0]) == [(1, round(2 - 2**0.5, 5)), (2, 2.0)]
     assert near(nearest, [1, 0], [0, -1]) == [(2, 0.0), (1, round(2 - 2**0.5, 5))]
 
 
 def test_alike_the_older_comes_first() -> None:
-    nearest = Nearest()
+    nearest = VectorIndex()
     nearest.put([5, 3, 4], unit([1, 0], [1, 0], [1, 0])[:, None])
     assert [id for id, _ in near(nearest, [1, 0])] == [3, 4, 5]
 
 
 def test_nothing_is_near_in_an_empty_table() -> None:
-    assert list(Nearest().near(unit([1, 0]))) == []
+    assert list(VectorIndex().near(unit([1, 0]))) == []
 
 
 def test_other_shapes_are_refused() -> None:
-    nearest = Nearest()
+    nearest = VectorIndex()
     nearest.put([1], unit([1, 0])[:, None])
     with pytest.raises(BadInput, match=r"\(2, 2\) rows and dimensions a text after \(1, 2\)"):
         nearest.put([2], unit([1, 0], [0, 1])[None])
@@ -54,7 +54,7 @@ def test_other_shapes_are_refused() -> None:
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.booleans(), st.lists(st.integers(1, 12), max_size=5, unique=True)), max_size=15))
 def test_it_holds_what_was_put_last_and_not_dropped(operations: list[tuple[bool, list[int]]]) -> None:
-    nearest, model = Nearest(), dict[int, Vectors]()
+    nearest, model = VectorIndex(), dict[int, Vectors]()
     random = np.random.default_rng(1)
     for putting, ids in operations:
         if putting:

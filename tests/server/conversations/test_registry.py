@@ -28,7 +28,7 @@ from everthread.server.services import Engine
 from everthread.server.workers.bank_leases import Claims
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder, ScriptedLLM
-from everthread.types import Message, Sampling, Usage, Where, now
+from everthread.types import Message, Sampling, Usage, Filter, now
 
 PLAIN = OptionsBody()
 
@@ -129,7 +129,7 @@ def test_what_was_forgotten_is_not_told_again_under_its_key(store: SQLiteStore) 
     again = talks.reply(memory, "one", "Hello", PLAIN, "key")
     assert again.wait(PATIENCE)
     assert again is not first
-    assert [line.text for line in memory.lines(Where(session="one"))][-2:] == ["Hello", "Anew."]
+    assert [line.text for line in memory.lines(Filter(session="one"))][-2:] == ["Hello", "Anew."]
     talks.close()
 
 

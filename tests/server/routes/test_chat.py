@@ -26,7 +26,7 @@ from everthread.server.services import Engine
 from everthread.server.settings import Settings
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
-from everthread.types import Where
+from everthread.types import Filter
 
 HERE = "http://127.0.0.1"
 CHAT = "/api/v1/banks/alice/chat/current"
@@ -63,7 +63,7 @@ class Site:
         return found
 
     def kept(self, retracted: bool = False) -> list[str]:
-        return [line.text for line in self.store.lines("alice", Where(), retracted=retracted)]
+        return [line.text for line in self.store.lines("alice", Filter(), retracted=retracted)]
 
     def saying(self, text: str) -> threading.Thread:
         """Someone who says it meanwhile; returns once the reply is running."""
@@ -460,7 +460,7 @@ def test_what_is_forgotten_while_it_is_answered_is_nowhere_afterwards(begin: Beg
     told = site.client.get(CHAT)
     assert b"My word" not in told.content
     thread.join()
-    assert site.store.has("alice") is (what != "bank")
+    assert site.store.exists("alice") is (what != "bank")
     assert all(b"My word" not in each.read_bytes() for each in tmp_path.rglob("*") if each.is_file())
     if what != "bank":
         assert site.client.get(f"{CHAT}/stream").status_code == 404

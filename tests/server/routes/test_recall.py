@@ -6,7 +6,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from everthread.server.services import Engine
-from everthread.types import Where
+from everthread.types import Filter
 from server.problem import kind
 
 BANK = "banks/alice%2Fnemo"
@@ -15,7 +15,7 @@ BANK = "banks/alice%2Fnemo"
 def test_hits_are_those_of_the_library(told: TestClient, engine: Engine) -> None:
     body = {"query": "Where does Mia live?", "k": 2, "where": {"session": ["one"]}}
     hits = told.post(f"{BANK}/recall", json=body).json()["items"]
-    found = engine.memory("alice/nemo").recall("Where does Mia live?", 2, where=Where(session=("one",)))
+    found = engine.memory("alice/nemo").recall("Where does Mia live?", 2, where=Filter(session=("one",)))
     assert [hit["line"]["seq"] for hit in hits] == [hit.line.seq for hit in found]
     assert [hit["signals"] for hit in hits] == [hit.signals for hit in found]
     assert [len(hit["passage"]) for hit in hits] == [len(hit.passage) for hit in found]
@@ -31,7 +31,7 @@ def test_hits_of_several_banks_name_them(told: TestClient) -> None:
 def test_a_context_is_that_of_the_library(told: TestClient, engine: Engine) -> None:
     body = {"query": "Where does Mia live?", "gated": False, "floor": 0, "session": "two", "budget": 200}
     told_ = told.post(f"{BANK}/context", json=body).json()
-    found = engine.memory("alice/nemo").context("Where does Mia live?", 200, gated=False, floor=0, session="two")
+    found = engine.memory("alice/nemo").context("Where does Mia live?", 200, gate=False, floor=0, session="two")
     assert (told_["text"], told_["tokens"], told_["relevance"]) == (found.text, found.tokens, found.relevance)
     assert told_["text"]
 
@@ -41,7 +41,7 @@ def test_a_context_of_several_banks_has_a_part_for_each(told: TestClient, engine
     body = {"query": "Who lives in Lisbon?", "banks": ["bob", "alice/nemo"], "gated": False, "floor": 0}
     found = told.post(f"{BANK}/context", json=body).json()
     memory = engine.memory("alice/nemo")
-    ours = memory.context("Who lives in Lisbon?", gated=False, floor=0, banks=["bob", "alice/nemo"])
+    ours = memory.context("Who lives in Lisbon?", gate=False, floor=0, banks=["bob", "alice/nemo"])
     assert found["text"] == ours.text
     assert [(other["bank"], len(other["hits"])) for other in found["others"]] == [("bob", 1)]
     assert kind(told.post(f"{BANK}/context", json={"query": "Lisbon", "banks": ["carol"]}), 404) == "not-found"

@@ -4,7 +4,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from everthread.server.services import Engine
-from everthread.types import NewUnit, Where
+from everthread.types import NewUnit, Filter
 from server.problem import kind
 
 SESSIONS = "banks/alice%2Fnemo/sessions"
@@ -12,8 +12,8 @@ SESSIONS = "banks/alice%2Fnemo/sessions"
 
 def test_sessions_are_listed_the_newest_first_with_what_was_said(told: TestClient, engine: Engine) -> None:
     memory = engine.memory("alice/nemo")
-    last = next(memory.lines(Where(session="two")))
-    memory.write(NewUnit("summary", "Ferns.", 4, 4, last.said_at, metadata={"session": "two"}))
+    last = next(memory.lines(Filter(session="two")))
+    memory.add_unit(NewUnit("summary", "Ferns.", 4, 4, last.said_at, metadata={"session": "two"}))
     two, one = told.get(SESSIONS).json()["items"]
     assert (two["id"], two["opening"], two["summary"]) == ("two", "I planted ferns today.", "Ferns.")
     assert (one["id"], one["lines"], one["first_seq"], one["last_seq"], one["summary"]) == ("one", 3, 1, 3, None)

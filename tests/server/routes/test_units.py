@@ -16,8 +16,8 @@ AT = datetime(2024, 5, 6, 20, tzinfo=UTC)
 @pytest.fixture
 def written(told: TestClient, engine: Engine) -> TestClient:
     memory = engine.memory("alice/nemo")
-    memory.write(NewUnit("fact", "Mia lives in Porto.", 1, 3, AT))
-    memory.write(NewUnit("note", "Ann has a sister.", 1, 3, AT))
+    memory.add_unit(NewUnit("fact", "Mia lives in Porto.", 1, 3, AT))
+    memory.add_unit(NewUnit("note", "Ann has a sister.", 1, 3, AT))
     return told
 
 

@@ -440,7 +440,7 @@ def test_after_an_hour_of_silence_consent_is_asked_with_the_next_reply(nemo: Bot
     nemo.wait(1.1)
     assert nemo.phone().send("Good morning") == ["Lisbon suits her.", REMEMBER]
     assert nemo.phone().send("yes please") == [phrase("remembered", 0)]
-    assert any(work.kind == "summary" for work in nemo.memory.queued())
+    assert any(work.kind == "summary" for work in nemo.memory.jobs())
     assert nemo.phone().send("What a day") == ["Lisbon suits her."]
     assert len(nemo.lines) == 8
 

@@ -15,7 +15,7 @@ from everthread.testing import HashEmbedder
 def test_rows_go_in_runs_of_no_more_than_a_statement_may_bring(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(records, "SENT", 1000)
     rows = [(n, "x" * size, b"y" * size) for n, size in enumerate([10, 50, 70, 500, 1, 1, 0, 120, 900])]
-    found = list(records.runs(rows))
+    found = list(records.batches(rows))
     assert [[n for n, *_ in run] for run in found] == [[0, 1], [2], [3], [4, 5, 6], [7], [8]]
 
 

@@ -16,7 +16,7 @@ import pytest
 from hardship import PATIENCE, SOON, postgres
 
 from everthread.errors import StoreUnavailable
-from everthread.stores.postgres.connections import Server
+from everthread.stores.postgres.connections import Database
 from everthread.stores.postgres.store import PostgresStore
 
 
@@ -42,14 +42,14 @@ def refused(call: Callable[[], object]) -> float:
     return time.monotonic() - began
 
 
-def asked(server: Server) -> None:
+def asked(server: Database) -> None:
     """As a store asks that has seen the tables before."""
 
     def once() -> None:
         with server.reading("alice"):
             pass
 
-    server.again(once)
+    server.retry(once)
 
 
 def test_the_first_call_of_a_process_waits_too_while_the_server_is_starting(own: postgres.Own) -> None:
@@ -57,22 +57,22 @@ def test_the_first_call_of_a_process_waits_too_while_the_server_is_starting(own:
     starting = threading.Timer(1, own.start)
     starting.start()
     store = PostgresStore(own.url, patience=PATIENCE)
-    assert not store.has("nobody")
+    assert not store.exists("nobody")
     starting.join()
     store.close()
 
 
 def test_many_threads_at_a_deaf_server_are_refused_together(deaf: str) -> None:
     """Whether its tables have been seen before or not."""
-    server, store = Server(deaf, patience=1), PostgresStore(deaf, patience=1)
-    for call in (lambda: asked(server), lambda: store.has("alice")):
+    server, store = Database(deaf, patience=1), PostgresStore(deaf, patience=1)
+    for call in (lambda: asked(server), lambda: store.exists("alice")):
         with ThreadPoolExecutor(40) as pool:  # one after the other, they would take a minute
             assert max(pool.map(lambda _, call=call: refused(call), range(40))) < SOON
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # of threads beside it, which are what is tested
 def test_a_process_forked_while_another_thread_connects_does_not_hang(deaf: str) -> None:
-    server = Server(deaf, patience=0.1)
+    server = Database(deaf, patience=0.1)
     connecting = threading.Thread(target=refused, args=(lambda: asked(server),))
     connecting.start()
     time.sleep(0.3)
@@ -96,10 +96,10 @@ def test_a_server_that_lets_no_more_in_is_waited_for_and_told_of(own: postgres.O
         except psycopg.OperationalError:
             pass
         with pytest.raises(StoreUnavailable, match=r"too many clients.*fewer connections, or put a pooler such as PgB"):
-            PostgresStore(own.url, patience=0.5).has("alice")
+            PostgresStore(own.url, patience=0.5).exists("alice")
         leaving = threading.Timer(1, crowd.close)
         leaving.start()
         store = PostgresStore(own.url)
-        assert not store.has("alice")
+        assert not store.exists("alice")
         leaving.join()
         store.close()

@@ -1,7 +1,7 @@
 import pytest
 
 from everthread.errors import ConfigError
-from everthread.stores.postgres.connections import Server
+from everthread.stores.postgres.connections import Database
 from everthread.stores.postgres.dsn import shown
 
 SECRET = "zqx"
@@ -45,7 +45,7 @@ def test_a_url_is_shown_without_its_password(url: str, without: str) -> None:
 )
 def test_a_malformed_url_is_refused_with_the_remedy_and_without_its_password(url: str, words: str) -> None:
     with pytest.raises(ConfigError, match=words) as refused:
-        Server(url)
+        Database(url)
     assert SECRET not in str(refused.value)
 
 
@@ -53,10 +53,10 @@ def test_a_malformed_url_is_refused_with_the_remedy_and_without_its_password(url
     "url", ["postgresql://ann:zq%40x@one:5432,two:5433/db?target_session_attrs=primary", "postgres:///db?host=/tmp"]
 )
 def test_a_url_may_be_whatever_the_driver_knows(url: str) -> None:
-    assert "application_name=everthread" in Server(url).conninfo
+    assert "application_name=everthread" in Database(url).conninfo
 
 
 def test_what_the_url_says_goes_before_our_defaults() -> None:
-    conninfo = Server("postgresql://host/db?connect_timeout=30&application_name=mine").conninfo
+    conninfo = Database("postgresql://host/db?connect_timeout=30&application_name=mine").conninfo
     assert "connect_timeout=30" in conninfo
     assert "application_name=mine" in conninfo

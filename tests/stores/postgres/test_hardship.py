@@ -21,12 +21,12 @@ from hardship.proxy import Pooler, Proxy
 
 from everthread import Memory, NewLine
 from everthread.errors import BadLine, NotFound, StoreUnavailable
-from everthread.stores.base import Rewriting
+from everthread.stores.base import UnitReplacement
 from everthread.stores.postgres import deletion
-from everthread.stores.postgres.connections import Server
+from everthread.stores.postgres.connections import Database
 from everthread.stores.postgres.store import PostgresStore
 from everthread.testing import HashEmbedder
-from everthread.types import NewUnit, Work
+from everthread.types import NewUnit, ScribeJob
 
 PROCESSES, THREADS, LINES = 8, 4, 6
 
@@ -184,14 +184,14 @@ def test_so_is_a_batch_into_a_new_bank(proxy: Proxy, behind: PostgresStore, hear
 def test_so_is_a_unit_that_supersedes_another(proxy: Proxy, behind: PostgresStore, heard: bool) -> None:
     memory = opened(behind)
     line = next(memory.lines())
-    first = memory.write(NewUnit("note", "Somebody came.", 1, 1, line.said_at))
-    work = Work("notes", line.session, 1, 1, line.said_at)
-    memory.queue(work)
+    first = memory.add_unit(NewUnit("note", "Somebody came.", 1, 1, line.said_at))
+    work = ScribeJob("notes", line.session, 1, 1, line.said_at)
+    memory.enqueue(work)
     proxy.set(lambda: heard)
-    second = memory.write(NewUnit("note", "Somebody said hello.", 1, 1, line.said_at), supersedes=1, done=work)
+    second = memory.add_unit(NewUnit("note", "Somebody said hello.", 1, 1, line.said_at), supersedes=1, done=work)
     assert proxy.fault is None
     assert memory.units() == [replace(first, valid_to=second.valid_from), second]
-    assert memory.queued() == []
+    assert memory.jobs() == []
 
 
 @pytest.mark.parametrize("heard", [True, False])
@@ -199,8 +199,8 @@ def test_so_are_units_that_come_together(proxy: Proxy, behind: PostgresStore, he
     memory = opened(behind)
     line = next(memory.lines())
     units = [NewUnit("chunk", text, 1, 1, line.said_at, sources=(1,)) for text in ("Hel", "lo.")]
-    vectors = memory.embed([unit.text for unit in units]) or []
-    change = Rewriting("chunk", (), units, vectors, 0, "told", None, lambda first: {"first": first})
+    vectors = memory.try_embed([unit.text for unit in units]) or []
+    change = UnitReplacement("chunk", (), units, vectors, 0, "told", None, lambda first: {"first": first})
     proxy.set(lambda: heard)
     assert behind.rewrite_units("alice", change, memory.embedder.name, line.said_at)
     assert proxy.fault is None
@@ -218,7 +218,7 @@ def test_what_is_forgotten_has_one_receipt_though_its_acknowledgement_was_lost(
     receipt = memory.forget(everything=True) if everything else memory.forget(seq=1)
     assert (receipt.lines, receipt.seqs) == (1, ((1, 1),))
     assert texts(memory) == []
-    with behind.server.alone() as db:
+    with behind.server.dedicated() as db:
         assert db.execute("SELECT count(*) FROM everthread.receipt").fetchone() == (1,)
     with pytest.raises(NotFound):
         memory.forget(seq=1)
@@ -324,7 +324,7 @@ def test_an_error_leaves_no_transaction_open_and_its_connection_whole(store: Pos
         with undone, few.server.writing("alice") as db, suppress(psycopg.Error):  # as no one should
             db.execute("SELECT 1/0")
     assert memory.observe("And on.").seq == 2
-    with few.server.alone() as db:
+    with few.server.dedicated() as db:
         left = db.execute(
             "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state LIKE 'idle in%'"
         )
@@ -367,7 +367,7 @@ def test_writers_of_one_bank_wait_for_each_other_and_not_for_those_of_another(st
     alice, bob = opened(store, "alice"), opened(store, "bob")
     alice.observe("Hello.")
     with ThreadPoolExecutor(1) as pool:
-        with store.server.alone() as db, db.transaction():
+        with store.server.dedicated() as db, db.transaction():
             db.execute("SELECT 1 FROM everthread.bank WHERE bank_id = 'alice' FOR UPDATE")
             waiting = pool.submit(alice.observe, "Is it my turn?")
             for n in range(5):
@@ -398,5 +398,5 @@ def test_a_connection_whose_client_has_vanished_does_not_lock_its_bank_for_long(
         row = db.execute("SHOW idle_in_transaction_session_timeout").fetchone()
         assert row == ("1min",)
         assert db.execute("SHOW jit").fetchone() == ("off",)
-    with Server(url_of(store)).alone() as db:
+    with Database(url_of(store)).dedicated() as db:
         assert db.execute("SHOW idle_in_transaction_session_timeout").fetchone() == ("0",)

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from hardship import PATIENCE
 
-from everthread.stores.postgres.lazy import Once
+from everthread.stores.postgres.lazy import Lazy
 
 
 def test_many_threads_make_it_once_and_all_have_it() -> None:
@@ -19,7 +19,7 @@ def test_many_threads_make_it_once_and_all_have_it() -> None:
         made.append(1)
         return len(made)
 
-    once = Once(make)
+    once = Lazy(make)
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(lambda _: once.get(PATIENCE), range(8))) == [1] * 8
     assert once.take() == 1
@@ -37,7 +37,7 @@ def test_who_waits_shares_the_error_and_the_next_tries_anew() -> None:
             raise OSError("nobody is there")
         return 7
 
-    once, together = Once(make), threading.Barrier(4)
+    once, together = Lazy(make), threading.Barrier(4)
 
     def error(_: int) -> str:
         together.wait(PATIENCE)
@@ -58,7 +58,7 @@ def test_nobody_waits_longer_than_his_patience() -> None:
         begun.set()
         return end.wait(PATIENCE)
 
-    once = Once(make)
+    once = Lazy(make)
     with ThreadPoolExecutor(1) as pool:
         making = pool.submit(once.get, PATIENCE)
         assert begun.wait(PATIENCE)
@@ -77,7 +77,7 @@ def test_a_process_that_was_forked_meanwhile_makes_its_own() -> None:
         begun.set()
         return end.wait(PATIENCE) and os.getpid()
 
-    once = Once(make)
+    once = Lazy(make)
     with ThreadPoolExecutor(1) as pool:
         making = pool.submit(once.get, PATIENCE)
         assert begun.wait(PATIENCE)

@@ -70,7 +70,7 @@ def test_the_bytes_that_stats_tells_are_about_those_of_the_rows(memory: Memory, 
 def test_many_keys_are_looked_up_without_reading_the_bank(memory: Memory, database: str) -> None:
     memory.store.close()
     before = read(database, "line")
-    assert len(memory.store.known("alice", [f"k{n}" for n in range(300)])) == 300
+    assert len(memory.store.get_by_key("alice", [f"k{n}" for n in range(300)])) == 300
     memory.store.close()
     assert read(database, "line") - before == 600  # its number by its key, and it by its number
 

@@ -20,11 +20,11 @@ from everthread import Memory, NewLine
 from everthread.common.installation import upgrade
 from everthread.errors import BankTooNew, ConfigError, StoreUnavailable
 from everthread.stores.postgres import schema, vacuum
-from everthread.stores.postgres.connections import Server
+from everthread.stores.postgres.connections import Database
 from everthread.stores.postgres.store import PostgresStore
 from everthread.testing import HashEmbedder
 from everthread.text.analyzer import ANALYSER
-from everthread.types import NewUnit, Work
+from everthread.types import NewUnit, ScribeJob
 
 SECRET = "zqxsecret"
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
@@ -55,7 +55,7 @@ def test_a_database_that_cannot_hold_every_character_is_refused(
 ) -> None:
     how = f"ENCODING '{encoding}' TEMPLATE template0 LOCALE_PROVIDER libc LOCALE 'C'"
     with postgres.database(postgres_server, how) as url:
-        for call in (lambda: opened(url), lambda: schema.init(Server(url)), lambda: schema.ready(Server(url))):
+        for call in (lambda: opened(url), lambda: schema.init(Database(url)), lambda: schema.ready(Database(url))):
             with pytest.raises(ConfigError, match=f"keeps text as {encoding}, .*createdb -E UTF8 -T template0"):
                 call()
         with psycopg.connect(url) as db:
@@ -73,8 +73,8 @@ def test_what_a_client_speaks_by_habit_does_not_matter(url: str, monkeypatch: py
 def test_pgvector_may_lie_in_a_schema_of_its_own(postgres_server: str) -> None:
     with postgres.role(postgres_server) as role, postgres.database(postgres_server) as url:
         run(url, 'CREATE SCHEMA "ex tensions"', 'CREATE EXTENSION vector SCHEMA "ex tensions"')
-        schema.init(Server(url))
-        schema.secure(Server(url), role)
+        schema.init(Database(url))
+        schema.secure(Database(url), role)
         for each in (url, postgres.url(url, user=role, password=SECRET)):
             with opened(each, each) as memory:
                 memory.observe("The kettle sings.")
@@ -84,7 +84,7 @@ def test_pgvector_may_lie_in_a_schema_of_its_own(postgres_server: str) -> None:
 
 
 def test_nobodys_search_path_keeps_us_from_finding_our_types(url: str) -> None:
-    schema.init(Server(url))
+    schema.init(Database(url))
     with psycopg.connect(url, autocommit=True) as db:
         name = sql.Identifier(db.info.dbname)
         db.execute(sql.SQL("ALTER DATABASE {} SET search_path = app").format(name))
@@ -98,9 +98,9 @@ def test_nobodys_search_path_keeps_us_from_finding_our_types(url: str) -> None:
 
 
 def test_a_pgvector_that_is_too_old_is_told_how_to_be_renewed(url: str) -> None:
-    schema.init(Server(url))
+    schema.init(Database(url))
     run(url, "SET allow_system_table_mods = on; UPDATE pg_extension SET extversion = '0.7.4' WHERE extname = 'vector'")
-    for call in (lambda: opened(url), lambda: schema.init(Server(url))):
+    for call in (lambda: opened(url), lambda: schema.init(Database(url))):
         with pytest.raises(
             StoreUnavailable, match=r"has pgvector 0.7.4, and 0.8 is.*run there: ALTER EXTENSION vector U"
         ):
@@ -125,7 +125,7 @@ def test_who_runs_on_while_the_tables_are_renewed_neither_writes_nor_reads_them(
         memory.observe("Written before.")
         with monkeypatch.context() as changed:
             later(changed)
-            assert schema.init(Server(url)) == 1
+            assert schema.init(Database(url)) == 1
         calls = (lambda: memory.observe("Too late."), lambda: memory.recall("before"), lambda: memory.forget(seq=1))
         for call in calls:
             with pytest.raises(BankTooNew, match="later Everthread .*" + re.escape(upgrade())):
@@ -140,7 +140,7 @@ def test_the_tables_are_not_renewed_while_somebody_writes(url: str, monkeypatch:
         assert isinstance(store, PostgresStore)
         with store.server.writing("alice") as db:
             later(changed)
-            renewing = pool.submit(schema.init, Server(url))
+            renewing = pool.submit(schema.init, Database(url))
             time.sleep(0.3)
             assert not renewing.done()
             db.execute("DELETE FROM everthread.buffer")
@@ -151,10 +151,10 @@ def test_a_secured_role_has_the_same_right_to_tables_that_come_later(
     postgres_server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with postgres.role(postgres_server) as role, postgres.database(postgres_server) as url:
-        schema.init(Server(url))
-        schema.secure(Server(url), role)
+        schema.init(Database(url))
+        schema.secure(Database(url), role)
         later(monkeypatch)
-        schema.init(Server(url))
+        schema.init(Database(url))
         run(url, "INSERT INTO everthread.more VALUES ('alice'), ('bob')")
         store = PostgresStore(postgres.url(url, user=role, password=SECRET))
         with store.server.reading("alice") as db:
@@ -175,8 +175,8 @@ def test_the_tables_of_the_first_version_are_brought_up_to_date_with_what_is_in_
         with monkeypatch.context() as changed:
             first(changed)
             changed.setattr(schema, "TABLES", schema.TABLES[:10])
-            schema.init(Server(url))
-            schema.secure(Server(url), role)
+            schema.init(Database(url))
+            schema.secure(Database(url), role)
         run(
             url,
             f"INSERT INTO everthread.bank (bank_id, created_at, analyser) VALUES ('alice', 7, {ANALYSER})",
@@ -184,18 +184,18 @@ def test_the_tables_of_the_first_version_are_brought_up_to_date_with_what_is_in_
         )
         with pytest.raises(StoreUnavailable, match=r"schema 1, this one wants 2.*everthread db migrate URL"):
             opened(url)
-        assert schema.init(Server(url)) == 1
-        assert schema.init(Server(url)) == 0
+        assert schema.init(Database(url)) == 1
+        assert schema.init(Database(url)) == 0
         for each in (url, postgres.url(url, user=role, password=SECRET)):
             with opened(each) as memory:
                 assert memory.store.buffer("alice", "before") == [(1, 2)]
                 line = memory.observe("The kettle sings.", session="s")
                 memory.end("s")
                 memory.set_setting("voice", "dry")
-                memory.queue(Work("notes", "s", line.seq, line.seq, line.said_at))
-                assert memory.write(NewUnit("note", "A kettle.", line.seq, line.seq, line.said_at)).text == "A kettle."
+                memory.enqueue(ScribeJob("notes", "s", line.seq, line.seq, line.said_at))
+                assert memory.add_unit(NewUnit("note", "A kettle.", line.seq, line.seq, line.said_at)).text == "A kettle."
                 assert memory.forget(session="s").lines == 1
-                assert (memory.units(), memory.queued(), memory.store.check("alice")) == ([], [], [])
+                assert (memory.units(), memory.jobs(), memory.store.check("alice")) == ([], [], [])
 
 
 # -------------------------------------------------------------------- words of two analysers
@@ -288,7 +288,7 @@ def test_a_bank_of_a_later_analyser_is_refused_but_can_be_forgotten(url: str) ->
 @pytest.fixture
 def spread(url: str) -> str:
     """A database with something in place of Citus that keeps a record of what it is asked for, and spreads nothing."""
-    schema.init(Server(url))
+    schema.init(Database(url))
     run(url, FUNCTIONS)
     return url
 
@@ -296,11 +296,11 @@ def spread(url: str) -> str:
 def test_distributing_goes_on_where_it_was_stopped(spread: str) -> None:
     run(spread, "ALTER TABLE pg_dist_partition ADD CHECK (logicalrelid <> 'everthread.speaker'::regclass)")
     with pytest.raises(StoreUnavailable, match="check constraint"):
-        schema.distribute(Server(spread))
+        schema.distribute(Database(spread))
     run(spread, "ALTER TABLE pg_dist_partition DROP CONSTRAINT pg_dist_partition_logicalrelid_check")
     done = schema.TABLES.index("speaker")
-    assert schema.distribute(Server(spread)) == list(schema.DISTRIBUTED[done:])
-    assert schema.distribute(Server(spread)) == []
+    assert schema.distribute(Database(spread)) == list(schema.DISTRIBUTED[done:])
+    assert schema.distribute(Database(spread)) == []
 
 
 def test_tables_that_come_later_are_spread_before_keys_lead_from_them(
@@ -308,7 +308,7 @@ def test_tables_that_come_later_are_spread_before_keys_lead_from_them(
 ) -> None:
     with monkeypatch.context() as changed:
         first(changed)
-        schema.init(Server(url))
+        schema.init(Database(url))
         run(url, FUNCTIONS, "ALTER TABLE pg_dist_partition ADD keys int")
         run(
             url,
@@ -317,8 +317,8 @@ def test_tables_that_come_later_are_spread_before_keys_lead_from_them(
                public.pg_dist_partition SELECT what, count(*) FROM pg_constraint
                WHERE contype = ''f'' AND conrelid = what'""",
         )
-        assert len(schema.distribute(Server(url))) == 10
-    assert schema.init(Server(url)) == 1
+        assert len(schema.distribute(Database(url))) == 10
+    assert schema.init(Database(url)) == 1
     with psycopg.connect(url) as db:
         rows = db.execute("SELECT logicalrelid::text, keys FROM pg_dist_partition").fetchall()
     spread = {name.partition(".")[2]: keys for name, keys in rows}
@@ -329,11 +329,11 @@ def test_tables_that_come_later_are_spread_before_keys_lead_from_them(
 @pytest.mark.parametrize("first", ["secure", "distribute"])
 def test_a_role_of_one_bank_and_spread_tables_exclude_each_other(postgres_server: str, first: str) -> None:
     with postgres.role(postgres_server) as role, postgres.database(postgres_server) as url:
-        schema.init(Server(url))
+        schema.init(Database(url))
         run(url, FUNCTIONS)
         calls: list[Callable[[], object]] = [
-            lambda: schema.secure(Server(url), role),
-            lambda: schema.distribute(Server(url)),
+            lambda: schema.secure(Database(url), role),
+            lambda: schema.distribute(Database(url)),
         ]
         if first == "distribute":
             calls.reverse()
@@ -345,7 +345,7 @@ def test_a_role_of_one_bank_and_spread_tables_exclude_each_other(postgres_server
 @pytest.fixture
 def citus(spread: str) -> Iterator[str]:
     """The spread database, behind what refuses the same as Citus."""
-    schema.distribute(Server(spread))
+    schema.distribute(Database(spread))
     with Citus(spread) as made:
         yield made.url
 
@@ -356,10 +356,10 @@ def test_tables_are_made_and_brought_up_to_date_by_statements_that_citus_takes(
     with Citus(url) as citus:
         with monkeypatch.context() as changed:
             first(changed)
-            assert schema.init(Server(citus.url)) == 1
+            assert schema.init(Database(citus.url)) == 1
             run(url, FUNCTIONS)
-            assert len(schema.distribute(Server(citus.url))) == 10
-        assert schema.init(Server(citus.url)) == 1
+            assert len(schema.distribute(Database(citus.url))) == 10
+        assert schema.init(Database(citus.url)) == 1
         with psycopg.connect(url) as db:
             assert schema.distributed(db) == set(schema.TABLES)
 
@@ -368,18 +368,18 @@ def test_every_write_locks_its_bank_in_a_way_that_citus_holds(citus: str) -> Non
     with opened(citus) as memory:
         memory.observe_many([NewLine(f"Line {n} of the ferry.", key=f"k{n}", session="s") for n in range(8)])
         memory.correct(1, "The ferry is late.")
-        memory.replace([2], [NewLine("Two.", key="k1")], late=True)
-        memory.late.catch_up()
+        memory.replace_lines([2], [NewLine("Two.", key="k1")], defer_embedding=True)
+        memory.backlog.embed_pending()
         memory.retract(3)
-        memory.context("Is the ferry late?", session="s", gated=False)
+        memory.context("Is the ferry late?", session="s", gate=False)
         memory.end("s")
         memory.set_setting("remember", "always")
-        unit = memory.write(NewUnit("fact", "There is a ferry.", 4, 4, NOON, sources=(4,)))
+        unit = memory.add_unit(NewUnit("fact", "There is a ferry.", 4, 4, NOON, sources=(4,)))
         memory.edit_unit("fact", unit.id, "There is a small ferry.")
         memory.forget_unit("fact", 2)
-        memory.queue(Work("notes", "s", 4, 5, NOON))
-        memory.dequeue(memory.queued()[0])
-        memory.store.reserve("alice", 20)
+        memory.enqueue(ScribeJob("notes", "s", 4, 5, NOON))
+        memory.dequeue(memory.jobs()[0])
+        memory.store.reserve_seqs("alice", 20)
         memory.reindex()
         memory.forget(seq=4)
         assert memory.recall("ferry")
@@ -390,7 +390,7 @@ def test_every_write_locks_its_bank_in_a_way_that_citus_holds(citus: str) -> Non
 def test_rows_that_lay_here_before_the_tables_were_spread_are_truncated_last_table_first(spread: str) -> None:
     with opened(spread) as memory:
         memory.observe("The ferry is late.")
-    made = schema.distribute(Server(spread))
+    made = schema.distribute(Database(spread))
     assert made[: len(schema.TABLES)] == list(schema.DISTRIBUTED)
     with psycopg.connect(spread) as db:
         rows = db.execute("SELECT what::text FROM truncated ORDER BY number").fetchall()
@@ -403,9 +403,9 @@ def test_rows_that_lay_here_before_the_tables_were_spread_are_truncated_last_tab
 def test_what_is_forgotten_is_cleared_on_every_server(spread: str, caplog: pytest.LogCaptureFixture) -> None:
     with opened(spread) as memory:
         memory.observe("The ferry is late.")
-        schema.distribute(Server(spread))
+        schema.distribute(Database(spread))
         memory.forget(everything=True)
-        left = vacuum.scrub(Server(spread))
+        left = vacuum.scrub(Database(spread))
     assert left == ["server 2 of the cluster: must be superuser"]
     with psycopg.connect(spread) as db:
         asked = [command for (command,) in db.execute("SELECT command FROM asked ORDER BY number")]

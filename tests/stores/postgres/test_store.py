@@ -16,11 +16,11 @@ import pytest
 from hardship import PATIENCE, postgres
 from psycopg import sql
 
-from everthread import Memory, Where
+from everthread import Memory, Filter
 from everthread.common.installation import upgrade
 from everthread.errors import BadQuery, BankTooNew, ConfigError, EverthreadError, StoreUnavailable
 from everthread.stores.postgres import schema
-from everthread.stores.postgres.connections import Connection, Server
+from everthread.stores.postgres.connections import Connection, Database
 from everthread.stores.postgres.store import PostgresStore
 from everthread.testing import HashEmbedder
 
@@ -121,13 +121,13 @@ def test_tables_of_an_older_version_want_to_be_migrated(url: str, monkeypatch: p
         later.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, (colour,)))
         later.setattr(schema, "VERSION", schema.VERSION + 1)
         refused(url, StoreUnavailable, r"older Everthread .*; bring them up to date with: everthread db migrate URL")
-        assert schema.init(Server(url)) == 1
-        assert schema.init(Server(url)) == 0
+        assert schema.init(Database(url)) == 1
+        assert schema.init(Database(url)) == 0
         with opened(url) as memory:
             assert [line.text for line in memory.lines()] == ["Written before."]
     refused(url, BankTooNew, "later Everthread .*; upgrade with: " + re.escape(upgrade()))
     with pytest.raises(BankTooNew):
-        schema.init(Server(url))
+        schema.init(Database(url))
 
 
 def test_a_server_that_only_reads_goes_on_reading(url: str) -> None:
@@ -190,7 +190,7 @@ def test_an_error_of_one_statement_is_told_once_and_at_once(url: str) -> None:
 @pytest.mark.parametrize("field", ["session", "speaker", "role", "kind"])
 def test_a_filter_that_makes_no_sense_is_named_as_the_caller_wrote_it(database: str, field: str) -> None:
     with opened(database) as memory, pytest.raises(BadQuery, match=rf"where\.{field} must be a str or a tuple of them"):
-        memory.recall("anything", where=Where(**{field: 5}))  # type: ignore[arg-type]
+        memory.recall("anything", where=Filter(**{field: 5}))  # type: ignore[arg-type]
 
 
 # ----------------------------------------------------------------------- row-level security
@@ -200,9 +200,9 @@ def test_a_filter_that_makes_no_sense_is_named_as_the_caller_wrote_it(database: 
 def secured(postgres_server: str) -> Iterator[tuple[str, str]]:
     """The URL of the tables' owner, and that of a role that sees one bank at a time."""
     with postgres.role(postgres_server) as role, postgres.database(postgres_server) as url:
-        schema.init(Server(url))
-        schema.secure(Server(url), role)
-        schema.secure(Server(url), role)  # once more changes nothing
+        schema.init(Database(url))
+        schema.secure(Database(url), role)
+        schema.secure(Database(url), role)  # once more changes nothing
         yield url, postgres.url(url, user=role, password=SECRET)
 
 
@@ -214,7 +214,7 @@ def test_a_secured_role_can_do_all_that_a_memory_does(secured: tuple[str, str]) 
             alice.observe(f"Alice's garden has {n} ferns.", session=f"{n % 2}", key=f"k{n}", speaker="Alice")
         assert alice.observe("Again.", key="k1").seq == 2
         assert [hit.line.seq for hit in alice.recall("2 ferns", 1)] == [3]
-        assert "ferns" in alice.context("garden ferns", session="0", gated=False).text
+        assert "ferns" in alice.context("garden ferns", session="0", gate=False).text
         assert alice.retract(1).retracted_at is not None
         assert alice.forget(seq=2).lines == 1
         assert alice.forget(session="1").lines == 1
@@ -224,7 +224,7 @@ def test_a_secured_role_can_do_all_that_a_memory_does(secured: tuple[str, str]) 
         assert alice.store.banks() == ["alice", "bob"]
         assert alice.store.check("alice") == []
         assert alice.forget(everything=True).lines == 2
-        assert not alice.store.has("alice")
+        assert not alice.store.exists("alice")
         assert bob.stats().lines == 1
         with bob.store.server.alone() as db:  # type: ignore[attr-defined]
             assert db.execute("SELECT count(*) FROM everthread.receipt").fetchone() == (3,)
@@ -235,7 +235,7 @@ def test_even_a_wrong_query_of_a_secured_role_sees_one_bank_alone(secured: tuple
     for bank in ("alice", "bob"):
         with opened(owner, bank) as memory:
             memory.observe(f"{bank} likes ferns.", session="garden")
-            memory.context("ferns", session="garden", gated=False)
+            memory.context("ferns", session="garden", gate=False)
             memory.forget(seq=memory.observe("A slip.").seq)
     store = PostgresStore(role)
     for table in (each for each in schema.TABLES if each != "receipt"):
@@ -273,11 +273,11 @@ def test_a_secured_role_frees_the_pages_of_what_it_forgets(
 
 
 def test_a_role_to_which_no_rule_applies_is_not_called_secured(url: str) -> None:
-    server = Server(url)
+    server = Database(url)
     schema.init(server)
     with pytest.raises(ConfigError, match="has no role 'nobody at all'; make it with: CREATE ROLE"):
         schema.secure(server, "nobody at all")
-    with server.alone() as db:
+    with server.dedicated() as db:
         owner = db.info.user
     with pytest.raises(ConfigError, match="would see every bank; name another role"):
         schema.secure(server, owner)
@@ -293,7 +293,7 @@ INDEXES = """SELECT indrelid::regclass::text, indexrelid::regclass::text, (SELEC
 
 @pytest.fixture(scope="module")
 def tables(database: str) -> Iterator[Connection]:
-    schema.init(Server(database))
+    schema.init(Database(database))
     with psycopg.connect(database, autocommit=True) as db:
         yield db
 
@@ -363,6 +363,6 @@ def test_every_table_is_distributed_once_beside_the_banks(tables: Connection) ->
 
 
 def test_without_citus_nothing_is_distributed(url: str) -> None:
-    schema.init(Server(url))
+    schema.init(Database(url))
     with pytest.raises(StoreUnavailable, match="has no Citus; make it there with: CREATE EXTENSION citus"):
-        schema.distribute(Server(url))
+        schema.distribute(Database(url))

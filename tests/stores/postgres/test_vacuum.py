@@ -15,7 +15,7 @@ from hardship import postgres
 from everthread import Memory, NewLine
 from everthread.cli.main import main
 from everthread.stores.postgres import schema, vacuum, vector_index
-from everthread.stores.postgres.connections import Server
+from everthread.stores.postgres.connections import Database
 from everthread.stores.postgres.store import PostgresStore
 from everthread.testing import HashEmbedder
 
@@ -50,7 +50,7 @@ def tell(memory: Memory) -> None:
     """With the canary in all that a line can have, and in a text that is too long for its page."""
     memory.observe(f"The {CANARY} sings.", speaker=CANARY, session=CANARY, key=CANARY, metadata={CANARY: CANARY})
     memory.observe(" ".join(f"{CANARY}{n}" for n in range(2000)), speaker=CANARY, session=CANARY)
-    memory.context(CANARY, session=CANARY, gated=False)  # which fills the session's buffer
+    memory.context(CANARY, session=CANARY, gate=False)  # which fills the session's buffer
 
 
 # --------------------------------------------------------------------------- statistics
@@ -172,7 +172,7 @@ def test_rows_that_a_transaction_may_still_read_are_told_of(
 
 
 def test_a_server_that_goes_away_after_the_forgetting_is_told_of(caplog: pytest.LogCaptureFixture) -> None:
-    gone = vacuum.Vacuum(Server("postgresql://ann@/db?host=/nowhere"))
+    gone = vacuum.Vacuum(Database("postgresql://ann@/db?host=/nowhere"))
     gone.after(["line"], bank=False)
     (record,) = caplog.records
     assert "can't be reached" in record.getMessage()
@@ -199,7 +199,7 @@ def test_a_scrub_leaves_no_byte_of_what_was_forgotten_in_the_servers_files(what:
         asked(url, "CHECKPOINT")
         alice.forget(**what)
         assert holding(own.folder, CANARY.encode()) != []
-        assert vacuum.scrub(Server(url)) == []
+        assert vacuum.scrub(Database(url)) == []
         assert holding(own.folder, CANARY.encode()) == []
         assert store.check("alice") == store.check("bob") == []
         assert bob.recall("line 7 Bob")[0].line.seq == 8
@@ -222,9 +222,9 @@ def test_a_scrub_tells_what_stood_in_its_way(url: str, store: PostgresStore) -> 
 
 def test_a_role_without_the_right_is_told_what_it_could_not_scrub(postgres_server: str) -> None:
     with postgres.role(postgres_server) as role, postgres.database(postgres_server) as url:
-        schema.init(Server(url))
-        schema.secure(Server(url), role)
-        left = vacuum.scrub(Server(postgres.url(url, user=role, password="zqxsecret")))
+        schema.init(Database(url))
+        schema.secure(Database(url), role)
+        left = vacuum.scrub(Database(postgres.url(url, user=role, password="zqxsecret")))
         assert [line for line in left if "permission denied" in line and "pg_statistic" in line]
         assert "CHECKPOINT wants a member of pg_checkpoint; the server's own next one will do" in left
         assert not [line for line in left if '"line"' in line]  # it may maintain our tables

@@ -9,9 +9,9 @@ import psycopg
 import pytest
 from hardship import PATIENCE, postgres
 
-from everthread import Memory, NewLine, Where
+from everthread import Memory, NewLine, Filter
 from everthread.stores.postgres import schema, vector_index
-from everthread.stores.postgres.connections import Server
+from everthread.stores.postgres.connections import Database
 from everthread.stores.postgres.store import PostgresStore
 from everthread.testing import HashEmbedder
 
@@ -62,8 +62,8 @@ def tables(url: str) -> list[str]:
         return vector_index.tables(db)
 
 
-def near(memory: Memory, text: str, k: int = 40, where: Where | None = None) -> set[int]:
-    among = None if where is None else memory.store.allowed(memory.bank, where, None)
+def near(memory: Memory, text: str, k: int = 40, where: Filter | None = None) -> set[int]:
+    among = None if where is None else memory.store.filter_seqs(memory.bank, where, None)
     query = memory.embedder.embed_query(text)
     return set(memory.store.nearest(memory.bank, memory.embedder.name, query, k, among).tolist())
 
@@ -88,11 +88,11 @@ def test_the_index_finds_what_comparing_codes_one_by_one_finds(store: PostgresSt
 
 def test_lines_that_a_filter_allows_are_all_found_however_rare(store: PostgresStore) -> None:
     memory = filled(store)
-    rare = {line.seq for line in memory.lines(Where(speaker="Rare"))}
-    assert near(memory, "violin", where=Where(speaker="Rare")) == rare
-    others = {line.seq for line in memory.lines(Where(speaker="Ann"))}
-    assert len(others) > vector_index.EXACT  # so many that the index is asked
-    assert near(memory, "violin", MANY, Where(speaker="Ann")) == others
+    rare = {line.seq for line in memory.lines(Filter(speaker="Rare"))}
+    assert near(memory, "violin", where=Filter(speaker="Rare")) == rare
+    others = {line.seq for line in memory.lines(Filter(speaker="Ann"))}
+    assert len(others) > vector_index.EXACT_SEARCH_LIMIT  # so many that the index is asked
+    assert near(memory, "violin", MANY, Filter(speaker="Ann")) == others
 
 
 def test_lines_observed_later_are_in_the_index(store: PostgresStore) -> None:
@@ -164,8 +164,8 @@ def test_a_role_bound_to_one_bank_uses_the_index_that_the_owner_makes(
 ) -> None:
     monkeypatch.setattr(vector_index, "EXACT", 60)
     with postgres.role(postgres_server) as role, postgres.database(postgres_server) as owned:
-        schema.init(Server(owned))
-        schema.secure(Server(owned), role)
+        schema.init(Database(owned))
+        schema.secure(Database(owned), role)
         bound, owner = PostgresStore(postgres.url(owned, user=role, password="zqxsecret")), PostgresStore(owned)
         memory = opened(bound)
         with caplog.at_level(logging.WARNING):

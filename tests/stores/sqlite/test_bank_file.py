@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from everthread import Memory
 from everthread.errors import BadBankId, BadInput, BankDamaged, StoreUnavailable
 from everthread.stores.sqlite import bank_file as files
-from everthread.stores.sqlite.bank_file import LONGEST_NAME, SUFFIX, BankFile, bank_id, explained, file_name
+from everthread.stores.sqlite.bank_file import LONGEST_NAME, SUFFIX, BankFile, bank_id, map_errors, file_name
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
 
@@ -152,7 +152,7 @@ def of_sqlite(code: int, words: str = "words that change from version to version
     ],
 )
 def test_an_error_becomes_ours_with_its_remedy(error: Exception, ours: type[Exception], remedy: str) -> None:
-    with pytest.raises(ours, match=remedy) as caught, explained("x", Path("/banks/x.bank")):
+    with pytest.raises(ours, match=remedy) as caught, map_errors("x", Path("/banks/x.bank")):
         raise error
     assert caught.value.__cause__ is error
 
@@ -168,12 +168,12 @@ def test_only_what_was_to_be_written_is_said_not_to_be_kept(tmp_path: Path) -> N
 
 
 def test_half_a_surrogate_pair_is_the_callers_fault() -> None:
-    with pytest.raises(BadInput, match="use whole characters"), explained("x", Path("/banks/x.bank")):
+    with pytest.raises(BadInput, match="use whole characters"), map_errors("x", Path("/banks/x.bank")):
         "\ud800".encode()
 
 
 def test_an_error_in_the_callers_code_stays_what_it_is() -> None:
-    with pytest.raises(KeyError), explained("x", Path("/banks/x.bank")):
+    with pytest.raises(KeyError), map_errors("x", Path("/banks/x.bank")):
         raise KeyError("mine")
 
 
@@ -330,7 +330,7 @@ def test_an_erasing_that_was_put_off_is_tried_again_by_the_same_process(
     say(opened(tmp_path), "one")
     file = opened(tmp_path)
     with closing(sqlite3.connect(file.path, isolation_level=None)) as reader:
-        reader.execute(f"PRAGMA user_version = {files.UNERASED}")
+        reader.execute(f"PRAGMA user_version = {files.ERASE_PENDING}")
         reader.execute("BEGIN")
         reader.execute("SELECT * FROM said").fetchall()
         say(file, "two")

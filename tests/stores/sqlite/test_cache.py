@@ -11,7 +11,7 @@ import pytest
 from everthread.stores import dense_index
 from everthread.stores.base import LINE
 from everthread.stores.sqlite import column_blocks, rows, schema
-from everthread.stores.sqlite.cache import Pictures
+from everthread.stores.sqlite.cache import BankCache
 from everthread.types import Vectors
 
 DIM = 64
@@ -39,7 +39,7 @@ def some(seed: int, pieces: int = 1) -> Vectors:
     return np.random.default_rng(seed).normal(size=(pieces, DIM)).astype(np.float32)
 
 
-def statements(db: sqlite3.Connection, pictures: Pictures) -> list[str]:
+def statements(db: sqlite3.Connection, pictures: BankCache) -> list[str]:
     """What is asked of the file when both pictures are looked at."""
     said: list[str] = []
     db.set_trace_callback(said.append)
@@ -50,7 +50,7 @@ def statements(db: sqlite3.Connection, pictures: Pictures) -> list[str]:
 
 
 def test_where_nothing_has_changed_nothing_is_read(db: sqlite3.Connection) -> None:
-    pictures = Pictures()
+    pictures = BankCache()
     for _ in range(2):
         statements(db, pictures)
     held = pictures.columns(db), pictures.dense(db, "m", DIM)
@@ -60,7 +60,7 @@ def test_where_nothing_has_changed_nothing_is_read(db: sqlite3.Connection) -> No
 
 
 def test_a_line_that_is_added_is_added_to_what_is_held(db: sqlite3.Connection) -> None:
-    pictures = Pictures()
+    pictures = BankCache()
     for _ in range(2):
         statements(db, pictures)
     before = pictures.dense(db, "m", DIM)
@@ -74,7 +74,7 @@ def test_a_line_that_is_added_is_added_to_what_is_held(db: sqlite3.Connection) -
 
 
 def test_another_models_vectors_leave_this_ones_index_as_it_is(db: sqlite3.Connection) -> None:
-    pictures = Pictures()
+    pictures = BankCache()
     before = pictures.dense(db, "m", DIM)
     embed(db, range(1, 4), "other")
     after = pictures.dense(db, "m", DIM)
@@ -84,12 +84,12 @@ def test_another_models_vectors_leave_this_ones_index_as_it_is(db: sqlite3.Conne
 
 
 def test_what_was_replaced_removed_or_came_late_is_as_if_read_anew(db: sqlite3.Connection) -> None:
-    pictures = Pictures()
+    pictures = BankCache()
     for _ in range(2):
         pictures.dense(db, "m", DIM, exact=True)
     rows.remove_vectors(db, [2, 500, 501])
     rows.put_vectors(db, "m", {500: some(7, 2), 3: some(8), 999: some(9)})
-    fresh = Pictures()
+    fresh = BankCache()
     for _ in range(2):
         fresh.dense(db, "m", DIM, exact=True)
     held, read = pictures.dense(db, "m", DIM), fresh.dense(db, "m", DIM)
@@ -104,16 +104,16 @@ def test_what_was_replaced_removed_or_came_late_is_as_if_read_anew(db: sqlite3.C
 def test_whole_vectors_are_held_from_the_second_time_on_that_they_are_wanted(
     db: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pictures = Pictures()
+    pictures = BankCache()
     assert pictures.dense(db, "m", DIM, exact=True).data is None
     assert pictures.dense(db, "m", DIM, exact=True).data is not None
     monkeypatch.setattr(dense_index, "RESIDENT", 999)
-    large = Pictures()
+    large = BankCache()
     assert [large.dense(db, "m", DIM, exact=True).data for _ in range(2)] == [None, None]
 
 
 def test_a_bank_made_anew_has_nothing_of_the_old_one(db: sqlite3.Connection) -> None:
-    pictures = Pictures()
+    pictures = BankCache()
     statements(db, pictures)
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as other:
         schema.migrate(other, "alice", 2)
@@ -124,12 +124,12 @@ def test_a_bank_made_anew_has_nothing_of_the_old_one(db: sqlite3.Connection) -> 
 
 
 def test_what_is_held_of_a_file_is_not_taken_for_another_with_the_same_stamps(db: sqlite3.Connection) -> None:
-    pictures = Pictures()
-    pictures.of((1, 1))
+    pictures = BankCache()
+    pictures.use_file((1, 1))
     held = pictures.columns(db)
-    pictures.of((1, 1))
+    pictures.use_file((1, 1))
     assert pictures.columns(db) is held
-    pictures.of((1, 2))
+    pictures.use_file((1, 2))
     assert pictures.columns(db) is not held
 
 
@@ -138,7 +138,7 @@ def test_an_older_state_of_the_bank_is_read_anew(db: sqlite3.Connection) -> None
         db.backup(copy)
         say(db, range(1001, 1004))
         embed(db, range(1001, 1004))
-        pictures = Pictures()
+        pictures = BankCache()
         assert len(pictures.columns(db).seqs) == len(pictures.dense(db, "m", DIM).ids) == 1003
         assert len(pictures.columns(copy).seqs) == len(pictures.dense(copy, "m", DIM).ids) == 1000
 
@@ -147,7 +147,7 @@ def test_whole_vectors_are_let_go_when_the_bank_outgrows_memory(
     db: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dense_index, "RESIDENT", 1000)
-    pictures = Pictures()
+    pictures = BankCache()
     assert [pictures.dense(db, "m", DIM, exact=True).data is None for _ in range(2)] == [True, False]
     embed(db, range(1001, 1002))
     assert [pictures.dense(db, "m", DIM, exact=True).data for _ in range(2)] == [None, None]
@@ -155,7 +155,7 @@ def test_whole_vectors_are_let_go_when_the_bank_outgrows_memory(
 
 
 def test_nothing_is_held_of_a_model_that_was_dropped(db: sqlite3.Connection) -> None:
-    pictures = Pictures()
+    pictures = BankCache()
     gone = weakref.ref(pictures.dense(db, "m", DIM))
     embed(db, range(1, 4), "other")
     rows.drop_model(db, rows.model(db, "m", DIM) or 0)

@@ -45,7 +45,7 @@ class Reader:
 
     def look(self, db: sqlite3.Connection) -> list[tuple[int, int]]:
         ids: Seqs = self.held["seq"].astype(np.int64)
-        splices, more = column_blocks.news(db, OF, KIND, ids, self.seen)
+        splices, more = column_blocks.changes_since(db, OF, KIND, ids, self.seen)
         self.held = splices.apply(self.held, more)
         self.seen = stamp(db)
         return [(int(seq), int(value)) for seq, value in self.held]
@@ -89,7 +89,7 @@ def test_a_line_that_is_appended_is_all_that_is_read(db: sqlite3.Connection) -> 
     column_blocks.put(db, OF, records([(seq, 0) for seq in range(1, 1000)]))
     before = stamp(db)
     column_blocks.put(db, OF, records([(1000, 7)]))
-    splices, more = column_blocks.news(db, OF, KIND, np.arange(1, 1000), before)
+    splices, more = column_blocks.changes_since(db, OF, KIND, np.arange(1, 1000), before)
     assert splices.places == [(999, 999, 1)]
     assert more.tolist() == [(1000, 7)]
 
@@ -98,7 +98,7 @@ def test_a_line_that_is_removed_makes_its_block_alone_be_read_again(db: sqlite3.
     column_blocks.put(db, OF, records([(seq, 0) for seq in range(1, 1000)]))
     before = stamp(db)
     column_blocks.remove(db, OF, KIND, np.array([500]))
-    splices, more = column_blocks.news(db, OF, KIND, np.arange(1, 1000), before)
+    splices, more = column_blocks.changes_since(db, OF, KIND, np.arange(1, 1000), before)
     ((first, end, count),) = splices.places
     assert end - first == BLOCK
     assert count == len(more) == BLOCK - 1
@@ -108,7 +108,7 @@ def test_who_has_seen_some_reads_by_stamp_and_who_has_seen_nothing_in_order(db: 
     def plan(seen: int) -> list[str]:
         said: list[str] = []
         db.set_trace_callback(said.append)
-        column_blocks.news(db, OF, KIND, np.empty(0, np.int64), seen)
+        column_blocks.changes_since(db, OF, KIND, np.empty(0, np.int64), seen)
         db.set_trace_callback(None)
         return [row[3] for row in db.execute(f"EXPLAIN QUERY PLAN {said[0]}")]
 
@@ -120,7 +120,7 @@ def test_columns_of_one_kind_do_not_meet_those_of_another(db: sqlite3.Connection
     column_blocks.put(db, OF, records([(1, 1)]))
     column_blocks.put(db, OF + 1, records([(1, 2)]))
     column_blocks.remove(db, OF, KIND, np.array([1]))
-    assert column_blocks.everything(db, OF + 1, KIND).tolist() == [(1, 2)]
+    assert column_blocks.read_all(db, OF + 1, KIND).tolist() == [(1, 2)]
 
 
 def test_a_million_lines_are_some_ten_thousand_rows_of_a_page_each() -> None:

@@ -142,7 +142,7 @@ def test_a_bank_of_the_first_schema_is_brought_up_to_date_with_what_is_in_it(tmp
         assert memory.store.buffer("alice", "before") == [(1, 2)]
         line = memory.observe("The kettle sings.", session="s")
         memory.end("s")
-        memory.write(NewUnit("note", "A kettle.", 1, 1, line.said_at))
+        memory.add_unit(NewUnit("note", "A kettle.", 1, 1, line.said_at))
         assert memory.recall("kettle")[0].line == line
         assert memory.store.check("alice") == []
     with closing(sqlite3.connect(path)) as db:
@@ -154,7 +154,7 @@ def test_a_bank_of_the_second_schema_finds_its_units_and_those_written_since(tmp
     facts = [NewUnit("fact", text, 1, 1, NOON) for text in ("A kettle sings.", "The ferry is late.")]
     with Memory.open("alice", store=tmp_path, embedder=embedder) as memory:
         memory.observe("The kettle sings.", session="s")
-        memory.write(facts[0])
+        memory.add_unit(facts[0])
     with closing(sqlite3.connect(path)) as db, db:
         db.execute("DROP TRIGGER unit_vector_gone")
         db.execute("DROP INDEX unit_vector_stamp")
@@ -164,7 +164,7 @@ def test_a_bank_of_the_second_schema_finds_its_units_and_those_written_since(tmp
     with Memory.open("alice", store=tmp_path, embedder=embedder) as memory:
         near = memory.store.unit_cosines("alice", embedder.name, query, ())
         assert [each[:2] for each in near] == [("fact", 1)]
-        memory.write(facts[1])
+        memory.add_unit(facts[1])
         assert memory.store.unit_cosines("alice", embedder.name, query, ())[:1] == near
         assert len(memory.store.unit_cosines("alice", embedder.name, query, ())) == 2
         memory.retract(1)

@@ -19,11 +19,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import everthread
-from everthread import Line, Memory, NewLine, NewUnit, Receipt, Where
+from everthread import Line, Memory, NewLine, NewUnit, Receipt, Filter
 from everthread.errors import NotFound, StoreUnavailable
 from everthread.stores.sqlite import deletion
 from everthread.stores.sqlite import store as sqlite
-from everthread.stores.sqlite.cache import Pictures
+from everthread.stores.sqlite.cache import BankCache
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
 
@@ -200,7 +200,7 @@ def test_every_way_of_forgetting_leaves_no_byte(tmp_path: Path, what: Any) -> No
             key="zqxcanary",
         )
         memory.observe("Nothing to hide here.", session="open")
-        memory.context("sings", session="zqxcanary session", gated=False)
+        memory.context("sings", session="zqxcanary session", gate=False)
         memory.forget(**what)
         assert canaries(tmp_path) == {}
     assert canaries(tmp_path) == {}
@@ -236,7 +236,7 @@ def test_what_was_derived_from_a_line_goes_with_it(tmp_path: Path) -> None:
     with Memory.open("alice", store=tmp_path, embedder=HashEmbedder()) as memory:
         memory.observe_many([NewLine(f"Line {n}.") for n in range(1, 7)])
         for text, first, last in (("of 1 and 2", 1, 2), ("of 3 to 5", 3, 5), ("of 6", 6, 6)):
-            memory.write(NewUnit("summary", text, first, last, datetime(2024, 5, 6, tzinfo=UTC)))
+            memory.add_unit(NewUnit("summary", text, first, last, datetime(2024, 5, 6, tzinfo=UTC)))
         memory.retract(4)
         assert units() == [("of 1 and 2", True), ("of 3 to 5", False), ("of 6", True)]
         memory.forget(seq=2)
@@ -332,13 +332,13 @@ def test_statistics_among_lines_are_those_of_a_bank_that_holds_no_others(tmp_pat
         whole, early = (Memory.open(name, store=store, embedder=HashEmbedder()) for name in ("whole", "early"))
         whole.observe_many(lines)
         early.observe_many(lines[:35])
-        past = store.allowed("whole", Where(), NOON + timedelta(minutes=34))
+        past = store.filter_seqs("whole", Filter(), NOON + timedelta(minutes=34))
         assert past is not None
         corpus = store.corpus("whole", past)
         assert replace(corpus, last_seq=35) == store.corpus("early")
         assert (corpus.last_seq, corpus.names) == (80, ("Ann", "Bob"))
         seqs = np.arange(20, 60)
-        ours, theirs = store.rows("whole", seqs, past), store.rows("early", seqs)
+        ours, theirs = store.scoring_rows("whole", seqs, past), store.scoring_rows("early", seqs)
         assert ours.lines.tolist() == theirs.lines.tolist()
         assert ours.sessions.tolist() == theirs.sessions.tolist()
         terms = ["word1", "word5", "word9"]
@@ -361,12 +361,12 @@ def test_lines_without_a_vector_are_found_behind_a_cursor(tmp_path: Path) -> Non
         )
 
         def pending(limit: int, after: int = 0) -> list[int]:
-            return [line.seq for line in store.pending("alice", "other", 8, limit, after)]
+            return [line.seq for line in store.lines_without_vectors("alice", "other", 8, limit, after)]
 
         assert pending(99) == [1, 3, 5, 6, 8, 9, 10]
         assert pending(2, after=3) == [5, 6]
         assert pending(99, after=10) == []
-        assert [line.seq for line in store.pending("alice", "other", 9, 2)] == [1, 2]
+        assert [line.seq for line in store.lines_without_vectors("alice", "other", 9, 2)] == [1, 2]
         assert memory.stats().vectors == {"hash-64": 9, "other": 2}
 
 
@@ -435,7 +435,7 @@ def test_threads_that_use_more_banks_than_are_kept_open_all_get_their_answers(
     monkeypatch.setattr(sqlite, "OPEN_BANKS", 2)
     with closing(SQLiteStore(tmp_path)) as store, ThreadPoolExecutor(6) as pool:
         asked = [f"bank {n * 7 % 5}" for n in range(300)]
-        asking = [pool.submit(store.rows, bank, np.arange(3)) for bank in asked]
+        asking = [pool.submit(store.scoring_rows, bank, np.arange(3)) for bank in asked]
         assert all(len(each.result(PATIENCE).lines) == 0 for each in asking)
 
 
@@ -445,7 +445,7 @@ def test_a_closed_store_can_be_used_again_also_by_who_is_in_the_middle_of_it(tmp
     memory.observe("The porridge is hot.")
     held = store._bank("alice")
     store.close()
-    with held.seen(Pictures.columns) as (_, columns):  # a thread that was about to look
+    with held.seen(BankCache.columns) as (_, columns):  # a thread that was about to look
         assert columns.seqs.tolist() == [1]
     assert memory.recall("porridge", 1)[0].line.seq == 1
     assert memory.observe("It was too hot.").seq == 2
@@ -463,13 +463,13 @@ def test_after_a_copy_was_put_back_a_filter_shows_what_the_copy_says(tmp_path: P
             db.execute("VACUUM INTO ?", (str(tmp_path / "copy"),))
         memory.observe("I like tea.", speaker="Bob")
         memory.observe("Me too.", speaker="Bob")
-        assert len(memory.recall("tea", where=Where(speaker="Bob"))) == 3
+        assert len(memory.recall("tea", where=Filter(speaker="Bob"))) == 3
         (tmp_path / "copy").replace(path)
         for beside in ("alice.bank-wal", "alice.bank-shm"):
             (tmp_path / beside).unlink(missing_ok=True)
         memory.observe("Tea with Mallory is a secret.", speaker="Ann")
         memory.observe("Good night.", speaker="Ann")
-        assert [hit.line.seq for hit in memory.recall("tea", where=Where(speaker="Bob"))] == [2]
+        assert [hit.line.seq for hit in memory.recall("tea", where=Filter(speaker="Bob"))] == [2]
         assert memory.recall("Mallory", 1)[0].line.seq == 3
         assert memory.store.check("alice") == []
 

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from everthread import Memory, NewLine
 from everthread.stores import dense_index
-from everthread.stores.base import Near, Rewriting
-from everthread.stores.sqlite.cache import Pictures
+from everthread.stores.base import Near, UnitReplacement
+from everthread.stores.sqlite.cache import BankCache
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.stores.sqlite.unit_vectors import UnitVectors
 from everthread.testing import HashEmbedder
@@ -45,7 +45,7 @@ def put(store: SQLiteStore, kind: str = "part", seq: int = 1, seed: int = 1, mod
 def rewrite(store: SQLiteStore, gone: list[int], new: int, model: str = "m") -> None:
     """Notes in the place of others."""
     made = [unit("part", 1) for _ in range(new)]
-    change = Rewriting("part", gone, made, [some(each + new) for each in range(new)], 0, "s", None, lambda _: None)
+    change = UnitReplacement("part", gone, made, [some(each + new) for each in range(new)], 0, "s", None, lambda _: None)
     assert store.rewrite_units("b", change, model, NOON)
 
 
@@ -231,7 +231,7 @@ def test_what_is_looked_at_stays_as_it_is_while_the_next_picture_is_made(store: 
         assert found is not None
         return found
 
-    pictures, looked = Pictures(), list[tuple[UnitVectors, Near]]()
+    pictures, looked = BankCache(), list[tuple[UnitVectors, Near]]()
     for n in range(30):
         looked.append((look(), there(tmp_path)))
         rewrite(store, [each.id for each in store.units("b", ("part",))[-(n % 3) :]], 3 - n % 2)
