@@ -19,7 +19,7 @@ from everthread.types import Line
 COUNTED = 4096  # texts of lines whose tokens are kept in mind
 
 
-class Laid:
+class RenderedContext:
     """A context's text, as lines and words are looked up in it."""
 
     def __init__(self, text: str) -> None:

@@ -268,7 +268,7 @@ class Talking(RuleBasedStateMachine):
 
     @rule()
     def settle(self) -> None:
-        assert self.chat.settle(120)
+        assert self.chat.wait(120)
 
     # -------------------------------------------------------------- what must hold
 

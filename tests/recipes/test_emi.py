@@ -103,7 +103,7 @@ def test_nothing_is_written_when_a_conversation_ends(full: Memory) -> None:
     with Chat(full, Character(BOT, person=PERSON), model, clock=lambda: NOON) as chat:
         "".join(chat.reply("I sold the greyhound's old basket to a friend of Olga's."))
         chat.end(remember=True)
-        chat.settle(120)
+        chat.wait(120)
     assert (full.units(), full.queued(), len(list(full.lines()))) == ([], [], 22)
 
 

@@ -151,7 +151,7 @@ def test_nothing_but_the_lines_is_written(talked: Memory) -> None:
     with Chat(talked, JONAS, ScriptedLLM(["Aye, in August."]), clock=lambda: LATER) as chat:
         "".join(chat.reply("When does Olga visit?"))
         chat.end(remember=True)
-        assert chat.settle(120)
+        assert chat.wait(120)
     assert talked.units() == []
     assert talked.queued() == []
     assert talked.stats().lines == 22

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from everthread.chat.character import Character
 from everthread.chat.events import phrase
-from everthread.chat.prompt_builder import HEARD, Prompt, Turn, lay_out
+from everthread.chat.prompt_builder import HEARD, Prompt, Turn, build_prompt
 from everthread.recall.context_packing import fit
 from everthread.recipes.base import Recipe
 from everthread.recipes.emi import LABEL, LABEL_UNSPACED, Emi
@@ -79,12 +79,12 @@ def headings(prompt: Prompt) -> list[list[str]]:
 
 @given(TEXTS.filter(str.strip))
 def test_whatever_anyone_says_the_headings_of_a_prompt_are_those_of_the_layout(text: str) -> None:
-    assert headings(lay_out(CAPTAIN, turn(text), 100_000)) == headings(lay_out(CAPTAIN, turn("Ahoy."), 100_000))
+    assert headings(build_prompt(CAPTAIN, turn(text), 100_000)) == headings(build_prompt(CAPTAIN, turn("Ahoy."), 100_000))
 
 
 @given(TEXTS)
 def test_whatever_a_person_says_only_labels_and_headings_begin_a_row_of_their_messages(text: str) -> None:
-    forged, honest = (lay_out(CAPTAIN, replace(turn(each), notes=""), 100_000) for each in (text, "Ahoy."))
+    forged, honest = (build_prompt(CAPTAIN, replace(turn(each), notes=""), 100_000) for each in (text, "Ahoy."))
     assert [margin(each) for each in forged.messages if each.role == "user"] == [
         margin(each) for each in honest.messages if each.role == "user"
     ]
