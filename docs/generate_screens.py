@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from everthread.server.services import Engine
+    from everthread.server.services import Services
 
 IMAGES = Path(__file__).parent / "images"
 DESK = {"width": 1280, "height": 800}
@@ -61,14 +61,14 @@ def main() -> None:
             shoot(url)
 
 
-def filled(folder: Path) -> Engine:
+def filled(folder: Path) -> Services:
     """The engine over a bank in which much was said."""
     from everthread import factory
     from everthread.chat import character_library
     from everthread.chat.character import Character
     from everthread.memory import Memory
     from everthread.recipes.default import Default
-    from everthread.server.services import Engine
+    from everthread.server.services import Services
     from everthread.testing import ScriptedLLM, words
     from everthread.types import NewLine
 
@@ -100,11 +100,11 @@ def filled(folder: Path) -> Engine:
             time.sleep(0.01)
             yield piece
 
-    return Engine(store, embedder, ScriptedLLM(REPLIES, pieces=slowly), Default())
+    return Services(store, embedder, ScriptedLLM(REPLIES, pieces=slowly), Default())
 
 
 @contextmanager
-def serving(engine: Engine) -> Iterator[str]:
+def serving(engine: Services) -> Iterator[str]:
     """A server over an engine; its address."""
     import uvicorn
 

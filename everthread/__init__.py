@@ -33,13 +33,14 @@ from everthread.errors import (
 if TYPE_CHECKING:
     from everthread.chat.character import Character
     from everthread.chat.chat import Chat
-    from everthread.chat.group_chat import Scene
+    from everthread.chat.group_chat import GroupChat
     from everthread.chat.reply import Reply
     from everthread.client.client import Client
     from everthread.memory import Memory
     from everthread.types import (
         Context,
         EndResult,
+        Filter,
         Hit,
         ImportResult,
         Line,
@@ -47,12 +48,11 @@ if TYPE_CHECKING:
         NewUnit,
         Receipt,
         Sampling,
+        ScribeJob,
         Session,
         Stats,
         Unit,
         Usage,
-        Filter,
-        ScribeJob,
     )
 
 _NAMES_BY_MODULE = {
@@ -102,7 +102,7 @@ __all__ = [
     "Receipt",
     "Reply",
     "Sampling",
-    "Scene",
+    "GroupChat",
     "ScribeFailed",
     "Session",
     "Stats",

@@ -57,7 +57,9 @@ class Config:
     server_threads: int = 64  # requests that the server works on at a time
     server_max_replies: int = 256  # replies that a server writes at once, each in a thread of its own
     server_max_body_bytes: int = 4_000_000  # bytes that a request may have, but for files
-    server_requests_per_minute: int = 0  # requests a minute of one key, or of one address without a key; 0 means any number
+    server_requests_per_minute: int = (
+        0  # requests a minute of one key, or of one address without a key; 0 means any number
+    )
     sms_token: str = field(default="", repr=False)  # the auth token of a Twilio account; none means no text messages
     sms_account: str = ""  # its account SID, AC…: with it, late replies are sent behind
     sms_number: str = ""  # from which they are sent; none means the one that was written to

@@ -41,7 +41,7 @@ from everthread.stores.postgres import dsn
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.text.tokens import Counter as TokenCounter
 from everthread.transfer import foreign, jsonl, locomo, messages, realtalk, transcript, whatsapp
-from everthread.transfer.files import held, like_json, load
+from everthread.transfer.files import describe, like_json, load
 from everthread.types import JSONValue, NewLine
 
 if TYPE_CHECKING:
@@ -336,7 +336,7 @@ def _form(path: Path) -> str:
     if messages.recognised(value) or foreign.service(value) is not None:
         return "messages"  # which refuses another service's export by its name
     raise ConfigError(
-        f"{path} is JSON of an unknown kind: {held(value)}. Taken are messages as chat APIs have them "
+        f"{path} is JSON of an unknown kind: {describe(value)}. Taken are messages as chat APIs have them "
         '([{"role": "user", "content": "…"}], or an object with "messages"), an export of Everthread (.jsonl), and the '
         f"files of LoCoMo and REALTALK; if it is one of these, name it with --format {' or '.join(FORMATS)}"
     )

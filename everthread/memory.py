@@ -33,17 +33,18 @@ from everthread.embedders.onnx import Embedder
 from everthread.errors import BadInput, BadLine, BadQuery, EverthreadError, ModelError
 from everthread.recall import candidates, features, multi_bank, neighbours, time_overview, unit_search
 from everthread.recall import query as rewrite
-from everthread.recipes.base import Query, Candidate, SearchResult, Recipe, ContextBudget
+from everthread.recipes.base import Candidate, ContextBudget, Query, Recipe, SearchResult
 from everthread.recipes.saved_recipe import SavedRecipe
 from everthread.stores.base import PreparedLine, Store
 from everthread.stores.limits import LARGEST_SEQ
 from everthread.stores.shared_rows import missing
 from everthread.stores.shared_rows import offered as as_offered
-from everthread.text.analyzer import without_quotes, is_unspaced_script, count_terms
+from everthread.text.analyzer import count_terms, is_unspaced_script, without_quotes
 from everthread.text.line_features import flags, split
 from everthread.text.tokens import Counter, estimate
 from everthread.types import (
     Context,
+    Filter,
     Hit,
     JSONValue,
     Line,
@@ -52,14 +53,13 @@ from everthread.types import (
     NewUnit,
     Receipt,
     Role,
+    ScribeJob,
     Seqs,
     Session,
     Stats,
     Unit,
     Vector,
     Vectors,
-    Filter,
-    ScribeJob,
     now,
 )
 
@@ -113,7 +113,9 @@ class Memory:
         """
         held = factory.store(store)
         try:
-            memory = cls(bank, held, factory.embedder(embedder), factory.recipe(recipe, SavedRecipe.of(held, bank), options))
+            memory = cls(
+                bank, held, factory.embedder(embedder), factory.recipe(recipe, SavedRecipe.of(held, bank), options)
+            )
             memory.count = factory.counter(tokens)
             memory.settles = bool(recipe or options) and not held.corpus(bank).last_seq
         except BaseException:
@@ -168,7 +170,12 @@ class Memory:
         return kept
 
     def replace_lines(
-        self, seqs: Collection[int], lines: Iterable[NewLine] = (), *, defer_embedding: bool = False, corrects: int | None = None
+        self,
+        seqs: Collection[int],
+        lines: Iterable[NewLine] = (),
+        *,
+        defer_embedding: bool = False,
+        corrects: int | None = None,
     ) -> list[Line]:
         """Retract lines, and keep others in their place, if any are given: all at once or not at all. Lines that are
         retracted or forgotten already are passed over. late: they are embedded by the next recall here that may find
@@ -178,7 +185,11 @@ class Memory:
         return self._write_batch(cleaned, sorted(validation.seqs(seqs, "seqs")), defer_embedding, corrects)
 
     def _write_batch(
-        self, lines: Sequence[NewLine], replacing: Sequence[int] = (), defer_embedding: bool = False, corrects: int | None = None
+        self,
+        lines: Sequence[NewLine],
+        replacing: Sequence[int] = (),
+        defer_embedding: bool = False,
+        corrects: int | None = None,
     ) -> list[Line]:
         """Write one batch. Lines known by their key are not embedded again; the store itself sees to it that none is
         written twice, whoever else is writing."""
@@ -351,7 +362,9 @@ class Memory:
         hits = self.with_sessions(unit_search.rank(rewritten, units, cosines, k))
         whole = max((hit.relevance for hit in hits), default=0.0)
         passes = not rewritten.small_talk and any(hit.score >= unit_search.MIN_UNIT_SCORE for hit in hits)
-        return SearchResult(hits, whole, passes, rewritten.terms, allowed=np.empty(0, np.int64))  # no lines were asked for
+        return SearchResult(
+            hits, whole, passes, rewritten.terms, allowed=np.empty(0, np.int64)
+        )  # no lines were asked for
 
     def unit_cosines(self, vector: Vector, kinds: Sequence[str]) -> dict[unit_search.Key, float]:
         """How near the units of these kinds are to a question's vector, by kind and id; as `shipped`."""
@@ -429,7 +442,9 @@ class Memory:
         found = self._recall(Query(query, where, as_of, gone, notes), recipe.max_hits)
         least = recipe.min_relevance if floor is None else floor
         hits = [hit for hit in found.hits if hit.relevance >= least] if found.passes or not gate else []
-        return recipe.lay_out(self, replace(found, hits=hits), ContextBudget(budget, count or self.count, session, gone, gate))
+        return recipe.lay_out(
+            self, replace(found, hits=hits), ContextBudget(budget, count or self.count, session, gone, gate)
+        )
 
     def get_visible(self, seqs: Sequence[int], allowed: Seqs | None) -> list[Line]:
         """These lines, as far as the filter allows: a neighbour must not tell what the line itself could not."""

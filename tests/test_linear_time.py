@@ -13,9 +13,9 @@ from hardship.pumps import BLANKS, NASTY, TALK, Found, Pump, grows, patterns, pu
 from everthread.bank import line_validation
 from everthread.chat import consent, events
 from everthread.chat.character import Character
-from everthread.chat.group_chat import _called
-from everthread.chat.quote_detection import Echoes
-from everthread.chat.reply_filter import Speech
+from everthread.chat.group_chat import _find_name
+from everthread.chat.quote_detection import QuoteIndex
+from everthread.chat.reply_filter import ReplyFilter
 from everthread.errors import BadFile, BadLine
 from everthread.recall import excerpt, query
 from everthread.recipes.goodai import tokenizers
@@ -46,19 +46,19 @@ def line(text: str) -> Line:
 
 
 def echo(text: str) -> None:
-    echoes = Echoes()
+    echoes = QuoteIndex()
     echoes.add([text])
     echoes.spans(text)
 
 
 def spoken(text: str) -> None:
-    speech = Speech("Nora", ["Ann"])
+    speech = ReplyFilter("Nora", ["Ann"])
     speech.feed(text)
     speech.end()
 
 
 def spoken_by_the_letter(text: str) -> None:
-    speech = Speech("Nora", ["Ann"])
+    speech = ReplyFilter("Nora", ["Ann"])
     for letter in text:
         speech.feed(letter)
     speech.end()
@@ -79,7 +79,7 @@ def moment(text: str) -> None:
 
 
 FUNCTIONS: list[Callable[[str], object]] = [
-    *(redaction.hide, redaction.strip, consent.consent, consent.agrees, refusal.refuses, refusal.score, cleaned),
+    *(redaction.hide, redaction.strip, consent.consent, consent.parse_yes_no, refusal.refuses, refusal.score, cleaned),
     *(
         salience.words,
         salience.only_asks,
@@ -100,7 +100,7 @@ FUNCTIONS: list[Callable[[str], object]] = [
         indent,
     ),
     *(
-        whatsapp_phrases.wordless,
+        whatsapp_phrases.is_system_message,
         whatsapp_phrases.unedited,
         dates.resembles,
         moment,
@@ -122,7 +122,7 @@ WHOLE: dict[str, Callable[[str], object]] = {
     "tells": lambda text: query.is_subject("Nora", text),
     "named": lambda text: query.named(text, ["Nora"]),
     "reckoned": lambda text: time_expressions.relative_dates(text, NOW),
-    "upcoming": lambda text: events.upcoming(line(text)),
+    "upcoming": lambda text: events.parse_event(line(text)),
     "excerpt": lambda text: excerpt.excerpt(text, {"a"}, 200, estimate),
     "keywords": lambda text: keywords.keywords(text, 20),
     "summarize": lambda text: SCRIBE.summarize([line(text)], "Nora"),
@@ -133,7 +133,7 @@ WHOLE: dict[str, Callable[[str], object]] = {
     "day_of": lambda text: prompts.day_of(text, [date(2024, 5, 6)]),
     "in_parts": lambda text: list(prompts.in_parts([line(text)], 300)),
     "filled": Character("Nora", person="Ann").filled,
-    "called": lambda text: _called("Nora", text),
+    "called": lambda text: _find_name("Nora", text),
 }
 WORKS = {f"{work.__module__.rpartition('.')[2]}.{work.__qualname__}": work for work in FUNCTIONS} | WHOLE
 

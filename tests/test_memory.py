@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from hardship.embedders import Moody
 
-from everthread import Hit, Line, Memory, NewLine, Filter
+from everthread import Filter, Hit, Line, Memory, NewLine
 from everthread.bank.corrections import CORRECTS
 from everthread.bank.line_validation import CLEANED
 from everthread.bench.first_facts import firsts

@@ -16,14 +16,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everthread import Memory, NewLine, Filter
+from everthread import Filter, Memory, NewLine
 from everthread.errors import BadInput, BadQuery, ModelError, NotFound
 from everthread.factory import RECIPES
 from everthread.recipes.base import Recipe
 from everthread.recipes.packabby import Packabby
 from everthread.testing import HashEmbedder
 from everthread.text.analyzer import ECHO
-from everthread.types import JSONValue, NewUnit, Unit, Vectors, ScribeJob
+from everthread.types import JSONValue, NewUnit, ScribeJob, Unit, Vectors
 
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
 EAST = timezone(timedelta(hours=9))

@@ -12,7 +12,7 @@ from everthread.embedders.onnx import Embedder
 from everthread.errors import ConfigError, LLMUnavailable, ModelError
 from everthread.llms.openai_compatible import LLM
 from everthread.llms.streaming import estimated
-from everthread.testing import StreamCut, HashEmbedder, ScriptedLLM, words
+from everthread.testing import HashEmbedder, ScriptedLLM, StreamCut, words
 from everthread.types import Message, Usage
 
 ASKED = [Message("system", "You are Nemo."), Message("user", "Where are we?")]
@@ -108,7 +108,9 @@ def test_an_error_comes_in_the_place_of_a_reply() -> None:
 
 
 def test_a_reply_can_be_cut() -> None:
-    llm = ScriptedLLM([StreamCut("Under the", LLMUnavailable("gone")), StreamCut("Under", LLMUnavailable("gone again"))])
+    llm = ScriptedLLM(
+        [StreamCut("Under the", LLMUnavailable("gone")), StreamCut("Under", LLMUnavailable("gone again"))]
+    )
     stream = llm.stream(ASKED)
     assert [next(stream), next(stream)] == ["Under", " the"]
     with pytest.raises(LLMUnavailable, match="gone"):

@@ -12,7 +12,7 @@ from datetime import datetime
 from everthread.errors import BadInput, NotFound
 from everthread.stores.base import Store
 from everthread.stores.shared_rows import missing, source_key
-from everthread.types import Line, NewLine, NewUnit, Unit, Filter
+from everthread.types import Filter, Line, NewLine, NewUnit, Unit
 
 CORRECTS = "everthread.corrects"  # in a line's metadata: the number of the line that stood in its place at first
 BY_HAND = "everthread.by_hand"  # in a unit's metadata: True

@@ -14,7 +14,9 @@ from everthread.stores.base import Store
 from everthread.text.analyzer import without_quotes
 from everthread.types import Line, Vectors
 
-MAX_BACKFILL = 32  # lines left without a vector that are brought along; of more, the model is another one or was long away
+MAX_BACKFILL = (
+    32  # lines left without a vector that are brought along; of more, the model is another one or was long away
+)
 
 
 class EmbeddingBacklog:
@@ -67,4 +69,8 @@ class EmbeddingBacklog:
         """The lines that were left without a vector, if they are few; those that are late have their turn yet."""
         if not 0 < self._store.stats(self._bank, self._model).pending <= MAX_BACKFILL:
             return []
-        return [line for line in self._store.lines_without_vectors(self._bank, self._model, dim, MAX_BACKFILL) if line.seq not in self._seqs]
+        return [
+            line
+            for line in self._store.lines_without_vectors(self._bank, self._model, dim, MAX_BACKFILL)
+            if line.seq not in self._seqs
+        ]

@@ -6,7 +6,7 @@ from __future__ import annotations
 from everthread.bank.corrections import CORRECTS
 from everthread.bank.line_validation import keepable
 from everthread.stores.base import Store
-from everthread.types import Line, Filter
+from everthread.types import Filter, Line
 
 AGAIN = "everthread.again"  # in a line's metadata: the number of the discarded line that it repeats
 

@@ -27,7 +27,7 @@ from everthread.bench.metrics import percentile
 from everthread.bench.speed import BANK, BulkEmbedder, Timing
 from everthread.chat.character import Character
 from everthread.chat.chat import Chat
-from everthread.chat.prompt_builder import Prompt, shared
+from everthread.chat.prompt_builder import Prompt, shared_prefix
 from everthread.errors import BadInput
 from everthread.llms.openai_compatible import OpenAICompatible
 from everthread.memory import Memory
@@ -88,7 +88,7 @@ def chat(
         before, after, prompts = _talk(memory, lines, turns, round(words / TOKENS))
         tell("streaming")
         waits = _streamed(memory, lines)
-    shares = [shared(before, after) for before, after in pairwise(prompts)]
+    shares = [shared_prefix(before, after) for before, after in pairwise(prompts)]
     tokens = [prompt.tokens for prompt in prompts]
     return Costs(
         *(
@@ -144,7 +144,7 @@ def _talk(memory: Memory, behind: int, turns: int, length: int) -> tuple[list[fl
                 before.append(1000 * (model.asked - begun))
                 after.append(1000 * (ended - model.done))
                 prompts.append(reply.prompt)
-            talk.settle()  # a person takes longer to read a reply than a scribe to note what left the window
+            talk.wait()  # a person takes longer to read a reply than a scribe to note what left the window
     return before, after, prompts
 
 

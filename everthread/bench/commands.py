@@ -30,8 +30,8 @@ from everthread.bench import (
     style_talk,
 )
 from everthread.bench.dense import dense
-from everthread.bench.first_facts import firsts, together
-from everthread.bench.fit_head import weigh
+from everthread.bench.first_facts import firsts, merge
+from everthread.bench.fit_head import cross_validate
 from everthread.bench.madial import KS as MADIAL_KS
 from everthread.bench.metrics import KS
 from everthread.bench.questions import Conversation
@@ -163,13 +163,13 @@ def fit(
     found = (
         [each for each in _chinese(path) if not only or each.id in only] if chinese else LOADERS[dataset](path, only)
     )
-    weighed = weigh(found, ctx.find_root().obj["embedder"], mixed, by_words=chinese)
+    weighed = cross_validate(found, ctx.find_root().obj["embedder"], mixed, by_words=chinese)
     click.echo(json.dumps(weighed.json(), indent=2) if as_json else weighed.text())
 
 
 def _chinese(path: Path) -> list[Conversation]:
     """Dialogues among each child's memories, and questions to two banks of what seven people tell."""
-    halves = [together(firsts("zh")[at::2], f"firsts-zh-{at + 1}") for at in (0, 1)]
+    halves = [merge(firsts("zh")[at::2], f"firsts-zh-{at + 1}") for at in (0, 1)]
     return [*datasets.madial(path, "zh"), *halves]
 
 

@@ -19,7 +19,7 @@ from everthread.types import Line
 COUNTED = 4096  # texts of lines whose tokens are kept in mind
 
 
-class Laid:
+class RenderedContext:
     """A context's text, as lines and words are looked up in it."""
 
     def __init__(self, text: str) -> None:
@@ -27,7 +27,9 @@ class Laid:
 
     def holds(self, line: Line) -> bool:
         """Whether the line stands in it."""
-        return bool(self.text) and (format_line(line) in self.text or stands(_pieces(line.text), self._pieces, THRESHOLD))
+        return bool(self.text) and (
+            format_line(line) in self.text or stands(_pieces(line.text), self._pieces, THRESHOLD)
+        )
 
     def share(self, words: Collection[str]) -> float:
         """The share of these terms that stand in it, from 0 to 1. ValueError for no terms."""

@@ -18,7 +18,7 @@ from everthread.bench.realmem import realmem
 from everthread.transfer import locomo as locomo_format
 from everthread.transfer import realtalk as realtalk_format
 from everthread.transfer.dates import moment
-from everthread.transfer.files import bad, load, shown, text_of
+from everthread.transfer.files import file_error, load, shown, text_of
 from everthread.transfer.locomo import Record, mapping
 from everthread.types import NewLine, Role
 
@@ -115,7 +115,7 @@ def _sessions(name: str, record: Record, path: Path) -> Iterator[tuple[str, date
     """(id, date, turns) by date. A session that is in the haystack twice gets a number, lest its ids coincide."""
     columns = [items(record.get(f"haystack_{field}"), path, name) for field in ("session_ids", "dates", "sessions")]
     if len({len(column) for column in columns}) > 1:
-        raise bad(path, name, "not as many sessions as ids and dates", "give the file as it was published")
+        raise file_error(path, name, "not as many sessions as ids and dates", "give the file as it was published")
     times: dict[str, int] = {}
     found = []
     for id, date, turns in zip(*columns, strict=True):
@@ -129,7 +129,7 @@ def _date(value: object, path: Path, name: str) -> datetime:
     try:
         return moment(str(value), UTC)
     except ValueError:
-        raise bad(path, name, f"{shown(value)} is no date", "write it as 2023/05/30 (Tue) 23:40") from None
+        raise file_error(path, name, f"{shown(value)} is no date", "write it as 2023/05/30 (Tue) 23:40") from None
 
 
 def _turn(turn: Record, key: str, session: str, said_at: datetime, path: Path) -> NewLine:

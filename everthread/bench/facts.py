@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 
 from everthread.bench.questions import items
-from everthread.transfer.files import bad, load, shown, text_of
+from everthread.transfer.files import file_error, load, shown, text_of
 from everthread.transfer.locomo import Record, mapping
 
 STRATEGYQA = ("train.json", "dev.json")
@@ -34,7 +34,9 @@ def strategyqa(path: Path, limit: int) -> list[Item]:
     """
     files = [path / name for name in STRATEGYQA if (path / name).is_file()] if path.is_dir() else [path]
     if not files:
-        raise bad(path, "", f"there is no {' or '.join(STRATEGYQA)} here", "give the dataset's folder, or one file")
+        raise file_error(
+            path, "", f"there is no {' or '.join(STRATEGYQA)} here", "give the dataset's folder, or one file"
+        )
     entries = ((file, number, entry) for file in files for number, entry in _list(file))
     found = []
     for file, number, entry in islice(entries, limit):
@@ -83,7 +85,7 @@ READERS = {"strategyqa": strategyqa, "qrecc": qrecc, "msmarco": msmarco}
 def _list(path: Path) -> Iterator[tuple[int, Record]]:
     entries = load(path)
     if not isinstance(entries, list):
-        raise bad(path, "", f"{shown(entries)} is no list", "give the file as it was published")
+        raise file_error(path, "", f"{shown(entries)} is no list", "give the file as it was published")
     for number, entry in enumerate(entries, 1):
         yield number, mapping(entry, path, f"entry {number}")
 

@@ -53,7 +53,7 @@ def answered(conversation: Conversation, language: Language = "en") -> Conversat
     return replace(conversation, lines=lines, ids=ids, speakers=(*conversation.speakers, "Bot"))
 
 
-def together(banks: Sequence[Conversation], name: str) -> Conversation:
+def merge(banks: Sequence[Conversation], name: str) -> Conversation:
     """Several banks as one: what is told and asked in any of them."""
     lines = tuple(line for bank in banks for line in bank.lines)
     ids = tuple(f"{bank.id}:{id}" for bank in banks for id in bank.ids)

@@ -35,7 +35,7 @@ SMALL = 4  # of every so many questions, one is also put to a small bank
 SIZES = (3, 10, 30, 100)  # lines of the small banks, in turn
 # In a small bank the gate is to let in a stranger's question rather less often than to keep an own one: its own
 # questions count for so much less than strangers'.
-CAREFUL = 0.3
+SMALL_BANK_ODDS = 0.3
 MIXED = 0.4  # of the weight of all questions, what those of the mixed-in conversations have
 FRIENDS = (
     *("cosine", "cosine_near", "bm25_window", "bm25_session", "share", "asks", "length", "speaker"),
@@ -61,7 +61,7 @@ class Kind:
     ridge: float
     evidence: tuple[str, ...] = tuple(name for name in relevance_gate.EVIDENCE if name != "asked")
     given: Mapping[str, float] = field(default_factory=dict)  # weights that these conversations can't tell
-    careful: float = CAREFUL
+    careful: float = SMALL_BANK_ODDS
     curve: tuple[float, ...] = CURVE
     let_in: float | None = None  # of strangers' questions, by which the threshold is chosen; None: by KEPT
 
@@ -82,7 +82,7 @@ BY_WORDS = Kind(
 
 
 @dataclass(frozen=True, slots=True)
-class Put:
+class Trial:
     """One question put to one bank: its candidates, and what of the evidence needs no weights."""
 
     asker: str
@@ -110,7 +110,7 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class Weighed:
+class FitResult:
     """What was fitted on all conversations, and what the left-out ones showed."""
 
     weights: Mapping[str, float]
@@ -151,12 +151,12 @@ class Weighed:
         )
 
 
-def weigh(
+def cross_validate(
     conversations: Sequence[Conversation],
     embedder: Embedder | str | None = None,
     mixed: Sequence[Conversation] = (),
     by_words: bool = False,
-) -> Weighed:
+) -> FitResult:
     """Fit a head on these conversations, and on all but one for each.
 
     The questions of the mixed-in conversations join in the weights, with MIXED of the weight, and in nothing else.
@@ -180,7 +180,7 @@ def weigh(
         held[name] = replace(final, whole=_whole(puts + _without(little, name), final.weights, kind))
     chances = {size: _chances([put for put in puts + little if put.size == size], held) for size in COUNTS}
     threshold = _threshold(chances["full"], kind)
-    return Weighed(
+    return FitResult(
         weights=dict(zip(kind.names, _rounded(final.weights), strict=True)),
         whole=dict(zip(("bias", *kind.evidence), _rounded(final.whole), strict=True)),
         hit=dict(zip(("bias", "share"), _rounded(final.hit), strict=True)),
@@ -203,7 +203,7 @@ def weigh(
 
 def _put(
     conversations: Sequence[Conversation], model: Embedder, names: Sequence[str], strangers: bool = True
-) -> Iterator[Put]:
+) -> Iterator[Trial]:
     """Every question to its own bank, when its time has come, and then to strangers'; some to small banks."""
     with tempfile.TemporaryDirectory(prefix="everthread-fit-") as folder:
         store = factory.store(Path(folder))
@@ -220,7 +220,7 @@ def _put(
         store.close()
 
 
-def _own(conversation: Conversation, bank: Memory, names: Sequence[str]) -> Iterator[Put]:
+def _own(conversation: Conversation, bank: Memory, names: Sequence[str]) -> Iterator[Trial]:
     def after(question: Question) -> int:
         return len(conversation.lines) if question.after is None else question.after
 
@@ -233,13 +233,13 @@ def _own(conversation: Conversation, bank: Memory, names: Sequence[str]) -> Iter
     bank.observe_many(conversation.lines[len(seqs) :])
 
 
-def _strange(own: Conversation, other: Conversation, bank: Memory, names: Sequence[str]) -> Iterator[Put]:
+def _strange(own: Conversation, other: Conversation, bank: Memory, names: Sequence[str]) -> Iterator[Trial]:
     for question in own.questions:
         for kind, text in _strangely(question.text, own, other):
             yield _measured(own.id, bank, kind, text, (), names)
 
 
-def _small(own: Conversation, other: Conversation, bank: Memory, names: Sequence[str]) -> Iterator[Put]:
+def _small(own: Conversation, other: Conversation, bank: Memory, names: Sequence[str]) -> Iterator[Trial]:
     """Parts of a conversation around a gold line, asked its own question and a stranger's."""
     for number, (question, odd) in enumerate(zip(own.questions[::SMALL], other.questions[::SMALL], strict=False)):
         size, at = SIZES[number % len(SIZES)], own.ids.index(min(question.gold))
@@ -253,7 +253,7 @@ def _small(own: Conversation, other: Conversation, bank: Memory, names: Sequence
             yield replace(_measured(other.id, little, kind, text, (), names), bank=own.id, size="small")
 
 
-def _put_firsts(model: Embedder, names: Sequence[str], assistant: bool, language: Language) -> Iterator[Put]:
+def _put_firsts(model: Embedder, names: Sequence[str], assistant: bool, language: Language) -> Iterator[Trial]:
     with tempfile.TemporaryDirectory(prefix="everthread-fit-") as folder:
         store = factory.store(Path(folder))
         for each in firsts(language):
@@ -273,13 +273,13 @@ def _strangely(text: str, own: Conversation, other: Conversation) -> tuple[tuple
     return ("unchanged", text), ("mapped", renamed(text, own.speakers, other.speakers))
 
 
-def _measured(asker: str, bank: Memory, kind: str, text: str, gold: Sequence[int], names: Sequence[str]) -> Put:
+def _measured(asker: str, bank: Memory, kind: str, text: str, gold: Sequence[int], names: Sequence[str]) -> Trial:
     found, signals = bank.candidates(text)
     matrix = np.stack([signals[name] for name in names], axis=1)  # (C, S)
     rough = np.array([ROUGH.get(name, 0.0) for name in names])
     evidence = relevance_gate.evidence(found, signals, np.zeros(len(matrix), np.float32))
     example = pruned(Example(bank.bank, matrix, np.flatnonzero(np.isin(found.seqs, gold))), rough)
-    return Put(asker, bank.bank, kind, "full", len(gold), example, evidence)
+    return Trial(asker, bank.bank, kind, "full", len(gold), example, evidence)
 
 
 # ----------------------------------------------------------------------- fitting
@@ -293,12 +293,12 @@ class _Head:
     hit: Floats
 
 
-def _without(puts: Sequence[Put], name: str) -> list[Put]:
+def _without(puts: Sequence[Trial], name: str) -> list[Trial]:
     """The questions that neither come from this conversation nor were put to its bank."""
     return [put for put in puts if name not in (put.asker, put.bank)]
 
 
-def _head(puts: Sequence[Put], extra: Sequence[Example], kind: Kind) -> _Head:
+def _head(puts: Sequence[Trial], extra: Sequence[Example], kind: Kind) -> _Head:
     """The numbers that these questions give."""
     big = [put.example for put in puts if put.kind == "own" and put.size == "full" and len(put.example.gold)]
     share = MIXED / (1 - MIXED) * len(big) / max(len(extra), 1)
@@ -311,14 +311,14 @@ def _head(puts: Sequence[Put], extra: Sequence[Example], kind: Kind) -> _Head:
     return _Head(kind, weights, _whole(puts, weights, kind), np.array([bias, *slope]))
 
 
-def _whole(puts: Sequence[Put], weights: Floats, kind: Kind) -> Floats:
+def _whole(puts: Sequence[Trial], weights: Floats, kind: Kind) -> Floats:
     """(1 + E,) the curve of the gate, bias first. Own and strangers' questions weigh the same in all, and so do the
     two kinds of strangers'; in small banks, see CAREFUL."""
     counts = Counter((put.kind, put.size) for put in puts)
     kinds = Counter(size for asked, size in counts if asked != "own")
     careful = {size: 1.0 if size == "full" else kind.careful for size in COUNTS}
 
-    def weight(put: Put) -> float:
+    def weight(put: Trial) -> float:
         odds = careful[put.size] if put.kind == "own" else 1 / kinds[put.size]
         return 2 * COUNTS[put.size] * odds / (1 + careful[put.size]) / counts[put.kind, put.size]
 
@@ -328,14 +328,14 @@ def _whole(puts: Sequence[Put], weights: Floats, kind: Kind) -> Floats:
     return np.array([bias, *slope])
 
 
-def _evidence(put: Put, weights: Floats, kind: Kind) -> list[float]:
+def _evidence(put: Trial, weights: Floats, kind: Kind) -> list[float]:
     scores = put.example.signals @ weights
     top = float(scores.max()) if len(scores) else 0.0  # none, where nothing was said at the time that is asked of
     found = {**put.evidence, "top": top, "small_top": put.evidence["small"] * top}
     return [found[name] for name in kind.evidence]
 
 
-def _chance(put: Put, head: _Head) -> float:
+def _chance(put: Trial, head: _Head) -> float:
     return float(
         1 / (1 + np.exp(-(head.whole[0] + head.whole[1:] @ np.array(_evidence(put, head.weights, head.kind)))))
     )
@@ -351,12 +351,12 @@ def _ranks(example: Example, weights: Floats) -> npt.NDArray[np.intp]:
     return np.flatnonzero(np.isin(order, example.gold))
 
 
-def _recall(puts: Sequence[Put], held: Mapping[str, _Head]) -> dict[int, float]:
+def _recall(puts: Sequence[Trial], held: Mapping[str, _Head]) -> dict[int, float]:
     ranks = [(_ranks(put.example, held[put.bank].weights), put.gold) for put in puts]
     return {k: float(np.mean([(rank < k).sum() / gold for rank, gold in ranks])) for k in KS}
 
 
-def _shown(puts: Sequence[Put], held: Mapping[str, _Head], threshold: float) -> tuple[dict[int, float], Point]:
+def _shown(puts: Sequence[Trial], held: Mapping[str, _Head], threshold: float) -> tuple[dict[int, float], Point]:
     """What one bank recalls, and lets through at the threshold."""
     full = [put for put in puts if put.size == "full"]
     return _recall([put for put in full if put.kind == "own"], held), _point(_chances(full, held), threshold)
@@ -369,7 +369,7 @@ def _threshold(chances: Mapping[str, Floats], kind: Kind) -> float:
     return float(np.quantile(chances["unchanged"], 1 - kind.let_in))
 
 
-def _chances(puts: Sequence[Put], held: Mapping[str, _Head]) -> dict[str, Floats]:
+def _chances(puts: Sequence[Trial], held: Mapping[str, _Head]) -> dict[str, Floats]:
     """By kind. Questions that name nobody are the same with another's names."""
     own, unchanged, mapped = (
         np.array([_chance(put, held[put.bank]) for put in puts if put.kind == kind])

@@ -13,7 +13,7 @@ from typing import Literal
 
 from everthread.bench.questions import Conversation, Gathering, Question, items
 from everthread.transfer.dates import moment
-from everthread.transfer.files import bad, numbered, parse, shown, text_of
+from everthread.transfer.files import file_error, numbered, parse, shown, text_of
 from everthread.transfer.locomo import Record, mapping
 from everthread.types import NewLine
 
@@ -44,7 +44,9 @@ def query_of(record: Record, path: Path) -> tuple[str, str]:
     spoken = [str(item) for item in items(record.get("dialogue"), path, "dialogue")]
     tests = [n for n in items(record.get("test-turn"), path, "test-turn") if isinstance(n, int) and 1 < n < len(spoken)]
     if not tests:
-        raise bad(path, "", f'"test-turn" is {shown(record.get("test-turn"))}', "it must number turns of the dialogue")
+        raise file_error(
+            path, "", f'"test-turn" is {shown(record.get("test-turn"))}', "it must number turns of the dialogue"
+        )
     child = CHILDREN.get(_user(record, path), "User")
     said = [_said(text, child if place % 2 else "Assistant") for place, text in enumerate(spoken)]
     return "\n".join(said[1 : min(tests)]), said[min(tests)]
@@ -93,7 +95,7 @@ def _line(id: str, record: Record, name: str, language: str, path: Path) -> NewL
     try:
         said_at = moment(time, UTC)
     except ValueError:
-        raise bad(path, place, f'"time" is {shown(time)}', "write it as 2024-05-01") from None
+        raise file_error(path, place, f'"time" is {shown(time)}', "write it as 2024-05-01") from None
     return NewLine(text, name, "user", said_at, f"memory-{id}", key=f"madial:{language}:{id}")
 
 
@@ -101,7 +103,7 @@ def _memories(path: Path) -> Iterator[tuple[str, Record]]:
     for record in _records(path):
         for id, memory in record.items():
             if not id.isdecimal():
-                raise bad(path, "", f"{shown(id)} is no memory's number", "give the file as it was published")
+                raise file_error(path, "", f"{shown(id)} is no memory's number", "give the file as it was published")
             yield id, mapping(memory, path, f"memory {id}")
 
 
@@ -112,7 +114,7 @@ def _records(path: Path) -> list[Record]:
 def _user(record: Record, path: Path) -> int:
     user = record.get("user-id")
     if not isinstance(user, int):
-        raise bad(path, "", f'"user-id" is {shown(user)}', "it must be a number")
+        raise file_error(path, "", f'"user-id" is {shown(user)}', "it must be a number")
     return user
 
 
@@ -121,5 +123,5 @@ def _file(path: Path, language: str, kind: str) -> Path:
     folders = (path, path / language, path / "ch") if language == "zh" else (path, path / language)
     found = next((folder / name for folder in folders if (folder / name).is_file()), None)
     if found is None:
-        raise bad(path, "", f"there is no {name} here", "give the dataset's folder")
+        raise file_error(path, "", f"there is no {name} here", "give the dataset's folder")
     return found

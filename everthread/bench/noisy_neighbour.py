@@ -24,7 +24,7 @@ Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class NoisyNeighbourResult:
     """Recall in small banks: before the large one is filled, when it is there, while it is asked without a pause."""
 
     banks: int
@@ -56,7 +56,7 @@ def beside(
     lines: int = 1_000_000,
     embedder: str | None = None,
     progress: Progress | None = None,
-) -> Beside:
+) -> NoisyNeighbourResult:
     """Measure recall in small banks without and with a large one.
 
     The banks stay, "small 0" and so on and "large", so that a run that was cut short goes on where it was. Raises
@@ -86,7 +86,7 @@ def beside(
     during = _recalled(asked)
     end.set()
     busy.join()
-    return Beside(banks, lines, before, after, during, alone)
+    return NoisyNeighbourResult(banks, lines, before, after, during, alone)
 
 
 def _fill(store: Store, bank: str, size: int, behind: int, embedder: Embedder) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
 
-from everthread.transfer.files import bad, shown
+from everthread.transfer.files import file_error, shown
 from everthread.types import NewLine
 
 
@@ -79,7 +79,7 @@ class Gathering:
 def items(value: object, path: Path, place: str) -> list[object]:
     """The value, which must be a JSON list; none at all is an empty one."""
     if value is not None and not isinstance(value, list):
-        raise bad(path, place, f"{shown(value)} is no list", "give the file as it was published")
+        raise file_error(path, place, f"{shown(value)} is no list", "give the file as it was published")
     return value or []
 
 
@@ -87,4 +87,4 @@ def chosen(only: Collection[str], known: Iterable[str], path: Path) -> None:
     """Complain of a chosen id that is not there."""
     names = sorted(known)
     if missing := set(only).difference(names):
-        raise bad(path, "", f"there is no {shown(min(missing))}", f"choose from {', '.join(names[:20])}")
+        raise file_error(path, "", f"there is no {shown(min(missing))}", f"choose from {', '.join(names[:20])}")

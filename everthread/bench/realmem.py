@@ -9,7 +9,7 @@ from pathlib import Path
 
 from everthread.bench.questions import Conversation, Gathering, Question, chosen, items
 from everthread.transfer.dates import moment
-from everthread.transfer.files import bad, load, shown, text_of
+from everthread.transfer.files import file_error, load, shown, text_of
 from everthread.transfer.locomo import Record, mapping
 from everthread.types import NewLine, Role
 
@@ -109,7 +109,9 @@ class _Persona:
         try:
             return moment(text, UTC)
         except ValueError:
-            raise bad(self.path, uuid, f'"current_time" is {shown(text)}', "write it as 2025-12-19 (Friday)") from None
+            raise file_error(
+                self.path, uuid, f'"current_time" is {shown(text)}', "write it as 2025-12-19 (Friday)"
+            ) from None
 
     def _ask(
         self,

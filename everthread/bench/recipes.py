@@ -17,7 +17,7 @@ from pathlib import Path
 
 from everthread import factory
 from everthread.bench.comparison import Comparison, Row
-from everthread.bench.coverage import Laid
+from everthread.bench.coverage import RenderedContext
 from everthread.bench.metrics import KS, gold_in, mean, percentile, recall_at, share
 from everthread.bench.questions import Conversation, Question
 from everthread.bench.replay import CountingScribe, RememberingEmbedder, Replay
@@ -160,7 +160,7 @@ def _found(bank: Memory, question: Question, lines: Mapping[str, Line]) -> Found
     taken = time.perf_counter() - begun
     gated = bank.context(question.text, GATED)
     contexts = {budget: bank.context(question.text, budget, gate=False) for budget in BUDGETS}
-    laid = {budget: Laid(context.text) for budget, context in contexts.items()}
+    laid = {budget: RenderedContext(context.text) for budget, context in contexts.items()}
     gold = [lines[id] for id in question.gold if id in lines]
     answer = frozenset(terms(question.answer))
     of_lines = bank.recipe.kinds == LINES

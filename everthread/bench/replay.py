@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from everthread.chat.character import DEFAULT
-from everthread.chat.chat import NOMINAL, NOTED, REPLY
+from everthread.chat.chat import DEFAULT_CONTEXT, NOTES_RESERVE_TOKENS, REPLY_RESERVE_TOKENS
 from everthread.chat.prompt_builder import cost, prefix
-from everthread.chat.scribe_worker import Desk, work
+from everthread.chat.scribe_worker import ScribeWorker, make_job
 from everthread.embedders.onnx import Embedder
 from everthread.errors import BadLine
 from everthread.memory import Memory
@@ -26,7 +26,14 @@ from everthread.text.tokens import estimate
 from everthread.types import Line, NewLine, Vector, Vectors
 
 # Tokens of the window of a chat with the default character, on a model with a context of NOMINAL tokens.
-ROOM = NOMINAL - NOMINAL // 8 - NOTED - REMEMBERED - REPLY - estimate(prefix(DEFAULT))
+ROOM = (
+    DEFAULT_CONTEXT
+    - DEFAULT_CONTEXT // 8
+    - NOTES_RESERVE_TOKENS
+    - REMEMBERED
+    - REPLY_RESERVE_TOKENS
+    - estimate(prefix(DEFAULT))
+)
 
 
 class CountingScribe:
@@ -125,7 +132,7 @@ class Replay:
         self._lines = lines
         self._last = {line.session: place for place, line in enumerate(lines)}  # where each session ends
         self._open: dict[str, _Session] = {}
-        self._desk = Desk(memory, scribe)
+        self._desk = ScribeWorker(memory, scribe)
 
     def say(self, count: int) -> None:
         """Go on until so many lines have been said, and all that is to be written of them is written."""
@@ -139,7 +146,7 @@ class Replay:
             if self._last[new.session] == place and ("note" in wanted or "summary" in wanted):
                 self._open.pop(line.session, None)
                 self._desk.end(line.session, line.said_at)
-                self._desk.settle()
+                self._desk.join()
 
     def _leave(self, line: Line) -> None:
         """Have noted what has no more room in the window. It leaves the window when that is done, and not before."""
@@ -148,7 +155,7 @@ class Replay:
         first = session.window(self.memory.recipe)
         gone = self.memory.recipe.lines_to_evict(session.costs[first:], ROOM)
         if gone and not any(waiting.kind == "notes" for waiting in self.memory.jobs()):
-            self._desk.put(work("notes", session.lines[first : first + gone]))
-            self._desk.settle()
+            self._desk.submit(make_job("notes", session.lines[first : first + gone]))
+            self._desk.join()
             noted = self._desk.noted(session.lines)
             session.noted = sum(each.seq <= noted for each in session.lines)

@@ -314,7 +314,7 @@ def _server(listening: socket.socket, workers: int, folder: str, model: str, emb
     from everthread.server.settings import Settings
     from everthread.server.workers import runner as serving
 
-    given = serving.Given(folder, embedder, "default", f"{model}#m", Settings(), "warning", several=workers > 1)
+    given = serving.AppFactory(folder, embedder, "default", f"{model}#m", Settings(), "warning", several=workers > 1)
     serving.run(given, listening, workers=workers)
 
 

@@ -29,7 +29,7 @@ from everthread.bench.metrics import percentile
 from everthread.embedders.onnx import Embedder
 from everthread.errors import BadInput, StoreError
 from everthread.memory import Memory
-from everthread.types import NewLine, Vector, Vectors, Filter
+from everthread.types import Filter, NewLine, Vector, Vectors
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 QUERIES = 200

@@ -18,7 +18,7 @@ from everthread.memory import Memory
 from everthread.recipes.snapshots import Snapshots
 from everthread.scribes.extractive import ExtractiveScribe
 from everthread.testing import HashEmbedder, ScriptedLLM
-from everthread.types import Line, Message, Filter
+from everthread.types import Filter, Line, Message
 
 REPLIES = 120
 PATIENCE = 60.0  # seconds for the notes
@@ -84,7 +84,7 @@ def of_bank(memory: Memory) -> Talk:
 
 def _sample(memory: Memory, replies: Sequence[Line]) -> Line | None:
     chosen = memory.settings().get("sample")
-    return next((line for line in replies if line.seq == chosen), next(filter(style_sample.shows, replies), None))
+    return next((line for line in replies if line.seq == chosen), next(filter(style_sample.is_sample, replies), None))
 
 
 def scripted(replies: int = REPLIES, *, sample: bool = True, seed: int = 0) -> Talk:
@@ -109,7 +109,7 @@ def scripted(replies: int = REPLIES, *, sample: bool = True, seed: int = 0) -> T
 def _replied(chat: Chat, said: str) -> str:
     """Return the reply, once the notes are written: when they are decides what the next prompt holds."""
     reply = "".join(chat.reply(said))
-    chat.settle(PATIENCE)
+    chat.wait(PATIENCE)
     return reply
 
 

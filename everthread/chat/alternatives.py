@@ -6,23 +6,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from everthread.bank.line_versions import AGAIN
-from everthread.chat.prompt_builder import own
+from everthread.chat.prompt_builder import is_character_line
 from everthread.memory import Memory
-from everthread.types import Line, Filter
+from everthread.types import Filter, Line
 
 
-def swipes(memory: Memory, lines: Sequence[Line]) -> list[Line]:
+def alternatives(memory: Memory, lines: Sequence[Line]) -> list[Line]:
     """The replies to what was said last, in a conversation as it stands, the last reply itself among them; oldest
     first, each once also where it was gone back to. None where the last line is no reply."""
     last = lines[-1] if lines else None
-    if last is None or not own(last):
+    if last is None or not is_character_line(last):
         return []
     if last.parent is None or last.seq < 0:  # a greeting; or said in private, where nothing is kept
         return [last]
     found: dict[int, Line] = {}  # by the number under which each was said first
     firsts: dict[object, int] = {}
     for line in memory.lines(Filter(session=last.session), after=last.parent, retracted=True):
-        if line.parent == last.parent and own(line) and not line.metadata.get("refused"):
+        if line.parent == last.parent and is_character_line(line) and not line.metadata.get("refused"):
             first = firsts[line.seq] = firsts.get(line.metadata.get(AGAIN), line.seq)
             found[first] = line
     return list(found.values())

@@ -20,7 +20,7 @@ from typing import Any
 from everthread.chat import png_text
 from everthread.chat.character import Character
 from everthread.errors import BadFile, BadInput, StoreUnavailable
-from everthread.transfer.files import bad, parse, shown
+from everthread.transfer.files import file_error, parse, shown
 
 LARGEST = 32 * 1024 * 1024  # bytes of a file; large pictures and whole books of lore have a third of it
 SPECS = {2: ("chara_card_v2", "2.0"), 3: ("chara_card_v3", "3.0")}
@@ -160,7 +160,9 @@ def read(path: str | Path) -> Character:
     path = Path(path)
     text, where = content(path), ""
     if not text.strip():
-        raise bad(path, where, "the file is empty", "give a card's JSON in UTF-8, or a PNG picture that holds one")
+        raise file_error(
+            path, where, "the file is empty", "give a card's JSON in UTF-8, or a PNG picture that holds one"
+        )
     if png_text.recognised(text):
         text, where = _of_picture(text, path)
     elif path.suffix.lower() == PNG:
@@ -169,7 +171,7 @@ def read(path: str | Path) -> Character:
         return from_card(parse(text.decode("utf-8-sig"), path))
     except UnicodeDecodeError:
         remedy = "give a card's JSON in UTF-8, or a PNG picture that holds one"
-        raise bad(path, where, "this is neither JSON in UTF-8 nor a PNG picture", remedy) from None
+        raise file_error(path, where, "this is neither JSON in UTF-8 nor a PNG picture", remedy) from None
     except BadFile:
         raise
     except BadInput as error:
@@ -210,9 +212,11 @@ def content(path: Path) -> bytes:
         with path.open("rb") as file:
             raw = file.read(LARGEST + 1)
     except OSError as error:
-        raise bad(path, "", f"can't be read ({error.strerror})", "check the path and your rights to it") from None
+        raise file_error(
+            path, "", f"can't be read ({error.strerror})", "check the path and your rights to it"
+        ) from None
     if len(raw) > LARGEST:
-        raise bad(path, "", f"has more than {LARGEST // 1024**2} MB", "make its picture smaller")
+        raise file_error(path, "", f"has more than {LARGEST // 1024**2} MB", "make its picture smaller")
     return raw
 
 
@@ -244,12 +248,12 @@ def _of_picture(raw: bytes, path: Path) -> tuple[bytes, str]:
     keyword = next((each for each in CHUNKS.values() if each in found), None)
     if keyword is None:
         remedy = "give one that was exported as a card; converting or resizing a picture takes the card out"
-        raise bad(path, "", "there is no character card in this picture", remedy)
+        raise file_error(path, "", "there is no character card in this picture", remedy)
     where = f"its {keyword} chunk"
     try:
         return base64.b64decode(b"".join(found[keyword].split()), validate=True), where
     except binascii.Error as error:
-        raise bad(path, where, f"not base64 ({error})", "take another copy of the picture") from None
+        raise file_error(path, where, f"not base64 ({error})", "take another copy of the picture") from None
 
 
 def _texts(character: Character, version: int) -> dict[str, bytes]:

@@ -18,8 +18,8 @@ import platformdirs
 
 from everthread.chat import card, png_text
 from everthread.chat.character import Character
-from everthread.cli.common import json_of, json_option, show_json
-from everthread.cli.sanitize import harmless
+from everthread.cli.common import json_option, show_json, to_json
+from everthread.cli.sanitize import escape_control_chars
 from everthread.errors import BadInput, NotFound, StoreUnavailable
 
 LONGEST_STEM = 200  # bytes of a file's name, without its ending; the usual limit is 255
@@ -55,25 +55,25 @@ def save(character: Character, *, picture: str | Path | None = None, force: bool
 
     Raises BadInput if there is one of that name, unless force; and as `card.write`.
     """
-    there = _there(character.name, force)
+    there = _existing(character.name, force)
     kind = card.PNG if picture is not None else card.JSON if there is None else there.suffix
-    file = _made(character.name, kind)
+    file = _target_path(character.name, kind)
     card.write(character, file, picture=picture, force=True)
-    return _only(file, there)
+    return _remove_previous(file, there)
 
 
 def add(path: str | Path, *, force: bool = False) -> Character:
     """Keep the character of a card's file in the folder: a picture as it came, JSON as a V3 card. Raises as `save`,
     and BadFile."""
     character, raw = card.read(path), card.content(Path(path))
-    there = _there(character.name, force)
+    there = _existing(character.name, force)
     if png_text.recognised(raw):
-        file = _made(character.name, card.PNG)
+        file = _target_path(character.name, card.PNG)
         card.put(file, raw, force=True)
     else:
-        file = _made(character.name, card.JSON)
+        file = _target_path(character.name, card.JSON)
         card.write(character, file, force=True)
-    _only(file, there)
+    _remove_previous(file, there)
     return character
 
 
@@ -88,7 +88,7 @@ def export(
     card.write(card.read(source), path, version=version, picture=picture, force=force)
 
 
-def pictured(name: str) -> bool:
+def has_picture(name: str) -> bool:
     """Whether the character of this name in the folder has a picture."""
     file = _file(name)
     return file is not None and file.suffix == card.PNG
@@ -105,7 +105,7 @@ def picture(name: str) -> bytes:
 def remove(name: str) -> None:
     """Take a character out of the folder for good. What was said with it stays in its banks. Raises NotFound."""
     if (file := _file(name)) is None:
-        raise _none(name)
+        raise _not_found(name)
     file.unlink()
 
 
@@ -141,11 +141,11 @@ def _source(name: str | Path) -> Path:
         if (file := _file(name)) is not None:
             return file
         if Path(name).suffix.lower() not in (card.JSON, card.PNG):
-            raise _none(name)
+            raise _not_found(name)
     return Path(name)
 
 
-def _there(name: str, force: bool) -> Path | None:
+def _existing(name: str, force: bool) -> Path | None:
     """The file that will be replaced."""
     file = _file(name)
     if file is not None and not force:
@@ -155,7 +155,7 @@ def _there(name: str, force: bool) -> Path | None:
     return file
 
 
-def _made(name: str, kind: str) -> Path:
+def _target_path(name: str, kind: str) -> Path:
     """Where a character's file goes, in a folder that is there."""
     try:
         folder().mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -164,14 +164,14 @@ def _made(name: str, kind: str) -> Path:
     return folder() / (_stem(name) + kind)
 
 
-def _only(file: Path, before: Path | None) -> Path:
+def _remove_previous(file: Path, before: Path | None) -> Path:
     """The file, as the only one of its character."""
     if before is not None and before != file:
         before.unlink(missing_ok=True)
     return file
 
 
-def _none(name: str) -> NotFound:
+def _not_found(name: str) -> NotFound:
     there = listed()
     more = " …" if len(there) > SHOWN else ""
     known = f"there are {', '.join(there[:SHOWN])}{more}" if there else "there are none yet"
@@ -248,7 +248,7 @@ def import_(files: tuple[Path, ...], force: bool, as_json: bool) -> None:
         name = card.read(file).name
         if name in names:
             raise BadInput(f"{names[name]} and {file} are both of {name!r}; import one of them")
-        _there(name, force)
+        _existing(name, force)
         names[name] = file
     done = [add(file, force=force).name for file in files]
     show_json(done) if as_json else click.echo("\n".join(done))
@@ -281,7 +281,7 @@ def edit(name: str, picture: Path | None, as_json: bool, **texts: str | None) ->
     if not changes and picture is None:
         raise BadInput(f"nothing is given to be changed; give --{', --'.join((*OPTIONS, 'picture'))}")
     if (file := _file(name)) is None:
-        raise _none(name)
+        raise _not_found(name)
     character = load(name).edited(**changes)
     if character.name != name:  # by hand
         raise BadInput(f"{file} holds {character.name!r} by now; import it as that, and remove {name!r}")
@@ -298,7 +298,7 @@ def remove_(name: str, yes: bool, as_json: bool) -> None:
     from everthread.cli.main import confirm  # which is there by now, and itself needs much that the folder doesn't
 
     if _file(name) is None:
-        raise _none(name)
+        raise _not_found(name)
     if as_json and not yes:
         raise BadInput(f"with --json nothing is asked; give --yes, too, to remove {name!r} for good")
     if not yes:
@@ -317,5 +317,5 @@ def _show(character: Character, as_json: bool) -> None:
         show_json(character.to_json())
         return
     for name, value in character.to_json().items():
-        text = json_of(value) if name == "card" else str(value)
-        click.echo(harmless(f"{name:>12}  " + "\n              ".join(text.splitlines())))
+        text = to_json(value) if name == "card" else str(value)
+        click.echo(escape_control_chars(f"{name:>12}  " + "\n              ".join(text.splitlines())))

@@ -23,17 +23,17 @@ from everthread import factory
 from everthread.bank.line_validation import clean_line
 from everthread.chat import ending, pins, style_sample
 from everthread.chat.character import Character
-from everthread.chat.consent import SETTING, beforehand
-from everthread.chat.conversation import Conversation, going_on, is_open, latest
+from everthread.chat.consent import SETTING, remember_policy
+from everthread.chat.conversation import Conversation, current_session, going_on, is_open
 from everthread.chat.ending import ASKED_AT
 from everthread.chat.ending import QUESTION as QUESTION
 from everthread.chat.goodbye import next_step
-from everthread.chat.offline_reply import AsItIs, Spoken, told, unkept
-from everthread.chat.prompt_builder import HEARD, Turn, lay_out, own, prefix
-from everthread.chat.reminders import OFFERED, Offering
-from everthread.chat.reply import LONGEST, CutShort, Reply, noted
-from everthread.chat.reply_filter import Speech
-from everthread.chat.scribe_worker import ASKED, GREETING, Desk
+from everthread.chat.offline_reply import PassthroughFilter, StaticStream, discard, render
+from everthread.chat.prompt_builder import HEARD, Turn, build_prompt, is_character_line, prefix
+from everthread.chat.reminders import OFFERED, Reminders
+from everthread.chat.reply import MAX_REPLY_CHARS, CutShort, Reply, noted
+from everthread.chat.reply_filter import ReplyFilter
+from everthread.chat.scribe_worker import GREETING, META_NEEDS_CONSENT, ScribeWorker
 from everthread.chat.window import Window
 from everthread.common.timestamps import micros
 from everthread.embedders.onnx import Embedder
@@ -49,6 +49,7 @@ from everthread.text.tokens import Counter
 from everthread.types import (
     Context,
     EndResult,
+    Filter,
     JSONValue,
     Line,
     Metadata,
@@ -57,20 +58,19 @@ from everthread.types import (
     Role,
     Sampling,
     Unit,
-    Filter,
     now,
 )
 
 log = logging.getLogger("everthread")
 
-NOTED = 250  # tokens of notes and of what could be brought up, with their headings
-REPLY = 512  # tokens kept free for a reply
-REWRITTEN = 4  # contexts full of lines that are noted anew, where a forgotten line took the notes along
-COUNTED = 2048  # texts whose tokens are kept in mind
-NOMINAL = 8192  # tokens of context, where no model tells
-SHOWN = 150  # tokens shown where there is no model: half a dozen lines, what a person reads at a glance
+NOTES_RESERVE_TOKENS = 250  # tokens of notes and of what could be brought up, with their headings
+REPLY_RESERVE_TOKENS = 512  # tokens kept free for a reply
+NOTES_REBUILD_CONTEXTS = 4  # contexts full of lines that are noted anew, where a forgotten line took the notes along
+TOKEN_CACHE_SIZE = 2048  # texts whose tokens are kept in mind
+DEFAULT_CONTEXT = 8192  # tokens of context, where no model tells
+OFFLINE_BUDGET = 150  # tokens shown where there is no model: half a dozen lines, what a person reads at a glance
 FLOOR = 0.02  # relevance of a line below which it is not worth a person's time
-LEAST = 20  # characters of what the person says, for which there is room at least
+MIN_USER_CHARS = 20  # characters of what the person says, for which there is room at least
 
 
 class Chat:
@@ -93,7 +93,7 @@ class Chat:
         sampling: Sampling | None = None,
         clock: Callable[[], datetime] | None = None,
         count: Counter | None = None,
-        desk: Desk | None = None,
+        desk: ScribeWorker | None = None,
         budget: int | None = None,
         banks: Collection[str] = (),
     ) -> None:
@@ -110,17 +110,19 @@ class Chat:
         self.banks: Collection[str] = multi_bank.existing_banks(memory.store, banks) if banks else ()
         self.scribe = desk.scribe if desk and scribe is None else factory.scribe(llm, scribe)
         self.sampling = sampling or Sampling()
-        self._count = lru_cache(COUNTED)(count or memory.count)  # a window's lines are counted again at every turn
+        self._count = lru_cache(TOKEN_CACHE_SIZE)(
+            count or memory.count
+        )  # a window's lines are counted again at every turn
         self._clock = clock
         self._owns_memory = self._closed = False
-        self.present: Collection[str] = ()  # who else is there, for whom the character must not speak
+        self.participants: Collection[str] = ()  # who else is there, for whom the character must not speak
         self._owns_desk = desk is None
-        self._desk = desk or Desk(memory, self.scribe)
+        self._desk = desk or ScribeWorker(memory, self.scribe)
         self.last: Reply | None = None
         self._roomy: Character | None = None  # the character that was seen to leave room for a conversation
         settings = self._settings = memory.settings()  # as they were when the conversation was looked at
         self._character, self._kept = factory.character(character, settings), settings.get("character")
-        self._offering = Offering(memory)
+        self._offering = Reminders(memory)
         self._begin(session, incognito)
 
     @classmethod
@@ -174,10 +176,10 @@ class Chat:
 
         Raises BadLine, StoreUnavailable, and BadQuery where the character alone is too long for the model; nothing was
         kept then."""
-        self.look()
+        self.refresh()
         if (parted := self._parted(text, key)) is not None:
             return parted
-        self._see_room()
+        self._check_fits()
         said = replace(self._line(text, self._character.person, "user"), key=key)
         clean_line(said, self._now())
         self._greet(said)
@@ -187,7 +189,7 @@ class Chat:
     def answer(self) -> Reply:
         """The character's reply to the conversation as it stands: to what was said last, or again where that got none.
         BadQuery where nothing was said, and where the character alone is too long for the model."""
-        self.look()
+        self.refresh()
         if not self._conversation.lines:
             raise BadQuery("nothing was said yet that could be answered; say something first")
         return self._answer(replaces=None)
@@ -195,15 +197,15 @@ class Chat:
     def regenerate(self) -> Reply:
         """Another reply in place of the last one, which is discarded when the new one is kept, all at once. BadQuery
         where there is none, and as `answer`."""
-        self.look()
+        self.refresh()
         last = self.lines[-1] if self.lines else None
-        if last is None or (len(self.lines) == 1 and own(last)):
+        if last is None or (len(self.lines) == 1 and is_character_line(last)):
             raise BadQuery("there is no reply yet that could be given again; say something first")
-        return self._answer(replaces=last if own(last) else None)
+        return self._answer(replaces=last if is_character_line(last) else None)
 
-    def hear(self, text: str, speaker: str, *, of_character: bool = False) -> Line:
+    def add_line(self, text: str, speaker: str, *, of_character: bool = False) -> Line:
         """Keep a line that is not to be answered: by somebody else who is present, another character for instance."""
-        self.look()
+        self.refresh()
         role: Role = "assistant" if of_character else "user"
         return self._conversation.add(self._line(text, speaker, role, {HEARD: True} if of_character else {}))
 
@@ -211,34 +213,34 @@ class Chat:
         """Put a text in place of a line's. What came after it is discarded, and a line of the person's is answered
         anew; to one of the character's there is no answer. Raises BadLine and NotFound, and BadQuery as `reply`, with
         nothing changed."""
-        self.look()
-        place = self._conversation.at(seq)
+        self.refresh()
+        place = self._conversation.index(seq)
         old, gone = self.lines[place], self.lines[place:]
         if old.role == "user":
-            self._see_room()
+            self._check_fits()
         metadata: dict[str, JSONValue] = {HEARD: True} if old.metadata.get(HEARD) else {}
-        metadata |= self._desk.echoes.metadata(text) if own(old) else {}
-        self._conversation.edited(place, text, self._now(), metadata)
-        self._gone(gone)
+        metadata |= self._desk.echoes.metadata(text) if is_character_line(old) else {}
+        self._conversation.edit(place, text, self._now(), metadata)
+        self._drop_reminders(gone)
         return self._answer(replaces=None) if old.role == "user" else None
 
     def undo(self) -> list[Line]:
         """Take back the person's last line and all that came after it; the lines that are discarded."""
-        self.look()
+        self.refresh()
         said = [place for place, line in enumerate(self.lines) if line.role == "user"]
-        return self._gone(self._conversation.cut(said[-1])) if said else []
+        return self._drop_reminders(self._conversation.truncate(said[-1])) if said else []
 
     def branch(self, seq: int) -> list[Line]:
         """Go on from a line: what came after it is discarded. A line that was discarded itself comes back, with those
         that led to it. The lines that are discarded now. Raises NotFound and BadQuery."""
-        self.look()
-        return self._gone(self._conversation.branch(seq))
+        self.refresh()
+        return self._drop_reminders(self._conversation.branch(seq))
 
     def forget(self, seq: int) -> Receipt | None:
         """Remove a line for good, of this conversation or of an earlier one, under every number that it has where
         branches were gone back to; None for one that was said in private, of which nothing was written. What was noted
         of it goes as well. Raises as `Memory.forget`."""
-        self.look()
+        self.refresh()
         receipt = self.memory.forget(seq=seq) if seq > 0 else None
         self.last = None  # what it recalled may tell of the line
         self._conversation.forget(seq)
@@ -249,8 +251,8 @@ class Chat:
         """End the conversation: it is summarised and remembered, or forgotten to the last byte. None remembers it where
         the bank's setting `remember` is always; else it asks: nothing is changed then, and `question` of what comes
         back is to be put to the person. The next reply begins another."""
-        self.look()
-        if remember is None and beforehand(self.memory.settings()):
+        self.refresh()
+        if remember is None and remember_policy(self.memory.settings()):
             remember = True
         session, private = self.session, self.incognito
         stands = next(self.memory.lines(Filter(session=session), limit=1), None) is not None
@@ -307,7 +309,9 @@ class Chat:
     @property
     def offer(self) -> str:
         """One thing that could be brought up now that the conversation begins; nothing, later on."""
-        found = None if self.lines or not self.memory.recipe.offers else self._offering.event(self._since, self._now())
+        found = (
+            None if self.lines or not self.memory.recipe.offers else self._offering.event(self._last_seen, self._now())
+        )
         return found[1] if found else ""
 
     @property
@@ -322,9 +326,9 @@ class Chat:
         if private:
             self._conversation.private = True
         elif self._conversation.private:
-            if beforehand(self.memory.settings()) is False:
+            if remember_policy(self.memory.settings()) is False:
                 raise BadQuery(f"bank {self.memory.bank!r} is set to remember never; set it to ask or always first")
-            self._conversation.go_public()
+            self._conversation.end_private()
 
     @property
     def character(self) -> Character:
@@ -338,7 +342,7 @@ class Chat:
             self._kept = character.to_json()
             self.memory.set_setting("character", self._kept)
 
-    def change(self, **changes: str) -> Character:
+    def edit_character(self, **changes: str) -> Character:
         """Change the character, its place or the person's name, from now on. BadInput names what can be changed."""
         self.character = self._character.edited(**changes)
         return self._character
@@ -349,29 +353,29 @@ class Chat:
         enough."""
         return self._character.sample or self._style()
 
-    def look(self) -> None:
+    def refresh(self) -> None:
         """See the conversation as it stands now, whoever else talks in it or changes the bank's character, and whether
         it may be kept. A reply that is on its way is stopped. BadQuery once it is closed."""
         if self._closed:
             raise BadQuery("this conversation is closed; open another Chat to go on with it")
         self._settle_reply()
         settings = self._settings = self.memory.settings()
-        if beforehand(settings) is False:  # it may have been set meanwhile
+        if remember_policy(settings) is False:  # it may have been set meanwhile
             self._conversation.private = True
         if (kept := settings.get("character")) != self._kept:
             self._character, self._kept = factory.character(None, settings), kept
         self._conversation.refresh()
 
-    def remember_with(self, memory: Memory, desk: Desk) -> None:
+    def use_memory(self, memory: Memory, desk: ScribeWorker) -> None:
         """Go on with the same bank by another recipe."""
         self._settle_reply()
-        self.memory, self._desk, self._offering = memory, desk, Offering(memory)
+        self.memory, self._desk, self._offering = memory, desk, Reminders(memory)
         self._conversation.memory = memory
         self._window = Window(self._conversation, desk, self._count)
 
-    def settle(self, timeout: float | None = None) -> bool:
+    def wait(self, timeout: float | None = None) -> bool:
         """Wait until what is being written about the conversation is done; False where that takes longer."""
-        return self._desk.settle(timeout)
+        return self._desk.join(timeout)
 
     def close(self) -> None:
         """Keep what has arrived of a reply, and let go of the bank. The conversation can be resumed by another Chat."""
@@ -399,9 +403,9 @@ class Chat:
     def _begin(self, session: str | None, private: bool, resume: bool = True) -> None:
         """Resume the session, or begin one. An older one that was left open is ended then, and what an earlier
         conversation left to be written is written; but not in private, when nothing is."""
-        at, sessions, agreed = self._now(), self.memory.sessions(), beforehand(self.memory.settings())
+        at, sessions, agreed = self._now(), self.memory.sessions(), remember_policy(self.memory.settings())
         private = private or agreed is False
-        last = latest(sessions, at)
+        last = current_session(sessions, at)
         if session is None:
             session = going_on(last, at) if resume else None
         session = session or session_name(micros(at), lambda name: {each.id for each in sessions})
@@ -410,9 +414,9 @@ class Chat:
         self._conversation = Conversation(self.memory, session)
         self._conversation.private = private
         self._window = Window(self._conversation, self._desk, self._count)
-        self._since = last.last_at if last else None  # when the two spoke last
+        self._last_seen = last.last_at if last else None  # when the two spoke last
         if not private:
-            self._desk.wake()
+            self._desk.start()
 
     def _style(self, replaces: Line | None = None) -> str:
         return style_sample.sample(self.memory, self._settings, () if replaces is None else (replaces.seq,))
@@ -427,43 +431,43 @@ class Chat:
             name=self._character.name,
             pending=bool(self.question),
             begun=any(line.role == "user" for line in self.lines),
-            remember=beforehand(self._settings),
+            remember=remember_policy(self._settings),
             asks=not self.incognito and (self.memory.recipe.needs_consent or setting == "ask"),
         )
         if step in ("remember", "forget"):
-            return ending.spoken(self.end(step == "remember"))
+            return ending.ending_reply(self.end(step == "remember"))
         if step not in ("ask", "part"):
-            return None if step == "go on" else ending.asked(self.session, None)
+            return None if step == "go on" else ending.consent_question(self.session, None)
         line = self._conversation.add(replace(self._line(text, person, "user"), key=key), late=True)
         if step == "part":
-            return ending.spoken(self.end(True), line, "Goodbye!")
+            return ending.ending_reply(self.end(True), line, "Goodbye!")
         self.memory.set_setting(ASKED_AT, line.seq)
         self._settings = self.memory.settings()
-        return ending.asked(self.session, line)
+        return ending.consent_question(self.session, line)
 
     def _answer(self, replaces: Line | None) -> Reply:
         if self.question:
-            return ending.asked(self.session, self.lines[-1])
+            return ending.consent_question(self.session, self.lines[-1])
         notes = self._window.notes(replaces)
         standing = [line for line in self.lines if replaces is None or line.seq != replaces.seq]
         newest = standing.pop() if standing else None
         if self.llm is None:
-            self.last = self._shown(newest)
+            self.last = self._offline_reply(newest)
         else:
-            self.last = self._asked(
+            self.last = self._build_reply(
                 self.llm, newest, self._window.lines(standing, notes, self._context), notes, replaces
             )
         return self.last
 
     @property
     def _context(self) -> int:
-        return self.llm.context if self.llm else NOMINAL
+        return self.llm.context if self.llm else DEFAULT_CONTEXT
 
-    def _asked(
+    def _build_reply(
         self, llm: LLM, newest: Line | None, window: list[Line], notes: Unit | None, replaces: Line | None
     ) -> Reply:
         pinned = [
-            line for line in pins.listed(self.memory, self._settings) if line.seq not in self._conversation.hidden
+            line for line in pins.list_pins(self.memory, self._settings) if line.seq not in self._conversation.hidden
         ]
         context = self._recall(newest, [*window, *pinned, *([replaces] if replaces else [])], notes)
         sample = self._character.sample or self._style(replaces)
@@ -471,33 +475,35 @@ class Chat:
         recipe, noted = self.memory.recipe, notes.text if notes else ""
         turn = Turn(
             *(window, newest, self._now(), noted, context, offer, sample, recipe.render, recipe.memories_last),
-            pinned=pins.told(pinned, self._count),
+            pinned=pins.render(pinned, self._count),
             rules=recipe.rules,
         )
-        prompt = lay_out(self._character, turn, llm.context - self._reply_room, self._count)
-        others = {*self.present, self._character.person, *(line.speaker for line in self.lines)}
+        prompt = build_prompt(self._character, turn, llm.context - self._reply_room, self._count)
+        others = {*self.participants, self._character.person, *(line.speaker for line in self.lines)}
         reply = Reply(
             context,
             prompt,
             lambda: llm.stream(prompt.messages, self._sampling),
-            Speech(self._character.name, others - {self._character.name}, LONGEST),
+            ReplyFilter(self._character.name, others - {self._character.name}, MAX_REPLY_CHARS),
             lambda text, cut, refused: self._keep(text, replaces, cut, refused, seq),
         )
         reply.offer, reply.notes = offer, noted
         return reply
 
-    def _shown(self, newest: Line | None) -> Reply:
+    def _offline_reply(self, newest: Line | None) -> Reply:
         """What is remembered, in place of a reply: shown, and never kept, or the memory would fill with echoes."""
         first = newest is not None and newest.seq == 1
         context = self._recall(newest, [])
-        reply = Reply(context, None, lambda: Spoken(told(context, first, self.incognito)), AsItIs(), unkept)
-        self._leave()
+        reply = Reply(
+            context, None, lambda: StaticStream(render(context, first, self.incognito)), PassthroughFilter(), discard
+        )
+        self._queue_notes()
         return reply
 
     def _recall(self, newest: Line | None, window: list[Line], notes: Unit | None = None) -> Context:
         said, seen = (newest.text, [*window, newest]) if newest else ("", window)
         shown = self._conversation.hidden.union(line.seq for line in seen if line.seq > 0)
-        budget, floor = (self._remembered, None) if self.llm else (SHOWN, FLOOR)
+        budget, floor = (self._remembered, None) if self.llm else (OFFLINE_BUDGET, FLOOR)
         moment = self._now() if self._clock else None
         session = self.session if self.memory.recipe.uses_buffer and not self.incognito else None
         context = self.memory.context(
@@ -516,18 +522,18 @@ class Chat:
         gone = [replaces] if replaces else []
         said = self._line(text, self._character.name, "assistant", metadata)
         line = self._conversation.add(said, refused=refused, instead=gone, late=True)
-        self._afterwards(line, gone if not refused else [])
+        self._after_reply(line, gone if not refused else [])
         return line
 
-    def _afterwards(self, line: Line, gone: list[Line]) -> None:
+    def _after_reply(self, line: Line, gone: list[Line]) -> None:
         """What is done behind the back of whoever talks. The line is kept: where this fails, a later turn does it."""
         try:
             if not self.incognito:
                 self._offering.keep([] if line.retracted_at else [line], gone)
-                if style_sample.shows(line) and not self._style():
+                if style_sample.is_sample(line) and not self._style():
                     self.memory.set_setting("sample", line.seq)
                     self._settings = self.memory.settings()
-            self._leave()
+            self._queue_notes()
         except StoreUnavailable as error:
             log.warning("a reply is kept, and the notes wait: %s", error)
 
@@ -536,24 +542,28 @@ class Chat:
         if self.incognito or not self.memory.recipe.offers:
             return None, ""
         lines = self.lines if replaces is None else [line for line in self.lines if line.seq != replaces.seq]
-        return self._offering.found(lines, context, self._since, self._now(), replaces) or (None, "")
+        return self._offering.next(lines, context, self._last_seen, self._now(), replaces) or (None, "")
 
-    def _gone(self, lines: list[Line]) -> list[Line]:
+    def _drop_reminders(self, lines: list[Line]) -> list[Line]:
         """What discarded lines had brought up, they have not; but those have that were gone back to."""
         if lines and not self.incognito:
             self._offering.keep(self.lines, lines)
         return lines
 
-    def _leave(self) -> None:
+    def _queue_notes(self) -> None:
         """Have what no longer has room in the window noted. It leaves when that is done, and not before."""
         if not self.incognito:
-            self._window.leave(self._room(), REWRITTEN * self._context)
+            self._window.leave(self._window_budget(), NOTES_REBUILD_CONTEXTS * self._context)
 
-    def _room(self) -> int:
+    def _window_budget(self) -> int:
         """Tokens of the window: what is left beside the character, what changes every turn, the reply, and an eighth
         for the window to grow in while what leaves it is noted."""
         fixed = (
-            self._count(prefix(self._character, self.sample)) + pins.ROOM + NOTED + self._remembered + self._reply_room
+            self._count(prefix(self._character, self.sample))
+            + pins.ROOM
+            + NOTES_RESERVE_TOKENS
+            + self._remembered
+            + self._reply_room
         )
         return max(self._context - fixed - self._context // 8, self._context // 8)
 
@@ -564,7 +574,7 @@ class Chat:
 
     @property
     def _reply_room(self) -> int:
-        return self._sampling.max_tokens or REPLY
+        return self._sampling.max_tokens or REPLY_RESERVE_TOKENS
 
     @property
     def _sampling(self) -> Sampling:
@@ -584,14 +594,16 @@ class Chat:
             self._conversation.add(replace(greeting, said_at=said.said_at), late=True)
 
     def _line(self, text: str, speaker: str, role: Role, metadata: Metadata | None = None) -> NewLine:
-        asked: Metadata = {ASKED: True} if self.memory.recipe.needs_consent else {}
+        asked: Metadata = {META_NEEDS_CONSENT: True} if self.memory.recipe.needs_consent else {}
         return NewLine(text, speaker, role, self._now(), metadata={**(metadata or {}), **asked})
 
-    def _see_room(self) -> None:
+    def _check_fits(self) -> None:
         """BadQuery where the character alone is too long for the model. Looked at once a character."""
         if self.llm is not None and self._roomy is not self._character:
-            least = Line(0, self.session, "user", self._character.person, "…" * LEAST, self._now())
-            lay_out(self._character, Turn((), least, self._now()), self.llm.context - self._reply_room, self._count)
+            least = Line(0, self.session, "user", self._character.person, "…" * MIN_USER_CHARS, self._now())
+            build_prompt(
+                self._character, Turn((), least, self._now()), self.llm.context - self._reply_room, self._count
+            )
             self._roomy = self._character
 
     def _settle_reply(self) -> None:

@@ -104,7 +104,7 @@ FEW = 8  # words of an unclear answer at most; more are a subject of their own
 FEWEST = 4  # words up to which a text that begins with a yes or a no is an unclear answer, whatever follows
 
 
-def beforehand(settings: Mapping[str, JSONValue]) -> bool | None:
+def remember_policy(settings: Mapping[str, JSONValue]) -> bool | None:
     """The answer to "Shall I remember this?" that a bank is set to; None: the person is to be asked."""
     return ANSWERS.get(str(settings.get(SETTING)))
 
@@ -114,7 +114,7 @@ def consent(answer: str) -> bool | None:
     return _read(answer, _REMEMBERING)
 
 
-def agrees(answer: str) -> bool | None:
+def parse_yes_no(answer: str) -> bool | None:
     """The answer to any other question. To "Shall I forget this?" a "remember it" is no yes, nor is "forget it" one."""
     return _read(answer, _ANY)
 

@@ -18,7 +18,7 @@ from everthread.bank.line_versions import AGAIN
 from everthread.errors import BadQuery, NotFound
 from everthread.memory import Memory
 from everthread.stores.shared_rows import SESSION_GAP, source_key
-from everthread.types import Line, Metadata, NewLine, Session, Filter, now
+from everthread.types import Filter, Line, Metadata, NewLine, Session, now
 
 
 class Conversation:
@@ -66,7 +66,7 @@ class Conversation:
         seq = min([0, *(line.seq for line in self.lines)]) - 1
         return Line(seq, self.session, kept.role, kept.speaker, kept.text, at, None, kept.metadata)
 
-    def edited(self, place: int, text: str, said_at: datetime, metadata: Metadata) -> Line:
+    def edit(self, place: int, text: str, said_at: datetime, metadata: Metadata) -> Line:
         """Put a text in place of a line's, which stays pinned if it was; what came after it is discarded. The line that
         now stands there. Raises BadLine, with nothing changed."""
         old = self.lines[place]
@@ -75,7 +75,7 @@ class Conversation:
 
     # --------------------------------------------------------------- discarding
 
-    def cut(self, place: int) -> list[Line]:
+    def truncate(self, place: int) -> list[Line]:
         """Discard the lines from this place on, all at once or not at all."""
         gone = self.lines[place:]
         if gone and not self.private:
@@ -93,7 +93,7 @@ class Conversation:
         """Leave out a line that stands nowhere else any more."""
         self.lines = [line for line in self.lines if line.seq != seq]
 
-    def go_public(self) -> None:
+    def end_private(self) -> None:
         """End what was private: its lines go, and those that it hid are there again."""
         self.private = False
         self.hidden.clear()
@@ -114,7 +114,7 @@ class Conversation:
             said = self.memory.store.get(self.memory.bank, new)
             self.lines = in_position_order(sorted([*self.lines, *said], key=lambda line: line.seq))
 
-    def at(self, seq: int) -> int:
+    def index(self, seq: int) -> int:
         """Where the line stands among the lines. NotFound if it is none of them."""
         for place, line in enumerate(self.lines):
             if line.seq == seq:
@@ -130,11 +130,11 @@ class Conversation:
         """Go on from this line: what came after it is discarded. The line may be a discarded one itself; it and those
         that led to it are then said again, as they were. What was discarded. Raises NotFound and BadQuery."""
         if any(line.seq == seq for line in self.lines):
-            return self.cut(self.at(seq) + 1)
+            return self.truncate(self.index(seq) + 1)
         if self.private:
             raise NotFound(f"no line {seq!r} stands in this conversation, and in private nothing else is kept")
         chain, place = self._chain(seq)
-        gone = self.cut(place)
+        gone = self.truncate(place)
         for line in chain:
             again = {**line.metadata, AGAIN: line.seq}
             key = source_key(line)
@@ -174,7 +174,7 @@ def is_open(session: Session) -> bool:
     return session.ended_at is None or session.ended_at < session.last_at
 
 
-def latest(sessions: list[Session], at: datetime) -> Session | None:
+def current_session(sessions: list[Session], at: datetime) -> Session | None:
     """The session in which something was said last: of those of this hour the one last written to, for a clock may go
     back a little, and rather one that was not ended. One that is to come was said by a clock that was wrong, and counts
     for nothing."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from everthread.chat.offline_reply import AsItIs, Spoken, unkept
+from everthread.chat.offline_reply import PassthroughFilter, StaticStream, discard
 from everthread.chat.reply import Reply
 from everthread.types import Context, EndResult, Line
 
@@ -10,15 +10,15 @@ QUESTION = "Shall I remember this conversation?"
 ASKED_AT = "goodbye"  # the bank's setting that holds the number of the goodbye for which the question is pending
 
 
-def asked(session: str, goodbye: Line | None) -> Reply:
+def consent_question(session: str, goodbye: Line | None) -> Reply:
     """Returns the reply that asks whether to remember the conversation: to a goodbye, or to an unclear answer."""
     lead = "Goodbye!" if goodbye else "Please answer yes or no, or go on talking."
-    return spoken(EndResult(session, None, QUESTION), goodbye, f"{lead} {QUESTION}")
+    return ending_reply(EndResult(session, None, QUESTION), goodbye, f"{lead} {QUESTION}")
 
 
-def spoken(ending: EndResult, goodbye: Line | None = None, text: str = "") -> Reply:
+def ending_reply(ending: EndResult, goodbye: Line | None = None, text: str = "") -> Reply:
     """Returns a reply that says how the conversation ended. It is never kept as a line."""
     text = text or ("I will remember it." if ending.remembered else "Nothing of it is left.")
-    reply = Reply(Context("", 0, (), (), (), 0.0), None, lambda: Spoken(text), AsItIs(), unkept)
+    reply = Reply(Context("", 0, (), (), (), 0.0), None, lambda: StaticStream(text), PassthroughFilter(), discard)
     reply.ending, reply.said = ending, goodbye
     return reply

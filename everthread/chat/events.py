@@ -21,9 +21,9 @@ from everthread.text.time_expressions import DAY, MONTHS, RECKONED, WEEK, WEEKDA
 from everthread.types import Hit, JSONValue, Line
 
 STRONG = 0.1  # relevance of a hit: of MADial's moments 84% of such hits are the right memory; docs/log.md
-OLD = timedelta(days=1)  # what was said since is still fresh in mind
+MIN_AGE = timedelta(days=1)  # what was said since is still fresh in mind
 PAST = 14 * DAY  # after which nobody asks any more how it went
-GAP = 8  # turns between two offers; a friend who brings up something at every turn is a nuisance
+MIN_TURNS_BETWEEN = 8  # turns between two offers; a friend who brings up something at every turn is a nuisance
 KEPT = 200  # lines that are remembered as offered; by then so much was said that one of them may be news again
 LONGEST = 300  # characters of a line in a phrase
 
@@ -39,47 +39,47 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Offers:
+class ReminderHistory:
     """What was brought up of late. turns counts those since the last offer, seqs are the lines offered."""
 
-    turns: int = GAP
+    turns: int = MIN_TURNS_BETWEEN
     seqs: tuple[int, ...] = field(default=())
 
     def allowed(self, seq: int) -> bool:
         """Whether this line may be brought up now: not so soon after another, and never twice."""
-        return self.turns >= GAP and seq not in self.seqs
+        return self.turns >= MIN_TURNS_BETWEEN and seq not in self.seqs
 
-    def offered(self, seq: int) -> Offers:
+    def offered(self, seq: int) -> ReminderHistory:
         """With this line brought up just now."""
-        return Offers(0, (*self.seqs, seq)[-KEPT:])
+        return ReminderHistory(0, (*self.seqs, seq)[-KEPT:])
 
-    def turned(self) -> Offers:
+    def next_turn(self) -> ReminderHistory:
         """One turn later."""
-        return Offers(min(self.turns + 1, GAP), self.seqs)
+        return ReminderHistory(min(self.turns + 1, MIN_TURNS_BETWEEN), self.seqs)
 
-    def begun(self) -> Offers:
+    def new_session(self) -> ReminderHistory:
         """At the beginning of another session, where one may be made however short the last was."""
-        return Offers(GAP, self.seqs)
+        return ReminderHistory(MIN_TURNS_BETWEEN, self.seqs)
 
     def to_json(self) -> JSONValue:
         """As a bank's settings keep it."""
         return {"turns": self.turns, "seqs": list(self.seqs)}
 
     @staticmethod
-    def from_json(value: JSONValue) -> Offers:
+    def from_json(value: JSONValue) -> ReminderHistory:
         """What to_json wrote. BadInput if it is anything else."""
         match value:
             case {"turns": int(turns), "seqs": [*seqs]} if turns >= 0:
                 found = tuple(seq for seq in seqs if isinstance(seq, int))
                 if len(found) == len(seqs):
-                    return Offers(min(turns, GAP), found[-KEPT:])
+                    return ReminderHistory(min(turns, MIN_TURNS_BETWEEN), found[-KEPT:])
         raise BadInput(f"offers must be what Offers.to_json wrote, got {value!r}; begin anew with Offers()")
 
 
 # ---------------------------------------------------------------------- events
 
 
-def upcoming(line: Line) -> Event | None:
+def parse_event(line: Line) -> Event | None:
     """The event that a person's line announces, if it does."""
     if line.role != "user" or line.said_at.year not in RECKONED:
         return None
@@ -94,7 +94,7 @@ def upcoming(line: Line) -> Event | None:
     return None
 
 
-def due(events: Iterable[Event], now: datetime, since: datetime) -> list[Event]:
+def due_events(events: Iterable[Event], now: datetime, since: datetime) -> list[Event]:
     """The events whose last day has passed since the two last spoke, at most PAST ago, or which are today or tomorrow:
     the telling ones first, then the nearest."""
     today, spoke = now.date(), since.astimezone(now.tzinfo).date()
@@ -112,9 +112,11 @@ def due(events: Iterable[Event], now: datetime, since: datetime) -> list[Event]:
     )
 
 
-def strong(hits: Sequence[Hit], now: datetime) -> Hit | None:
+def best_old_hit(hits: Sequence[Hit], now: datetime) -> Hit | None:
     """The best hit, if a person said it at least OLD ago and it bears on the moment by STRONG or more."""
-    fit = [hit for hit in hits if hit.relevance >= STRONG and hit.line.role == "user" and now - hit.line.said_at >= OLD]
+    fit = [
+        hit for hit in hits if hit.relevance >= STRONG and hit.line.role == "user" and now - hit.line.said_at >= MIN_AGE
+    ]
     return max(fit, key=lambda hit: (hit.relevance, hit.score), default=None)
 
 
@@ -157,7 +159,9 @@ def _days(folded: str, today: date) -> tuple[date, date] | None:
     for pattern, read in _VAGUE_RULES:
         if found := pattern.search(folded):
             return read(found, today)
-    day = next((day for time in absolute_dates(folded)[0] if isinstance(time, Date) and (day := _date(time, today))), None)
+    day = next(
+        (day for time in absolute_dates(folded)[0] if isinstance(time, Date) and (day := _date(time, today))), None
+    )
     return (day, day) if day else None
 
 

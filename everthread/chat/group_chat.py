@@ -17,7 +17,7 @@ from everthread.text.analyzer import is_unspaced_script
 from everthread.types import Line
 
 
-class Scene:
+class GroupChat:
     """Those who are present hear every line, whoever says it.
 
     scene = Scene([captain, cook])          # two chats, each with its own character and bank
@@ -57,13 +57,13 @@ class Scene:
 
     def say(self, text: str) -> list[Line]:
         """What the person says is kept by everybody present; the line in each one's bank. Raises as `Chat.reply`."""
-        return _heard(self._present, lambda chat: chat.hear(text, chat.character.person))
+        return _broadcast(self._present, lambda chat: chat.add_line(text, chat.character.person))
 
     def reply(self, name: str) -> Generator[str]:
         """What this character says to the scene as it stands, piece by piece. The others have heard it once it is over,
         as far as it came; a refusal they don't hear. Raises as `Reply`, and NotFound."""
         chat = self.chat(name)
-        chat.present = [name for name in self.present if name != chat.character.name]
+        chat.participants = [name for name in self.present if name != chat.character.name]
         return self._overheard(chat, chat.answer())
 
     def _overheard(self, chat: Chat, reply: Reply) -> Generator[str]:
@@ -73,17 +73,17 @@ class Scene:
             reply.stop()
             if (line := reply.line) is not None and not reply.refused:
                 others = [other for other in self._present if other is not chat]
-                _heard(others, lambda other: other.hear(line.text, line.speaker, of_character=True))
+                _broadcast(others, lambda other: other.add_line(line.text, line.speaker, of_character=True))
 
     def addressed(self, text: str) -> str:
         """Who should answer: whose name stands first in a text, else whoever is there and has not spoken for longest.
         Where one name begins with another, it is the longer. NotFound in an empty scene."""
-        found = {name: (match.start(), -len(name)) for name in self.present if (match := _called(name, text))}
+        found = {name: (match.start(), -len(name)) for name in self.present if (match := _find_name(name, text))}
         if found:
             return min(found, key=lambda name: found[name])
         if not self._present:
             raise NotFound("nobody is there who could answer; let someone enter")
-        return max(self._present, key=_silent).character.name
+        return max(self._present, key=_turns_silent).character.name
 
     def chat(self, name: str) -> Chat:
         """The chat of someone who is there. NotFound if nobody of the name is."""
@@ -94,7 +94,7 @@ class Scene:
         raise NotFound(f"{name!r} is not there; present are: {there}")
 
 
-def _heard(chats: Iterable[Chat], hear: Callable[[Chat], Line]) -> list[Line]:
+def _broadcast(chats: Iterable[Chat], hear: Callable[[Chat], Line]) -> list[Line]:
     """The line in the bank of each; what goes wrong with one of them is raised once all the others have it."""
     lines, errors = [], []
     for chat in chats:
@@ -111,13 +111,13 @@ def _same(name: str, other: str) -> bool:
     return name.strip().casefold() == other.strip().casefold()
 
 
-def _called(name: str, text: str) -> re.Match[str] | None:
+def _find_name(name: str, text: str) -> re.Match[str] | None:
     """Where a text names someone: as a word of its own, unless the script has no spaces between words."""
     word = re.escape(name) if is_unspaced_script(name) else rf"(?<!\w){re.escape(name)}(?!\w)"
     return re.search(word, text, re.IGNORECASE)
 
 
-def _silent(chat: Chat) -> int:
+def _turns_silent(chat: Chat) -> int:
     """How many lines were said since the character spoke last, or came."""
     spoken = [place for place, line in enumerate(chat.lines) if line.speaker == chat.character.name]
     return len(chat.lines) - (spoken[-1] if spoken else -1)

@@ -12,7 +12,7 @@ from everthread.types import Context, Usage
 LABEL = "(no language model configured)"
 
 
-def told(context: Context, first: bool, private: bool) -> str:
+def render(context: Context, first: bool, private: bool) -> str:
     """What is remembered, in place of a reply, and labelled as such."""
     if first:
         return f"{LABEL} I remember nothing yet; this is the first thing you have told me."
@@ -23,7 +23,7 @@ def told(context: Context, first: bool, private: bool) -> str:
     return f"{LABEL} This is what I remember that bears on it:\n{shown}"
 
 
-class AsItIs:
+class PassthroughFilter:
     """In place of `Speech`: every word is shown."""
 
     over = False
@@ -36,7 +36,7 @@ class AsItIs:
         return ""
 
 
-class Spoken:
+class StaticStream:
     """A stream of what is known already: what a chat without a model says."""
 
     usage = Usage()
@@ -57,5 +57,5 @@ class Spoken:
         self._left = []
 
 
-def unkept(text: str, *, cut: str, refused: bool) -> None:
+def discard(text: str, *, cut: str, refused: bool) -> None:
     """What is shown in place of a reply is nobody's line."""

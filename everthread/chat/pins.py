@@ -22,7 +22,7 @@ ROOM = 200  # tokens of them in a prompt: a dozen short lines, a fortieth of the
 SHORTEST = 12  # characters of a line that is cut to fit: less tells nothing
 
 
-def listed(memory: Memory, settings: Mapping[str, JSONValue] | None = None) -> list[Line]:
+def list_pins(memory: Memory, settings: Mapping[str, JSONValue] | None = None) -> list[Line]:
     """The pinned lines that stand, in the order of the conversation; settings are the bank's, where they are known."""
     kept = memory.store.settings(memory.bank) if settings is None else settings
     seqs = numbers(kept.get(SETTING))
@@ -34,7 +34,7 @@ def add(memory: Memory, seq: int) -> list[Line]:
     if not memory.store.get(memory.bank, [seq]):
         raise NotFound(f"there is no line {seq} in bank {memory.bank!r} that could be pinned")
     settings = memory.store.settings(memory.bank)
-    gone = set(numbers(settings.get(SETTING))).difference(line.seq for line in listed(memory, settings))
+    gone = set(numbers(settings.get(SETTING))).difference(line.seq for line in list_pins(memory, settings))
 
     def pinned(value: JSONValue | None) -> JSONValue | None:
         seqs = [each for each in numbers(value) if each not in gone]
@@ -45,16 +45,16 @@ def add(memory: Memory, seq: int) -> list[Line]:
         return [*sorted([*seqs, seq])]
 
     memory.store.update_setting(memory.bank, SETTING, pinned)
-    return listed(memory)
+    return list_pins(memory)
 
 
 def remove(memory: Memory, seq: int) -> list[Line]:
     """Take a line off, if it is pinned; the lines that are pinned now."""
     memory.store.update_setting(memory.bank, SETTING, lambda value: without(value, [seq]))
-    return listed(memory)
+    return list_pins(memory)
 
 
-def told(lines: Sequence[Line], count: Counter = estimate) -> str:
+def render(lines: Sequence[Line], count: Counter = estimate) -> str:
     """The lines as text for a prompt, dated and named as passages are, in ROOM tokens: the newest, where not all have
     room. One that is longer alone is cut."""
     for first in range(len(lines)):

@@ -13,7 +13,7 @@ from pathlib import Path
 import png
 
 from everthread.errors import BadFile
-from everthread.transfer.files import bad
+from everthread.transfer.files import file_error
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 TEXT, END = b"tEXt", b"IEND"
@@ -29,7 +29,7 @@ def recognised(raw: bytes) -> bool:
 
 def none(path: Path) -> BadFile:
     """The complaint about a file that is something else."""
-    return bad(path, "", "this is no PNG picture", "give one as it was downloaded, and not renamed or converted")
+    return file_error(path, "", "this is no PNG picture", "give one as it was downloaded, and not renamed or converted")
 
 
 def texts(raw: bytes, path: Path) -> dict[str, bytes]:
@@ -72,5 +72,5 @@ def _chunks(raw: bytes, path: Path) -> tuple[list[Chunk], bytes]:
         chunks: list[Chunk] = list(png.Reader(file=file).chunks())
     except png.Error as error:  # a wrong signature, a checksum, an end too soon
         why = " ".join(map(str, error.args)).rstrip(".")
-        raise bad(path, "", f"a damaged PNG ({why})", "take another copy of the picture") from None
+        raise file_error(path, "", f"a damaged PNG ({why})", "take another copy of the picture") from None
     return chunks, file.read()

@@ -23,13 +23,17 @@ from everthread.chat.character import Character
 from everthread.errors import BadQuery
 from everthread.recall.context_packing import fit
 from everthread.text.formatting import format_lines
-from everthread.text.indentation import join_rows, indent
+from everthread.text.indentation import indent, join_rows
 from everthread.text.tokens import Counter, estimate
 from everthread.types import Context, Line, Message
 
 ENVELOPE = 5  # tokens that a chat API spends on a message beside its text
-SPOKEN = 6  # lines of the window that stay longer than what is remembered: without them nobody knows what is talked of
-KEPT = 0.5  # of a full window that is left by a cut: a cut costs the cache, so it is a seldom and a large one
+PROTECTED_LINES = (
+    6  # lines of the window that stay longer than what is remembered: without them nobody knows what is talked of
+)
+WINDOW_KEEP_RATIO = (
+    0.5  # of a full window that is left by a cut: a cut costs the cache, so it is a seldom and a large one
+)
 OPENING = "(The conversation begins.)"  # some models want the person to speak first
 HEARD = "everthread.heard"  # in the metadata of a line that another character said
 GAP = "\n[…]\n"  # where the middle of a line is left out
@@ -73,15 +77,15 @@ class Prompt:
     cut: tuple[str, ...] = ()
 
 
-def lay_out(character: Character, turn: Turn, budget: int, count: Counter = estimate) -> Prompt:
+def build_prompt(character: Character, turn: Turn, budget: int, count: Counter = estimate) -> Prompt:
     """The prompt of a turn in at most `budget` tokens. BadQuery where the character alone is more."""
     cut: list[str] = []
     while True:
         messages = _messages(character, turn)
-        tokens = spent(messages, count)
+        tokens = count_tokens(messages, count)
         if tokens <= budget:
             return Prompt(tuple(messages), tokens, tuple(dict.fromkeys(cut)))
-        what, character, turn = _less(character, turn, tokens - budget, count)
+        what, character, turn = _trim(character, turn, tokens - budget, count)
         if not what:
             raise BadQuery(
                 f"{character.name}'s description and instructions take {tokens} tokens, and the model's context leaves "
@@ -90,14 +94,14 @@ def lay_out(character: Character, turn: Turn, budget: int, count: Counter = esti
         cut.append(what)
 
 
-def spent(messages: Sequence[Message], count: Counter) -> int:
+def count_tokens(messages: Sequence[Message], count: Counter) -> int:
     """The tokens of messages."""
     return sum(count(message.content) + ENVELOPE for message in messages)
 
 
 def cost(line: Line, count: Counter) -> int:
     """The tokens of a line in the window."""
-    return count(labelled(line)) + ENVELOPE
+    return count(format_line(line)) + ENVELOPE
 
 
 def leaving(costs: Sequence[int], limit: int) -> int:
@@ -106,13 +110,13 @@ def leaving(costs: Sequence[int], limit: int) -> int:
     total, gone = sum(costs), 0
     if total <= limit:
         return 0
-    while gone < len(costs) - 1 and total > KEPT * limit:
+    while gone < len(costs) - 1 and total > WINDOW_KEEP_RATIO * limit:
         total -= costs[gone]
         gone += 1
     return gone
 
 
-def shared(before: Prompt, after: Prompt, count: Counter = estimate) -> float:
+def shared_prefix(before: Prompt, after: Prompt, count: Counter = estimate) -> float:
     """Which share of a prompt's tokens (0..1) stood at the beginning of the one before, word for word: what a server's
     prompt cache need not read again."""
     same = 0
@@ -134,31 +138,31 @@ def _common(one: str, other: str) -> str:
 # -------------------------------------------------------------------- messages
 
 
-def labelled(line: Line) -> str:
+def format_line(line: Line) -> str:
     """A line as it appears in the window: after the name of who said it, and set in."""
-    return indent(line.text, line.speaker, every=not own(line))
+    return indent(line.text, line.speaker, every=not is_character_line(line))
 
 
 def _messages(character: Character, turn: Turn) -> list[Message]:
     """All of it. Lines of one side that follow one another are one message, for many models want the sides to take
     turns, the person first and last."""
-    lines = [*turn.window, *([turn.newest] if turn.newest and own(turn.newest) else [])]
-    said = [("user", OPENING)] if lines and own(lines[0]) else []
-    said += [(_role(line), labelled(line)) for line in lines]
-    said.append(("user", tail(character, turn)))
+    lines = [*turn.window, *([turn.newest] if turn.newest and is_character_line(turn.newest) else [])]
+    said = [("user", OPENING)] if lines and is_character_line(lines[0]) else []
+    said += [(_role(line), format_line(line)) for line in lines]
+    said.append(("user", last_message(character, turn)))
     sides = [
         Message(role, "\n\n".join(text for _, text in texts)) for role, texts in groupby(said, lambda each: each[0])
     ]
     return [Message("system", prefix(character, turn.sample, turn.pinned, turn.rules)), *sides]
 
 
-def own(line: Line) -> bool:
+def is_character_line(line: Line) -> bool:
     """Whether a line is the character's own, whatever it was called when it said it."""
     return line.role == "assistant" and not line.metadata.get(HEARD)
 
 
 def _role(line: Line) -> Literal["user", "assistant"]:
-    return "assistant" if own(line) else "user"
+    return "assistant" if is_character_line(line) else "user"
 
 
 def prefix(character: Character, sample: str = "", pinned: str = "", rules: str = RULES) -> str:
@@ -175,18 +179,18 @@ def prefix(character: Character, sample: str = "", pinned: str = "", rules: str 
     )
 
 
-def tail(character: Character, turn: Turn) -> str:
+def last_message(character: Character, turn: Turn) -> str:
     """What changes every turn, and the newest line."""
     name, at = character.name, turn.now
     place = f", at: {join_rows(character.filled(character.location))}" if character.location else ""
     return _joined(
         _said(f"{name}'s notes", turn.notes),
-        "" if turn.behind else remembered(turn, name),
+        "" if turn.behind else memory_section(turn, name),
         _part(f"What {name} could bring up, if the moment is right", turn.offer),
         f"(It is {at:%A}, {at.day} {at:%B} {at.year:04d}, {at:%H:%M}{place}.)",
         character.filled(character.reminder),
         _newest(character, turn.newest),
-        remembered(turn, name) if turn.behind else "",
+        memory_section(turn, name) if turn.behind else "",
     )
 
 
@@ -194,12 +198,12 @@ def _newest(character: Character, line: Line | None) -> str:
     """The newest line; its own a character has said in a message of its own."""
     if line is None:
         return "(Nobody has said anything yet: begin the conversation.)"
-    if own(line):
+    if is_character_line(line):
         return "(Nobody has answered yet: go on.)"
-    return labelled(line)
+    return format_line(line)
 
 
-def remembered(turn: Turn, name: str) -> str:
+def memory_section(turn: Turn, name: str) -> str:
     """What is remembered, as the recipe puts it."""
     if not turn.context or not turn.context.text:
         return ""
@@ -231,12 +235,12 @@ def _joined(*parts: str) -> str:
 # --------------------------------------------------------------------- cutting
 
 
-def _less(character: Character, turn: Turn, over: int, count: Counter) -> tuple[str, Character, Turn]:
+def _trim(character: Character, turn: Turn, over: int, count: Counter) -> tuple[str, Character, Turn]:
     """The turn with less in it, and what was cut; "" where there is nothing left that may be."""
     if turn.offer:
         return "offer", character, replace(turn, offer="")
-    if len(turn.window) > SPOKEN:
-        return "window", character, _older(turn, over, SPOKEN, count)
+    if len(turn.window) > PROTECTED_LINES:
+        return "window", character, _older(turn, over, PROTECTED_LINES, count)
     if turn.context and turn.context.text:
         return "remembered", character, replace(turn, context=_forgetting(turn.context, over, count))
     if turn.notes:

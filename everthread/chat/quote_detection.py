@@ -32,7 +32,7 @@ _CLOSING = "\"'”’»›」』】〉》)]}*_~.,!?…;:。，！？；：、"
 _MARKS = 8  # in a row, on either side of a span, belong to it
 
 
-class Echoes:
+class QuoteIndex:
     """Fingerprints of the texts that were recalled for a conversation: of the last TEXTS of them."""
 
     def __init__(self) -> None:

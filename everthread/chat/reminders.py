@@ -7,27 +7,35 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from everthread.chat.events import GAP, KEPT, Offers, due, phrase, strong, upcoming
-from everthread.chat.prompt_builder import own
+from everthread.chat.events import (
+    KEPT,
+    MIN_TURNS_BETWEEN,
+    ReminderHistory,
+    best_old_hit,
+    due_events,
+    parse_event,
+    phrase,
+)
+from everthread.chat.prompt_builder import is_character_line
 from everthread.memory import Memory
-from everthread.types import Context, Line, Filter
+from everthread.types import Context, Filter, Line
 
 OFFERED = "everthread.offered"  # in a reply's metadata: the number of the line that it could bring up
-LOOKED_BACK = 400  # latest lines of the person in which a session's beginning looks for what they announced
+SCAN_LINES = 400  # latest lines of the person in which a session's beginning looks for what they announced
 
 Offer = tuple[int, str]  # the line that is brought up, and the words for the prompt
 
 
-class Offering:
+class Reminders:
     """What is offered in one bank's conversations: one thing at a time, and none twice."""
 
     def __init__(self, memory: Memory) -> None:
         """As the bank's settings have it. Raises BadInput where they are none of ours."""
         self._memory = memory
         kept = memory.settings().get("offers")
-        self._seqs = (Offers.from_json(kept) if kept else Offers()).seqs
+        self._seqs = (ReminderHistory.from_json(kept) if kept else ReminderHistory()).seqs
 
-    def found(
+    def next(
         self,
         lines: Sequence[Line],
         context: Context,
@@ -38,11 +46,11 @@ class Offering:
         """The one thing that could be brought up at this moment, behind these lines; nothing most of the time. since is
         when the two spoke last, before this conversation. What the reply that is to be replaced has brought up may be
         brought up again."""
-        spoken = [line for line in lines if own(line)]
+        spoken = [line for line in lines if is_character_line(line)]
         if not spoken and (event := self.event(since, now, replaces)) is not None:
             return event
-        hit = strong(context.hits, now)
-        if hit is None or not self._made(spoken, replaces).allowed(hit.line.seq):
+        hit = best_old_hit(context.hits, now)
+        if hit is None or not self._recent(spoken, replaces).allowed(hit.line.seq):
             return None
         return hit.line.seq, phrase(hit, now)
 
@@ -51,28 +59,30 @@ class Offering:
         if since is None:
             return None
         last = self._memory.store.corpus(self._memory.bank).last_seq
-        recent = self._memory.lines(Filter(role="user"), after=max(0, last - LOOKED_BACK))
-        events = [event for line in recent if (event := upcoming(line)) is not None]
-        made = self._but(replaces)
-        fresh = [event for event in due(events, now, since) if event.line.seq not in made]
+        recent = self._memory.lines(Filter(role="user"), after=max(0, last - SCAN_LINES))
+        events = [event for line in recent if (event := parse_event(line)) is not None]
+        made = self._history_without(replaces)
+        fresh = [event for event in due_events(events, now, since) if event.line.seq not in made]
         return (fresh[0].line.seq, phrase(fresh[0], now)) if fresh else None
 
-    def _but(self, *gone: Line | None) -> tuple[int, ...]:
+    def _history_without(self, *gone: Line | None) -> tuple[int, ...]:
         """What was brought up, but for what these lines did."""
         theirs = {_seq(line) for line in gone if line is not None}
         return tuple(seq for seq in self._seqs if seq not in theirs)
 
-    def _made(self, spoken: Sequence[Line], replaces: Line | None) -> Offers:
+    def _recent(self, spoken: Sequence[Line], replaces: Line | None) -> ReminderHistory:
         """What was brought up, and how many replies ago."""
-        turns = next((turns for turns, line in enumerate(reversed(spoken), 1) if _seq(line) is not None), GAP)
-        return Offers(min(turns, GAP), self._but(replaces))
+        turns = next(
+            (turns for turns, line in enumerate(reversed(spoken), 1) if _seq(line) is not None), MIN_TURNS_BETWEEN
+        )
+        return ReminderHistory(min(turns, MIN_TURNS_BETWEEN), self._history_without(replaces))
 
     def keep(self, came: Sequence[Line], gone: Sequence[Line]) -> None:
         """Keep what was brought up by the lines that came, and not by those that are gone. Raises StoreUnavailable."""
-        seqs = list(self._but(*gone))
+        seqs = list(self._history_without(*gone))
         seqs += [seq for line in came if (seq := _seq(line)) is not None and seq not in seqs]
         if tuple(seqs) != self._seqs:
-            offers = Offers(0, tuple(seqs)[-KEPT:])
+            offers = ReminderHistory(0, tuple(seqs)[-KEPT:])
             self._memory.set_setting("offers", offers.to_json())
             self._seqs = offers.seqs
 

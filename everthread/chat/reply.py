@@ -6,16 +6,16 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Literal, Protocol
 
-from everthread.chat.offline_reply import AsItIs
+from everthread.chat.offline_reply import PassthroughFilter
 from everthread.chat.prompt_builder import Prompt
-from everthread.chat.reply_filter import Speech
+from everthread.chat.reply_filter import ReplyFilter
 from everthread.common.fork_safety import register
 from everthread.errors import EverthreadError, LLMUnavailable, ModelError
 from everthread.llms.openai_compatible import PushStream, Stream
 from everthread.text.refusal import refuses
 from everthread.types import Context, EndResult, JSONValue, Line, Usage
 
-LONGEST = 65_536  # characters of a reply: an hour's reading; what would come behind is not waited for
+MAX_REPLY_CHARS = 65_536  # characters of a reply: an hour's reading; what would come behind is not waited for
 REFUSED = ("content_filter", "refusal")
 
 
@@ -29,10 +29,10 @@ def noted(model: str, cut: CutShort, refused: bool) -> dict[str, JSONValue]:
     return {"model": model, **partial, **({"refused": True} if refused else {})}
 
 
-class Keep(Protocol):
+class SaveReply(Protocol):
     """What is done with a reply once it is over: the line that was kept of it."""
 
-    def __call__(self, text: str, *, cut: CutShort, refused: bool) -> Line | None: ...
+    def __call__(self, text: str, *, truncation: CutShort, refused: bool) -> Line | None: ...
 
 
 class Reply(Iterator[str]):
@@ -48,7 +48,12 @@ class Reply(Iterator[str]):
     # of another write to the same bank; and what ends a generator is to be kept.
 
     def __init__(
-        self, context: Context, prompt: Prompt | None, start: Callable[[], Stream], speech: Speech | AsItIs, keep: Keep
+        self,
+        context: Context,
+        prompt: Prompt | None,
+        start: Callable[[], Stream],
+        speech: ReplyFilter | PassthroughFilter,
+        keep: SaveReply,
     ) -> None:
         self.context = context  # what was recalled for it
         self.prompt = prompt  # what the model was asked; None where there is no model
@@ -56,7 +61,7 @@ class Reply(Iterator[str]):
         self.notes = ""  # the notes that it was asked with
         self.text = ""
         self.line: Line | None = None
-        self.cut: CutShort = ""
+        self.truncation: CutShort = ""
         self.refused = False
         self.ending: EndResult | None = None  # how the conversation ended, or the question whether to remember it
         self.said: Line | None = None  # the goodbye that was kept with it, if any
@@ -77,12 +82,12 @@ class Reply(Iterator[str]):
         """Be over in a forked child, and not kept there: a reply on its way is the parent's."""
         self._unlock()
         if not self._over:
-            self._over, self.cut = True, "stopped"
+            self._over, self.truncation = True, "stopped"
 
     @property
     def partial(self) -> bool:
         """Whether it is over before it was whole."""
-        return self.cut != ""
+        return self.truncation != ""
 
     def __next__(self) -> str:
         while not self._over:
@@ -171,7 +176,7 @@ class Reply(Iterator[str]):
             self.refused = finish in REFUSED or (not cut and bool(said) and refuses(said))
             if not cut and (finish == "length" or self._speech.why == "long"):
                 cut = "length"
-            self.cut = cut or ("broken" if finish == "content_filter" else "")
+            self.truncation = cut or ("broken" if finish == "content_filter" else "")
             if said:
-                self.line = self._keep(said, cut=self.cut, refused=self.refused)
+                self.line = self._keep(said, cut=self.truncation, refused=self.refused)
             return True

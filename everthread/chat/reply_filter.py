@@ -45,7 +45,7 @@ _TAG_PARTS = frozenset(tag[:size] for tag in THOUGHTS for size in range(1, len(t
 _SMALL = {capital: capital + 32 for capital in range(ord("A"), ord("Z") + 1)}  # str.lower may lengthen a text
 
 
-class Speech:
+class ReplyFilter:
     """Reads one reply as it streams. feed tells what may be shown, end what is left; over says that the rest must not
     be read, and why: "person" if the model went on to speak for the person, "long" if it would not stop.
 

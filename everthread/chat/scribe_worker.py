@@ -17,7 +17,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from everthread.bank.corrections import NOTED
-from everthread.chat.quote_detection import Echoes
+from everthread.chat.quote_detection import QuoteIndex
 from everthread.common.fork_safety import register
 from everthread.errors import EverthreadError, NotFound, ScribeFailed
 from everthread.memory import Memory
@@ -25,32 +25,32 @@ from everthread.recall import unit_search
 from everthread.scribes.base import Scribe
 from everthread.text import redaction
 from everthread.text.analyzer import without_quotes
-from everthread.types import Line, NewUnit, Unit, Filter, ScribeJob, now
+from everthread.types import Filter, Line, NewUnit, ScribeJob, Unit, now
 
 log = logging.getLogger("everthread")
 
-AGAIN = 30.0  # seconds until failed work is tried again, doubled each time
-LATEST = 3600.0  # seconds, the longest of these waits
-CHANGES = 3  # times that it is tried again at once, where a line was taken back while it was written about
-ASKED = "everthread.asked"  # in the metadata of a line: whether it may be summarised is asked at the end
+RETRY_DELAY_S = 30.0  # seconds until failed work is tried again, doubled each time
+MAX_RETRY_DELAY_S = 3600.0  # seconds, the longest of these waits
+MAX_CONFLICT_RETRIES = 3  # times that it is tried again at once, where a line was taken back while it was written about
+META_NEEDS_CONSENT = "everthread.asked"  # in the metadata of a line: whether it may be summarised is asked at the end
 GREETING = "everthread.greeting"  # in the metadata of a line that stands on a character's card
 
 
-class Desk:
+class ScribeWorker:
     """Does the queued work of one bank in a thread of its own, which is there only while there is some."""
 
     def __init__(
         self,
         memory: Memory,
         scribe: Scribe,
-        turn: Callable[[], AbstractContextManager[object]] = nullcontext,
-        calm: Callable[[], AbstractContextManager[object]] = nullcontext,
+        scribe_slot: Callable[[], AbstractContextManager[object]] = nullcontext,
+        background_slot: Callable[[], AbstractContextManager[object]] = nullcontext,
     ) -> None:
         """Where many desks share a machine: turn is held while a scribe writes, calm while lines are embedded."""
         self.memory, self.scribe = memory, scribe
-        self._turn, self._calm = turn, calm
+        self._turn, self._calm = scribe_slot, background_slot
         self.background: Sequence[Line] = ()  # what was recalled lately: for the notes to be understood by
-        self.echoes = Echoes()
+        self.echoes = QuoteIndex()
         self._closing = self._closed = False
         self._not_before: dict[tuple[str, str, int], float] = {}  # by time.monotonic()
         self.renew()
@@ -62,26 +62,26 @@ class Desk:
         self._writing = threading.Lock()  # held while what was written is kept
         self._working = False
 
-    def put(self, work: ScribeJob) -> None:
+    def submit(self, work: ScribeJob) -> None:
         """Queue work, durably, and see that it is done."""
         self.memory.enqueue(work)
-        self.wake()
+        self.start()
 
     def end(self, session: str, at: datetime, agreed: bool = True) -> None:
         """Have a session summarised, and noted as far as it isn't, where the recipe wants either, and end it; in this
         order, for the process may. Where the person has not agreed, nothing is written of what was said under a recipe
         that asks, whatever the recipe is now."""
         lines, recipe = list(self.memory.lines(Filter(session=session))), self.memory.recipe
-        if lines and (agreed or not any(line.metadata.get(ASKED) for line in lines)):
+        if lines and (agreed or not any(line.metadata.get(META_NEEDS_CONSENT) for line in lines)):
             if recipe.summaries:
-                self.put(work("summary", lines))
+                self.submit(make_job("summary", lines))
             noted = self.noted(lines)
             rest = [line for line in lines if line.seq > noted]
             if rest and recipe.notes:
-                self.put(work("notes", rest))
+                self.submit(make_job("notes", rest))
         self.memory.end(session, at)
 
-    def wake(self) -> None:
+    def start(self) -> None:
         """See to it that what is due is done."""
         with self._done:
             if self._working or self._closed or not (self.memory.backlog or self._next()):
@@ -89,7 +89,7 @@ class Desk:
             self._working = True
         threading.Thread(target=self._work, name="everthread scribe", daemon=True).start()
 
-    def settle(self, timeout: float | None = None) -> bool:
+    def join(self, timeout: float | None = None) -> bool:
         """Wait until nothing is being written; False where that takes longer than `timeout` seconds."""
         with self._done:
             return self._done.wait_for(lambda: not self._working, timeout)
@@ -99,8 +99,8 @@ class Desk:
         with self._done:
             self._closing = not self._working  # then lines are given their vectors, and nothing else is begun
         if self.memory.backlog:
-            self.wake()
-        self.settle(timeout)
+            self.start()
+        self.join(timeout)
         self._closed = True
         if self._writing.acquire(timeout=timeout):  # something may be on its way to the bank just now
             self._writing.release()
@@ -119,16 +119,16 @@ class Desk:
 
     def _work(self) -> None:
         try:
-            while (task := self._take()) is not None:
+            while (task := self._next_task()) is not None:
                 task()
         except EverthreadError as error:  # of the store: whoever talks hears of it as well
             log.warning("what a scribe is to write waits: %s", error)
-            self._rest()
+            self._mark_idle()
         except BaseException:  # a scribe of somebody else's may raise anything; the next thread may try again
-            self._rest()
+            self._mark_idle()
             raise
 
-    def _take(self) -> Callable[[], None] | None:
+    def _next_task(self) -> Callable[[], None] | None:
         """What is to be done next; where there is nothing, the thread's end is told in the same breath, so that nothing
         that comes now is overlooked."""
         with self._done:
@@ -136,7 +136,7 @@ class Desk:
                 return self._catch_up
             found = None if self._closing or self._closed else self._next()
             if found is None:
-                self._rest()
+                self._mark_idle()
                 return None
             return lambda: self._try(found)
 
@@ -146,13 +146,13 @@ class Desk:
             if not self._closed:
                 self.memory.backlog.embed_pending()
 
-    def _rest(self) -> None:
+    def _mark_idle(self) -> None:
         with self._done:
             self._working = False
             self._done.notify_all()
 
     def _try(self, work: ScribeJob) -> None:
-        self._not_before[_key(work)] = time.monotonic() + AGAIN  # should the thread itself end of it
+        self._not_before[_key(work)] = time.monotonic() + RETRY_DELAY_S  # should the thread itself end of it
         try:
             with self._turn():
                 self._do(work)
@@ -163,8 +163,10 @@ class Desk:
 
     def _failed(self, work: ScribeJob, error: EverthreadError) -> None:
         """Keep that it failed, if it is still to be done."""
-        changed = isinstance(error, NotFound) and work.tries < CHANGES
-        self._not_before[_key(work)] = time.monotonic() + (0 if changed else min(AGAIN * 2**work.tries, LATEST))
+        changed = isinstance(error, NotFound) and work.tries < MAX_CONFLICT_RETRIES
+        self._not_before[_key(work)] = time.monotonic() + (
+            0 if changed else min(RETRY_DELAY_S * 2**work.tries, MAX_RETRY_DELAY_S)
+        )
         with self._writing, suppress(NotFound):  # the session is forgotten, and its work with it
             if not self._closed and (waiting := self._waiting(work)):
                 self.memory.enqueue(replace(waiting, tries=work.tries + 1, error=type(error).__name__))
@@ -177,7 +179,7 @@ class Desk:
     def _do(self, work: ScribeJob) -> None:
         lines = self._lines(work)
         about = {line.seq for line in lines}
-        background = self._standing([line for line in self.background if line.seq not in about])
+        background = self._still_valid([line for line in self.background if line.seq not in about])
         if work.kind == "summary":
             old = self._summarized(work.session)
             unit = self._summary(work, lines, old)
@@ -187,7 +189,7 @@ class Desk:
         with self._writing:
             if self._closed:
                 return
-            if len(self._standing(background)) < len(background):
+            if len(self._still_valid(background)) < len(background):
                 raise NotFound("a recalled line is gone since; what was written may tell of it")
             if (waiting := self._waiting(work)) is None:
                 return  # another process was quicker
@@ -197,7 +199,7 @@ class Desk:
             elif done is not None:
                 self.memory.dequeue(done)
 
-    def _standing(self, lines: Sequence[Line]) -> list[Line]:
+    def _still_valid(self, lines: Sequence[Line]) -> list[Line]:
         """Those of the lines, and of the units that came as such, that were neither retracted nor forgotten. A number
         that got free goes to another unit, so it is the text that tells; of an excerpt it doesn't, and it goes."""
         there = {line.seq for line in self.memory.store.get(self.memory.bank, [line.seq for line in lines])}
@@ -243,12 +245,14 @@ class Desk:
             sources=tuple(line.seq for line in lines),
         )
 
-    def _noted(self, work: ScribeJob, lines: Sequence[Line], old: Unit | None, background: Sequence[Line]) -> NewUnit | None:
+    def _noted(
+        self, work: ScribeJob, lines: Sequence[Line], old: Unit | None, background: Sequence[Line]
+    ) -> NewUnit | None:
         """The notes with these lines in them. Where nothing of them is worth a note, the old ones stand for them."""
         if not lines or self.noted(list(self.memory.lines(Filter(session=work.session)))) >= lines[-1].seq:
             return None
         written = self.scribe.note(old.text if old else "", background, lines)
-        text = self._news(written, [line.text for line in lines] + ([old.text] if old else []))
+        text = self._drop_echoes(written, [line.text for line in lines] + ([old.text] if old else []))
         kept = self._stripped(text)
         if kept is None and old is None:
             return None
@@ -279,15 +283,15 @@ class Desk:
         noted = [unit.metadata.get(NOTED, unit.last_seq) for unit in self.memory.units("note")]
         return max((seq for seq in noted if isinstance(seq, int) and seq in seqs), default=0)
 
-    def _news(self, written: str, sources: Sequence[str]) -> str:
+    def _drop_echoes(self, written: str, sources: Sequence[str]) -> str:
         """The rows that repeat nothing recalled, but for what was said again in the lines that they are about."""
-        said = Echoes()
+        said = QuoteIndex()
         said.add(sources)
         rows = written.splitlines()
         return "\n".join(row for row in rows if not self.echoes.spans(row) or said.spans(row))
 
 
-def work(kind: str, lines: Sequence[Line]) -> ScribeJob:
+def make_job(kind: str, lines: Sequence[Line]) -> ScribeJob:
     """Work on these lines of one session."""
     return ScribeJob("summary" if kind == "summary" else "notes", lines[0].session, lines[0].seq, lines[-1].seq, now())
 

@@ -22,7 +22,7 @@ def sample(memory: Memory, settings: Mapping[str, JSONValue], without: Collectio
     return found[0].text if found else ""
 
 
-def shows(line: Line) -> bool:
+def is_sample(line: Line) -> bool:
     """Whether a reply is one to keep to: whole, no refusal, and of a length that shows a style and leaves room."""
     if line.metadata.get("partial") or line.metadata.get("refused"):
         return False

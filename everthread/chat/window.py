@@ -7,7 +7,7 @@ from datetime import datetime
 
 from everthread.chat.conversation import Conversation
 from everthread.chat.prompt_builder import cost
-from everthread.chat.scribe_worker import Desk, work
+from everthread.chat.scribe_worker import ScribeWorker, make_job
 from everthread.text.tokens import Counter
 from everthread.types import Line, Unit
 
@@ -15,7 +15,7 @@ from everthread.types import Line, Unit
 class Window:
     """Selects the lines and notes of a conversation that a prompt holds."""
 
-    def __init__(self, conversation: Conversation, desk: Desk, count: Counter) -> None:
+    def __init__(self, conversation: Conversation, desk: ScribeWorker, count: Counter) -> None:
         self.conversation, self.desk, self._count = conversation, desk, count
         self._noted_in: tuple[int, datetime] | None = None
         self._noted_last = 0
@@ -34,10 +34,10 @@ class Window:
 
     def lines(self, lines: Sequence[Line], notes: Unit | None, most: int) -> list[Line]:
         """Returns the lines that are not in the notes yet, at most as many as the recipe wants, in `most` tokens."""
-        waiting, wanted = self.unnoted(lines, notes, most), self.conversation.memory.recipe.window
+        waiting, wanted = self.lines_since_notes(lines, notes, most), self.conversation.memory.recipe.window
         return waiting if wanted is None else waiting[max(len(waiting) - wanted, 0) :]
 
-    def unnoted(self, lines: Sequence[Line], notes: Unit | None, most: int) -> list[Line]:
+    def lines_since_notes(self, lines: Sequence[Line], notes: Unit | None, most: int) -> list[Line]:
         """Returns the lines that are not in the notes yet, and the recipe's overlap; of many the last, in `most`
         tokens."""
         noted, left, first = self._noted(notes), most, len(lines)
@@ -51,12 +51,12 @@ class Window:
         considered, in `most` tokens."""
         memory, gone, window = self.conversation.memory, 0, list[Line]()
         if memory.recipe.notes:
-            window = self.unnoted(self.conversation.lines, self.desk.notes(), most)
+            window = self.lines_since_notes(self.conversation.lines, self.desk.notes(), most)
             gone = memory.recipe.lines_to_evict([cost(line, self._count) for line in window], room)
         if gone and not any(waiting.kind == "notes" for waiting in memory.jobs()):
-            self.desk.put(work("notes", window[:gone]))
+            self.desk.submit(make_job("notes", window[:gone]))
         else:
-            self.desk.wake()
+            self.desk.start()
 
     def _noted(self, notes: Unit | None) -> int:
         """Returns the last line of the conversation that is in the notes. Looked up when other notes are current."""

@@ -17,11 +17,11 @@ from everthread import factory
 from everthread.bank.line_validation import LONGEST_NAME
 from everthread.chat import card, character_library
 from everthread.chat.chat import Chat
-from everthread.chat.consent import ANSWERS, SETTING, beforehand
-from everthread.chat.group_chat import Scene
+from everthread.chat.consent import ANSWERS, SETTING, remember_policy
+from everthread.chat.group_chat import GroupChat
 from everthread.chat.reply import Reply
-from everthread.cli.common import bank_option, decoded, json_of, json_option, plain, set_option
-from everthread.cli.repl import SceneTalk, Talk, commands, spoken
+from everthread.cli.common import bank_option, decode_utf8, json_option, set_option, to_json, to_jsonable
+from everthread.cli.repl import ChatRepl, GroupChatRepl, is_command, unescape
 from everthread.errors import BadInput, EverthreadError
 from everthread.types import Sampling
 
@@ -106,7 +106,7 @@ def chat(
         if as_json:
             show_answers(conversation, keeps)
         else:
-            Talk(conversation, keeps=keeps).run()
+            ChatRepl(conversation, keeps=keeps).run()
 
 
 @contextmanager
@@ -124,20 +124,20 @@ def opened(
     """The conversation, and whether anything can be kept of it. One in private with a bank that is not there makes
     none."""
     with ExitStack() as stack:
-        there = _there(given["store"], bank, character)
+        there = _bank_exists(given["store"], bank, character)
         if incognito and not there:
             given = {**given, "store": stack.enter_context(TemporaryDirectory())}
-        private = incognito or beforehand({SETTING: remember}) is False  # from the first moment on
+        private = incognito or remember_policy({SETTING: remember}) is False  # from the first moment on
         conversation = stack.enter_context(
             Chat.open(bank, character=character, llm=model, session=session, incognito=private, **given)
         )
         if remember is not None:
             conversation.memory.set_setting(SETTING, remember)
-            conversation.incognito = beforehand({SETTING: remember}) is False
+            conversation.incognito = remember_policy({SETTING: remember}) is False
         if character is not None:
             conversation.character = conversation.character  # whom the bank knows from now on
         if speaker is not None and speaker != conversation.character.person:
-            conversation.change(person=speaker)
+            conversation.edit_character(person=speaker)
         yield conversation, there or not incognito
 
 
@@ -176,7 +176,7 @@ def _check(option: str, value: str | None, what: str) -> None:
         raise BadInput(f"{option} has {len(value):,} characters; at most {LONGEST_NAME} are allowed")
 
 
-def _there(store: str | Path | None, bank: str, character: str | None) -> bool:
+def _bank_exists(store: str | Path | None, bank: str, character: str | None) -> bool:
     """Whether there is such a bank, found out without making anything. NotFound for a character that neither it nor the
     folder of characters can know, so that a mistyped name makes no bank."""
     there = False
@@ -190,21 +190,21 @@ def _there(store: str | Path | None, bank: str, character: str | None) -> bool:
 def show_answers(conversation: Chat, keeps: bool) -> None:
     """Answer each line of standard input by one JSON object on a line."""
     written: list[str] = []
-    talk = Talk(conversation, _nobody, written.append, keeps=keeps, asks=False)
+    talk = ChatRepl(conversation, _no_input, written.append, keeps=keeps, asks=False)
     for raw in filter(None, map(bytes.strip, sys.stdin.buffer)):
         if raw.lower() == b"/quit":
             return
         written.clear()
         try:
-            said = decoded(raw).strip()
-            if commands(said):
+            said = decode_utf8(raw).strip()
+            if is_command(said):
                 last = talk.command(said)
                 answer = {"command": said, "answer": "".join(written) + last}
             else:
-                answer = answered(conversation, conversation.reply(spoken(said)))
+                answer = answered(conversation, conversation.reply(unescape(said)))
         except EverthreadError as error:
             answer = {"error": str(error)}
-        click.echo(json_of(answer))
+        click.echo(to_json(answer))
 
 
 def answered(conversation: Chat, reply: Reply) -> dict[str, Any]:
@@ -217,10 +217,10 @@ def answered(conversation: Chat, reply: Reply) -> dict[str, Any]:
     if reply.ending is not None:
         return {"reply": text, "question": reply.ending.question or None, "remembered": reply.ending.remembered}
     said = text if conversation.llm is not None else None
-    return {**plain(reply.context), "reply": said, "partial": reply.partial, "refused": reply.refused}
+    return {**to_jsonable(reply.context), "reply": said, "partial": reply.partial, "refused": reply.refused}
 
 
-def _nobody(question: str) -> str:
+def _no_input(question: str) -> str:
     raise EOFError  # there is nobody at a terminal who could be asked
 
 
@@ -232,9 +232,11 @@ def _scene(bank: str, names: tuple[str, ...], given: dict[str, Any], values: dic
         raise BadInput(f"{twice[0]!r} can't be there twice; give each --character once")
     banks = [f"{bank}/{own}" for own in called]
     for own, name in zip(banks, names, strict=True):
-        _there(given["store"], own, name)  # or the first would have a bank by the time that the second isn't found
+        _bank_exists(
+            given["store"], own, name
+        )  # or the first would have a bank by the time that the second isn't found
     with ExitStack() as stack:
         chats = [
             stack.enter_context(opened(own, name, given, **values))[0] for own, name in zip(banks, names, strict=True)
         ]
-        SceneTalk(Scene(chats)).run()
+        GroupChatRepl(GroupChat(chats)).run()

@@ -15,16 +15,16 @@ from typing import Any, NoReturn, TypeVar, get_args
 
 import click
 
-from everthread.cli.sanitize import harmless
+from everthread.cli.sanitize import escape_control_chars
 from everthread.common.installation import install_extra
 from everthread.errors import BadInput, ConfigError, EverthreadError
 from everthread.text.formatting import date_heading, format_line
-from everthread.types import Hit, Line, Role, Filter
+from everthread.types import Filter, Hit, Line, Role
 
 Command = TypeVar("Command", bound=Callable[..., None])
 JSON = "--json"
 AS_JSON = "everthread.as_json"  # whether JSON was asked for; click keeps it for all of one invocation
-LATE = {
+LAZY_COMMANDS = {
     "bench": "everthread.bench.commands",
     "characters": "everthread.chat.character_library",
     "chat": "everthread.cli.chat",
@@ -44,15 +44,15 @@ class Group(click.Group):
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted([*super().list_commands(ctx), *LATE])
+        return sorted([*super().list_commands(ctx), *LAZY_COMMANDS])
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name not in LATE:
+        if name not in LAZY_COMMANDS:
             return super().get_command(ctx, name)
         try:
-            return getattr(import_module(LATE[name]), name)  # type: ignore[no-any-return]
+            return getattr(import_module(LAZY_COMMANDS[name]), name)  # type: ignore[no-any-return]
         except ModuleNotFoundError as error:
-            return lacking(name, error)
+            return missing_extra_command(name, error)
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
@@ -60,7 +60,7 @@ class Group(click.Group):
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, TextIOWrapper):
                 stream.reconfigure(errors="backslashreplace")  # what a terminal can't show must not end the command
-        asked = JSON in until_dashes(args)
+        asked = JSON in args_before_double_dash(args)
         try:
             ctx = super().make_context(info_name, args, parent, **extra)
         except click.UsageError as error:
@@ -79,18 +79,18 @@ class Group(click.Group):
             show_error(error.format_message(), ctx.meta[AS_JSON])
             raise error from None  # click adds how the command is used
         except EverthreadError as error:
-            complain(ctx, str(error), 2 if isinstance(error, BadInput | ConfigError) else 1)
+            fail(ctx, str(error), 2 if isinstance(error, BadInput | ConfigError) else 1)
         except KeyboardInterrupt:
             click.echo(err=True)
-            complain(ctx, "interrupted; what was kept stays, and the same command does the rest", 130)
+            fail(ctx, "interrupted; what was kept stays, and the same command does the rest", 130)
         except BrokenPipeError:
             raise  # whoever read has seen enough; click ends quietly
         except OSError as error:
             if error.filename is not None:
-                complain(ctx, f"{error.filename} can't be used ({error.strerror})", 1)
+                fail(ctx, f"{error.filename} can't be used ({error.strerror})", 1)
             with suppress(OSError, ValueError):  # or what is left would be written, and fail, once more at the end
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            complain(ctx, f"the output can't be written ({error.strerror}); make room, or send it elsewhere", 1)
+            fail(ctx, f"the output can't be written ({error.strerror}); make room, or send it elsewhere", 1)
 
     def explained(self, ctx: click.Context, error: click.ClickException) -> click.ClickException:
         """The error; one about an option that stands behind the command, and belongs before it, says so."""
@@ -102,7 +102,7 @@ class Group(click.Group):
         return click.UsageError(f"{name} goes before the command: everthread {name} …{command} …", error.ctx)
 
 
-def lacking(name: str, error: ModuleNotFoundError) -> click.Command:
+def missing_extra_command(name: str, error: ModuleNotFoundError) -> click.Command:
     """What stands for a command whose packages are not installed: it says how to install them."""
     needed = f"needs an extra: {install_extra(EXTRAS.get(name, name))}"
 
@@ -114,7 +114,7 @@ def lacking(name: str, error: ModuleNotFoundError) -> click.Command:
     return click.Command(name, callback=refuse, params=[everything], help=f"N{needed[1:]}", context_settings=taken)
 
 
-def decoded(raw: bytes) -> str:
+def decode_utf8(raw: bytes) -> str:
     """What standard input holds. BadInput where it is not UTF-8."""
     try:
         return raw.decode()
@@ -122,7 +122,7 @@ def decoded(raw: bytes) -> str:
         raise BadInput(f"standard input is not UTF-8: {error}; convert it first") from None
 
 
-def until_dashes(arguments: Sequence[str]) -> Sequence[str]:
+def args_before_double_dash(arguments: Sequence[str]) -> Sequence[str]:
     """The arguments that may be options."""
     return arguments[: arguments.index("--")] if "--" in arguments else arguments
 
@@ -130,12 +130,12 @@ def until_dashes(arguments: Sequence[str]) -> Sequence[str]:
 def show_error(words: str, as_json: bool) -> None:
     """What went wrong, on standard output, for whoever reads JSON there."""
     if as_json:
-        click.echo(json_of({"error": words}))
+        click.echo(to_json({"error": words}))
 
 
-def complain(ctx: click.Context, words: str, status: int) -> NoReturn:
+def fail(ctx: click.Context, words: str, status: int) -> NoReturn:
     show_error(words, ctx.meta[AS_JSON])
-    click.echo(f"everthread: {harmless(words)}", err=True)
+    click.echo(f"everthread: {escape_control_chars(words)}", err=True)
     ctx.exit(status)
 
 
@@ -190,7 +190,7 @@ def category_option(command: Command) -> Command:
     )
 
 
-def moment(text: str | None) -> datetime | None:
+def parse_time(text: str | None) -> datetime | None:
     """A time as it is typed. A time without a zone is UTC."""
     if text is None:
         return None
@@ -209,41 +209,42 @@ def where(values: dict[str, Any]) -> Filter:
     category = values.pop("category", ())
     kind = "summary" if category else None
     return Filter(
-        *(session or None, speaker or None, role or None, kind, moment(since), moment(until)), category=category or None
+        *(session or None, speaker or None, role or None, kind, parse_time(since), parse_time(until)),
+        category=category or None,
     )
 
 
 # ---------------------------------------------------------------------- printing
 
 
-def plain(value: Any) -> Any:
+def to_jsonable(value: Any) -> Any:
     """A dataclass as JSON can hold it."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        return {field.name: to_jsonable(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
+        return [to_jsonable(item) for item in value]
     if isinstance(value, dict):
-        return {key: plain(item) for key, item in value.items()}
+        return {key: to_jsonable(item) for key, item in value.items()}
     return value.isoformat() if isinstance(value, datetime) else value
 
 
-def json_of(value: Any, indent: int | None = None) -> str:
+def to_json(value: Any, indent: int | None = None) -> str:
     """The value as JSON, in escapes where standard output could not print it."""
-    text = json.dumps(plain(value), ensure_ascii=False, indent=indent)
+    text = json.dumps(to_jsonable(value), ensure_ascii=False, indent=indent)
     try:
         text.encode(sys.stdout.encoding)
     except UnicodeEncodeError:
-        return json.dumps(plain(value), indent=indent)
+        return json.dumps(to_jsonable(value), indent=indent)
     return text
 
 
 def show_json(value: Any) -> None:
-    click.echo(json_of(value, indent=2))
+    click.echo(to_json(value, indent=2))
 
 
 def show_line(line: Line) -> str:
     gone = "(retracted) " if line.retracted_at else ""
-    return harmless(f"{line.seq:>6}  {line.said_at:%Y-%m-%d %H:%M}  {gone}{format_line(line)}")
+    return escape_control_chars(f"{line.seq:>6}  {line.said_at:%Y-%m-%d %H:%M}  {gone}{format_line(line)}")
 
 
 def show_hit(hit: Hit, signals: bool) -> str:
@@ -253,4 +254,4 @@ def show_hit(hit: Hit, signals: bool) -> str:
     text += "\n".join(f"    {row}".replace("\n", "\n    ") for row in rows)
     if signals:
         text += "\n      " + "  ".join(f"{name} {value:.2f}" for name, value in hit.signals.items() if value)
-    return harmless(text)
+    return escape_control_chars(text)

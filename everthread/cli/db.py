@@ -9,7 +9,7 @@ import click
 
 from everthread import factory
 from everthread.cli.common import json_option, show_json
-from everthread.cli.repl import counted
+from everthread.cli.repl import pluralize
 from everthread.errors import ConfigError, StoreUnavailable
 from everthread.stores.postgres import schema, vacuum
 from everthread.stores.postgres.connections import Database
@@ -68,7 +68,7 @@ def check(url: str, as_json: bool) -> None:
     with closing(factory.store(url)) as store:
         found = {bank: store.check(bank) for bank in store.banks()}
     wrong = [f"{bank}: {each}" for bank, faults in found.items() for each in faults]
-    text = "\n".join(wrong) or f"{server.shown}: {counted(len(found), 'bank')}, all sound"
+    text = "\n".join(wrong) or f"{server.shown}: {pluralize(len(found), 'bank')}, all sound"
     _show({"banks": len(found), "wrong": wrong}, as_json, text)
     click.get_current_context().exit(1 if wrong else 0)
 

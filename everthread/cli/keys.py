@@ -10,7 +10,7 @@ import click
 
 from everthread import factory
 from everthread.cli.common import json_option, show_json
-from everthread.cli.sanitize import harmless
+from everthread.cli.sanitize import escape_control_chars
 from everthread.server import server_db
 from everthread.server.keys import EVERYTHING, VERBS, Key, Keys
 
@@ -62,7 +62,7 @@ def list_(ctx: click.Context, /, as_json: bool) -> None:
         return
     for key in found:
         used = f"last used {key.used_on}" if key.used_on else "never used"
-        click.echo(harmless(f"{key.name:<20} made {key.made_on}, {used}. {_scope(key)}"))
+        click.echo(escape_control_chars(f"{key.name:<20} made {key.made_on}, {used}. {_scope(key)}"))
     if not found:
         click.echo("There are no keys; make one with: everthread keys new phone")
 
@@ -74,7 +74,7 @@ def revoke(ctx: click.Context, /, name: str) -> None:
     """Have a key be good for nothing any more, also with a server that runs."""
     with _kept(ctx) as kept:
         kept.revoke(name)
-    click.echo(harmless(f"revoked {name}"))
+    click.echo(escape_control_chars(f"revoked {name}"))
 
 
 def _scope(key: Key) -> str:

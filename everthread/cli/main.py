@@ -18,19 +18,19 @@ from everthread.cli.common import (
     Group,
     bank_option,
     category_option,
-    decoded,
+    decode_utf8,
     json_option,
-    moment,
-    plain,
+    parse_time,
     set_option,
     show_hit,
     show_json,
     show_line,
+    to_jsonable,
     where,
     where_options,
 )
-from everthread.cli.repl import LEGEND, counted
-from everthread.cli.sanitize import harmless
+from everthread.cli.repl import LEGEND, pluralize
+from everthread.cli.sanitize import escape_control_chars
 from everthread.errors import BadFile, BadInput, NotFound
 from everthread.memory import Memory
 from everthread.recipes import general_knowledge
@@ -38,8 +38,8 @@ from everthread.stores.base import Store
 from everthread.stores.postgres import dsn
 from everthread.transfer import copy_bank, importing, jsonl
 from everthread.transfer.dates import zone
-from everthread.transfer.files import lasting, whole
-from everthread.types import Role, Filter
+from everthread.transfer.files import spooled, whole
+from everthread.types import Filter, Role
 
 SHOWN_BANKS = 20  # that a message lists: enough to find a mistyped name
 
@@ -78,7 +78,7 @@ def main(ctx: click.Context, /, **values: Any) -> None:
 
 
 @contextmanager
-def kept(ctx: click.Context, /, bank: str, make: bool = False) -> Iterator[Store]:
+def open_store(ctx: click.Context, /, bank: str, make: bool = False) -> Iterator[Store]:
     """The store of a bank. A bank that is only read must be there, so that a mistyped name is not a new bank."""
     store = factory.store(ctx.obj["store"], make)
     try:
@@ -93,9 +93,9 @@ def kept(ctx: click.Context, /, bank: str, make: bool = False) -> Iterator[Store
 
 
 @contextmanager
-def opened(ctx: click.Context, /, bank: str, make: bool = False) -> Iterator[Memory]:
+def open_memory(ctx: click.Context, /, bank: str, make: bool = False) -> Iterator[Memory]:
     """The memory of a bank, as `kept` has it."""
-    with kept(ctx, bank, make) as store, Memory.open(bank, **{**ctx.obj, "store": store}) as memory:
+    with open_store(ctx, bank, make) as store, Memory.open(bank, **{**ctx.obj, "store": store}) as memory:
         yield memory
 
 
@@ -118,22 +118,22 @@ def observe(ctx: click.Context, /, text: str, bank: str, said_at: str | None, as
     Of a line whose key is known already nothing is kept; it is shown as it is there, and said to be "already_known". A
     retracted line does not count: the new one is kept, and has its key.
     """
-    said, at = piped() if text == "-" else text, moment(said_at)
-    with opened(ctx, bank, make=True) as memory:
+    said, at = read_stdin() if text == "-" else text, parse_time(said_at)
+    with open_memory(ctx, bank, make=True) as memory:
         last = memory.store.corpus(bank).last_seq
         line = memory.observe(said, said_at=at, **values)
     known = line.seq <= last
     if as_json:
-        show_json({**plain(line), "already_known": known})
+        show_json({**to_jsonable(line), "already_known": known})
         return
     if known:
         click.echo(f"already known as line {line.seq}; nothing was kept")
     click.echo(show_line(line))
 
 
-def piped() -> str:
+def read_stdin() -> str:
     """All of standard input, without the line end that a shell puts behind it."""
-    return decoded(sys.stdin.buffer.read()).removesuffix("\n").removesuffix("\r")
+    return decode_utf8(sys.stdin.buffer.read()).removesuffix("\n").removesuffix("\r")
 
 
 @main.command("import")
@@ -161,25 +161,25 @@ def import_(
     gained, and completes an import that was cut off. A bank's own export adds nothing to it.
     """
     at = None if tz is None else zone(tz)
-    with lasting(file) as path:
+    with spooled(file) as path:
         counts = imported(ctx, path, bank, form, only=only, assistant=assistant, tz=at)
     if as_json:
         show_json({"bank": bank, **counts})
         return
     gone = f" and {counts['retracted']} retracted" if counts["retracted"] else ""
     click.echo(
-        f"{counts['added']} of {counted(counts['read'], 'line')} {'was' if counts['read'] == 1 else 'were'} new; "
-        f"{bank} has {counts['lines']} now{gone}{importing.skips(counts['skipped'])}"
+        f"{counts['added']} of {pluralize(counts['read'], 'line')} {'was' if counts['read'] == 1 else 'were'} new; "
+        f"{bank} has {counts['lines']} now{gone}{importing.format_skipped(counts['skipped'])}"
     )
 
 
 def imported(ctx: click.Context, file: Path, bank: str, form: str | None, **options: Any) -> dict[str, Any]:
     """Check the file and keep its lines; what was read, added and skipped."""
     source = importing.source(file, form, **options)
-    with opened(ctx, bank, make=True) as memory:
-        importing.see(memory, source)
+    with open_memory(ctx, bank, make=True) as memory:
+        importing.check_compatible(memory, source)
         with click.progressbar(length=source.lines, label=f"{file.name} → {bank}", file=sys.stderr) as bar:
-            return importing.bring(memory, source, bar.update)
+            return importing.import_lines(memory, source, bar.update)
 
 
 in_option = click.option(
@@ -215,21 +215,21 @@ def recall(
     Of several banks (--in) the lines are one list, and each names its bank.
     Where nothing seems relevant, the nearest lines are shown all the same, and standard error says so.
     """
-    chosen, at = where(values), moment(as_of)
-    with opened(ctx, banks[0] if banks else bank) as memory:
+    chosen, at = where(values), parse_time(as_of)
+    with open_memory(ctx, banks[0] if banks else bank) as memory:
         hits = memory.recall(query, k, where=chosen, as_of=at, banks=banks or None)
         if as_json:
             show_json(hits)
             return
         asked = (Memory(each, memory.store, memory.embedder, memory.recipe) for each in banks or [bank])
         relevant = any(each.context(query, where=chosen, as_of=at) for each in asked)
-        rows = [show_hit(hit, why) for hit in hits] or [none_found(memory, query, chosen, at is not None)]
+        rows = [show_hit(hit, why) for hit in hits] or [explain_no_hits(memory, query, chosen, at is not None)]
     click.echo("\n\n".join([*rows, LEGEND] if why and hits else rows))
     if hits and not relevant:
         click.echo("(nothing here seems relevant, so a context would be empty; these lines come nearest)", err=True)
 
 
-def none_found(memory: Memory, query: str, chosen: Filter, dated: bool) -> str:
+def explain_no_hits(memory: Memory, query: str, chosen: Filter, dated: bool) -> str:
     """Why there are no hits."""
     if not query.strip():
         return "nothing was asked"
@@ -277,11 +277,11 @@ def context(
     Of several banks (--in) the text has a part for each, under the bank's name.
     """
     chosen = where(values)
-    with opened(ctx, banks[0] if banks else bank) as memory:
+    with open_memory(ctx, banks[0] if banks else bank) as memory:
         found = memory.context(
             *(query, budget),
             where=chosen,
-            as_of=moment(as_of),
+            as_of=parse_time(as_of),
             gate=not everything,
             floor=0.0 if everything else None,
             banks=banks or None,
@@ -290,8 +290,8 @@ def context(
         show_json(found)
         return
     if found.text:  # as it is for a program, which puts it into a prompt
-        click.echo(harmless(found.text) if sys.stdout.isatty() else found.text)
-    cut = f"; {counted(len(found.cut), 'hit')} cut" if found.cut else ""
+        click.echo(escape_control_chars(found.text) if sys.stdout.isatty() else found.text)
+    cut = f"; {pluralize(len(found.cut), 'hit')} cut" if found.cut else ""
     click.echo(f"({found.tokens} tokens, relevance {found.relevance:.0%}{cut})", err=True)
 
 
@@ -308,7 +308,7 @@ def lines(
 ) -> None:
     """List what was said, in order."""
     chosen = where(values)
-    with opened(ctx, bank) as memory:
+    with open_memory(ctx, bank) as memory:
         found = memory.lines(chosen, after=after, limit=limit, retracted=retracted)
         if as_json:
             show_json(list(found))
@@ -332,14 +332,14 @@ def seed(ctx: click.Context, /, file: Path, bank: str, as_json: bool) -> None:
     texts = general_knowledge.paragraphs(whole(file))
     if not texts:
         raise BadInput(f"invalid file {str(file)!r}: it holds no text; expected texts with blank rows between them")
-    with opened(ctx, bank, make=True) as memory:
+    with open_memory(ctx, bank, make=True) as memory:
         new = general_knowledge.seed(memory, texts)
         held = len(memory.units(general_knowledge.KIND, current=True))
     if as_json:
         show_json({"read": len(texts), "added": len(new), "texts": held})
         return
     were = "was" if len(texts) == 1 else "were"
-    click.echo(f"{len(new)} of {counted(len(texts), 'text')} {were} new; {bank} has {held} now")
+    click.echo(f"{len(new)} of {pluralize(len(texts), 'text')} {were} new; {bank} has {held} now")
 
 
 @main.command()
@@ -348,14 +348,18 @@ def seed(ctx: click.Context, /, file: Path, bank: str, as_json: bool) -> None:
 @click.pass_context
 def sessions(ctx: click.Context, /, bank: str, as_json: bool) -> None:
     """List the conversations of a bank: what --session of `lines`, `recall` and `forget` names."""
-    with opened(ctx, bank) as memory:
+    with open_memory(ctx, bank) as memory:
         found = memory.sessions()
     if as_json:
         show_json(found)
         return
     for each in found:
         ended = "" if each.ended_at is None else "  ended"
-        click.echo(harmless(f"{each.id:<24} {each.started_at:%Y-%m-%d %H:%M}  {counted(each.lines, 'line')}{ended}"))
+        click.echo(
+            escape_control_chars(
+                f"{each.id:<24} {each.started_at:%Y-%m-%d %H:%M}  {pluralize(each.lines, 'line')}{ended}"
+            )
+        )
 
 
 @main.command()
@@ -369,7 +373,7 @@ def units(
     ctx: click.Context, /, kind: str | None, bank: str, current: bool, category: str | None, as_json: bool
 ) -> None:
     """Show what a scribe has written of the lines: of KIND (note, summary), or all."""
-    with opened(ctx, bank) as memory:
+    with open_memory(ctx, bank) as memory:
         found = memory.units(kind, current=current, category=category)
         known = in_categories(memory)
     if as_json:
@@ -380,8 +384,8 @@ def units(
     for unit in found:
         of = f", {unit.category}" if unit.category else ""
         span = f"lines {unit.first_seq} to {unit.last_seq}" if unit.last_seq else "no line"
-        click.echo(harmless(f"{unit.kind} {unit.id}{of}, of {span}"))
-        click.echo(harmless(indent(unit.text, "  ")))
+        click.echo(escape_control_chars(f"{unit.kind} {unit.id}{of}, of {span}"))
+        click.echo(escape_control_chars(indent(unit.text, "  ")))
 
 
 @main.command()
@@ -405,12 +409,12 @@ def banks(ctx: click.Context, /, as_json: bool) -> None:
 @click.pass_context
 def stats(ctx: click.Context, /, bank: str, as_json: bool) -> None:
     """Count what a bank holds."""
-    with opened(ctx, bank) as memory:
+    with open_memory(ctx, bank) as memory:
         found = memory.stats()
     if as_json:
         show_json(found)
         return
-    for name, value in plain(found).items():
+    for name, value in to_jsonable(found).items():
         if isinstance(value, dict):
             value = [f"{key}: {count}" for key, count in value.items()]
         click.echo(f"{name:>15}  {', '.join(value) if isinstance(value, list) else '-' if value is None else value}")
@@ -423,7 +427,7 @@ def stats(ctx: click.Context, /, bank: str, as_json: bool) -> None:
 @click.pass_context
 def retract(ctx: click.Context, /, seq: int, bank: str, as_json: bool) -> None:
     """Take line SEQ out of recall for good; its text stays in the record. `forget` removes it."""
-    with opened(ctx, bank) as memory:
+    with open_memory(ctx, bank) as memory:
         line = memory.retract(seq)
     show_json(line) if as_json else click.echo(show_line(line).lstrip())
 
@@ -461,21 +465,21 @@ def forget(ctx: click.Context, /, bank: str, yes: bool, as_json: bool, **scope: 
     if as_json and not yes:
         raise BadInput(f"with --json nothing is asked; give --yes, too, to forget {named} of bank {bank!r} for good")
     if not yes:
-        with kept(ctx, bank):  # nothing is asked about a bank that isn't there
+        with open_store(ctx, bank):  # nothing is asked about a bank that isn't there
             confirm(f"Forget {named} of bank {bank!r} for good?")
     if unit := scope.pop("unit"):
-        with opened(ctx, bank) as memory:
+        with open_memory(ctx, bank) as memory:
             gone = memory.forget_unit(*unit)
         show_json({"kind": unit[0], "ids": gone}) if as_json else click.echo(f"forgotten: {named}")
         return
     if given == {"everything": True}:  # also a bank so damaged that it can't be opened
-        with kept(ctx, bank) as store:
+        with open_store(ctx, bank) as store:
             receipt = store.forget(bank, "bank", None, datetime.now(UTC))
     else:
-        with opened(ctx, bank) as memory:
+        with open_memory(ctx, bank) as memory:
             receipt = memory.forget(**scope)
     show_json(receipt) if as_json else click.echo(
-        f"forgotten: {counted(receipt.lines, 'line')}, {receipt.forgotten_at:%Y-%m-%d %H:%M:%S} UTC"
+        f"forgotten: {pluralize(receipt.lines, 'line')}, {receipt.forgotten_at:%Y-%m-%d %H:%M:%S} UTC"
     )
 
 
@@ -497,12 +501,12 @@ def confirm(question: str) -> None:
 @click.pass_context
 def reindex(ctx: click.Context, /, bank: str, as_json: bool) -> None:
     """Give every line a vector of the present embedder. May be stopped and started again."""
-    with opened(ctx, bank) as memory:
+    with open_memory(ctx, bank) as memory:
         with click.progressbar(length=memory.stats().pending, label=f"reindex {bank}", file=sys.stderr) as bar:
             done = memory.reindex(lambda count: bar.update(count - bar.pos))
         result = {"bank": bank, "embedded": done, "embedder": memory.embedder.name}
     show_json(result) if as_json else click.echo(
-        f"{counted(done, 'line')} of {bank} {'was' if done == 1 else 'were'} embedded by {result['embedder']}"
+        f"{pluralize(done, 'line')} of {bank} {'was' if done == 1 else 'were'} embedded by {result['embedder']}"
     )
 
 
@@ -537,7 +541,7 @@ def move(ctx: click.Context, /, source: str, target: str, bank: tuple[str, ...],
         show_json([{"bank": name, "lines": lines, "sha256": digest} for name, lines, digest in moved])
     else:
         for name, lines, digest in moved:
-            click.echo(f"{name}: {counted(lines, 'line')}, the same in both ({digest[:12]})")
+            click.echo(f"{name}: {pluralize(lines, 'line')}, the same in both ({digest[:12]})")
 
 
 @main.command()
@@ -548,7 +552,7 @@ def move(ctx: click.Context, /, source: str, target: str, bank: tuple[str, ...],
 @click.pass_context
 def export(ctx: click.Context, /, bank: str, output: Path | None, retracted: bool, as_json: bool) -> None:
     """Write a bank as JSON Lines, which `import` reads back. To a file, say how many lines were written."""
-    with opened(ctx, bank) as memory:
+    with open_memory(ctx, bank) as memory:
         found = memory.lines(retracted=retracted)
         if output is None:
             jsonl.write(found, sys.stdout)
@@ -559,7 +563,7 @@ def export(ctx: click.Context, /, bank: str, output: Path | None, retracted: boo
         except OSError as error:
             raise BadFile(f"{output} can't be written ({error.strerror}); name a file with room for it") from None
     show_json({"bank": bank, "lines": count, "file": str(output)}) if as_json else click.echo(
-        f"{counted(count, 'line')} written to {output}", err=True
+        f"{pluralize(count, 'line')} written to {output}", err=True
     )
 
 

@@ -6,7 +6,7 @@ import click
 
 from everthread import factory
 from everthread.cli.common import json_option, show_json
-from everthread.cli.main import kept
+from everthread.cli.main import open_store
 from everthread.cli.refusals import refusals
 from everthread.recipes import options
 from everthread.recipes.base import Recipe
@@ -64,7 +64,7 @@ def _recipe(ctx: click.Context, name: str | None, bank: str | None) -> Recipe:
     """Return the recipe of that name, else the one that was asked for, with the values of the bank."""
     own = None
     if bank is not None:
-        with kept(ctx, bank) as store:
+        with open_store(ctx, bank) as store:
             own = SavedRecipe.of(store, bank)
     return factory.recipe(name or ctx.obj["recipe"], own, ctx.obj["options"])
 

@@ -9,7 +9,7 @@ import click
 
 from everthread import config, factory
 from everthread.cli.common import json_option, show_json
-from everthread.cli.sanitize import harmless
+from everthread.cli.sanitize import escape_control_chars
 from everthread.errors import BadInput, NotFound
 from everthread.memory import Memory
 from everthread.text.refusal import refuses
@@ -87,7 +87,7 @@ def _show(path: Path, as_json: bool) -> None:
         f"{len(words.phrases)} phrases, {len(words.excuses)} excuses; yours: {path}{'' if own else ' (none yet)'}"
     )
     for text, intensity in own.items():
-        click.echo(harmless(f"{intensity:5}  {text}"))
+        click.echo(escape_control_chars(f"{intensity:5}  {text}"))
 
 
 def _plain(words: Words) -> dict[str, float]:
@@ -132,10 +132,10 @@ def _tell(found: dict[str, float], condemned: list[str], replies: list[str]) -> 
         click.echo("no refusing words were found; nothing was changed")
         return
     for word, intensity in sorted(found.items(), key=lambda each: -each[1]):
-        click.echo(harmless(f"{intensity:5.2f}  {word}"))
+        click.echo(escape_control_chars(f"{intensity:5.2f}  {word}"))
     if replies:
         click.echo(
             f"With them {len(condemned)} more of {len(replies)} replies count as refusals{':' if condemned else '.'}"
         )
         for text in condemned[:EXAMPLES]:
-            click.echo(harmless(f"       {text[:100]}"))
+            click.echo(escape_control_chars(f"       {text[:100]}"))

@@ -10,12 +10,12 @@ from itertools import dropwhile
 
 from everthread.chat.character import EDITABLE
 from everthread.chat.chat import Chat
-from everthread.chat.consent import ANSWERS, SETTING, agrees, beforehand, consent
-from everthread.chat.group_chat import Scene
+from everthread.chat.consent import ANSWERS, SETTING, consent, parse_yes_no, remember_policy
+from everthread.chat.group_chat import GroupChat
 from everthread.chat.reply import Reply
-from everthread.cli.sanitize import harmless
+from everthread.cli.sanitize import escape_control_chars
 from everthread.errors import BadQuery, EverthreadError, LLMUnavailable
-from everthread.types import Context, EndResult, Line, Filter
+from everthread.types import Context, EndResult, Filter, Line
 
 Read = Callable[[str], str]
 Write = Callable[[str], None]
@@ -59,19 +59,19 @@ _NUMBER = re.compile(r"#?(-?\d{1,19})", re.ASCII)
 
 
 def _print(text: str) -> None:
-    sys.stdout.write(harmless(text))
+    sys.stdout.write(escape_control_chars(text))
     sys.stdout.flush()
 
 
 def _ask(prompt: str) -> str:
-    return input(harmless(prompt))
+    return input(escape_control_chars(prompt))
 
 
-class _LeavingError(Exception):
+class _QuitRequested(Exception):
     """The person leaves instead of answering a question: nothing is changed."""
 
 
-class Talk:
+class ChatRepl:
     """One conversation in one terminal. write puts no line end. One that keeps nothing, for there is no bank to keep it
     in, stays in private. asks: whether there is a person who can be asked."""
 
@@ -113,18 +113,18 @@ class Talk:
                 return
             try:
                 if said:
-                    self.heed(said)
-            except _LeavingError:
+                    self.handle(said)
+            except _QuitRequested:
                 self.say(f"\n{goodbye(self.chat.incognito)}")
                 return
 
-    def heed(self, said: str) -> None:
+    def handle(self, said: str) -> None:
         """Do what was typed. What can't be done is told in one line, and the talk goes on."""
         try:
-            if commands(said):
+            if is_command(said):
                 self.say(self.command(said))
             else:
-                self.stream(self.chat.reply(spoken(said)))
+                self.stream(self.chat.reply(unescape(said)))
         except EverthreadError as error:
             self.say(f"That could not be done: {error}")
         except KeyboardInterrupt:
@@ -164,7 +164,7 @@ class Talk:
             self.say(f"\n({error}.{kept} What you said is kept; /again asks for a reply{without})")
             return
         self.write("\n")
-        self.say(remark(reply))
+        self.say(reply_notice(reply))
 
     def parted(self, ending: EndResult, text: str) -> None:
         """Show the question that a goodbye leads to, or how the conversation ended."""
@@ -174,18 +174,18 @@ class Talk:
         """Notes that a conversation has ended; the text that says so."""
         self.ended = ending.session if ending.remembered else ""
         self.over = True
-        return f"{outcome(ending)} What you say now begins another conversation; /quit leaves."
+        return f"{ending_message(ending)} What you say now begins another conversation; /quit leaves."
 
     # ------------------------------------------------------------------ commands
 
     def lines(self, argument: str) -> str:
         if argument == "all":
             every = self.chat.memory.lines(Filter(session=self.chat.session), retracted=True)
-            return "\n".join(map(listed, every)) or "Nothing was said in this conversation yet."
+            return "\n".join(map(format_line, every)) or "Nothing was said in this conversation yet."
         many = number(argument) if argument else LINES
         if many < 1:
             raise BadQuery(f"/lines shows the last lines, so many as you say; {argument!r} is none")
-        return "\n".join(map(listed, self.chat.lines[-many:])) or "Nothing was said in this conversation yet."
+        return "\n".join(map(format_line, self.chat.lines[-many:])) or "Nothing was said in this conversation yet."
 
     def again(self, argument: str) -> str:
         self.stream(self.chat.regenerate())
@@ -216,7 +216,7 @@ class Talk:
         if reply is not None:
             self.stream(reply)
         if len(gone) > 2:
-            return f"({counted(len(gone), 'line')} discarded; /branch {gone[-1].seq} goes back to them)"
+            return f"({pluralize(len(gone), 'line')} discarded; /branch {gone[-1].seq} goes back to them)"
         return "edited" if reply is None else ""
 
     def discards(self, seq: int) -> bool:
@@ -224,8 +224,10 @@ class Talk:
         later = list(dropwhile(lambda line: line.seq != seq, self.chat.lines))[1:]
         if not any(line.role == "user" for line in later):
             return True
-        lines = f"{counted(len(later), 'line')} after line {seq} would be discarded"
-        return self.yes(f"{lines}; /correct {seq} TEXT changes only line {seq}.\nDiscard them and go on from there?")
+        lines = f"{pluralize(len(later), 'line')} after line {seq} would be discarded"
+        return self.ask_yes_no(
+            f"{lines}; /correct {seq} TEXT changes only line {seq}.\nDiscard them and go on from there?"
+        )
 
     def correct(self, argument: str) -> str:
         """/correct 12 What I meant; of this conversation or an earlier one."""
@@ -235,12 +237,12 @@ class Talk:
         if self.chat.incognito:
             raise BadQuery("incognito writes nothing; say /incognito to end it, then correct the line")
         line = self.chat.memory.correct(number(first), text.strip())
-        self.chat.look()
-        return f"corrected:\n{listed(line)}"
+        self.chat.refresh()
+        return f"corrected:\n{format_line(line)}"
 
     def undo(self, argument: str) -> str:
         gone = self.chat.undo()
-        return "\n".join(["taken back:", *map(listed, gone)]) if gone else "There is nothing to take back."
+        return "\n".join(["taken back:", *map(format_line, gone)]) if gone else "There is nothing to take back."
 
     def branch(self, argument: str) -> str:
         if not argument:
@@ -249,15 +251,15 @@ class Talk:
         gone = self.chat.branch(number(argument))
         if [line.seq for line in self.chat.lines] == before:
             return "nothing changed"
-        rows = ["we go on from:", listed(self.chat.lines[-1])]  # under a new number, if it was a discarded one
-        rows += ["discarded:", *map(listed, gone)] if gone else []
+        rows = ["we go on from:", format_line(self.chat.lines[-1])]  # under a new number, if it was a discarded one
+        rows += ["discarded:", *map(format_line, gone)] if gone else []
         return "\n".join([*rows, UNANSWERED] if self.chat.unanswered and self.chat.llm else rows)
 
     def forget(self, argument: str) -> str:
         """/forget 12, /forget last, /forget session; for good, so it is asked first, unless a yes comes with it."""
         chat = self.chat
         what, _, answer = argument.partition(" ")
-        if answer and agrees(answer) is None:
+        if answer and parse_yes_no(answer) is None:
             raise BadQuery(f"{shortened(answer)!r} is neither yes nor no; write /forget {what}, and you are asked")
         if not what:
             raise BadQuery("forget what? Write /forget and a number that /lines or /why shows, or last, or session")
@@ -273,33 +275,33 @@ class Talk:
             raise BadQuery("nothing was said yet in this conversation that could be forgotten")
         if not gone:
             raise BadQuery(f"there is no line {what!r} to forget; /lines and /why show their numbers")
-        shown = "\n".join(map(listed, gone))
-        if not self.sure(f"{shown}\nForget {'this' if len(gone) == 1 else 'these'}, for good?", answer):
+        shown = "\n".join(map(format_line, gone))
+        if not self.confirm(f"{shown}\nForget {'this' if len(gone) == 1 else 'these'}, for good?", answer):
             return "nothing was forgotten"
         for line in reversed(gone):
             chat.forget(line.seq)
-        return f"forgotten: {counted(len(gone), 'line')}"
+        return f"forgotten: {pluralize(len(gone), 'line')}"
 
     def forget_session(self, answer: str) -> str:
         """Forget this conversation, or the one that has just been ended, where nothing was said since."""
         if not self.chat.lines and self.ended:
-            if not self.sure("Forget all of the conversation that has just ended, for good?", answer):
+            if not self.confirm("Forget all of the conversation that has just ended, for good?", answer):
                 return "nothing was forgotten"
             receipt = self.chat.memory.forget(session=self.ended)
             self.ended = ""
-            return f"forgotten: {counted(receipt.lines, 'line')}"
+            return f"forgotten: {pluralize(receipt.lines, 'line')}"
         if not self.chat.lines:
             raise BadQuery(
                 "nothing was said yet in this conversation; everthread forget --session removes an older one"
             )
-        if not self.sure("Forget all of this conversation, for good?", answer):
+        if not self.confirm("Forget all of this conversation, for good?", answer):
             return "nothing was forgotten"
         gone = self.chat.end(remember=False).receipt
-        return f"forgotten: {counted(gone.lines, 'line')}; we begin anew" if gone else "forgotten; we begin anew"
+        return f"forgotten: {pluralize(gone.lines, 'line')}; we begin anew" if gone else "forgotten; we begin anew"
 
-    def sure(self, question: str, answer: str) -> bool:
+    def confirm(self, question: str, answer: str) -> bool:
         """Whether it is to be done, by the answer that came with the command, or else by asking."""
-        return bool(agrees(answer)) if answer else self.yes(question)
+        return bool(parse_yes_no(answer)) if answer else self.ask_yes_no(question)
 
     def set(self, argument: str) -> str:
         """/set location the harbour; alone, what there is to set."""
@@ -315,7 +317,7 @@ class Talk:
         if not text.strip():
             value = getattr(self.chat.character, what)
             return f"{what}: {value} (to empty it: /set {what} -)" if value else f"{what}: nothing"
-        self.chat.change(**{what: "" if text.strip() == "-" else text.strip()})
+        self.chat.edit_character(**{what: "" if text.strip() == "-" else text.strip()})
         return f"{what}: {'nothing' if text.strip() == '-' else text.strip()}, from now on"
 
     def remember(self, value: str) -> str:
@@ -336,12 +338,12 @@ class Talk:
     def leave(self) -> str:
         """What is said last. Where nothing is summarised that the person has not agreed to, they are asked before."""
         chat, settings = self.chat, self.chat.memory.settings()
-        if chat.memory.recipe.needs_consent and chat.lines and not chat.incognito and beforehand(settings) is None:
+        if chat.memory.recipe.needs_consent and chat.lines and not chat.incognito and remember_policy(settings) is None:
             try:
-                return f"Until next time. {outcome(self.settled(None))}"
+                return f"Until next time. {ending_message(self.end_conversation(None))}"
             except EverthreadError as error:  # no answer, for one: the conversation can be gone on with
                 self.say(f"\nThe conversation was not ended: {error}")
-            except _LeavingError:
+            except _QuitRequested:
                 pass  # they were asked already
         return SOON if self.over and not chat.lines and not chat.incognito else goodbye(chat.incognito)
 
@@ -358,17 +360,17 @@ class Talk:
         if argument and consent(argument) is None:
             raise BadQuery(f"{shortened(argument)!r} is neither yes nor no; say /end yes, /end no, or /end to be asked")
         said = bool(self.chat.lines)
-        ending = self.settled(consent(argument))
+        ending = self.end_conversation(consent(argument))
         if not said and not ending.remembered and ending.receipt is None:
             return "There was nothing to end."
         return self.concluded(ending)
 
-    def settled(self, remember: bool | None) -> EndResult:
+    def end_conversation(self, remember: bool | None) -> EndResult:
         """The conversation ended, once it is clear whether it is to be remembered."""
         ending = self.chat.end(remember)
-        return ending if ending.remembered is not None else self.chat.end(self.yes(ending.question, consent))
+        return ending if ending.remembered is not None else self.chat.end(self.ask_yes_no(ending.question, consent))
 
-    def yes(self, question: str, understood: Callable[[str], bool | None] = agrees) -> bool:
+    def ask_yes_no(self, question: str, understood: Callable[[str], bool | None] = parse_yes_no) -> bool:
         """Whether the person says yes; asked again until it is clear. Nobody there to answer: BadQuery."""
         answer = None
         while answer is None:
@@ -377,17 +379,17 @@ class Talk:
             except (EOFError, KeyboardInterrupt):
                 raise BadQuery("there was no answer; nothing was changed") from None
             if said.strip().lower() in ENDINGS:
-                raise _LeavingError
-            if commands(said.strip()):
+                raise _QuitRequested
+            if is_command(said.strip()):
                 raise BadQuery("that was no answer; nothing was changed. Say it again, now that nothing is asked")
             answer = understood(said)
         return answer
 
 
-class SceneTalk:
+class GroupChatRepl:
     """A scene in one terminal: whoever is called by name answers, else whoever has not spoken for longest."""
 
-    def __init__(self, scene: Scene, read: Read = _ask, write: Write = _print) -> None:
+    def __init__(self, scene: GroupChat, read: Read = _ask, write: Write = _print) -> None:
         self.scene, self.read, self.write = scene, read, write
         self.gone: dict[str, Chat] = {}
         self.incognito = all(chat.incognito for chat in map(scene.chat, scene.present))
@@ -426,12 +428,12 @@ class SceneTalk:
             self.write(f"{self.scene.present[-1]} is back.\n")
         elif name == "/next":
             self.speak(argument or self.scene.addressed(""))
-        elif commands(said):
+        elif is_command(said):
             unknown = "" if name in ("/help", "/") else f"{shortened(name)} is no command of a scene. "
             self.write(f"{unknown}{SCENE_HELP}\n")
         elif said:
             who = self.scene.addressed(said)
-            self.scene.say(spoken(said))
+            self.scene.say(unescape(said))
             self.speak(who)
 
     def speak(self, name: str) -> None:
@@ -445,7 +447,7 @@ class SceneTalk:
         except KeyboardInterrupt:
             self.write("\n(stopped; what had come is kept)")
         else:
-            told = remark(chat.last) if chat.last else ""
+            told = reply_notice(chat.last) if chat.last else ""
             self.write(f"\n{told}" if told else "")
         finally:
             reply.close()
@@ -455,7 +457,7 @@ class SceneTalk:
 # -------------------------------------------------------------------------- words
 
 
-def outcome(ending: EndResult) -> str:
+def ending_message(ending: EndResult) -> str:
     """What has become of a conversation."""
     return "It is remembered." if ending.remembered else "Nothing of it is left."
 
@@ -473,7 +475,7 @@ def greeting(chat: Chat) -> str:
     known = chat.memory.stats()
     first = known.first_said_at
     since = f", since {first.day} {first:%B %Y}" if first else ""
-    held = f"{counted(known.lines, 'line')}{since}" if known.lines else "nothing yet"
+    held = f"{pluralize(known.lines, 'line')}{since}" if known.lines else "nothing yet"
     name = chat.character.name
     with_whom = (
         f"You talk with {name} ({chat.llm.name})."
@@ -498,7 +500,7 @@ def greeting(chat: Chat) -> str:
     return "\n".join(rows)
 
 
-def remark(reply: Reply) -> str:
+def reply_notice(reply: Reply) -> str:
     """What is to be said of a reply that is no ordinary one."""
     if reply.refused:
         return "(the model would not answer that. This is not remembered; /again asks for another reply)"
@@ -517,9 +519,9 @@ def why(last: Context | None) -> str:
         said = f"{hit.line.speaker}: {shortened(hit.line.text)}"
         rows.append(f"{hit.relevance:4.0%}  #{hit.line.seq} {said}\n      {signals}")
     around = {line.seq for hit in last.hits for line in hit.passage}
-    held = [listed(line) for line in last.lines if line.seq not in around]
+    held = [format_line(line) for line in last.lines if line.seq not in around]
     for other in last.others:
-        rows += [f"from the bank {other.bank}:", *(listed(hit.line) for hit in other.hits)]
+        rows += [f"from the bank {other.bank}:", *(format_line(hit.line) for hit in other.hits)]
     rows += ["still in view from earlier turns:", *held] if held else []
     return "\n".join([*rows, LEGEND] if last.hits else rows)
 
@@ -527,10 +529,10 @@ def why(last: Context | None) -> str:
 def stats(chat: Chat) -> str:
     """What the bank holds, and what was spent on it."""
     held = chat.memory.stats()
-    said = f"{counted(held.lines, 'line')} in {counted(held.sessions, 'session')} by {', '.join(held.speakers)}"
+    said = f"{pluralize(held.lines, 'line')} in {pluralize(held.sessions, 'session')} by {', '.join(held.speakers)}"
     rows = [f"{said}, {held.bytes / 1e6:.1f} MB" if held.speakers else "nothing yet"]
     if held.queued:
-        rows.append(f"{counted(held.queued, 'piece')} of a scribe's work still to be done")
+        rows.append(f"{pluralize(held.queued, 'piece')} of a scribe's work still to be done")
     if chat.llm is not None:
         used = chat.llm.usage
         cost = f", {used.cost:.4f} at your prices" if used.cost is not None else ""
@@ -545,11 +547,11 @@ def notes(chat: Chat) -> str:
         return f"With the recipe {chat.memory.recipe.name} no notes are kept."
     queued = chat.memory.jobs()
     failed = next((f"; the last try failed: {work.error}" for work in queued if work.error), "")
-    waiting = f"({counted(len(queued), 'piece')} still to be written{failed})" if queued else ""
+    waiting = f"({pluralize(len(queued), 'piece')} still to be written{failed})" if queued else ""
     return "\n".join(filter(None, [chat.notes or "There are no notes yet.", waiting]))
 
 
-def listed(line: Line) -> str:
+def format_line(line: Line) -> str:
     """A line in a list."""
     gone = "(discarded) " if line.retracted_at else ""
     return f"{line.seq:>6}  {gone}{line.speaker}: {shortened(line.text)}"
@@ -573,17 +575,17 @@ def number(text: str) -> int:
     return int(found[1])
 
 
-def commands(said: str) -> bool:
+def is_command(said: str) -> bool:
     """Whether what was typed is a command."""
     return said.startswith("/") and not said.startswith("//")
 
 
-def spoken(said: str) -> str:
+def unescape(said: str) -> str:
     """What was typed, as it is said: of two slashes at the beginning the first only tells that it is no command."""
     return said[1:] if said.startswith("//") else said
 
 
-def counted(number: int, noun: str) -> str:
+def pluralize(number: int, noun: str) -> str:
     """That many of them, in words."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 

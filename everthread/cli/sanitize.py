@@ -11,6 +11,6 @@ _PICTURES = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t
 _PICTURES |= {0x7F: 0x2421, **dict.fromkeys(range(0x80, 0xA0), 0xFFFD)}  # there are no pictures of these
 
 
-def harmless(text: str) -> str:
+def escape_control_chars(text: str) -> str:
     """The text without what could drive a terminal; tabs and line ends stay."""
     return text.replace("\r\n", "\n").translate(_PICTURES)

@@ -16,7 +16,7 @@ from everthread.errors import ConfigError
 from everthread.llms.openai_compatible import OpenAICompatible
 from everthread.server import app, logs, server_db
 from everthread.server.keys import Keys
-from everthread.server.services import Engine
+from everthread.server.services import Services
 from everthread.server.settings import Settings
 from everthread.server.sms.twilio import host_of
 from everthread.server.workers import runner
@@ -59,7 +59,7 @@ def serve(
     """
     settings = _settings(host, require_key or not runner.loopback(host))
     level = log_level or ("warning" if sys.stderr.isatty() else "info")
-    given = runner.Given(
+    given = runner.AppFactory(
         **ctx.obj, model=model, scribe=scribe_model, settings=settings, log_level=level, several=workers > 1
     )
     _check_key(given.store, host)
@@ -80,7 +80,10 @@ def _settings(host: str, key_required: bool) -> Settings:
     named = (*said.server_hosts.split(","), host_of(said.sms_url) if said.sms_token else "")
     hosts = [name for each in named if (name := each.strip().lower())]
     limits = Settings(
-        threads=said.server_threads, body=said.server_max_body_bytes, rate=said.server_requests_per_minute, streams=said.server_max_replies
+        threads=said.server_threads,
+        max_body_bytes=said.server_max_body_bytes,
+        requests_per_minute=said.server_requests_per_minute,
+        streams=said.server_max_replies,
     )
     texts = {name: getattr(said, name) for name in ("sms_token", "sms_account", "sms_number", "sms_url")}
     return replace(limits, host=host, hosts=tuple(hosts), key_required=key_required, **texts)
@@ -94,7 +97,7 @@ def _check_key(place: str | None, host: str) -> None:
                 raise ConfigError(runner.WITHOUT_KEY.format(host))
 
 
-def _greeting(engine: Engine, url: str) -> str:
+def _greeting(engine: Services, url: str) -> str:
     llm = engine.llm
     if llm is None:
         model = "no language model: it shows what it remembers (see https://ollama.com, or --model)"

@@ -27,6 +27,7 @@ from everthread.stores.limits import LARGEST_SEQ, checked
 from everthread.types import (
     Context,
     EndResult,
+    Filter,
     Hit,
     ImportResult,
     JSONValue,
@@ -39,7 +40,6 @@ from everthread.types import (
     Session,
     Stats,
     Unit,
-    Filter,
 )
 
 URL = "http://127.0.0.1:7391"
@@ -109,13 +109,13 @@ class Client:
         *,
         where: Filter | None = None,
         as_of: datetime | None = None,
-        without: Collection[int] = (),
+        exclude: Collection[int] = (),
         banks: Collection[str] | None = None,
     ) -> list[Hit]:
         """The k lines that bear most on the query, best first. As `Memory.recall`."""
         validation.positive(k, "k")
         named = {} if banks is None else {"banks": list(banks)}
-        told = self._ask("POST", "recall", body={**self._asked(query, where, as_of, without), "k": k, **named})
+        told = self._ask("POST", "recall", body={**self._asked(query, where, as_of, exclude), "k": k, **named})
         return [decode.hit(each) for each in told["items"]]
 
     def context(
@@ -128,13 +128,13 @@ class Client:
         session: str | None = None,
         gated: bool = True,
         floor: float | None = None,
-        without: Collection[int] = (),
+        exclude: Collection[int] = (),
         banks: Collection[str] | None = None,
     ) -> Context:
         """What is remembered that bears on the query, laid out for a prompt. As `Memory.context`, but that tokens are
         counted by the server's own count."""
         validation.positive(budget, "budget")
-        asked = self._asked(query, where, as_of, without)
+        asked = self._asked(query, where, as_of, exclude)
         named = {} if banks is None else {"banks": list(banks)}
         more = {"budget": budget, "session": session, "gated": gated, "floor": floor, **named}
         return decode.context(self._ask("POST", "context", body={**asked, **more}))

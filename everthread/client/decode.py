@@ -7,7 +7,20 @@ from datetime import datetime
 from typing import Any
 
 from everthread.errors import BadInput, BadLine, BadQuery
-from everthread.types import Context, EndResult, Hit, Line, NewLine, Receipt, Sampling, Session, Stats, Unit, Usage, Filter
+from everthread.types import (
+    Context,
+    EndResult,
+    Filter,
+    Hit,
+    Line,
+    NewLine,
+    Receipt,
+    Sampling,
+    Session,
+    Stats,
+    Unit,
+    Usage,
+)
 
 Json = Mapping[str, Any]
 

@@ -37,7 +37,9 @@ if TYPE_CHECKING:
     import tokenizers
 
 MINILM = Path(__file__).with_name("minilm")
-QUESTION_CACHE_SIZE = 256  # questions whose vectors are in mind until they are kept as lines, of as many who talk at once
+QUESTION_CACHE_SIZE = (
+    256  # questions whose vectors are in mind until they are kept as lines, of as many who talk at once
+)
 CHARS_PER_TOKEN = 32  # far above ordinary text's; what lies beyond is cut before tokenising, to bound its cost
 
 

@@ -21,7 +21,7 @@ from everthread.common.installation import install_extra
 from everthread.embedders.onnx import clean
 from everthread.errors import ConfigError
 from everthread.llms import discovery
-from everthread.llms.errors import CONNECT, LLMErrors, retry_after, is_retryable, refused, redact_url, too_long
+from everthread.llms.errors import CONNECT, LLMErrors, is_retryable, redact_url, refused, retry_after, too_long
 from everthread.llms.event_loop import close_with, run
 from everthread.llms.streaming import Reply, at, counted_by, estimated, peek_error_body, text_at, whole
 from everthread.types import JSONValue, Message, Sampling, Usage

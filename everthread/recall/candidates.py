@@ -82,11 +82,17 @@ def search(
     if exclude is not None:
         postings = {term: _without(posting, exclude) for term, posting in postings.items()}
     if in_span is not None:
-        chosen = sample_evenly(in_span if allowed is None else in_span[member(in_span, allowed)], max(EXHAUSTIVE_LIMIT, k))
+        chosen = sample_evenly(
+            in_span if allowed is None else in_span[member(in_span, allowed)], max(EXHAUSTIVE_LIMIT, k)
+        )
     elif (last if visible is None else len(visible)) <= EXHAUSTIVE_LIMIT:
         chosen = np.arange(1, last + 1) if allowed is None else allowed
     else:
-        dense = np.empty(0, np.int64) if vector is None else store.nearest(bank, model, vector, max(DENSE_CANDIDATES, k), allowed)
+        dense = (
+            np.empty(0, np.int64)
+            if vector is None
+            else store.nearest(bank, model, vector, max(DENSE_CANDIDATES, k), allowed)
+        )
         chosen = union(dense, by_words(postings, corpus, allowed, max(LEXICAL, k)))
     chosen = chosen[chosen <= last]
     if exclude is not None:

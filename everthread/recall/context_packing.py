@@ -15,7 +15,7 @@ from datetime import date
 from functools import lru_cache
 
 from everthread.recall.excerpt import excerpt
-from everthread.text.formatting import GAP, date_heading, format_lines, format_line, sort_key
+from everthread.text.formatting import GAP, date_heading, format_line, format_lines, sort_key
 from everthread.text.tokens import Counter
 from everthread.types import Context, Hit, Line
 

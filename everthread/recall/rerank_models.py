@@ -22,7 +22,7 @@ from everthread.embedders.onnx import Embedder, clean
 from everthread.embedders.shapes import question
 from everthread.errors import BadInput, ConfigError, ModelError, ModelNotFound
 from everthread.recall.relevance_gate import LogisticModel
-from everthread.recall.rerank import with_signal, sort_by, text_of
+from everthread.recall.rerank import sort_by, text_of, with_signal
 from everthread.scribes.base import Scribe
 from everthread.text.centrality import BALANCE, DIGITS, Floats, mmr
 from everthread.types import Hit

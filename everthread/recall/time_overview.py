@@ -18,14 +18,16 @@ from everthread.recall.query import Query
 from everthread.stores.arrays import repeats, union
 from everthread.stores.base import Store
 from everthread.text.time_expressions import Span
-from everthread.types import Seqs, Filter
+from everthread.types import Filter, Seqs
 
 # By hand, as no dataset asks so: long lines tell more than short ones, the person's more than the bot's (which are
 # long anyway), questions less; small talk comes behind all.
 WEIGHTS = {"length": 1.0, "person": 1.5, "asks": -0.7, "empty": -10.0}
 LINES_PER_BUCKET = 20  # lines of a session that are taken for one subject
 PART = 100  # lines of a long time that are taken for one part of it
-DIVERSITY_PENALTY = 2.0  # what the second line of a stretch, or a part, counts less than the first, the fourth than the second, …
+DIVERSITY_PENALTY = (
+    2.0  # what the second line of a stretch, or a part, counts less than the first, the fourth than the second, …
+)
 RELEVANCE = 0.9  # of the question as a whole and of each line; by hand, as the question may have meant something else
 ZONES = timedelta(hours=14)  # a clock is at most so far from UTC
 

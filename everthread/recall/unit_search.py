@@ -19,7 +19,7 @@ from everthread.recall.query import Query
 from everthread.stores.filters import any_of, as_json, checked
 from everthread.text.analyzer import terms
 from everthread.text.bm25 import idf
-from everthread.types import Hit, Line, NewUnit, Unit, Filter
+from everthread.types import Filter, Hit, Line, NewUnit, Unit
 
 MIN_UNIT_SCORE = (
     0.5  # the best score from which a context holds any unit; by hand: what shares neither words nor meaning has less

@@ -18,7 +18,7 @@ from everthread.recall.context_packing import fit
 from everthread.recall.neighbours import Span
 from everthread.recipes.options import check, option
 from everthread.text.tokens import Counter, estimate
-from everthread.types import Context, Hit, Line, Sampling, Seqs, Unit, Filter
+from everthread.types import Context, Filter, Hit, Line, Sampling, Seqs, Unit
 
 if TYPE_CHECKING:
     from everthread.memory import Memory
@@ -86,7 +86,9 @@ class Recipe:
     kinds: ClassVar[tuple[str, ...]] = ("line",)  # what it finds
     vectors: ClassVar[bool] = True  # whether lines are embedded; else `reindex` does it, for a recipe that finds lines
     max_hits: int = option(50, "Hits at most that a context is filled with.", low=1, high=1000)
-    min_relevance: float = option(0.001, "Relevance below which a hit is left out, however much room there is.", low=0, high=1)
+    min_relevance: float = option(
+        0.001, "Relevance below which a hit is left out, however much room there is.", low=0, high=1
+    )
     buffer_hits: int = 3  # hits whose passages enter the session's relevance buffer
 
     # In a conversation (`Chat`):
@@ -95,7 +97,9 @@ class Recipe:
     )
     overlap: int = 0  # lines of the window that were noted already
     uses_buffer: ClassVar[bool] = False  # whether the relevance buffer is in view as well
-    memories_last: ClassVar[bool] = False  # whether what is told stands behind the newest line of a prompt, not before it
+    memories_last: ClassVar[bool] = (
+        False  # whether what is told stands behind the newest line of a prompt, not before it
+    )
     offers: bool = option(True, OFFERS)
     notes: ClassVar[bool] = True  # whether what leaves the window is noted
     summaries: ClassVar[bool] = True  # whether a conversation that ends is summarised
@@ -131,7 +135,10 @@ class Recipe:
     def _held(self, memory: Memory, found: SearchResult, session: str) -> list[Line]:
         """The lines in the session's buffer, the newest passage first."""
         new = neighbours.merge(
-            span for hit in found.hits[: self.buffer_hits] if hit.kind == "line" for span in neighbours.spans(hit.passage)
+            span
+            for hit in found.hits[: self.buffer_hits]
+            if hit.kind == "line"
+            for span in neighbours.spans(hit.passage)
         )
         spans = reversed(push_buffer(memory, session, new))
         return [line for first, last in spans for line in memory.get_visible(range(first, last + 1), found.allowed)]

@@ -11,7 +11,7 @@ import numpy as np
 from everthread.recall import features, relevance_gate, time_overview
 from everthread.recall.candidates import Candidates
 from everthread.recall.relevance_gate import LogisticModel
-from everthread.recipes.base import WIDEST, Query, Candidate, SearchResult, Recipe
+from everthread.recipes.base import WIDEST, Candidate, Query, Recipe, SearchResult
 from everthread.recipes.options import option
 from everthread.text.analyzer import is_unspaced_script
 
@@ -150,7 +150,11 @@ class Default(Recipe):
         else:
             scores = features.score(signals, head.weights)
             told = features.score(signals, relevance_gate.gate_weights(found.query, head.weights))
-            whole = 0.0 if found.query.small_talk else head.query_gate.predict(relevance_gate.evidence(found, signals, told))
+            whole = (
+                0.0
+                if found.query.small_talk
+                else head.query_gate.predict(relevance_gate.evidence(found, signals, told))
+            )
             chances = relevance_gate.probabilities(head.hit_model, scores, whole)
         best = np.argsort(-scores, kind="stable")[:k].tolist()
         ranked = [

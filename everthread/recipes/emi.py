@@ -14,12 +14,12 @@ import numpy as np
 
 from everthread.errors import ModelError, StoreUnavailable
 from everthread.recall.context_packing import fit
-from everthread.recall.rerank import KeywordOverlap, with_signal, text_of
-from everthread.recipes.base import OFFERS, Query, SearchResult, Recipe, ContextBudget
+from everthread.recall.rerank import KeywordOverlap, text_of, with_signal
+from everthread.recipes.base import OFFERS, ContextBudget, Query, Recipe, SearchResult
 from everthread.recipes.options import option
 from everthread.recipes.role_filter import of_roles
 from everthread.stores.base import CorpusStats
-from everthread.text.analyzer import terms, is_unspaced_script
+from everthread.text.analyzer import is_unspaced_script, terms
 from everthread.text.formatting import format_line
 from everthread.text.indentation import indent
 from everthread.text.keywords import term_counts, top_terms

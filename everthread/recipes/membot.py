@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from everthread.bank.corrections import position
 from everthread.recall import buffer, neighbours
 from everthread.recall.context_packing import fit
-from everthread.recipes.base import OFFERS, WIDEST, Query, Candidate, SearchResult, Recipe, ContextBudget, push_buffer
+from everthread.recipes.base import OFFERS, WIDEST, Candidate, ContextBudget, Query, Recipe, SearchResult, push_buffer
 from everthread.recipes.options import option
 from everthread.recipes.role_filter import of_roles
 from everthread.text.analyzer import terms

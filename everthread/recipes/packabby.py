@@ -20,13 +20,13 @@ from everthread.errors import ModelError
 from everthread.recall import unit_search
 from everthread.recall.features import UNKNOWN_COSINE
 from everthread.recall.query import LONGEST
-from everthread.recipes.base import OFFERS, Query, SearchResult, Recipe
+from everthread.recipes.base import OFFERS, Query, Recipe, SearchResult
 from everthread.recipes.general_knowledge import KIND as GENERAL_KIND
 from everthread.recipes.options import option
 from everthread.scribes.base import CATEGORIES, Scribe
 from everthread.text.analyzer import terms
 from everthread.text.formatting import date_heading
-from everthread.types import Context, Hit, Line, Sampling, Unit, Vector, Vectors, Filter
+from everthread.types import Context, Filter, Hit, Line, Sampling, Unit, Vector, Vectors
 
 if TYPE_CHECKING:
     from everthread.memory import Memory

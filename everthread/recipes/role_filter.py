@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from everthread.stores.base import CorpusStats
 from everthread.stores.filters import any_of
-from everthread.types import Role, Filter
+from everthread.types import Filter, Role
 
 
 def of_roles(where: Filter | None, roles: tuple[Role, ...], corpus: CorpusStats) -> Filter:

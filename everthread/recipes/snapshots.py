@@ -15,7 +15,7 @@ from everthread.recall import unit_search
 from everthread.recall.context_packing import fit
 from everthread.recall.features import UNKNOWN_COSINE
 from everthread.recall.query import LONGEST
-from everthread.recipes.base import OFFERS, Query, SearchResult, Recipe, ContextBudget
+from everthread.recipes.base import OFFERS, ContextBudget, Query, Recipe, SearchResult
 from everthread.recipes.options import option
 from everthread.text.analyzer import terms
 from everthread.text.centrality import DIGITS, cosines, mmr

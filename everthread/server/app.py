@@ -16,13 +16,13 @@ from starlette.middleware.errors import ServerErrorMiddleware
 from everthread import __version__
 from everthread.server import openapi, problems, server_db, static_files, uploads
 from everthread.server.auth import Access
-from everthread.server.conversations.registry import Talks
-from everthread.server.idempotency import SCHEMA, Records
+from everthread.server.conversations.registry import ConversationRegistry
+from everthread.server.idempotency import SCHEMA, IdempotencyStore
 from everthread.server.keys import Keys
-from everthread.server.logs import Observed
+from everthread.server.logs import AccessLogMiddleware
 from everthread.server.metrics import Metrics
-from everthread.server.paths import API, Segments
-from everthread.server.request_guard import Guard
+from everthread.server.paths import API, EncodedSlashMiddleware
+from everthread.server.request_guard import RequestGuard
 from everthread.server.routes import (
     about,
     banks,
@@ -36,11 +36,11 @@ from everthread.server.routes import (
     transfer,
     units,
 )
-from everthread.server.services import Engine
+from everthread.server.services import Services
 from everthread.server.settings import Settings
 from everthread.server.sms import webhook
-from everthread.server.workers.bank_leases import Claims, place
-from everthread.server.workers.worker_proxy import Neighbours
+from everthread.server.workers.bank_leases import BankLeases, place
+from everthread.server.workers.worker_proxy import WorkerProxyMiddleware
 
 SILENT: TelemetryConfig = {  # FastAPI would hand bodies and errors to whatever OpenTelemetry is set up beside us
     "tracing": False,
@@ -51,7 +51,7 @@ SILENT: TelemetryConfig = {  # FastAPI would hand bodies and errors to whatever 
 }
 
 
-def create(engine: Engine, settings: Settings | None = None, *, closes: bool = False) -> FastAPI:
+def create(engine: Services, settings: Settings | None = None, *, closes: bool = False) -> FastAPI:
     """The server's app over an engine. Its store stays the caller's to close, unless `closes` leaves it to the app.
     Raises ConfigError for what text messages can't be taken with."""
     settings = settings or Settings()
@@ -64,13 +64,15 @@ def create(engine: Engine, settings: Settings | None = None, *, closes: bool = F
         redoc_url=None,
         redirect_slashes=False,  # it would tell of a path with our own mark for an escaped /
         generate_unique_id_function=openapi.name,
-        lifespan=running,
+        lifespan=lifespan,
         telemetry=SILENT,
     )
     app.state.engine, app.state.settings, app.state.metrics = engine, settings, Metrics()
     app.state.closes = closes
-    app.state.talks = Talks(engine, settings.streams, Claims(place() if engine.several else None))
-    app.state.once = Records(server_db.Beside(server_db.path(engine.store), SCHEMA))
+    app.state.talks = ConversationRegistry(
+        engine, settings.streams, BankLeases(place() if engine.multi_process else None)
+    )
+    app.state.once = IdempotencyStore(server_db.ServerDatabase(server_db.path(engine.store), SCHEMA))
     app.state.access = Access(Keys(server_db.path(engine.store)), settings.key_required)
     api = APIRouter(prefix=API)
     busiest_first = (chat, lines, recall, sessions, banks, units, pins, characters, recipes, transfer, about)
@@ -82,21 +84,21 @@ def create(engine: Engine, settings: Settings | None = None, *, closes: bool = F
     app.state.sms = webhook.install(app, app.state.talks, settings)
     problems.install(app)
     openapi.install(app)
-    _stand_before(app, settings)
+    _add_middleware(app, settings)
     return app
 
 
-def _stand_before(app: FastAPI, settings: Settings) -> None:
+def _add_middleware(app: FastAPI, settings: Settings) -> None:
     """What each request passes, the last first. What is unforeseen is told of inside the guard, who dresses it too."""
     app.add_middleware(ServerErrorMiddleware, handler=problems.unexpected)
-    app.add_middleware(Segments)
-    app.add_middleware(Guard, settings=settings, access=app.state.access)
-    app.add_middleware(Observed, metrics=app.state.metrics)
-    app.add_middleware(Neighbours, claims=app.state.talks.claims, patience=settings.patience)
+    app.add_middleware(EncodedSlashMiddleware)
+    app.add_middleware(RequestGuard, settings=settings, access=app.state.access)
+    app.add_middleware(AccessLogMiddleware, metrics=app.state.metrics)
+    app.add_middleware(WorkerProxyMiddleware, claims=app.state.talks.claims, patience=settings.patience)
 
 
 @asynccontextmanager
-async def running(app: FastAPI) -> AsyncIterator[None]:
+async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     """While the app runs."""
     current_default_thread_limiter().total_tokens = app.state.settings.threads
     ready = threading.Thread(target=_ready, args=[app], name="everthread ready", daemon=True)

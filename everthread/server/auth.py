@@ -15,10 +15,10 @@ from starlette.concurrency import run_in_threadpool
 
 from everthread.memory import Memory
 from everthread.server import paths
-from everthread.server.conversations.registry import Talks
+from everthread.server.conversations.registry import ConversationRegistry
 from everthread.server.keys import Key, Keys, Verb
 from everthread.server.problems import Problem
-from everthread.server.services import Engine
+from everthread.server.services import Services
 
 BEARER = HTTPBearer(auto_error=False, description="A key made by `everthread keys new`.")
 FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip")  # what a proxy says of whoever asked it
@@ -51,7 +51,7 @@ class Access:
         return None
 
 
-def engine(request: Request) -> Engine:
+def engine(request: Request) -> Services:
     """What the requests share."""
     return request.app.state.engine  # type: ignore[no-any-return]
 
@@ -63,7 +63,7 @@ def who(request: Request) -> Key | None:
     return request.state.key  # type: ignore[no-any-return]
 
 
-def permit(request: Request, verb: Verb, bank: str) -> None:
+def require(request: Request, verb: Verb, bank: str) -> None:
     """Problem 403 unless whoever asks may do this with the bank; for a bank that a body names, and not the path."""
     if (key := who(request)) is not None and not key.may(verb, bank):
         raise Problem(403, "forbidden", OUTSIDE)
@@ -86,7 +86,7 @@ class Need:
 
     def check(self, request: Request) -> None:
         """Raises Problem 401 or 403 unless the caller's key allows the verb. Here: with the bank in the path."""
-        permit(request, self.verb, paths.name(request.path_params["bank"]))
+        require(request, self.verb, paths.name(request.path_params["bank"]))
 
     async def checked(self, request: Request) -> None:
         """Runs `check`, in a thread where a key has to be looked up."""
@@ -96,7 +96,7 @@ class Need:
             self.check(request)
 
 
-class Needs(Need):
+class RequirePermission(Need):
     """The memory of the bank in the path, if the key permits the action: a route's `Annotated[Memory, Needs(…)]`."""
 
     def __call__(self, request: Request, bank: Bank, _: Annotated[object, Depends(BEARER)]) -> Memory:
@@ -107,16 +107,16 @@ class Needs(Need):
 class NeedsBank(Need):
     """What is shared, for a route of a bank that is not opened."""
 
-    def __call__(self, request: Request, bank: Bank, _: Annotated[object, Depends(BEARER)]) -> Engine:
+    def __call__(self, request: Request, bank: Bank, _: Annotated[object, Depends(BEARER)]) -> Services:
         self.check(request)
         return engine(request)
 
 
-class New:
+class LazyMemory:
     """The memory of a bank that may not be there yet. Called, it is; what is to be kept in it is seen to be good
     before, so that nothing is made for what is refused."""
 
-    def __init__(self, engine: Engine, bank: str) -> None:
+    def __init__(self, engine: Services, bank: str) -> None:
         self.engine, self.bank = engine, bank
 
     def __call__(self, see: Callable[[], object]) -> Memory:
@@ -133,9 +133,9 @@ class New:
 class NeedsNew(Need):
     """The memory of the bank in the path, once it is called, for whoever may do this with it."""
 
-    async def __call__(self, request: Request, bank: Bank, _: Annotated[object, Depends(BEARER)]) -> New:
+    async def __call__(self, request: Request, bank: Bank, _: Annotated[object, Depends(BEARER)]) -> LazyMemory:
         await self.checked(request)
-        return New(engine(request), bank)
+        return LazyMemory(engine(request), bank)
 
 
 class NeedsEverything(Need):
@@ -146,7 +146,7 @@ class NeedsEverything(Need):
         if (key := who(request)) is not None and not key.may_everywhere(self.verb):
             raise Problem(403, "forbidden", OUTSIDE)
 
-    def __call__(self, request: Request, _: Annotated[object, Depends(BEARER)]) -> Engine:
+    def __call__(self, request: Request, _: Annotated[object, Depends(BEARER)]) -> Services:
         self.check(request)
         return engine(request)
 
@@ -159,26 +159,26 @@ class NeedsAny(Need):
         if (key := who(request)) is not None and self.verb not in key.verbs:
             raise Problem(403, "forbidden", OUTSIDE)
 
-    def __call__(self, request: Request, _: Annotated[object, Depends(BEARER)]) -> Engine:
+    def __call__(self, request: Request, _: Annotated[object, Depends(BEARER)]) -> Services:
         self.check(request)
         return engine(request)
 
 
-async def talks(request: Request) -> Talks:
+async def talks(request: Request) -> ConversationRegistry:
     """The conversations that are open."""
     return request.app.state.talks  # type: ignore[no-any-return]
 
 
-Open = Annotated[Talks, Depends(talks)]
-Shared = Annotated[Engine, Depends(engine)]
-Reading = Annotated[Memory, Depends(Needs("read"))]
-Writing = Annotated[New, Depends(NeedsNew("write"))]
-Changing = Annotated[Memory, Depends(Needs("write"))]
-Forgetting = Annotated[Memory, Depends(Needs("forget"))]
-Chatting = Annotated[Memory, Depends(Needs("chat"))]
-Beginning = Annotated[New, Depends(NeedsNew("chat"))]
-ReadingAll = Annotated[Engine, Depends(NeedsEverything("read"))]
-WritingAll = Annotated[Engine, Depends(NeedsEverything("write"))]
-ForgettingAll = Annotated[Engine, Depends(NeedsEverything("forget"))]
-ChattingAny = Annotated[Engine, Depends(NeedsAny("chat"))]
-ReadingAny = Annotated[Engine, Depends(NeedsAny("read"))]
+Open = Annotated[ConversationRegistry, Depends(talks)]
+Shared = Annotated[Services, Depends(engine)]
+Reading = Annotated[Memory, Depends(RequirePermission("read"))]
+Writing = Annotated[LazyMemory, Depends(NeedsNew("write"))]
+Changing = Annotated[Memory, Depends(RequirePermission("write"))]
+Forgetting = Annotated[Memory, Depends(RequirePermission("forget"))]
+Chatting = Annotated[Memory, Depends(RequirePermission("chat"))]
+Beginning = Annotated[LazyMemory, Depends(NeedsNew("chat"))]
+ReadingAll = Annotated[Services, Depends(NeedsEverything("read"))]
+WritingAll = Annotated[Services, Depends(NeedsEverything("write"))]
+ForgettingAll = Annotated[Services, Depends(NeedsEverything("forget"))]
+ChattingAny = Annotated[Services, Depends(NeedsAny("chat"))]
+ReadingAny = Annotated[Services, Depends(NeedsAny("read"))]

@@ -16,7 +16,7 @@ from everthread.types import Vector, Vectors
 AT_ONCE = 2  # where there are more processors, the rest is left to what else a server does
 
 
-class Bounded:
+class BoundedEmbedder:
     """An Embedder that lets at most `at_once` callers embed, whatever calls it. Each embeds in its own thread."""
 
     def __init__(self, embedder: Embedder, at_once: int | None = None) -> None:

@@ -7,9 +7,9 @@ from typing import Any
 
 from pydantic import Field, TypeAdapter
 
-from everthread.chat.alternatives import swipes
+from everthread.chat.alternatives import alternatives
 from everthread.chat.chat import Chat
-from everthread.chat.consent import beforehand
+from everthread.chat.consent import remember_policy
 from everthread.chat.reply import Reply
 from everthread.server.schemas import MOST, Body, HitView, LineView, ReceiptView, Remember, View
 from everthread.types import Context, Hit, Line, Sampling, Usage
@@ -130,12 +130,12 @@ def state(chat: Chat, usage: Usage, replying: bool) -> StateView:
         {
             "session": chat.session,
             "lines": lines,
-            "swipes": [] if replying else swipes(chat.memory, lines),
+            "swipes": [] if replying else alternatives(chat.memory, lines),
             "greeting": chat.greeting,
             "offer": chat.offer,
             "notes": chat.notes,
             "incognito": chat.incognito,
-            "remember": REMEMBER[beforehand(chat.memory.settings())],
+            "remember": REMEMBER[remember_policy(chat.memory.settings())],
             "unanswered": chat.unanswered,
             "question": chat.question,
             "replying": replying,

@@ -29,13 +29,13 @@ class Limits:
     stop: int = 30  # for what is being answered when the server is told to stop
 
 
-class Patient(H11Protocol):
+class TimeoutProtocol(H11Protocol):
     """uvicorn's protocol with an end to its patience."""
 
     def __init__(
         self,
         limits: Limits,
-        waiting: dict[Patient, None],
+        waiting: dict[TimeoutProtocol, None],
         config: Config,
         server_state: ServerState,
         app_state: dict[str, Any],
@@ -119,7 +119,7 @@ class Protocol:
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
-        self.waiting: dict[Patient, None] = {}
+        self.waiting: dict[TimeoutProtocol, None] = {}
 
-    def __call__(self, **given: Any) -> Patient:
-        return Patient(self.limits, self.waiting, **given)
+    def __call__(self, **given: Any) -> TimeoutProtocol:
+        return TimeoutProtocol(self.limits, self.waiting, **given)

@@ -17,7 +17,7 @@ from typing import Annotated, Any, TypeVar
 from fastapi import Depends, Header, Request
 
 from everthread.server.problems import Problem
-from everthread.server.server_db import Beside
+from everthread.server.server_db import ServerDatabase
 from everthread.stores.shared_rows import REQUEST
 
 Made = TypeVar("Made")
@@ -31,10 +31,10 @@ KEPT = 86_400.0  # seconds that a record is kept
 LONGEST = 600.0  # seconds after which a request of which nothing was heard has ended with its process
 
 
-class Records:
+class IdempotencyStore:
     """What was asked for lately under a key, and what came of it."""
 
-    def __init__(self, beside: Beside, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, beside: ServerDatabase, clock: Callable[[], float] = time.time) -> None:
         self._beside, self._clock = beside, clock
 
     def begin(self, name: str, request: str, safe: bool) -> tuple[Any] | None:
@@ -77,10 +77,10 @@ def conflict() -> Problem:
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class IdempotentRequest:
     """One request that writes, by digests: of whoever asks and its key (None without one), and of what is asked."""
 
-    records: Records
+    records: IdempotencyStore
     name: str | None
     request: str
 
@@ -88,7 +88,7 @@ class Attempt:
         """The key of a line that is kept for this request and has none of its own."""
         return None if self.name is None else f"{REQUEST}{_digest(self.name, str(number))}"
 
-    def of(self, content: str) -> Attempt:
+    def of(self, content: str) -> IdempotentRequest:
         """The same with the digest of its body."""
         return replace(self, request=_digest(self.request, content))
 
@@ -125,23 +125,23 @@ Key = Annotated[
 ]
 
 
-async def attempt(request: Request, key: Key = None) -> Attempt:
+async def attempt(request: Request, key: Key = None) -> IdempotentRequest:
     """The request, with its body."""
     return (await streamed(request, key)).of(hashlib.sha256(await request.body()).hexdigest())
 
 
-async def streamed(request: Request, key: Key = None) -> Attempt:
+async def streamed(request: Request, key: Key = None) -> IdempotentRequest:
     """The request, but for a body that is still to be read."""
     path = request.scope.get("raw_path") or request.scope["path"].encode()
     asked = (request.method.encode(), path.partition(b"?")[0], request.scope["query_string"])
     name = None if key is None else _digest(request.headers.get("authorization", ""), key)
     digest = hashlib.sha256(b"\0".join(asked)).hexdigest()
-    return Attempt(request.app.state.once, name, _digest(key or "", digest))
+    return IdempotentRequest(request.app.state.once, name, _digest(key or "", digest))
 
 
 def _digest(*parts: str) -> str:
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-Once = Annotated[Attempt, Depends(attempt)]
-OnceStreamed = Annotated[Attempt, Depends(streamed)]
+Once = Annotated[IdempotentRequest, Depends(attempt)]
+OnceStreamed = Annotated[IdempotentRequest, Depends(streamed)]

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from everthread.errors import BadInput, NotFound, StoreUnavailable
-from everthread.server.server_db import Beside
+from everthread.server.server_db import ServerDatabase
 from everthread.stores.limits import checked
 from everthread.types import now
 
@@ -58,7 +58,7 @@ class Keys:
     """The keys of a server. What one process makes or revokes, the others see at their next request."""
 
     def __init__(self, file: Path) -> None:
-        self._file = Beside(file, SCHEMA)
+        self._file = ServerDatabase(file, SCHEMA)
 
     def new(self, name: str, banks: Sequence[str] = (EVERYTHING,), verbs: Sequence[str] = VERBS) -> str:
         """Make a key, and give the secret, which nothing can show again. BadInput for a name that is taken or blank, a

@@ -57,7 +57,7 @@ def hashed(bank: str) -> str:
     return sha256(bank.encode()).hexdigest()[:16]
 
 
-class Observed:
+class AccessLogMiddleware:
     """Counts and logs every request, by its route and not by its path."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:

@@ -14,7 +14,7 @@ from everthread.errors import BadQuery
 
 Item = TypeVar("Item")
 
-MOST, USUAL = 500, 50  # items of a page
+MOST, DEFAULT_LIMIT = 500, 50  # items of a page
 Limit = Annotated[int, Query(ge=1, le=MOST, description="Items of a page.")]
 After = Annotated[str | None, Query(max_length=1000, description="Where the page before ended: its `next`.")]
 

@@ -12,7 +12,7 @@ API = "/api/v1"
 SLASH = "\x00"  # stands for a / within a segment while the router looks; no name holds one
 
 
-class Segments:
+class EncodedSlashMiddleware:
     """Takes a path apart before its escapes are undone, so that an escaped / does not part segments."""
 
     def __init__(self, app: ASGIApp) -> None:

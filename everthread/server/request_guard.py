@@ -45,32 +45,34 @@ HEADERS = {
 }
 
 
-class Takes(NamedTuple):
+class BodyLimits(NamedTuple):
     """The bodies that a path takes: which types, and how many bytes; None is what the server is set to."""
 
     types: frozenset[str]
     bytes: int | None
 
 
-FILES: dict[re.Pattern[str], Takes] = {  # paths as they are sent that take something else than JSON of the usual size
-    re.compile(r"/api/v1/characters"): Takes(JSON | {"image/png", "application/octet-stream"}, 8_000_000),
-    re.compile(r"/api/v1/banks/[^/]+/import"): Takes(
+FILES: dict[
+    re.Pattern[str], BodyLimits
+] = {  # paths as they are sent that take something else than JSON of the usual size
+    re.compile(r"/api/v1/characters"): BodyLimits(JSON | {"image/png", "application/octet-stream"}, 8_000_000),
+    re.compile(r"/api/v1/banks/[^/]+/import"): BodyLimits(
         JSON | {"application/octet-stream", "application/x-ndjson"}, 100_000_000
     ),
     # Twilio's have some 500 bytes, and 1,600 characters in %-escapes at most 20,000
-    re.compile(r"/sms(/.*)?"): Takes(frozenset({"application/x-www-form-urlencoded"}), 64_000),
+    re.compile(r"/sms(/.*)?"): BodyLimits(frozenset({"application/x-www-form-urlencoded"}), 64_000),
 }
-USUAL = Takes(JSON, None)
+USUAL = BodyLimits(JSON, None)
 LARGEST = max(takes.bytes or 0 for takes in FILES.values())
 
 
-class Guard:
+class RequestGuard:
     """Refuses, limits, and dresses the answers."""
 
     def __init__(self, app: ASGIApp, settings: Settings, access: Access) -> None:
         self.app, self.settings, self.access = app, settings, access
-        self.rates = Rates(settings.rate)
-        self.proxied = {host.lower() for host in settings.hosts}
+        self.rates = Rates(settings.requests_per_minute)
+        self.proxied = {host.lower() for host in settings.allowed_hosts}
         self.hosts = {*LOCAL, settings.host.lower(), *self.proxied}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -78,13 +80,13 @@ class Guard:
             await self.app(scope, receive, send)
             return
 
-        send = dressed(send)
+        send = with_security_headers(send)
         try:
             taken = self.checked(scope)
         except Problem as problem:
             await problem.response()(scope, receive, send)
             return
-        await self.app(scope, limited(receive, taken, self.settings.patience), send)
+        await self.app(scope, with_body_limit(receive, taken, self.settings.patience), send)
 
     def checked(self, scope: Scope) -> int:
         """The bytes that the request's body may have. Problem for a request that is refused as it is."""
@@ -136,21 +138,21 @@ class Guard:
             raise Problem(403, "foreign-origin", "requests of another site's pages are not answered here")
 
     def _rate(self, headers: Headers, scope: Scope) -> None:
-        if not self.settings.rate:
+        if not self.settings.requests_per_minute:
             return
         key = None
         with suppress(StoreUnavailable):  # which is told of where the key is needed
             key = self.access.key(headers.get("authorization"))
         wait = self.rates.wait(f"key {key.name}" if key else address(scope), time.monotonic())
         if wait:
-            what = f"more than {self.settings.rate} requests a minute"
+            what = f"more than {self.settings.requests_per_minute} requests a minute"
             raise Problem(429, "too-many-requests", f"{what}; try again in {wait} s", {"Retry-After": str(wait)})
 
     def _body(self, headers: Headers, scope: Scope) -> int:
         framing(headers)
-        asked = written(scope).partition(b"?")[0].decode("latin-1")
+        asked = raw_path(scope).partition(b"?")[0].decode("latin-1")
         takes = next((takes for of, takes in FILES.items() if of.fullmatch(asked)), USUAL)
-        most = self.settings.body if takes.bytes is None else takes.bytes
+        most = self.settings.max_body_bytes if takes.bytes is None else takes.bytes
         length = headers.get("content-length", "0")
         if not length.isdecimal():
             raise Problem(400, "bad-length", f"Content-Length is {length[:40]!r}; it must be a number of bytes")
@@ -172,7 +174,7 @@ def framing(headers: Headers) -> None:
         raise Problem(400, "bad-length", detail, {"Connection": "close"})
 
 
-def written(scope: Mapping[str, object]) -> bytes:
+def raw_path(scope: Mapping[str, object]) -> bytes:
     """The path as it was sent, in which an escaped / parts no segments."""
     raw = scope.get("raw_path")
     return raw if isinstance(raw, bytes) else str(scope["path"]).encode()
@@ -180,7 +182,7 @@ def written(scope: Mapping[str, object]) -> bytes:
 
 def path(scope: Mapping[str, object]) -> None:
     """Problem for a path that nobody writes who means well, or that two could read in two ways."""
-    target = written(scope)
+    target = raw_path(scope)
     query = scope.get("query_string", b"")
     if len(target) + len(query if isinstance(query, bytes) else b"") > LONGEST_TARGET:
         raise Problem(414, "path-too-long", f"path and query are longer than {LONGEST_TARGET:,} bytes")
@@ -200,7 +202,7 @@ def too_large(most: int) -> Problem:
     return Problem(413, "too-large", f"the body has more than {most:,} bytes; send less, or in parts")
 
 
-def dressed(send: Send) -> Send:
+def with_security_headers(send: Send) -> Send:
     """The same, where each answer says what a browser may do with it."""
 
     async def sent(message: Message) -> None:
@@ -214,7 +216,7 @@ def dressed(send: Send) -> Send:
     return sent
 
 
-def limited(receive: Receive, most: int, patience: float) -> Receive:
+def with_body_limit(receive: Receive, most: int, patience: float) -> Receive:
     """The same, as long as the body has at most so many bytes, and comes in its time. Problem 413 and 408 else."""
     took, whole, began = 0, False, 0.0
 

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from everthread.errors import BadLine, BadQuery
 from everthread.recall.buffer import CAPACITY
 from everthread.stores.limits import LARGEST_SEQ
-from everthread.types import NewLine, Role, Filter
+from everthread.types import Filter, NewLine, Role
 
 Item = TypeVar("Item")
 
@@ -224,7 +224,7 @@ class CharacterItem(View):
     builtin: bool
 
 
-class Described(BaseModel):
+class CharacterFields(BaseModel):
     """A character's fields, on the way out and in. In every text {{char}} and {{user}} stand for the names."""
 
     name: Text
@@ -241,7 +241,7 @@ class Described(BaseModel):
     nickname: str = ""
 
 
-class CharacterView(View, Described):
+class CharacterView(View, CharacterFields):
     """A character: its name, and whatever else is set. In every text {{char}} and {{user}} stand for the names."""
 
 
@@ -321,7 +321,7 @@ class BufferBody(Body):
     spans: list[Span] = Field(max_length=CAPACITY)
 
 
-class CharacterBody(Body, Described):
+class CharacterBody(Body, CharacterFields):
     """A character. What is not given is left empty."""
 
 

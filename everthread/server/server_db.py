@@ -26,7 +26,7 @@ def path(store: Store) -> Path:
     return folder / NAME
 
 
-class Beside:
+class ServerDatabase:
     """The file, open as soon as somebody writes, or it is there. Safe from many threads and processes.
 
     schema: statements that make the tables of its user, and change nothing where they are there.

@@ -16,7 +16,7 @@ from everthread.recipes.base import Recipe
 from everthread.recipes.options import identity
 from everthread.recipes.saved_recipe import RECIPE_SETTING, SavedRecipe, setting
 from everthread.scribes.base import Scribe
-from everthread.server.bounded_embedder import Bounded
+from everthread.server.bounded_embedder import BoundedEmbedder
 from everthread.server.llm_catalog import Models
 from everthread.stores.base import Store
 from everthread.text.tokens import Counter, estimate
@@ -27,7 +27,7 @@ SCRIBE = "scribe"  # the bank's setting: the name of a model for notes and summa
 OPEN = 1024  # memories kept open; each is small, and what it has learnt of the embedder is measured again else
 
 
-class Engine:
+class Services:
     """Safe from many threads. The store stays the caller's to close. several: other processes serve the same store."""
 
     def __init__(
@@ -37,11 +37,11 @@ class Engine:
         llm: LLM | None,
         recipe: Recipe,
         *,
-        several: bool = False,
+        multi_process: bool = False,
         scribe: Scribe | None = None,
     ) -> None:
-        self.store, self.embedder, self.llm, self.recipe = store, Bounded(embedder), llm, recipe
-        self.several = several
+        self.store, self.embedder, self.llm, self.recipe = store, BoundedEmbedder(embedder), llm, recipe
+        self.multi_process = multi_process
         self.count: Counter = estimate  # the tokens of a text
         self.models = Models(llm)
         self._scribes: dict[str | None, Scribe] = {None: scribe or factory.scribe(llm), "none": factory.scribe_by(None)}

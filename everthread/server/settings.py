@@ -13,10 +13,10 @@ class Settings:
 
     key_required: bool = False  # also of whoever asks from this machine
     host: str = "127.0.0.1"  # where it serves
-    hosts: tuple[str, ...] = ()  # names it is reached under besides, through a proxy with the usual ports
+    allowed_hosts: tuple[str, ...] = ()  # names it is reached under besides, through a proxy with the usual ports
     threads: int = 64  # requests that are worked on at a time; the others wait
-    body: int = BODY  # bytes of a request; files have a limit of their own, see `guard`
-    rate: int = 0  # requests a minute of one key, or of one address without a key; 0 means any number
+    max_body_bytes: int = BODY  # bytes of a request; files have a limit of their own, see `guard`
+    requests_per_minute: int = 0  # requests a minute of one key, or of one address without a key; 0 means any number
     streams: int = 256  # replies that are written at a time; who asks for one more is told to come again
     patience: float = 30.0  # seconds for a request's body, besides the time that a slow line needs
     sms_token: str = field(default="", repr=False)  # the auth token of a Twilio account; none means no text messages

@@ -45,7 +45,7 @@ class Upload:
 async def received(request: Request, name: str) -> AsyncIterator[Upload]:
     """The body of a request as a file called nearly so. How large it may be, `guard` knows."""
     with _locked() as folder:
-        path, digest = folder / called(name), hashlib.sha256()
+        path, digest = folder / safe_filename(name), hashlib.sha256()
         with path.open("wb") as file:
             async for part in request.stream():
                 digest.update(part)
@@ -82,7 +82,7 @@ def sweep() -> None:
                 os.close(lock)
 
 
-def called(name: str) -> str:
+def safe_filename(name: str) -> str:
     """A name from outside as that of a file in a folder of its own: letters, digits and a known ending, no path."""
     stem, dot, ending = name.rpartition(".")
     plain = re.sub(r"[^\w-]+", "_", (stem if dot else name).rpartition("/")[2])[:LONGEST].strip("_")
@@ -91,7 +91,7 @@ def called(name: str) -> str:
 
 
 @contextmanager
-def unplaced(path: Path, name: str) -> Iterator[None]:
+def hide_paths(path: Path, name: str) -> Iterator[None]:
     """Says of a file, by the name that it was sent under, what is wrong with it; not where it is."""
     try:
         yield

@@ -18,20 +18,20 @@ import numpy as np
 import numpy.typing as npt
 
 from everthread.types import (
+    Filter,
     JSONValue,
     Line,
     NewLine,
     NewUnit,
     Receipt,
     Role,
+    ScribeJob,
     Seqs,
     Session,
     Stats,
     Unit,
     Vector,
     Vectors,
-    Filter,
-    ScribeJob,
 )
 
 Key = tuple[str, int]  # a unit's kind and id

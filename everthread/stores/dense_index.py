@@ -18,7 +18,9 @@ from everthread.stores.arrays import ArrayPatch, member, places, union
 from everthread.types import Seqs, Vector, Vectors
 
 Codes = npt.NDArray[np.uint64]  # (W, N): one column a vector, W words of 64 bits
-MAX_RESIDENT_VECTORS = 200_000  # vectors kept whole in memory, in half precision (154 MB at 384 dimensions); beyond, they are read
+MAX_RESIDENT_VECTORS = (
+    200_000  # vectors kept whole in memory, in half precision (154 MB at 384 dimensions); beyond, they are read
+)
 STRETCH = 16_384  # codes compared at a time
 WIDENED = 256  # vectors made single precision at a time
 GATHER = 8  # where fewer than one code in so many is allowed, gathering them is quicker than passing over all

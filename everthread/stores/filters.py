@@ -16,7 +16,7 @@ from everthread.common.timestamps import micros
 from everthread.errors import BadQuery
 from everthread.stores.limits import UNKEEPABLE
 from everthread.stores.line_columns import ColumnFilter
-from everthread.types import JSONValue, Role, Filter
+from everthread.types import Filter, JSONValue, Role
 
 Clause = tuple[str, list[object]]
 

@@ -93,6 +93,8 @@ def session(row: tuple[Any, ...]) -> Session:
     return Session(name, moment(start), moment(last), first, final, lines, None if ended is None else moment(ended))
 
 
-def pack_line(seq: int, at: int, away: int, session: int, speaker: int, words: TermCounts, marks: int) -> tuple[int, ...]:
+def pack_line(
+    seq: int, at: int, away: int, session: int, speaker: int, words: TermCounts, marks: int
+) -> tuple[int, ...]:
     """The record of LINE of a line said at that moment, by a clock so many seconds from UTC."""
     return seq, at + away * 1_000_000, away, session, speaker, words.length, words.head_length, marks

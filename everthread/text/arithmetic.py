@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from everthread.text.analyzer import normalize, is_unspaced_script
+from everthread.text.analyzer import is_unspaced_script, normalize
 
 # A hyphen or a slash between digits makes a date of them ("12/05", "2024-05-07"); between blanks it is an operation.
 _TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+(?:'[^\W\d_]+)*|(?<=\s)[-–−/](?=\s)|[-–−/]\S*|[^\s\w]|_")

@@ -29,7 +29,7 @@ _ARCHIVES = {b"PK\x03\x04": "a zip archive", b"\x1f\x8b": "a gzip archive", b"7z
 SHOWN = 60  # characters of a wrong value that a message shows: enough to find it, too few to flood a terminal
 
 
-def bad(path: Path, where: str, what: str, remedy: str) -> BadFile:
+def file_error(path: Path, where: str, what: str, remedy: str) -> BadFile:
     """The one shape of our complaints: file, place, what is wrong, what to do."""
     place = f"{path}, {where}" if where else str(path)
     return BadFile(f"{place}: {what}; {remedy}")
@@ -41,14 +41,14 @@ def shown(value: object) -> str:
     return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
 
 
-def held(value: object) -> str:
+def describe(value: object) -> str:
     """What there is in a JSON file, in a few words."""
     if isinstance(value, dict):
         names = ", ".join(shown(name) for name in islice(value, NAMED))
         more = f" and {len(value) - NAMED:,} more" if len(value) > NAMED else ""
         return f"an object with {names}{more}" if value else "an empty object"
     if isinstance(value, list):
-        return f"a list that begins with {held(value[0])}" if value else "an empty list"
+        return f"a list that begins with {describe(value[0])}" if value else "an empty list"
     return shown(value)
 
 
@@ -75,7 +75,7 @@ def whole(path: Path) -> str:
 
 
 @contextmanager
-def lasting(path: Path) -> Iterator[Path]:
+def spooled(path: Path) -> Iterator[Path]:
     """The path; or, where it is a pipe, a terminal or `-` for standard input, a copy of what comes out of it, for a
     file is read repeatedly. What is wrong with the copy is said of the path."""
     piped = str(path) == "-"
@@ -99,13 +99,15 @@ def parse(text: str, path: Path, line: int | None = None) -> object:
         return value
     except json.JSONDecodeError as error:
         if not text.strip():
-            raise bad(path, "", "empty", "give a file that holds something") from None
+            raise file_error(path, "", "empty", "give a file that holds something") from None
         where = f"line {line or error.lineno}, column {error.colno}"
         remedy = "correct or remove that line" if line else "correct it"
-        raise bad(path, where, f"not JSON ({error.msg})", remedy) from None
+        raise file_error(path, where, f"not JSON ({error.msg})", remedy) from None
     except (ValueError, RecursionError) as error:  # a number of thousands of digits, NaN, or endless nesting
         reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise bad(path, f"line {line}" if line else "", f"JSON that can't be used ({reason})", "simplify it") from None
+        raise file_error(
+            path, f"line {line}" if line else "", f"JSON that can't be used ({reason})", "simplify it"
+        ) from None
 
 
 def load(path: Path) -> object:
@@ -168,7 +170,7 @@ def text_of(record: Mapping[str, object], field: str, path: Path, where: str) ->
     """A field that must be text."""
     value = record.get(field)
     if not isinstance(value, str):
-        raise bad(path, where, f'"{field}" is {shown(value)}', "it must be a text")
+        raise file_error(path, where, f'"{field}" is {shown(value)}', "it must be a text")
     return value
 
 
@@ -183,13 +185,13 @@ def _drain(path: Path, copy: Path) -> None:
 
 def _decode(path: Path, raw: bytes, line: int | None, offset: int) -> str:
     if offset == 0 and (kind := _archive(raw)) is not None:
-        raise bad(path, "", f"this is {kind}, not text", "unpack it and import the file inside")
+        raise file_error(path, "", f"this is {kind}, not text", "unpack it and import the file inside")
     try:
         return raw.decode()
     except UnicodeDecodeError as error:
         number = line or raw.count(b"\n", 0, error.start) + 1
         what = f"the byte 0x{raw[error.start]:02x} is not UTF-8"
-        raise bad(path, f"line {number}, byte {offset + error.start}", what, "save the file as UTF-8") from None
+        raise file_error(path, f"line {number}, byte {offset + error.start}", what, "save the file as UTF-8") from None
 
 
 def _archive(raw: bytes) -> str | None:
@@ -202,4 +204,4 @@ def _no_constant(name: str) -> NoReturn:
 
 
 def _unreadable(path: Path, error: OSError) -> NoReturn:
-    raise bad(path, "", f"can't be read ({error.strerror})", "check the path and your rights to it") from None
+    raise file_error(path, "", f"can't be read ({error.strerror})", "check the path and your rights to it") from None

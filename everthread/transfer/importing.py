@@ -20,7 +20,7 @@ from everthread.bank.line_keys import KEY_FROM, versions
 from everthread.bank.line_validation import clean_line, keepable
 from everthread.errors import BadFile
 from everthread.memory import BATCH, Memory
-from everthread.transfer.files import EPOCH, bad, shown
+from everthread.transfer.files import EPOCH, file_error, shown
 from everthread.transfer.jsonl import export_key, exported_seq
 from everthread.types import Line, NewLine
 
@@ -43,18 +43,18 @@ def source(path: Path, form: str | None = None, **options: Any) -> Source:
     reader = factory.reader(path, form, skipped=skipped, positions=places, **options)
     total, left_out = sum(1 for _ in reader()), dict(skipped)
     if not total:
-        raise BadFile(f"{path}: there is nothing in it to remember{skips(left_out)}; nothing was imported")
+        raise BadFile(f"{path}: there is nothing in it to remember{format_skipped(left_out)}; nothing was imported")
     return Source(path, reader, total, left_out, dict(places))
 
 
-def see(memory: Memory, source: Source) -> None:
+def check_compatible(memory: Memory, source: Source) -> None:
     """See that the bank takes all of it. Raises as `check`."""
     held = memory.stats()
     if held.lines or held.retracted:
         check(memory, source.read(), source.path, source.places)
 
 
-def bring(memory: Memory, source: Source, progress: Callable[[int], None] | None = None) -> dict[str, Any]:
+def import_lines(memory: Memory, source: Source, progress: Callable[[int], None] | None = None) -> dict[str, Any]:
     """Keep the lines of a file that are new to the bank, once it was seen that the bank takes all: what was read, added
     and skipped, and what the bank holds. progress is called with the size of each batch that is done."""
     before, talks, lines = memory.stats(), {each.id for each in memory.sessions()}, source.read()
@@ -72,14 +72,14 @@ def bring(memory: Memory, source: Source, progress: Callable[[int], None] | None
     return {"read": source.lines, "added": added, **held, "skipped": dict(source.skipped)}
 
 
-def skips(counts: Mapping[str, int]) -> str:
+def format_skipped(counts: Mapping[str, int]) -> str:
     """What was left out of an import, as the end of a sentence."""
     return f" (skipped: {', '.join(f'{count} {kind}' for kind, count in counts.items())})" if counts else ""
 
 
 def keep(memory: Memory, lines: Sequence[NewLine]) -> None:
     """Keep the lines that are new to the bank, and retract or correct those that have been since."""
-    new = list(strange(memory, lines))
+    new = list(foreign_lines(memory, lines))
     held = _held(memory, new)
     memory.observe_many([line for line in new if _key(line) not in held])
     own = [(line, there) for line in lines if line.retracted_at and (there := _own(memory, line.key))]
@@ -92,7 +92,7 @@ def keep(memory: Memory, lines: Sequence[NewLine]) -> None:
             memory.store.retract(memory.bank, there.seq, line.retracted_at)
 
 
-def strange(memory: Memory, lines: Iterable[NewLine]) -> Iterator[NewLine]:
+def foreign_lines(memory: Memory, lines: Iterable[NewLine]) -> Iterator[NewLine]:
     """Those of the lines that this bank did not export itself. A parent that it did is named by its number."""
     for line in lines:
         if _own(memory, line.key) is None:
@@ -113,7 +113,7 @@ def check(memory: Memory, lines: Iterable[NewLine], path: Path, places: Mapping[
                     f"bank {memory.bank!r} keeps other words under the key {shown(line.key)}, as its line {there.seq}"
                 )
                 where = places.get(line.key or "", str(line.key))
-                raise bad(path, where, what, "give the line another key, or none; nothing was imported")
+                raise file_error(path, where, what, "give the line another key, or none; nothing was imported")
 
 
 def _key(line: NewLine) -> str:

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TextIO, cast, get_args
 
 from everthread.transfer.dates import moment
-from everthread.transfer.files import Keys, bad, digest, keepable, numbered, parse, shown, text_of
+from everthread.transfer.files import Keys, digest, file_error, keepable, numbered, parse, shown, text_of
 from everthread.types import JSONValue, Line, Metadata, NewLine, Role
 
 ROLES = get_args(Role)
@@ -94,7 +94,7 @@ def lines(
     by_seq: dict[int | None, str] = {}  # the file's seq -> the line's key
     for where, value in objects:
         if not isinstance(value, dict):
-            raise bad(path, where, f"{shown(value)} is no object", 'write {"text": "…"}')
+            raise file_error(path, where, f"{shown(value)} is no object", 'write {"text": "…"}')
         value, others = _worded(value, path, where)
         if _wordless(value):
             skipped["without words"] += 1
@@ -121,7 +121,7 @@ def _worded(value: Mapping[str, object], path: Path, where: str) -> tuple[Mappin
 def _texts(content: list[object], path: Path, where: str) -> Iterator[str]:
     for part in content:
         if not isinstance(part, dict) or not isinstance(part.get("type"), str):
-            raise bad(path, where, f"the content part {shown(part)} has no type", "name it, as chat APIs do")
+            raise file_error(path, where, f"the content part {shown(part)} has no type", "name it, as chat APIs do")
         if part["type"] in TEXTS:
             yield text_of(part, "text", path, where)
 
@@ -147,7 +147,7 @@ class _Keys:
             return self._made.of(*said, timed=at is not None)
         if line.key in self._own:
             what = f"the key {shown(line.key)} was already used on {self._own[line.key]}"
-            raise bad(self._path, where, what, "give each line a key of its own, or none")
+            raise file_error(self._path, where, what, "give each line a key of its own, or none")
         self._own[line.key] = where
         return line.key
 
@@ -197,17 +197,17 @@ def _first(value: Mapping[str, object], name: str, other: str) -> str:
 
 def _text(value: Mapping[str, object], name: str, path: Path, where: str) -> str:
     if name not in value:
-        raise bad(path, where, 'neither "text" nor "content"', "give the line's text")
+        raise file_error(path, where, 'neither "text" nor "content"', "give the line's text")
     text = text_of(value, name, path, where)
     if not text.strip():
-        raise bad(path, where, "the text is empty", "remove the line, or say what was said")
+        raise file_error(path, where, "the text is empty", "remove the line, or say what was said")
     return text
 
 
 def _role(value: Mapping[str, object], path: Path, where: str) -> Role:
     role = value.get("role", "user")
     if not isinstance(role, str) or role not in (*ROLES, *RENAMED):
-        raise bad(path, where, f'"role" is {shown(role)}', f"it must be one of {', '.join(ROLES)}")
+        raise file_error(path, where, f'"role" is {shown(role)}', f"it must be one of {', '.join(ROLES)}")
     return RENAMED.get(role) or cast("Role", role)
 
 
@@ -216,7 +216,7 @@ def _optional(value: Mapping[str, object], name: str, path: Path, where: str) ->
         return None
     text = text_of(value, name, path, where)
     if not text.strip():
-        raise bad(path, where, f'"{name}" is empty', "fill it, or leave it out")
+        raise file_error(path, where, f'"{name}" is empty', "fill it, or leave it out")
     return text
 
 
@@ -225,7 +225,7 @@ def _number(value: Mapping[str, object], name: str, path: Path, where: str) -> i
     if number is None:
         return None
     if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-        raise bad(path, where, f'"{name}" is {shown(number)}', "it must be a line number from 1")
+        raise file_error(path, where, f'"{name}" is {shown(number)}', "it must be a line number from 1")
     return number
 
 
@@ -236,7 +236,7 @@ def _time(value: Mapping[str, object], name: str, path: Path, where: str, tz: tz
     try:
         return moment(text, tz)
     except ValueError:
-        raise bad(path, where, f'"{name}" is {shown(text)}', "write it as 2024-05-01T10:22:00+02:00") from None
+        raise file_error(path, where, f'"{name}" is {shown(text)}', "write it as 2024-05-01T10:22:00+02:00") from None
 
 
 def _metadata(value: Mapping[str, object], used: set[str], path: Path, where: str) -> Metadata:
@@ -244,9 +244,9 @@ def _metadata(value: Mapping[str, object], used: set[str], path: Path, where: st
     if metadata is None:
         metadata = {}
     if not isinstance(metadata, dict):
-        raise bad(path, where, f'"metadata" is {shown(metadata)}', "it must be an object")
+        raise file_error(path, where, f'"metadata" is {shown(metadata)}', "it must be an object")
     unused = {name for name in (*NAMES, "id") if value.get(name) is None}
     extra = {name: item for name, item in value.items() if name not in FIELDS | used | unused}
     if twice := sorted(extra.keys() & metadata.keys()):
-        raise bad(path, where, f'"{twice[0]}" stands in "metadata" and beside it', "keep one of them")
+        raise file_error(path, where, f'"{twice[0]}" stands in "metadata" and beside it', "keep one of them")
     return cast("dict[str, JSONValue]", {**extra, **metadata})

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import cast
 
 from everthread.transfer.dates import moment
-from everthread.transfer.files import bad, keepable, load, shown, text_of
+from everthread.transfer.files import file_error, keepable, load, shown, text_of
 from everthread.types import NewLine
 
 Record = Mapping[str, object]
@@ -51,9 +51,11 @@ def samples(path: Path, only: Collection[str] = ()) -> list[tuple[str, Record]]:
     named = [_named(item, path, f"sample {number}") for number, item in enumerate(items, 1)]
     known = {name for name, _ in named}
     if len(known) < len(named):
-        raise bad(path, "", "two samples share a sample_id", "give each sample an id of its own")
+        raise file_error(path, "", "two samples share a sample_id", "give each sample an id of its own")
     if missing := set(only) - known:
-        raise bad(path, "", f"there is no sample {shown(min(missing))}", f"choose from {', '.join(sorted(known))}")
+        raise file_error(
+            path, "", f"there is no sample {shown(min(missing))}", f"choose from {', '.join(sorted(known))}"
+        )
     return [(name, sample) for name, sample in named if not only or name in only]
 
 
@@ -67,7 +69,7 @@ def distinct(lines: Iterator[NewLine], path: Path) -> Iterator[NewLine]:
     keys: set[str | None] = set()
     for line in lines:
         if line.key in keys:
-            raise bad(path, "", f"two turns are called {line.key}", "give each turn a dia_id of its own")
+            raise file_error(path, "", f"two turns are called {line.key}", "give each turn a dia_id of its own")
         keys.add(line.key)
         yield keepable(line, path, str(line.key))
 
@@ -95,7 +97,7 @@ def turns(conversation: Record, path: Path, name: str) -> Iterator[Turn]:
         place = f"{name}: session_{number}"
         session = conversation[f"session_{number}"]
         if not isinstance(session, list):
-            raise bad(path, place, f"{shown(session)} is no session", "it must be a list of turns")
+            raise file_error(path, place, f"{shown(session)} is no session", "it must be a list of turns")
         for index, record in enumerate(session, 1):
             yield Turn(number, index, mapping(record, path, f"{place}[{index}]"), f"{place}[{index}]")
 
@@ -105,7 +107,7 @@ def _numbers(conversation: Record, path: Path, name: str) -> Iterator[int]:
         if (match := _SESSION.fullmatch(field)) is None:
             continue
         if not _NUMBER.fullmatch(match[1]):
-            raise bad(path, name, f"invalid session {shown(field)}", "number sessions session_1, session_2, …")
+            raise file_error(path, name, f"invalid session {shown(field)}", "number sessions session_1, session_2, …")
         yield int(match[1])
 
 
@@ -116,7 +118,9 @@ def session_date(conversation: Record, number: int, path: Path, name: str) -> da
     try:
         return moment(text, UTC)
     except ValueError:
-        raise bad(path, f"{name}: {field}", f"{shown(text)} is no date", "write it as 1:56 pm on 8 May, 2023") from None
+        raise file_error(
+            path, f"{name}: {field}", f"{shown(text)} is no date", "write it as 1:56 pm on 8 May, 2023"
+        ) from None
 
 
 def turn_date(conversation: Record, turn: Turn, path: Path, name: str) -> datetime:
@@ -126,7 +130,7 @@ def turn_date(conversation: Record, turn: Turn, path: Path, name: str) -> dateti
         return began + timedelta(seconds=turn.index - 1)
     except OverflowError:
         what = f"the session begins too late for its turns ({began:%Y-%m-%d %H:%M})"
-        raise bad(path, turn.place, what, "give it the year in which it took place") from None
+        raise file_error(path, turn.place, what, "give it the year in which it took place") from None
 
 
 def turn_text(turn: Turn, field: str, path: Path) -> str:
@@ -144,7 +148,7 @@ def turn_text(turn: Turn, field: str, path: Path) -> str:
 def mapping(value: object, path: Path, place: str) -> Record:
     """The value, which must be a JSON object."""
     if not isinstance(value, dict):
-        raise bad(path, place, f"{shown(value)} is no object", "give the file as it was published")
+        raise file_error(path, place, f"{shown(value)} is no object", "give the file as it was published")
     return cast("Record", value)
 
 

@@ -11,7 +11,7 @@ from datetime import UTC, tzinfo
 from pathlib import Path
 
 from everthread.transfer import foreign, jsonl
-from everthread.transfer.files import bad, digest, load, session_id, shown
+from everthread.transfer.files import digest, file_error, load, session_id, shown
 from everthread.types import NewLine
 
 _SHAPE = frozenset(("content", *jsonl.CALLS))  # fields of which a message has one at least
@@ -27,10 +27,12 @@ def read(
     """
     value = load(path)
     if (service := foreign.service(value)) is not None:
-        raise bad(path, "", f"this looks like an export of {service}, which can't be imported yet", foreign.REMEDY)
+        raise file_error(
+            path, "", f"this looks like an export of {service}, which can't be imported yet", foreign.REMEDY
+        )
     found = value.get("messages") if isinstance(value, dict) else value
     if not isinstance(found, list):
-        raise bad(path, "", f"{shown(found)} is no list of messages", 'write [{"role": "user", "content": "…"}]')
+        raise file_error(path, "", f"{shown(found)} is no list of messages", 'write [{"role": "user", "content": "…"}]')
     numbered = ((f"message {number}", message) for number, message in enumerate(found, 1))
     lines = list(jsonl.lines(numbered, path, tz=tz, skipped=skipped, places=places))
     first = next((line for line in lines if line.role != "system"), None)

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from everthread.transfer.dates import moment
-from everthread.transfer.files import bad, load, shown, text_of
+from everthread.transfer.files import file_error, load, shown, text_of
 from everthread.transfer.locomo import Record, Turn, distinct, mapping, turn_date, turn_text, turns
 from everthread.types import NewLine
 
@@ -30,10 +30,10 @@ def files(path: Path, only: Collection[str] = ()) -> list[Path]:
     """The chats' files: path itself, or the JSON files in it. A chat's id is its file's name without the ending."""
     found = sorted(path.glob("*.json")) if path.is_dir() else [path]
     if not found:
-        raise bad(path, "", "no .json file in this folder", "give a chat or the folder of chats")
+        raise file_error(path, "", "no .json file in this folder", "give a chat or the folder of chats")
     if missing := set(only) - {file.stem for file in found}:
         choice = ", ".join(file.stem for file in found)
-        raise bad(path, "", f"there is no chat {shown(min(missing))}", f"choose from {choice}")
+        raise file_error(path, "", f"there is no chat {shown(min(missing))}", f"choose from {choice}")
     return [file for file in found if not only or file.stem in only]
 
 
@@ -77,4 +77,4 @@ def _said_at(record: Record, turn: Turn, path: Path, name: str) -> datetime:
         return moment(text, UTC)
     except ValueError:
         what = f'"date_time" is {shown(text)}'
-        raise bad(path, turn.place, what, "write it as 29.12.2023, 10:04:11") from None
+        raise file_error(path, turn.place, what, "write it as 29.12.2023, 10:04:11") from None

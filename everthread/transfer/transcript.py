@@ -33,7 +33,7 @@ from pathlib import Path
 
 from everthread.errors import BadFile
 from everthread.transfer.dates import clock, moment, resembles
-from everthread.transfer.files import Keys, bad, keepable, numbered, session_id, shown
+from everthread.transfer.files import Keys, file_error, keepable, numbered, session_id, shown
 from everthread.types import NewLine, Role
 
 HALF_A_DAY = timedelta(hours=12)
@@ -59,7 +59,7 @@ def read(path: Path, *, assistant: Collection[str] = (), tz: tzinfo = UTC) -> It
         text = "\n".join(part for part in message.parts if part)
         if not text:
             what = f"{message.name} says nothing"
-            raise bad(path, f"line {message.number}", what, "remove the line, or write what was said")
+            raise file_error(path, f"line {message.number}", what, "remove the line, or write what was said")
         wall = message.said_at.replace(tzinfo=None).isoformat() if message.said_at else None
         begins = message.session != session
         if begins:
@@ -135,7 +135,7 @@ def _messages(path: Path, tz: tzinfo) -> Iterator[_Message]:
         begun = None if header else _begin(path, number, text, time)
         if begun is None and header is None:
             if message is None:
-                raise bad(path, f"line {number}", f"nobody says {shown(text)}", "begin a message with 'Name: '")
+                raise file_error(path, f"line {number}", f"nobody says {shown(text)}", "begin a message with 'Name: '")
             message.parts.append(text)
             continue
         if message is not None:
@@ -152,7 +152,7 @@ def _begin(path: Path, number: int, text: str, time: _Clock) -> _Message | None:
         stamp = time.stamp(stamped["stamp"]) if stamped else None
     except ValueError:
         what = f"the time {shown(text[:20])} is on an unknown day"
-        raise bad(path, f"line {number}", what, "write the date above it, or in the brackets") from None
+        raise file_error(path, f"line {number}", what, "write the date above it, or in the brackets") from None
     except OverflowError:
         raise _beyond(path, number) from None
     match = _MESSAGE.fullmatch(stamped["rest"] if stamped else text)
@@ -160,7 +160,7 @@ def _begin(path: Path, number: int, text: str, time: _Clock) -> _Message | None:
         match = None
     if stamp is None and _missed(stamped["stamp"] if stamped and match else "", text):
         what = f"{shown(text[:30])} begins with no time, or with one that can be read in two ways"
-        raise bad(path, f"line {number}", what, "write it as 2024-05-31 or [2024-05-31 18:05]")
+        raise file_error(path, f"line {number}", what, "write it as 2024-05-31 or [2024-05-31 18:05]")
     if match is None or (stamped and stamp is None):
         return None
     try:
@@ -171,7 +171,7 @@ def _begin(path: Path, number: int, text: str, time: _Clock) -> _Message | None:
 
 
 def _beyond(path: Path, number: int) -> BadFile:
-    return bad(path, f"line {number}", "its time comes after the year 9999", "mend the date above it")
+    return file_error(path, f"line {number}", "its time comes after the year 9999", "mend the date above it")
 
 
 def _missed(stamp: str, text: str) -> bool:

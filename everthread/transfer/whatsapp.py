@@ -25,8 +25,8 @@ from math import inf
 from pathlib import Path
 
 from everthread.transfer.dates import clock
-from everthread.transfer.files import Keys, bad, keepable, numbered, shown
-from everthread.transfer.whatsapp_phrases import MARK, unedited, wordless
+from everthread.transfer.files import Keys, file_error, keepable, numbered, shown
+from everthread.transfer.whatsapp_phrases import MARK, is_system_message, unedited
 from everthread.types import NewLine, Role
 
 LONGEST_NAME = 200  # characters, as many as a bank takes
@@ -58,7 +58,7 @@ def read(
         name, text = _parted(said)
         if name not in people.names:
             skipped["notices"] += 1
-        elif wordless(text) or (name == people.group and text.startswith(MARK)):
+        elif is_system_message(text) or (name == people.group and text.startswith(MARK)):
             skipped["without words"] += 1
         else:
             this = (at.isoformat(), name, text)
@@ -83,7 +83,9 @@ def _messages(path: Path) -> Iterator[tuple[int, re.Match[str], str]]:
         begin = _BEGIN.match(line)
         if begin is None:
             if begun is None and line.strip():
-                raise bad(path, f"line {number}", f"no message begins with {shown(line)}", "give the file as exported")
+                raise file_error(
+                    path, f"line {number}", f"no message begins with {shown(line)}", "give the file as exported"
+                )
             said.append(line)
             continue
         if begun is not None:
@@ -166,4 +168,4 @@ def _moment(path: Path, number: int, begin: re.Match[str], day_first: bool) -> d
     except ValueError:
         order = "day" if day_first else "month"
         what = f"there is no such time: {shown(begin['date'])}, {shown(begin['time'])}, read with the {order} first"
-        raise bad(path, f"line {number}", what, "mend the date: the whole file must be in one order") from None
+        raise file_error(path, f"line {number}", what, "mend the date: the whole file must be in one order") from None

@@ -43,7 +43,7 @@ _MARKED = re.compile(  # only behind the mark: someone may say the same
 )
 
 
-def wordless(text: str) -> bool:
+def is_system_message(text: str) -> bool:
     """Whether the message holds no words of whoever it is ascribed to."""
     return _WORDLESS.fullmatch(text) is not None or _MARKED.fullmatch(text) is not None
 

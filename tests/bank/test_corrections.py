@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread import Memory, Filter
+from everthread import Filter, Memory
 from everthread.bank.corrections import CORRECTS, in_position_order
 from everthread.chat.conversation import Conversation
 from everthread.errors import BadInput, BadLine, NotFound

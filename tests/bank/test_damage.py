@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from everthread import Memory, NewLine, NewUnit, Filter
+from everthread import Filter, Memory, NewLine, NewUnit
 from everthread.errors import BankDamaged, EverthreadError
 from everthread.stores.base import REMAINS
 from everthread.stores.sqlite.bank_file import ERASE_PENDING

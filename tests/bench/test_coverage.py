@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from everthread.bench.coverage import Laid
+from everthread.bench.coverage import RenderedContext
 from everthread.types import Line
 
 AT = datetime(2024, 5, 1, 9, tzinfo=UTC)
@@ -15,13 +15,13 @@ def line(text: str, speaker: str = "Ida") -> Line:
 
 
 def test_a_line_stands_where_its_sentence_does() -> None:
-    laid = Laid("[Wednesday, 1 May 2024, 09:00]\nIda: The roof leaks.\nTom: Again?")
+    laid = RenderedContext("[Wednesday, 1 May 2024, 09:00]\nIda: The roof leaks.\nTom: Again?")
     assert laid.holds(line("The roof leaks."))
     assert not laid.holds(line("The boat leaks a lot more."))
 
 
 def test_a_line_of_several_rows_stands_as_a_context_sets_it_in() -> None:
-    assert Laid("Ida: First.\n  Then another.").holds(line("First.\nThen another."))
+    assert RenderedContext("Ida: First.\n  Then another.").holds(line("First.\nThen another."))
 
 
 @pytest.mark.parametrize(
@@ -35,19 +35,19 @@ def test_a_line_of_several_rows_stands_as_a_context_sets_it_in() -> None:
     ],
 )
 def test_a_line_stands_in_other_words_where_seven_tenths_of_its_tokens_do(passage: str, stands: bool) -> None:
-    assert Laid(passage).holds(line("We sold the old red car to my uncle Tom.")) == stands
+    assert RenderedContext(passage).holds(line("We sold the old red car to my uncle Tom.")) == stands
 
 
 def test_a_short_line_does_not_stand_where_its_speaker_said_something_else() -> None:
-    assert not Laid("Ida: Nothing much.\nTom: Nothing.").holds(line("Splendid!"))
+    assert not RenderedContext("Ida: Nothing much.\nTom: Nothing.").holds(line("Splendid!"))
 
 
 def test_of_the_answer_the_words_that_tell_something_count_however_they_are_inflected() -> None:
-    laid = Laid("Ida: We planted two walnut trees.")
+    laid = RenderedContext("Ida: We planted two walnut trees.")
     assert laid.share(["walnut", "tree", "garden", "plant"]) == 0.75
-    assert Laid("").share(["walnut"]) == 0
+    assert RenderedContext("").share(["walnut"]) == 0
 
 
 def test_an_answer_without_words_can_not_be_looked_up() -> None:
     with pytest.raises(ValueError, match="without words"):
-        Laid("Ida: Yes.").share([])
+        RenderedContext("Ida: Yes.").share([])

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from everthread.bench.first_facts import Language, answered, firsts, together
-from everthread.text.analyzer import terms, is_unspaced_script
+from everthread.bench.first_facts import Language, answered, firsts, merge
+from everthread.text.analyzer import is_unspaced_script, terms
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -38,7 +38,7 @@ def test_the_chinese_banks_are_chinese_throughout() -> None:
 
 def test_banks_put_together_tell_and_ask_what_each_of_them_does() -> None:
     banks = firsts()[:3]
-    whole = together(banks, "three")
+    whole = merge(banks, "three")
     assert whole.lines == tuple(line for bank in banks for line in bank.lines)
     assert len(set(whole.ids)) == len(whole.lines) == 18
     assert len(whole.questions) == sum(len(bank.questions) for bank in banks)

@@ -10,9 +10,19 @@ import numpy as np
 import pytest
 from hardship.embedders import Moody
 
-from everthread.bench.first_facts import firsts, together
+from everthread.bench.first_facts import firsts, merge
 from everthread.bench.fit import Example
-from everthread.bench.fit_head import ASSISTANT, BY_WORDS, CURVE, FRIENDS, WORDS, Put, Weighed, _without, weigh
+from everthread.bench.fit_head import (
+    ASSISTANT,
+    BY_WORDS,
+    CURVE,
+    FRIENDS,
+    WORDS,
+    FitResult,
+    Trial,
+    _without,
+    cross_validate,
+)
 from everthread.bench.metrics import KS
 from everthread.bench.questions import Conversation, Question
 from everthread.errors import BadInput
@@ -51,11 +61,11 @@ ASSISTED = [conversation(number, "assistant") for number in range(3)]
 
 
 @pytest.fixture(scope="module")
-def weighed() -> Weighed:
-    return weigh(FRIENDLY, "hash")
+def weighed() -> FitResult:
+    return cross_validate(FRIENDLY, "hash")
 
 
-def test_a_head_is_fitted_with_a_number_for_each_signal_and_each_piece_of_evidence(weighed: Weighed) -> None:
+def test_a_head_is_fitted_with_a_number_for_each_signal_and_each_piece_of_evidence(weighed: FitResult) -> None:
     assert tuple(weighed.weights) == FRIENDS
     assert tuple(weighed.whole) == ("bias", *EVIDENCE[:-1])  # how much is asked tells where words are alone
     assert tuple(weighed.hit) == ("bias", "share")
@@ -64,12 +74,12 @@ def test_a_head_is_fitted_with_a_number_for_each_signal_and_each_piece_of_eviden
     assert 0 <= weighed.threshold <= 1
 
 
-def test_what_only_the_gold_lines_have_gets_a_positive_weight(weighed: Weighed) -> None:
+def test_what_only_the_gold_lines_have_gets_a_positive_weight(weighed: FitResult) -> None:
     assert weighed.weights["share"] > 0
     assert weighed.weights["asks"] < 0  # no gold line of ours asks
 
 
-def test_every_question_is_measured_on_a_conversation_left_out(weighed: Weighed) -> None:
+def test_every_question_is_measured_on_a_conversation_left_out(weighed: FitResult) -> None:
     assert weighed.questions == 24
     assert tuple(weighed.recall) == KS
     assert all(small <= large for small, large in pairwise(weighed.recall.values()))
@@ -77,7 +87,7 @@ def test_every_question_is_measured_on_a_conversation_left_out(weighed: Weighed)
     assert weighed.recall[1] > 0.9  # each question names the one line by a word of its own
 
 
-def test_a_gate_that_keeps_less_lets_in_less(weighed: Weighed) -> None:
+def test_a_gate_that_keeps_less_lets_in_less(weighed: FitResult) -> None:
     assert len(weighed.curve) == len(CURVE)
     for laxer, stricter in pairwise(weighed.curve):
         assert laxer.kept >= stricter.kept
@@ -87,7 +97,7 @@ def test_a_gate_that_keeps_less_lets_in_less(weighed: Weighed) -> None:
         assert all(0 <= share <= 1 for share in (point.kept, point.unchanged, point.mapped))
 
 
-def test_the_figures_come_as_json_and_as_text(weighed: Weighed) -> None:
+def test_the_figures_come_as_json_and_as_text(weighed: FitResult) -> None:
     found = weighed.json()
     assert set(found["head"]) == {"weights", "whole", "hit", "threshold"}
     assert found["left_out"]["questions"] == 24
@@ -100,18 +110,18 @@ def test_the_figures_come_as_json_and_as_text(weighed: Weighed) -> None:
 
 
 def test_where_an_assistant_speaks_the_other_signals_are_weighed_and_friends_may_be_mixed_in() -> None:
-    alone = weigh(ASSISTED, "hash")
-    mixed = weigh(ASSISTED, "hash", FRIENDLY[3:])
+    alone = cross_validate(ASSISTED, "hash")
+    mixed = cross_validate(ASSISTED, "hash", FRIENDLY[3:])
     assert tuple(alone.weights) == tuple(mixed.weights) == ASSISTANT
     assert alone.weights != mixed.weights
     assert alone.questions == mixed.questions == 18
 
 
-CHINESE = [together(firsts("zh")[at::3], f"talk-{at}") for at in range(3)]
+CHINESE = [merge(firsts("zh")[at::3], f"talk-{at}") for at in range(3)]
 
 
 def test_where_words_alone_tell_no_weight_is_given_to_meaning_and_the_threshold_is_by_what_is_let_in() -> None:
-    weighed = weigh(CHINESE, "hash", by_words=True)
+    weighed = cross_validate(CHINESE, "hash", by_words=True)
     assert tuple(weighed.weights) == WORDS
     assert tuple(weighed.whole) == ("bias", *BY_WORDS.evidence)
     assert weighed.weights["share"] > 0
@@ -123,10 +133,10 @@ def test_where_words_alone_tell_no_weight_is_given_to_meaning_and_the_threshold_
 
 def test_an_embedder_that_reads_chinese_leaves_no_words_alone() -> None:
     with pytest.raises(BadInput, match="moody reads any script"):
-        weigh(CHINESE, Moody(), by_words=True)
+        cross_validate(CHINESE, Moody(), by_words=True)
 
 
-def test_each_bank_is_told_of_and_together_they_are_the_whole(weighed: Weighed) -> None:
+def test_each_bank_is_told_of_and_together_they_are_the_whole(weighed: FitResult) -> None:
     assert set(weighed.banks) == {each.id for each in FRIENDLY}
     for k in KS:
         assert np.mean([recall[k] for recall, _ in weighed.banks.values()]) == pytest.approx(weighed.recall[k])
@@ -135,11 +145,11 @@ def test_each_bank_is_told_of_and_together_they_are_the_whole(weighed: Weighed) 
 @pytest.mark.parametrize("few", [[], FRIENDLY[:1], FRIENDLY[:2]], ids=len)
 def test_fewer_than_three_conversations_can_not_be_left_out_in_turn(few: Sequence[Conversation]) -> None:
     with pytest.raises(BadInput, match=f"at least three conversations, got {len(few)}"):
-        weigh(few, "hash")
+        cross_validate(few, "hash")
 
 
 def test_a_conversation_is_left_out_as_asker_and_as_bank() -> None:
     nothing = Example("", np.zeros((1, 1), np.float32), np.zeros(0, np.intp))
     pairs = [("a", "a"), ("a", "b"), ("b", "a"), ("b", "b"), ("b", "c")]
-    puts = [Put(asker, bank, "own", "full", 0, nothing, {}) for asker, bank in pairs]
+    puts = [Trial(asker, bank, "own", "full", 0, nothing, {}) for asker, bank in pairs]
     assert [(put.asker, put.bank) for put in _without(puts, "a")] == [("b", "b"), ("b", "c")]

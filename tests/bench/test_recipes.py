@@ -18,7 +18,7 @@ from everthread.bench.run import run as measure
 from everthread.cli.main import main
 from everthread.errors import BadInput, ConfigError
 from everthread.factory import store as open_store
-from everthread.recipes.base import Query, Candidate, SearchResult, Recipe
+from everthread.recipes.base import Candidate, Query, Recipe, SearchResult
 from everthread.recipes.default import Default
 from everthread.scribes.extractive import ExtractiveScribe
 from everthread.testing import HashEmbedder

@@ -11,7 +11,7 @@ import pytest
 from everthread import Memory
 from everthread.bench.replay import ROOM, CountingScribe, RememberingEmbedder, Replay
 from everthread.errors import BadLine, ScribeFailed
-from everthread.recipes.base import Query, SearchResult, Recipe
+from everthread.recipes.base import Query, Recipe, SearchResult
 from everthread.scribes.base import NOTES
 from everthread.scribes.extractive import ExtractiveScribe
 from everthread.testing import HashEmbedder

@@ -9,16 +9,16 @@ import pytest
 from everthread.chat.character import DEFAULT, Character
 from everthread.chat.chat import QUESTION, Chat
 from everthread.chat.offline_reply import LABEL
-from everthread.chat.prompt_builder import Turn, lay_out, shared
+from everthread.chat.prompt_builder import Turn, build_prompt, shared_prefix
 from everthread.errors import BadInput, BadLine, BadQuery, LLMUnavailable, NotFound, StoreUnavailable
 from everthread.factory import RECIPES
 from everthread.memory import Memory
 from everthread.recipes.membot import Membot
 from everthread.scribes.base import NOTES
 from everthread.scribes.extractive import ExtractiveScribe
-from everthread.testing import StreamCut, HashEmbedder, ScriptedLLM
+from everthread.testing import HashEmbedder, ScriptedLLM, StreamCut
 from everthread.text.analyzer import ECHO, without_quotes
-from everthread.types import Line, Message, NewLine, Filter
+from everthread.types import Filter, Line, Message, NewLine
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 CAPTAIN = Character("Captain", "{{char}} sails with {{user}}.", person="Nora", greeting="Ahoy, {{user}}!")
@@ -59,7 +59,7 @@ def talk(memory: Memory, clock: Clock) -> Iterator[Talk]:
 
     yield begin
     for chat in open_:
-        chat.settle(120)
+        chat.wait(120)
         chat.close()
 
 
@@ -370,7 +370,7 @@ def test_after_an_hour_another_begins_and_the_old_one_is_summarised(talk: Talk, 
     chat.close()
     clock.pass_by(hours=5)
     later = talk("Aye.")
-    later.settle(120)
+    later.wait(120)
     assert later.session != chat.session
     assert later.lines == []
     (summary,) = memory.units("summary")
@@ -407,7 +407,7 @@ def test_a_conversation_that_is_to_be_remembered_is_summarised(talk: Talk, memor
     said(chat, "I work at the harbour.")
     session = chat.session
     ending = chat.end(remember=True)
-    chat.settle(120)
+    chat.wait(120)
     assert ending.remembered
     assert memory.sessions()[0].ended_at is not None
     assert [unit.metadata["session"] for unit in memory.units("summary")] == [session]
@@ -491,7 +491,7 @@ def test_ending_in_private_leaves_what_was_said_in_public(talk: Talk, memory: Me
 def long_talk(chat: Chat, turns: int, first: int = 0) -> None:
     for turn in range(first, first + turns):
         said(chat, f"On day {turn} my sister Mia sailed to island number {turn} with her yellow boat and two dogs.")
-        chat.settle(120)
+        chat.wait(120)
 
 
 def test_what_leaves_the_window_is_in_the_notes_and_each_older_note_stays_a_unit(talk: Talk, memory: Memory) -> None:
@@ -516,10 +516,10 @@ def test_the_window_is_cut_in_blocks_so_that_the_prefix_holds(talk: Talk) -> Non
     for turn in range(60):
         before = chat.last.prompt if chat.last else None
         said(chat, f"On day {turn} we sailed to island number {turn} with her yellow boat and two dogs.")
-        chat.settle(120)
+        chat.wait(120)
         assert chat.last is not None
         if before is not None and chat.last.prompt is not None:
-            shares.append(shared(before, chat.last.prompt))
+            shares.append(shared_prefix(before, chat.last.prompt))
     assert sum(share < 0.5 for share in shares[10:]) <= 3
     assert sum(shares[10:]) / len(shares[10:]) > 0.75
 
@@ -567,12 +567,12 @@ def test_a_scribe_that_fails_loses_nothing_and_its_work_is_seen(memory: Memory, 
     with Chat(memory, CAPTAIN, ScriptedLLM(["Aye."] * 9), scribe=broken, clock=clock) as chat:
         said(chat, "I work at the harbour.")
         chat.end(remember=True)
-        assert chat.settle(120)
+        assert chat.wait(120)
     assert memory.stats().queued == 2
     assert {work.error for work in memory.jobs()} == {"LLMUnavailable"}
     assert "Nora: I work at the harbour." in recorded(memory)
     with Chat(memory, CAPTAIN, ScriptedLLM(["Aye."] * 9), scribe=ExtractiveScribe(), clock=clock) as again:
-        assert again.settle(120)
+        assert again.wait(120)
     assert memory.stats().queued == 0
     assert "I work at the harbour." in memory.units("summary")[0].text
 
@@ -582,7 +582,7 @@ def test_a_scribe_that_fails_loses_nothing_and_its_work_is_seen(memory: Memory, 
 
 def test_the_bank_keeps_its_character_and_its_changes(talk: Talk, memory: Memory) -> None:
     chat = talk()
-    chat.change(location="the crow's nest", person="Nora the Brave")
+    chat.edit_character(location="the crow's nest", person="Nora the Brave")
     said(chat, "Hello.")
     assert "at: the crow's nest" in asked(chat)
     assert asked(chat).endswith("Nora the Brave: Hello.")
@@ -597,7 +597,7 @@ def test_without_a_character_the_default_one_talks(talk: Talk) -> None:
 
 def test_a_character_has_no_unknown_field(talk: Talk) -> None:
     with pytest.raises(BadInput, match="no 'hat'"):
-        talk().change(hat="blue")
+        talk().edit_character(hat="blue")
 
 
 def test_the_first_reply_of_some_length_becomes_the_sample_of_style(talk: Talk, clock: Clock) -> None:
@@ -613,7 +613,7 @@ def test_the_first_reply_of_some_length_becomes_the_sample_of_style(talk: Talk, 
     later = talk("Aye.")
     said(later, "Hello again.")
     assert long in prompts(later)[-1][0].content
-    later.change(sample="Short and dry.")
+    later.edit_character(sample="Short and dry.")
     assert later.sample == "Short and dry."
 
 
@@ -662,7 +662,7 @@ def test_without_a_model_it_recalls_says_so_and_keeps_only_what_was_said(memory:
         assert "Nora: My sister Mia moved to Lisbon." in first
         assert said(chat, "zzz qqq xxx").startswith(f"{LABEL} I remember nothing that bears on this")
         session = chat.end(remember=True).session
-        chat.settle(120)
+        chat.wait(120)
     assert [line.speaker for line in memory.lines()] == ["Nora"] * 3
     assert memory.units("summary")[-1].metadata["session"] == session
 
@@ -714,7 +714,7 @@ def test_notes_hold_what_was_recalled_from_the_very_lines_they_are_about(memory:
         for text in ("My sister Mia moved to Lisbon.", "My sister Mia has two dogs.", "Where did my sister Mia move?"):
             said(chat, text)
         chat.end(remember=True)
-        chat.settle(120)
+        chat.wait(120)
     assert "Mia moved to Lisbon" in memory.units("note", current=True)[0].text
 
 
@@ -723,11 +723,11 @@ def test_a_summary_that_went_with_a_line_is_written_anew_of_the_others(talk: Tal
     said(chat, "My sister Mia moved to Lisbon.")
     said(chat, "My brother Zebulon keeps two purple elephants.")
     chat.end(remember=True)
-    chat.settle(120)
+    chat.wait(120)
     memory.forget(seq=next(line.seq for line in memory.lines() if "Zebulon" in line.text))
     assert memory.units("summary") == []
     again = talk()
-    again.settle(120)
+    again.wait(120)
     (summary,) = memory.units("summary")
     assert "Mia" in summary.text
     assert "Zebulon" not in summary.text
@@ -777,7 +777,7 @@ def test_a_reply_in_a_script_without_spaces_can_be_a_sample(talk: Talk) -> None:
 def test_lines_of_a_character_that_was_renamed_are_still_its_own(talk: Talk) -> None:
     chat = talk("Aye.", "Other.", character=Character("Captain", person="Nora"))
     said(chat, "Hello.")
-    chat.change(name="Admiral", person="Nora the Brave")
+    chat.edit_character(name="Admiral", person="Nora the Brave")
     assert not chat.unanswered
     "".join(chat.regenerate())
     assert standing(chat) == ["Nora: Hello.", "Admiral: Other."]
@@ -787,14 +787,14 @@ def test_lines_of_a_character_that_was_renamed_are_still_its_own(talk: Talk) -> 
 def test_lines_of_a_character_that_was_renamed_stay_on_its_side_of_the_prompt(talk: Talk) -> None:
     chat = talk("Aye.", "Yes.", character=Character("Captain", person="Nora"))
     said(chat, "Hello.")
-    chat.change(name="Admiral")
+    chat.edit_character(name="Admiral")
     said(chat, "Still there?")
     assert [message.role for message in prompts(chat)[-1]] == ["system", "user", "assistant", "user"]
 
 
 def test_what_another_character_said_is_not_this_ones_to_take_back(talk: Talk) -> None:
     chat = talk("Aye.", character=Character("Captain", person="Nora"))
-    chat.hear("Soup is ready.", "Cook", of_character=True)
+    chat.add_line("Soup is ready.", "Cook", of_character=True)
     assert chat.undo() == []
     assert not chat.unanswered
     assert standing(chat) == ["Cook: Soup is ready."]
@@ -807,9 +807,9 @@ def test_a_description_that_is_too_long_for_the_model_is_told_before_anything_is
     with pytest.raises(BadQuery, match="shorten them"):
         chat.reply("Hello.")
     assert recorded(memory, retracted=True) == []
-    chat.change(description="A sailor.")
+    chat.edit_character(description="A sailor.")
     assert said(chat, "Hello.") == "Aye."
-    chat.change(description="sea " * 20_000)
+    chat.edit_character(description="sea " * 20_000)
     before = standing(chat)
     with pytest.raises(BadQuery, match="shorten them"):
         chat.edit(chat.lines[-2].seq, "Other.")
@@ -927,7 +927,7 @@ def test_of_sessions_that_alternate_each_has_its_own_lines_in_the_prompt(talk: T
     other = talk("Aye.", session="other")
     said(other, "My sister Mia moved to Lisbon.")
     other.end(remember=True)
-    assert other.settle(120)
+    assert other.wait(120)
     assert "Lisbon" in other.notes
     again = talk("Aye.", session="one")
     said(again, "Well?")
@@ -938,10 +938,10 @@ def test_a_session_that_went_on_after_its_end_is_summarised_anew(talk: Talk, clo
     chat = talk(session="voyage")
     said(chat, "My sister Mia moved to Lisbon.")
     chat.end(remember=True)
-    assert chat.settle(120)
+    assert chat.wait(120)
     said(talk(session="voyage"), "My brother Tom works in Oslo.")
     clock.pass_by(hours=3)
-    assert talk().settle(120)
+    assert talk().wait(120)
     (current,) = memory.units("summary", current=True)
     assert "Mia" in current.text
     assert "Tom" in current.text
@@ -1015,7 +1015,7 @@ def test_what_two_say_in_one_session_at_once_is_one_conversation(talk: Talk) -> 
     other = talk("Aye two.")
     said(other, "Second.")
     one.llm.prompts.clear()  # type: ignore[union-attr]
-    reply = one.hear("Third.", "Nora")
+    reply = one.add_line("Third.", "Nora")
     assert reply.parent == other.lines[-1].seq
     assert [line.text for line in one.lines][1:] == ["First.", "Aye one.", "Second.", "Aye two.", "Third."]
 
@@ -1068,7 +1068,7 @@ def test_a_turn_costs_about_the_same_however_long_the_conversation_is(talk: Talk
     memory.observe_many(lines)
     chat = talk("Aye.", "Aye.", session="long", context=2600)
     said(chat, "Well?")
-    assert chat.settle(120)
+    assert chat.wait(120)
     assert len(prompts(chat)[-1]) < 200
     assert "line 2990" in asked(chat)
     assert "line 12" not in asked(chat).split()
@@ -1096,7 +1096,7 @@ def test_a_bank_that_always_remembers_asks_nobody(talk: Talk, memory: Memory) ->
     chat = talk()
     said(chat, "I moved to Lisbon with my sister.")
     assert chat.end().remembered
-    assert chat.settle(120)
+    assert chat.wait(120)
     assert [unit.kind for unit in memory.units("summary")] == ["summary"]
 
 
@@ -1171,7 +1171,7 @@ def test_what_was_recalled_in_private_is_no_background_of_the_notes(talk: Talk, 
     assert "gold lies in the cave" in chat.last.context.text if chat.last else False
     chat.incognito = False
     chat.end(remember=True)
-    assert chat.settle(120)
+    assert chat.wait(120)
     assert memory.units("note")
     assert told == []
 
@@ -1229,8 +1229,8 @@ def test_where_other_banks_have_no_room_they_go_first(memory: Memory, others: Me
     memory.observe("We were to take the ferry to Capri.", speaker="Nora", said_at=NOON - timedelta(days=9))
     context = memory.context("ferry to Capri", banks=["alice", "bob"], gate=False, floor=0.0)
     newest = Line(9, "s", "user", "Nora", "What became of the ferry?", NOON)
-    whole = lay_out(CAPTAIN, Turn((), newest, NOON, context=context), 8192)
-    less = lay_out(CAPTAIN, Turn((), newest, NOON, context=context), whole.tokens - 5)
+    whole = build_prompt(CAPTAIN, Turn((), newest, NOON, context=context), 8192)
+    less = build_prompt(CAPTAIN, Turn((), newest, NOON, context=context), whole.tokens - 5)
     assert less.cut == ("remembered",)
     assert "in the bank bob" in whole.messages[-1].content
     assert "in the bank bob" not in less.messages[-1].content

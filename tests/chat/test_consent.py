@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread.chat.consent import LONGEST, agrees, beforehand, consent
+from everthread.chat.consent import LONGEST, consent, parse_yes_no, remember_policy
 from everthread.types import JSONValue
 
 YES = """
@@ -81,7 +81,7 @@ def test_what_is_neither_is_asked_again(answer: str) -> None:
     "answer", ["remember it", "keep it", "don't forget it", "forget it", "delete it", "don't remember", "记住", "忘掉"]
 )
 def test_what_is_to_be_remembered_is_no_answer_to_another_question(answer: str) -> None:
-    assert agrees(answer) is None
+    assert parse_yes_no(answer) is None
     assert consent(answer) is not None
 
 
@@ -89,7 +89,7 @@ def test_what_is_to_be_remembered_is_no_answer_to_another_question(answer: str) 
     ("answer", "is_yes"), [("yes", True), ("Ja!", True), ("no", False), ("don't", False), ("eh", None)]
 )
 def test_a_plain_answer_answers_any_question(answer: str, is_yes: bool | None) -> None:
-    assert agrees(answer) is consent(answer) is is_yes
+    assert parse_yes_no(answer) is consent(answer) is is_yes
 
 
 def test_an_answer_that_goes_on_and_on_is_none() -> None:
@@ -112,10 +112,10 @@ def test_a_yes_and_a_no_together_are_neither(yes: str, no: str) -> None:
 
 @pytest.mark.parametrize(("value", "answer"), [("always", True), ("ask", None), ("never", False)])
 def test_a_bank_may_answer_beforehand(value: str, answer: bool | None) -> None:
-    assert beforehand({"remember": value}) is answer
+    assert remember_policy({"remember": value}) is answer
 
 
 @pytest.mark.parametrize("value", [None, "", "Always", True, 1, ["never"], "yes"])
 def test_a_bank_that_says_nothing_known_leaves_it_to_the_person(value: JSONValue) -> None:
-    assert beforehand({"remember": value}) is None
-    assert beforehand({}) is None
+    assert remember_policy({"remember": value}) is None
+    assert remember_policy({}) is None

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from everthread import Memory, NewLine, Filter
+from everthread import Filter, Memory, NewLine
 from everthread.chat.conversation import Conversation
 from everthread.errors import BadLine, BadQuery, NotFound
 
@@ -55,7 +55,7 @@ def test_an_edit_that_can_not_be_kept_changes_nothing(memory: Memory) -> None:
     talk = opened(memory)
     add(talk, "one", "two")
     with pytest.raises(BadLine):
-        talk.edited(0, " ", NOON, {})
+        talk.edit(0, " ", NOON, {})
     assert texts(talk) == kept(memory) == ["one", "two"]
 
 
@@ -63,12 +63,12 @@ def test_what_is_discarded_in_private_is_only_hidden(memory: Memory) -> None:
     talk = opened(memory)
     add(talk, "one", "two", "three")
     talk.private = True
-    talk.cut(2)
-    talk.edited(1, "secret", NOON, {})
+    talk.truncate(2)
+    talk.edit(1, "secret", NOON, {})
     assert texts(talk) == ["one", "secret"]
     assert talk.hidden == {2, 3}
     assert kept(memory) == ["one", "two", "three"]
-    talk.go_public()
+    talk.end_private()
     assert texts(talk) == ["one", "two", "three"]
     assert talk.hidden == set()
 
@@ -77,7 +77,7 @@ def test_in_private_nothing_that_others_say_comes_in_and_what_they_forget_goes(m
     talk = opened(memory)
     add(talk, "one", "two")
     talk.private = True
-    talk.cut(1)
+    talk.truncate(1)
     add(talk, "secret")
     memory.observe("three", session="s")
     talk.refresh()
@@ -95,7 +95,7 @@ def test_two_who_talk_in_one_session_see_what_the_other_said_and_took_back(memor
     one.refresh()
     assert texts(one) == texts(other) == ["one", "two"]
     assert one.lines[1].parent == one.lines[0].seq
-    one.cut(1)
+    one.truncate(1)
     other.refresh()
     assert texts(other) == ["one"]
 
@@ -119,7 +119,7 @@ def test_an_imported_line_can_be_gone_back_to_with_all_that_came_before_it(memor
 def test_what_was_said_behind_imported_lines_leads_back_to_them_alone(memory: Memory) -> None:
     talk = imported(memory, 3)
     add(talk, "four")
-    talk.cut(3)
+    talk.truncate(3)
     add(talk, "instead")
     talk.branch(4)
     assert texts(talk) == ["line 1", "line 2", "line 3", "four"]
@@ -128,7 +128,7 @@ def test_what_was_said_behind_imported_lines_leads_back_to_them_alone(memory: Me
 def test_a_first_line_that_was_discarded_leads_back_to_nothing(memory: Memory) -> None:
     talk = opened(memory)
     add(talk, "one", "two")
-    talk.cut(0)
+    talk.truncate(0)
     add(talk, "other", "and so on")
     talk.branch(2)
     assert texts(talk) == kept(memory) == ["one", "two"]
@@ -139,7 +139,7 @@ def test_a_first_line_that_was_discarded_leads_back_to_nothing(memory: Memory) -
 def test_a_line_can_not_be_gone_back_to_without_the_one_that_led_to_it(memory: Memory) -> None:
     talk = opened(memory)
     add(talk, "one", "two", "three")
-    talk.cut(1)
+    talk.truncate(1)
     memory.forget(seq=2)
     with pytest.raises(BadQuery, match="line 2, which led to it, is forgotten"):
         talk.branch(3)
@@ -158,7 +158,7 @@ def test_a_line_of_another_session_is_none_to_go_on_from(memory: Memory) -> None
 def test_many_lines_are_taken_back_at_once(memory: Memory) -> None:
     talk = imported(memory, 300)
     before = memory.stats()
-    talk.cut(10)
+    talk.truncate(10)
     assert memory.stats().lines == 10
     assert memory.stats().retracted == before.retracted + 290
     assert memory.store.check(memory.bank) == []

@@ -9,7 +9,7 @@ import pytest
 
 from everthread.chat.character import Character
 from everthread.chat.chat import QUESTION, Chat
-from everthread.cli.repl import Talk
+from everthread.cli.repl import ChatRepl
 from everthread.memory import Memory
 from everthread.scribes.extractive import ExtractiveScribe
 from everthread.testing import HashEmbedder, ScriptedLLM
@@ -56,7 +56,7 @@ def test_a_yes_is_no_line_and_has_the_conversation_summarised(asking: Memory) ->
         assert "".join(reply) == "I will remember it."
         assert reply.ending is not None
         assert reply.ending.remembered
-        assert chat.settle(120)
+        assert chat.wait(120)
         assert (chat.lines, chat.question) == ([], "")
     assert texts(asking) == [MOVED, "Aye.", "bye"]
     assert [MOVED in unit.text for unit in asking.units("summary")] == [True]
@@ -106,7 +106,7 @@ def test_a_conversation_that_was_remembered_is_gone_on_with_unasked(asking: Memo
     with begun(asking, session="one") as chat:
         said(chat, "bye")
         said(chat, "yes")
-        chat.settle(120)
+        chat.wait(120)
     with Chat(asking, NORA, ScriptedLLM(["Aye."]), session="one") as again:
         assert again.question == ""
         assert said(again, "yes") == "Aye."
@@ -133,7 +133,7 @@ def test_a_goodbye_ends_a_conversation_unasked_where_all_are_remembered(asking: 
         assert "".join(reply) == "Goodbye!"
         assert reply.ending is not None
         assert reply.ending.remembered
-        assert chat.settle(120)
+        assert chat.wait(120)
     assert len(asking.units("summary")) == 1
 
 
@@ -166,8 +166,8 @@ def screen(memory: Memory, *typed: str) -> list[str]:
         shown[-1] += text
 
     with Chat(memory, NORA, ScriptedLLM(["Aye."] * 20), scribe=ExtractiveScribe()) as chat:
-        Talk(chat, read, write).run()
-        chat.settle(120)
+        ChatRepl(chat, read, write).run()
+        chat.wait(120)
     return [each.strip() for each in shown[1:]]
 
 
@@ -190,5 +190,5 @@ def test_the_terminal_shows_a_question_that_is_still_pending_when_it_is_opened_a
     begun(asking).reply("bye")
     shown: list[str] = []
     with Chat(asking, NORA, ScriptedLLM([])) as again:
-        Talk(again, lambda prompt: "quit", shown.append).run()
+        ChatRepl(again, lambda prompt: "quit", shown.append).run()
     assert QUESTION in shown[0]

@@ -7,7 +7,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread.chat.events import GAP, KEPT, LONGEST, PAST, STRONG, Event, Offers, due, phrase, strong, upcoming
+from everthread.chat.events import (
+    KEPT,
+    LONGEST,
+    MIN_TURNS_BETWEEN,
+    PAST,
+    STRONG,
+    Event,
+    ReminderHistory,
+    best_old_hit,
+    due_events,
+    parse_event,
+    phrase,
+)
 from everthread.errors import BadInput
 from everthread.types import Hit, Line, Role
 
@@ -159,7 +171,7 @@ def test_lines_that_announce_something_are_told() -> None:
     wrong = []
     for row in rows(ANNOUNCING):
         days, text = row.split(" | ")
-        found = upcoming(line(text))
+        found = parse_event(line(text))
         if found is None or (found.first, found.last) != expected(days):
             wrong.append((text, found and (found.first, found.last)))
     assert len(rows(ANNOUNCING)) >= 40
@@ -167,20 +179,20 @@ def test_lines_that_announce_something_are_told() -> None:
 
 
 def test_lines_that_announce_nothing_are_told() -> None:
-    wrong = [(text, found) for text in rows(NOTHING) if (found := upcoming(line(text)))]
+    wrong = [(text, found) for text in rows(NOTHING) if (found := parse_event(line(text)))]
     assert len(rows(NOTHING)) >= 40
     assert len(wrong) <= 0.1 * len(rows(NOTHING)), wrong
 
 
 @pytest.mark.parametrize("role", ["assistant", "system", "tool"])
 def test_only_a_person_announces(role: Role) -> None:
-    assert upcoming(line("My interview is tomorrow.", role=role)) is None
+    assert parse_event(line("My interview is tomorrow.", role=role)) is None
 
 
 def test_an_event_is_the_sentence_that_tells_of_it_and_its_day_is_the_speakers_own() -> None:
     late = datetime(2026, 11, 18, 23, 30, tzinfo=timezone(timedelta(hours=-8)))  # the 19th in UTC
     said = line("Hi!  How are you?\n\nMy interview\tis tomorrow. I'm nervous.", late)
-    assert upcoming(said) == Event(said, date(2026, 11, 19), date(2026, 11, 19), "My interview is tomorrow.")
+    assert parse_event(said) == Event(said, date(2026, 11, 19), date(2026, 11, 19), "My interview is tomorrow.")
 
 
 @pytest.mark.parametrize(
@@ -196,20 +208,20 @@ def test_an_event_is_the_sentence_that_tells_of_it_and_its_day_is_the_speakers_o
     ],
 )
 def test_days_are_reckoned_from_the_day_on_which_it_was_said(said_on: str, text: str, days: tuple[str, str]) -> None:
-    found = upcoming(line(text, datetime.fromisoformat(said_on).replace(hour=9, tzinfo=UTC)))
+    found = parse_event(line(text, datetime.fromisoformat(said_on).replace(hour=9, tzinfo=UTC)))
     assert found is not None
     assert (found.first.isoformat(), found.last.isoformat()) == days
 
 
 @pytest.mark.parametrize("text", ["My exam was on 2 May 2020.", "My exam is on 2 May 2020.", "My exam is on 31 June."])
 def test_a_day_that_is_gone_or_was_never_is_none_to_come(text: str) -> None:
-    assert upcoming(line(text)) is None
+    assert parse_event(line(text)) is None
 
 
 @given(st.text(max_size=80), st.datetimes(timezones=st.just(UTC)))
 def test_any_text_of_any_time_can_be_read(text: str, said_at: datetime) -> None:
     for said in (text, f"{text} My exam is in 999 months. {text}", f"My exam is on the {text[:2]}th"):
-        found = upcoming(line(said, said_at))
+        found = parse_event(line(said, said_at))
         assert found is None or said_at.date() <= found.first <= found.last
 
 
@@ -229,22 +241,22 @@ def test_any_text_of_any_time_can_be_read(text: str, said_at: datetime) -> None:
     ],
 )
 def test_an_event_is_due_when_it_has_passed_since_they_spoke_or_is_near(days: str, is_due: bool) -> None:
-    assert bool(due([event(days)], NOW, SAID)) is is_due
+    assert bool(due_events([event(days)], NOW, SAID)) is is_due
 
 
 def test_what_passed_before_they_spoke_or_long_ago_is_not_due() -> None:
     said = line("My interview is soon.")
     old = Event(said, date(2026, 11, 17), date(2026, 11, 17), said.text)
-    assert due([old], NOW, SAID) == []
-    assert due([old], NOW, SAID - 2 * timedelta(days=1)) == [old]
-    assert due([old], datetime(2026, 11, 17, 9, tzinfo=UTC) + PAST, SAID - timedelta(days=3)) == [old]
-    assert due([old], datetime(2026, 11, 18, 9, tzinfo=UTC) + PAST, SAID - timedelta(days=3)) == []
+    assert due_events([old], NOW, SAID) == []
+    assert due_events([old], NOW, SAID - 2 * timedelta(days=1)) == [old]
+    assert due_events([old], datetime(2026, 11, 17, 9, tzinfo=UTC) + PAST, SAID - timedelta(days=3)) == [old]
+    assert due_events([old], datetime(2026, 11, 18, 9, tzinfo=UTC) + PAST, SAID - timedelta(days=3)) == []
 
 
 def test_the_telling_and_near_come_first() -> None:
     home = event("11-21", "I fly home on Saturday.", 4)
     exam, party, later = event("11-19", seq=1), event("11-20", "Our party is on Friday.", 2), event("11-20", seq=3)
-    assert due([home, exam, party, later], NOW, SAID) == [later, party, exam, home]
+    assert due_events([home, exam, party, later], NOW, SAID) == [later, party, exam, home]
 
 
 # ------------------------------------------------------------------- strong
@@ -256,49 +268,51 @@ def hit(relevance: float, hours: float = 48, role: Role = "user", score: float =
 
 
 def test_the_strongest_hit_is_told_if_it_is_strong_and_old_enough_and_a_persons() -> None:
-    assert strong([hit(0.4), hit(0.7), hit(0.9), hit(0.6)], NOW) == hit(0.9)
-    assert strong([hit(0.7, score=1), hit(0.7, score=2)], NOW) == hit(0.7, score=2)
-    assert strong([hit(STRONG, 24)], NOW) == hit(STRONG, 24)
+    assert best_old_hit([hit(0.4), hit(0.7), hit(0.9), hit(0.6)], NOW) == hit(0.9)
+    assert best_old_hit([hit(0.7, score=1), hit(0.7, score=2)], NOW) == hit(0.7, score=2)
+    assert best_old_hit([hit(STRONG, 24)], NOW) == hit(STRONG, 24)
     weak = [hit(STRONG - 0.01), hit(0.9, 23.9), hit(0.9, -5), hit(0.9, role="assistant")]
-    assert strong(weak, NOW) is strong([], NOW) is None
+    assert best_old_hit(weak, NOW) is best_old_hit([], NOW) is None
 
 
 # ------------------------------------------------------------------- offers
 
 
 def test_after_an_offer_there_is_none_for_a_while_and_never_the_same_again() -> None:
-    offers = Offers()
+    offers = ReminderHistory()
     assert offers.allowed(1)
     offers = offers.offered(1)
-    for _ in range(GAP):
+    for _ in range(MIN_TURNS_BETWEEN):
         assert not offers.allowed(2)
-        offers = offers.turned()
+        offers = offers.next_turn()
     assert offers.allowed(2)
     assert not offers.allowed(1)
 
 
 def test_another_session_may_begin_with_one() -> None:
-    begun = Offers().offered(1).turned().begun()
+    begun = ReminderHistory().offered(1).next_turn().new_session()
     assert begun.allowed(2)
     assert not begun.allowed(1)
 
 
 def test_only_the_latest_offers_are_kept() -> None:
-    offers = Offers()
+    offers = ReminderHistory()
     for seq in range(KEPT + 1):
         offers = offers.offered(seq)
     assert offers.seqs == tuple(range(1, KEPT + 1))
 
 
-@given(st.builds(Offers, st.integers(0, GAP), st.lists(st.integers(1), max_size=KEPT).map(tuple)))
-def test_offers_come_back_from_json_as_they_were(offers: Offers) -> None:
-    assert Offers.from_json(json.loads(json.dumps(offers.to_json()))) == offers
+@given(
+    st.builds(ReminderHistory, st.integers(0, MIN_TURNS_BETWEEN), st.lists(st.integers(1), max_size=KEPT).map(tuple))
+)
+def test_offers_come_back_from_json_as_they_were(offers: ReminderHistory) -> None:
+    assert ReminderHistory.from_json(json.loads(json.dumps(offers.to_json()))) == offers
 
 
 @pytest.mark.parametrize("value", [None, [], {}, {"turns": -1, "seqs": []}, {"turns": 1, "seqs": ["a"]}, {"turns": 1}])
 def test_offers_of_another_make_are_refused(value: None) -> None:
     with pytest.raises(BadInput, match=r"to_json wrote, got .*; begin anew"):
-        Offers.from_json(value)
+        ReminderHistory.from_json(value)
 
 
 # ------------------------------------------------------------------- phrase

@@ -7,13 +7,13 @@ import pytest
 
 from everthread.chat.character import Character
 from everthread.chat.chat import Chat
-from everthread.chat.group_chat import Scene
+from everthread.chat.group_chat import GroupChat
 from everthread.errors import BadInput, BadLine, LLMUnavailable, NotFound, StoreUnavailable
 from everthread.memory import Memory
 from everthread.scribes.extractive import ExtractiveScribe
 from everthread.stores.base import PreparedLine
 from everthread.stores.sqlite.store import SQLiteStore
-from everthread.testing import StreamCut, HashEmbedder, ScriptedLLM
+from everthread.testing import HashEmbedder, ScriptedLLM, StreamCut
 from everthread.types import Line
 
 Make = Callable[..., Chat]
@@ -51,7 +51,7 @@ def heard(chat: Chat) -> list[tuple[str, str]]:
     return [(line.speaker, line.text) for line in chat.memory.lines()]
 
 
-def said(scene: Scene, name: str) -> str:
+def said(scene: GroupChat, name: str) -> str:
     return "".join(scene.reply(name))
 
 
@@ -62,7 +62,7 @@ def roles(chat: Chat) -> list[str]:
 
 def test_everybody_present_hears_every_line(make: Make) -> None:
     captain, cook = make("Captain", ["North."]), make("Cook", ["Soup."])
-    scene = Scene([captain, cook])
+    scene = GroupChat([captain, cook])
     scene.say("Who has seen the map?")
     assert (said(scene, "captain"), said(scene, "Cook")) == ("North.", "Soup.")
     both = [("Ann", "Who has seen the map?"), ("Captain", "North."), ("Cook", "Soup.")]
@@ -71,7 +71,7 @@ def test_everybody_present_hears_every_line(make: Make) -> None:
 
 def test_each_remembers_only_what_it_was_present_for_also_after_it_is_back(make: Make, tmp_path: Path) -> None:
     captain, cook = make("Captain", ["Behind the barrels of herring."]), make("Cook", ["Soup is ready."])
-    scene = Scene([captain, cook])
+    scene = GroupChat([captain, cook])
     scene.say("The ship sails on Monday.")
     gone = scene.leave("cook")
     assert (gone, scene.present) == (cook, ("Captain",))
@@ -101,7 +101,7 @@ def test_each_remembers_only_what_it_was_present_for_also_after_it_is_back(make:
 
 def test_the_lines_of_other_characters_are_a_users_with_their_names(make: Make) -> None:
     captain, cook = make("Captain", ["North."]), make("Cook", ["Soup.", "Stew."])
-    scene = Scene([captain, cook])
+    scene = GroupChat([captain, cook])
     scene.say("Where to?")
     said(scene, "Captain")
     said(scene, "Cook")
@@ -117,7 +117,7 @@ def test_the_lines_of_other_characters_are_a_users_with_their_names(make: Make) 
 
 def test_a_character_that_speaks_twice_goes_on_from_its_own_line(make: Make) -> None:
     captain, cook = make("Captain", ["North.", "And then west."]), make("Cook")
-    scene = Scene([captain, cook])
+    scene = GroupChat([captain, cook])
     scene.say("Where to?")
     assert (said(scene, "Captain"), said(scene, "Captain")) == ("North.", "And then west.")
     assert isinstance(captain.llm, ScriptedLLM)
@@ -130,7 +130,7 @@ def test_a_character_that_speaks_twice_goes_on_from_its_own_line(make: Make) -> 
 @pytest.mark.parametrize("cut", [StreamCut("I saw a", LLMUnavailable("it went away")), None])
 def test_a_reply_that_is_cut_or_left_is_heard_as_far_as_it_came(make: Make, cut: StreamCut | None) -> None:
     captain, cook = make("Captain", [cut or "I saw a ship"]), make("Cook")
-    scene = Scene([captain, cook])
+    scene = GroupChat([captain, cook])
     scene.say("What did you see?")
     if cut:
         with pytest.raises(LLMUnavailable, match="it went away"):
@@ -145,7 +145,7 @@ def test_a_reply_that_is_cut_or_left_is_heard_as_far_as_it_came(make: Make, cut:
 def test_of_a_reply_that_fails_or_is_refused_nobody_hears(make: Make) -> None:
     no = "I'm sorry, but I can't help with that."
     captain, cook = make("Captain", [LLMUnavailable("it is down"), no, "North."]), make("Cook")
-    scene = Scene([captain, cook])
+    scene = GroupChat([captain, cook])
     scene.say("Where to?")
     with pytest.raises(LLMUnavailable, match="it is down"):
         said(scene, "Captain")
@@ -156,7 +156,7 @@ def test_of_a_reply_that_fails_or_is_refused_nobody_hears(make: Make) -> None:
 
 def test_where_a_character_begins_to_speak_for_another_its_reply_ends(make: Make) -> None:
     captain, cook = make("Captain", ["North.\nCook: I made soup.\nAnn: Lovely!"]), make("Cook")
-    scene = Scene([captain, cook])
+    scene = GroupChat([captain, cook])
     scene.say("Where to?")
     said(scene, "Cook")
     assert said(scene, "Captain") == "North."
@@ -165,13 +165,13 @@ def test_where_a_character_begins_to_speak_for_another_its_reply_ends(make: Make
 
 def test_each_knows_the_person_by_the_name_it_has_for_them(make: Make) -> None:
     captain, cook = make("Captain", person="Ann"), make("Cook", person="Mrs. Bligh")
-    Scene([captain, cook]).say("Hello.")
+    GroupChat([captain, cook]).say("Hello.")
     assert (heard(captain), heard(cook)) == ([("Ann", "Hello.")], [("Mrs. Bligh", "Hello.")])
 
 
 def test_in_private_nothing_is_written_and_all_is_heard(make: Make, tmp_path: Path) -> None:
     captain, cook = make("Captain", ["North."], incognito=True), make("Cook", ["Soup."], incognito=True)
-    scene = Scene([captain, cook])
+    scene = GroupChat([captain, cook])
     scene.say("Where to?")
     said(scene, "Captain")
     assert (heard(captain), heard(cook)) == ([], [])
@@ -180,8 +180,8 @@ def test_in_private_nothing_is_written_and_all_is_heard(make: Make, tmp_path: Pa
 
 
 def test_two_scenes_on_one_store_hear_nothing_of_each_other(make: Make) -> None:
-    first = Scene([make("Captain"), make("Cook")])
-    second = Scene([make("Ada"), make("Ben", person="Eve")])
+    first = GroupChat([make("Captain"), make("Cook")])
+    second = GroupChat([make("Ada"), make("Ben", person="Eve")])
     first.say("The treasure is in the cellar.")
     second.say("What a lovely garden.")
     for name, text in (("Captain", "treasure"), ("Cook", "treasure")):
@@ -193,7 +193,7 @@ def test_two_scenes_on_one_store_hear_nothing_of_each_other(make: Make) -> None:
 
 
 def test_two_of_one_name_or_bank_can_not_be_in_a_scene(make: Make, tmp_path: Path) -> None:
-    scene = Scene([make("Captain"), make("Cook")])
+    scene = GroupChat([make("Captain"), make("Cook")])
     with pytest.raises(BadInput, match="there are two called 'captain'"):
         scene.enter(make("captain", bank="x"))
     with pytest.raises(BadInput, match="Captain and Mate share the bank 'Captain'"):
@@ -209,11 +209,11 @@ def test_two_of_one_name_or_bank_can_not_be_in_a_scene(make: Make, tmp_path: Pat
 def test_nobody_is_called_like_the_person(make: Make, first: bool) -> None:
     chats = [make("Cook"), make("Captain", person="cook")]
     with pytest.raises(BadInput, match="there are two called 'Cook'"):
-        Scene(chats if first else chats[::-1])
+        GroupChat(chats if first else chats[::-1])
 
 
 def test_who_is_not_there_is_told_with_those_who_are(make: Make) -> None:
-    scene = Scene([make("Captain")])
+    scene = GroupChat([make("Captain")])
     for call in (scene.reply, scene.leave, scene.chat):
         with pytest.raises(NotFound, match="'Cook' is not there; present are: Captain"):
             call("Cook")
@@ -241,11 +241,11 @@ def test_who_is_not_there_is_told_with_those_who_are(make: Make) -> None:
     ],
 )
 def test_who_is_called_by_name_is_addressed(make: Make, text: str, who: str) -> None:
-    assert Scene([make(name) for name in ("Al", "Al Capone", "Bea", "小明", "小明子")]).addressed(text) == who
+    assert GroupChat([make(name) for name in ("Al", "Al Capone", "Bea", "小明", "小明子")]).addressed(text) == who
 
 
 def test_else_it_is_whoever_was_silent_for_longest(make: Make) -> None:
-    scene = Scene([make("Al", ["a"] * 5), make("Bea", ["b"] * 5)])
+    scene = GroupChat([make("Al", ["a"] * 5), make("Bea", ["b"] * 5)])
     scene.say("Well?")
     order = []
     for _ in range(4):
@@ -282,7 +282,7 @@ class Full(SQLiteStore):
 def test_where_one_bank_can_not_be_written_the_others_have_heard_all_the_same(make: Make, tmp_path: Path) -> None:
     full = Full(tmp_path / "full")
     captain, cook, mate = make("Captain", ["North."]), make("Cook", on=full), make("Mate")
-    scene = Scene([captain, cook, mate])
+    scene = GroupChat([captain, cook, mate])
     with pytest.raises(StoreUnavailable, match="the disk is full"):
         scene.say("Where to?")
     with pytest.raises(StoreUnavailable, match="the disk is full"):
@@ -298,13 +298,13 @@ def test_where_one_bank_can_not_be_written_the_others_have_heard_all_the_same(ma
 def test_what_is_no_line_is_kept_by_nobody(make: Make) -> None:
     captain, cook = make("Captain"), make("Cook")
     with pytest.raises(BadLine, match="text is empty"):
-        Scene([captain, cook]).say(" ")
+        GroupChat([captain, cook]).say(" ")
     assert heard(captain) == heard(cook) == []
 
 
 def test_a_character_does_not_speak_for_one_who_has_not_said_a_word_yet(make: Make) -> None:
     captain, cook = make("Captain", ["North.\nCook: I made soup."]), make("Cook")
-    scene = Scene([captain, cook])
+    scene = GroupChat([captain, cook])
     scene.say("Where to?")
     assert said(scene, "Captain") == "North."
     assert ("Captain", "North.") in heard(cook)

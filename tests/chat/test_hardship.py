@@ -32,10 +32,10 @@ from hardship.llm import (
 
 from everthread.chat.character import Character
 from everthread.chat.chat import Chat
-from everthread.chat.reply import LONGEST, CutShort
+from everthread.chat.reply import MAX_REPLY_CHARS, CutShort
 from everthread.chat.reply import Reply as ChatReply
-from everthread.chat.reply_filter import Speech
-from everthread.cli.repl import Talk
+from everthread.chat.reply_filter import ReplyFilter
+from everthread.cli.repl import ChatRepl
 from everthread.errors import LLMDenied, LLMRejected, LLMUnavailable, ModelError, ModelNotFound
 from everthread.llms.openai_compatible import OpenAICompatible
 from everthread.memory import Memory
@@ -152,9 +152,9 @@ def test_a_reply_can_be_stopped_from_another_thread_while_the_server_is_silent(m
 def test_a_reply_without_end_is_cut_and_marked(memory: Memory) -> None:
     with talking(memory, Reply(["words " * 1000] * 180)) as (chat, _):  # 1 MB
         reply = chat.reply("Tell me everything.")
-        assert len("".join(reply)) <= LONGEST
-        assert (reply.partial, reply.cut) == (True, "length")
-    assert LONGEST * 0.9 < len(texts(memory)[-1]) <= LONGEST
+        assert len("".join(reply)) <= MAX_REPLY_CHARS
+        assert (reply.partial, reply.truncation) == (True, "length")
+    assert MAX_REPLY_CHARS * 0.9 < len(texts(memory)[-1]) <= MAX_REPLY_CHARS
 
 
 def test_a_reply_that_the_server_cut_for_length_is_partial(memory: Memory) -> None:
@@ -200,7 +200,7 @@ def test_a_scribe_with_a_broken_model_leaves_its_work_queued_and_the_talk_alone(
         with Chat(memory, CAPTAIN, model) as chat:
             said(chat, "I sold the blue boat.")
             assert chat.end(remember=True).remembered
-            assert chat.settle(120)
+            assert chat.wait(120)
             assert memory.stats().queued == 2
             assert memory.units() == []
     assert all(work.tries == 1 and work.error for work in memory.jobs())
@@ -212,7 +212,7 @@ def test_a_chat_in_the_terminal_lives_through_all_of_it(memory: Memory) -> None:
     waiting = iter([f"Line {n}." for n in range(len(behaviours))] + ["/quit"])
     screen: list[str] = []
     with talking(memory, *behaviours) as (chat, _):
-        Talk(chat, lambda _: next(waiting), screen.append).run()
+        ChatRepl(chat, lambda _: next(waiting), screen.append).run()
     shown = "".join(screen)
     assert shown.count("What you said is kept; /again asks for a reply") == len(behaviours) - 1
     assert "Captain: Fair winds.\n" in shown
@@ -287,7 +287,7 @@ def test_a_reply_that_is_stopped_as_its_first_pieces_come_ends_and_no_other_hang
     kept.go.set()
     with llm_server(Raw(PIECE * 3000, unfinished=True), "Hello.") as server:
         llm = OpenAICompatible(server.url, "m")
-        one = Interrupted(NOTHING, None, lambda: llm.stream([]), Speech("Captain", ()), kept)
+        one = Interrupted(NOTHING, None, lambda: llm.stream([]), ReplyFilter("Captain", ()), kept)
         stopping = threading.Thread(target=one.stop, daemon=True)
         stopping.start()
         one.listen(lambda piece: one.told.set(), lambda: None)
@@ -301,7 +301,7 @@ def test_whoever_reads_a_reply_that_another_stops_goes_on_when_it_is_kept() -> N
     kept = Kept()
     with llm_server(Stall("One two")) as server:
         llm = OpenAICompatible(server.url, "m")
-        one = ChatReply(NOTHING, None, lambda: llm.stream([]), Speech("Captain", ()), kept)
+        one = ChatReply(NOTHING, None, lambda: llm.stream([]), ReplyFilter("Captain", ()), kept)
         assert next(one) == "One"
         stopping = threading.Thread(target=one.stop)
         stopping.start()

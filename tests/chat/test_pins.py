@@ -47,9 +47,9 @@ def test_a_pinned_line_that_is_retracted_or_forgotten_is_pinned_no_more(memory: 
     one, two, three = keep(memory, "One.", "Two.", "Three.")
     for seq in (three, one, two, one):
         pins.add(memory, seq)
-    assert [line.seq for line in pins.listed(memory)] == [one, two, three]
+    assert [line.seq for line in pins.list_pins(memory)] == [one, two, three]
     memory.retract(one)
-    assert [line.seq for line in pins.listed(memory)] == [two, three]
+    assert [line.seq for line in pins.list_pins(memory)] == [two, three]
     memory.forget(seq=two)
     assert memory.settings()[pinned.SETTING] == [three]
     memory.forget(session="spring")
@@ -69,7 +69,7 @@ def test_what_several_processes_pin_at_once_is_all_pinned(memory: Memory) -> Non
 
     children = [forked.forked(partial(pin, seqs[first::2])) for first in range(2)]
     assert [forked.sound(child) for child in children] == [True, True]
-    assert [line.seq for line in pins.listed(memory)] == seqs
+    assert [line.seq for line in pins.list_pins(memory)] == seqs
 
 
 def test_only_lines_that_stand_can_be_pinned_and_only_so_many(memory: Memory) -> None:
@@ -88,7 +88,7 @@ def test_only_lines_that_stand_can_be_pinned_and_only_so_many(memory: Memory) ->
 def test_what_is_pinned_has_room_in_so_many_tokens(memory: Memory, text: str) -> None:
     for seq in keep(memory, *([text] * pins.MOST)):
         pins.add(memory, seq)
-    told = pins.told(pins.listed(memory))
+    told = pins.render(pins.list_pins(memory))
     assert 0 < estimate(told) <= pins.ROOM
     assert text[:5] in told
 

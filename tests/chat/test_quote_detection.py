@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from everthread.chat import quote_detection
-from everthread.chat.quote_detection import RUN, TEXTS, WORDS, Echoes, without
+from everthread.chat.quote_detection import RUN, TEXTS, WORDS, QuoteIndex, without
 
 LISBON = "I moved to Lisbon in May because of the light."
 WORD = st.sampled_from("a b cat Dog it's Lisbon über 我 们 好 天 2026 don’t".split())
@@ -18,8 +18,8 @@ TEXT = st.lists(st.tuples(WORD, st.sampled_from([" ", ", ", ".\n", " — ", '" "
 )
 
 
-def recalled(*texts: str) -> Echoes:
-    seen = Echoes()
+def recalled(*texts: str) -> QuoteIndex:
+    seen = QuoteIndex()
     seen.add(texts)
     return seen
 
@@ -186,7 +186,7 @@ def test_what_is_left_reads_on() -> None:
 
 
 def test_a_scribe_may_look_while_the_talk_goes_on() -> None:
-    seen, text = Echoes(), " ".join(f"word{n}" for n in range(60))
+    seen, text = QuoteIndex(), " ".join(f"word{n}" for n in range(60))
     seen.add([text])
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)

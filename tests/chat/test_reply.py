@@ -11,9 +11,9 @@ import pytest
 from hardship import PATIENCE
 
 from everthread.chat.reply import CutShort, Reply
-from everthread.chat.reply_filter import Speech
+from everthread.chat.reply_filter import ReplyFilter
 from everthread.errors import LLMUnavailable, StoreUnavailable
-from everthread.testing import StreamCut, ScriptedLLM
+from everthread.testing import ScriptedLLM, StreamCut
 from everthread.types import Context, Line, Usage
 
 NOTHING = Context("", 0, (), (), (), 0.0)
@@ -60,7 +60,7 @@ class Silent:
 
 def reply(kept: Kept, *script: str | Exception | StreamCut) -> Reply:
     llm = ScriptedLLM(script)
-    return Reply(NOTHING, None, lambda: llm.stream([]), Speech("Captain", ()), kept)
+    return Reply(NOTHING, None, lambda: llm.stream([]), ReplyFilter("Captain", ()), kept)
 
 
 def test_a_reply_that_is_read_is_kept_once() -> None:
@@ -81,7 +81,7 @@ def test_a_reply_that_is_stopped_before_it_begins_asks_nobody_and_keeps_nothing(
         asked.append(1)
         return llm.stream([])
 
-    one = Reply(NOTHING, None, start, Speech("Captain", ()), kept)  # type: ignore[arg-type]
+    one = Reply(NOTHING, None, start, ReplyFilter("Captain", ()), kept)  # type: ignore[arg-type]
     one.stop()
     one.stop()
     assert list(one) == []
@@ -100,7 +100,7 @@ def test_a_reply_can_be_stopped_from_within_its_own_loop() -> None:
 
 def test_a_reply_that_has_come_whole_is_whole_however_it_is_put_away() -> None:
     kept = Kept()
-    one = Reply(NOTHING, None, lambda: ScriptedLLM(["one  "]).stream([]), Speech("Captain", ()), kept)
+    one = Reply(NOTHING, None, lambda: ScriptedLLM(["one  "]).stream([]), ReplyFilter("Captain", ()), kept)
     assert next(one) == "one"
     assert next(one, None) is None
     one.stop()
@@ -119,7 +119,7 @@ def test_an_error_in_the_readers_loop_leaves_what_came_to_be_kept() -> None:
 
 def test_stopping_while_another_thread_waits_for_the_model_returns_with_the_reply_kept() -> None:
     kept, stream = Kept(), Silent()
-    one = Reply(NOTHING, None, lambda: stream, Speech("Captain", ()), kept)
+    one = Reply(NOTHING, None, lambda: stream, ReplyFilter("Captain", ()), kept)
     shown: list[str] = []
     thread = threading.Thread(target=lambda: shown.extend(one))
     thread.start()
@@ -139,7 +139,7 @@ def test_a_reply_is_at_its_end_for_all_who_read_it_only_once_it_is_kept() -> Non
         assert go.wait(PATIENCE)
         return Line(1, "s", "assistant", "Captain", text, datetime.now(UTC))
 
-    one = Reply(NOTHING, None, lambda: ScriptedLLM(["one two"]).stream([]), Speech("Captain", ()), keep)
+    one = Reply(NOTHING, None, lambda: ScriptedLLM(["one two"]).stream([]), ReplyFilter("Captain", ()), keep)
     next(one)
     stopping = threading.Thread(target=one.stop)
     stopping.start()
@@ -164,7 +164,7 @@ def test_stopping_while_the_model_is_asked_does_not_wait_and_nothing_comes_after
         assert answer.wait(PATIENCE)
         return stream
 
-    one = Reply(NOTHING, None, start, Speech("Captain", ()), kept)
+    one = Reply(NOTHING, None, start, ReplyFilter("Captain", ()), kept)
     shown: list[str] = []
     thread = threading.Thread(target=lambda: shown.extend(one))
     thread.start()
@@ -188,7 +188,7 @@ def test_an_error_that_comes_of_closing_the_stream_is_no_error_of_the_model() ->
                 raise LLMUnavailable("the connection was closed") from None
 
     stream = Broken()
-    one = Reply(NOTHING, None, lambda: stream, Speech("Captain", ()), kept)
+    one = Reply(NOTHING, None, lambda: stream, ReplyFilter("Captain", ()), kept)
     errors: list[BaseException] = []
 
     def read() -> None:
@@ -250,7 +250,7 @@ def listened(one: Reply) -> list[str]:
 
 def test_a_reply_that_is_listened_to_is_kept_by_whoever_reads_on() -> None:
     kept = Kept()
-    one = Reply(NOTHING, None, lambda: Told("Captain: one", " two"), Speech("Captain", ()), kept)
+    one = Reply(NOTHING, None, lambda: Told("Captain: one", " two"), ReplyFilter("Captain", ()), kept)
     assert listened(one) == ["one", " two", "over"]
     assert kept.texts == []
     assert list(one) == []
@@ -259,7 +259,7 @@ def test_a_reply_that_is_listened_to_is_kept_by_whoever_reads_on() -> None:
 
 def test_of_a_reply_that_is_listened_to_no_more_is_read_than_is_the_characters() -> None:
     kept, stream = Kept(), Told("one\n", "Nora: and you?", " three")
-    one = Reply(NOTHING, None, lambda: stream, Speech("Captain", ["Nora"]), kept)
+    one = Reply(NOTHING, None, lambda: stream, ReplyFilter("Captain", ["Nora"]), kept)
     assert listened(one) == ["one", "over"]
     assert list(one) == []
     assert (kept.texts, stream.left) == ([("one", False)], [" three"])
@@ -283,7 +283,7 @@ def test_a_model_that_cannot_be_asked_is_an_error_for_whoever_reads_on() -> None
 
 def test_a_reply_that_was_stopped_before_it_was_listened_to_is_over() -> None:
     kept = Kept()
-    one = Reply(NOTHING, None, lambda: Told("one"), Speech("Captain", ()), kept)
+    one = Reply(NOTHING, None, lambda: Told("one"), ReplyFilter("Captain", ()), kept)
     one.stop()
     assert listened(one)[-1] == "over"
     assert (list(one), kept.texts) == ([], [])
@@ -327,7 +327,7 @@ def test_a_reader_that_is_interrupted_while_it_waits_hears_of_it() -> None:
                 return piece
             raise KeyboardInterrupt
 
-    one = Reply(NOTHING, None, Interrupted, Speech("Captain", ()), kept)
+    one = Reply(NOTHING, None, Interrupted, ReplyFilter("Captain", ()), kept)
     with pytest.raises(KeyboardInterrupt):
         list(one)
     assert kept.texts == [("one", True)]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread.chat.reply_filter import DECORATED, TEMPLATE, THOUGHTS, UNSEEN, USER_LABELS, Speech
+from everthread.chat.reply_filter import DECORATED, TEMPLATE, THOUGHTS, UNSEEN, USER_LABELS, ReplyFilter
 from everthread.errors import BadInput
 
 # What makes trouble, and what is cut to pieces between it.
@@ -63,8 +63,8 @@ FORBIDDEN = re.compile(
 )
 
 
-def speech(longest: int = 65_536) -> Speech:
-    return Speech("Captain Nemo", ["Nora"], longest)
+def speech(longest: int = 65_536) -> ReplyFilter:
+    return ReplyFilter("Captain Nemo", ["Nora"], longest)
 
 
 def said(*pieces: str, longest: int = 65_536) -> tuple[str, bool, str]:
@@ -200,17 +200,17 @@ def test_a_name_that_is_no_label_stays(reply: str) -> None:
 
 def test_a_person_is_known_by_the_first_and_the_last_name_too() -> None:
     for label in ("Nora Lind:", "Nora:", "Lind:"):
-        reading = Speech("Nemo", ["Nora Lind"])
+        reading = ReplyFilter("Nemo", ["Nora Lind"])
         assert reading.feed(f"Aye.\n{label} hi") == "Aye."
         assert reading.why == "person"
 
 
 def test_where_names_are_shared_a_whole_name_goes_before_a_part_and_the_person_before_the_character() -> None:
-    assert Speech("Nora Bot", ["Nora"]).feed("Nora: hi") == ""
-    assert Speech("Nora", ["Nora Lind"]).feed("Nora: hi") == "hi"
-    assert Speech("Ann Berg", ["Tom Berg"]).feed("Berg: hi") == ""
-    assert Speech("Sam", ["Sam"]).feed("Sam: hi") == "hi"
-    assert Speech("You", [" ", "**"]).feed("You: hi") == "hi"
+    assert ReplyFilter("Nora Bot", ["Nora"]).feed("Nora: hi") == ""
+    assert ReplyFilter("Nora", ["Nora Lind"]).feed("Nora: hi") == "hi"
+    assert ReplyFilter("Ann Berg", ["Tom Berg"]).feed("Berg: hi") == ""
+    assert ReplyFilter("Sam", ["Sam"]).feed("Sam: hi") == "hi"
+    assert ReplyFilter("You", [" ", "**"]).feed("You: hi") == "hi"
 
 
 # ------------------------------------------------------------------- marks and thoughts
@@ -264,4 +264,4 @@ def test_an_endless_stream_of_anything_is_over_sometime(endless: str) -> None:
 
 def test_a_length_of_nothing_is_refused() -> None:
     with pytest.raises(BadInput, match="at least 1 character, got 0"):
-        Speech("Nemo", [], 0)
+        ReplyFilter("Nemo", [], 0)

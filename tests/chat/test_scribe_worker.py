@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from hardship import PATIENCE, SOON
 
-from everthread import Line, Memory, Filter
+from everthread import Filter, Line, Memory
 from everthread.bank import corrections
 from everthread.chat.character import Character
 from everthread.chat.chat import Chat
-from everthread.chat.scribe_worker import Desk, work
+from everthread.chat.scribe_worker import ScribeWorker, make_job
 from everthread.errors import LLMUnavailable, ScribeFailed
 from everthread.recall import unit_search
 from everthread.scribes.base import NOTES, SUMMARY
@@ -20,7 +20,7 @@ from everthread.scribes.extractive import ExtractiveScribe
 from everthread.testing import HashEmbedder
 from everthread.types import NewUnit, ScribeJob
 
-Opened = Callable[..., Desk]
+Opened = Callable[..., ScribeWorker]
 
 
 class Waiting(ExtractiveScribe):
@@ -58,17 +58,17 @@ class Failing(ExtractiveScribe):
 
 @pytest.fixture
 def desk(memory: Memory) -> Iterator[Opened]:
-    made: list[Desk] = []
+    made: list[ScribeWorker] = []
 
-    def open_(scribe: ExtractiveScribe | None = None, on: Memory = memory) -> Desk:
-        made.append(Desk(on, scribe or ExtractiveScribe()))
+    def open_(scribe: ExtractiveScribe | None = None, on: Memory = memory) -> ScribeWorker:
+        made.append(ScribeWorker(on, scribe or ExtractiveScribe()))
         return made[-1]
 
     yield open_
     for each in made:
         if isinstance(each.scribe, Waiting):
             each.scribe.go.set()
-        assert each.settle(PATIENCE)
+        assert each.join(PATIENCE)
         each.close(5)
 
 
@@ -85,13 +85,13 @@ def test_a_scribe_that_hangs_does_not_keep_close_waiting_and_writes_nothing_afte
 ) -> None:
     scribe = Waiting()
     busy = desk(scribe)
-    busy.put(work("summary", said(memory, "s", MIA)))
+    busy.submit(make_job("summary", said(memory, "s", MIA)))
     assert scribe.writes.wait(PATIENCE)
     begun = time.monotonic()
     busy.close(0.2)
     assert time.monotonic() - begun < SOON
     scribe.go.set()
-    assert busy.settle(PATIENCE)
+    assert busy.join(PATIENCE)
     assert memory.units() == []
     assert [waiting.tries for waiting in memory.jobs()] == [0]
 
@@ -99,8 +99,8 @@ def test_a_scribe_that_hangs_does_not_keep_close_waiting_and_writes_nothing_afte
 def test_a_closed_desk_begins_nothing(memory: Memory, desk: Opened) -> None:
     idle = desk()
     idle.close(1)
-    idle.put(work("summary", said(memory, "s", MIA)))
-    assert idle.settle(1)
+    idle.submit(make_job("summary", said(memory, "s", MIA)))
+    assert idle.join(1)
     assert len(memory.jobs()) == 1
 
 
@@ -110,21 +110,21 @@ def test_a_scribe_that_raises_what_nobody_knows_stops_neither_the_desk_nor_whoev
     told: list[object] = []
     monkeypatch.setattr(threading, "excepthook", lambda args: told.append(args.exc_type))
     odd = desk(Failing(ZeroDivisionError()))
-    odd.put(work("summary", said(memory, "s", MIA)))
-    assert odd.settle(PATIENCE)
+    odd.submit(make_job("summary", said(memory, "s", MIA)))
+    assert odd.join(PATIENCE)
     assert told == [ZeroDivisionError]
-    odd.put(work("notes", said(memory, "t", TOM)))  # the other waits, so that it isn't told at every line
-    assert odd.settle(PATIENCE)
+    odd.submit(make_job("notes", said(memory, "t", TOM)))  # the other waits, so that it isn't told at every line
+    assert odd.join(PATIENCE)
     assert [waiting.kind for waiting in memory.jobs()] == ["summary"]
     assert len(memory.units("note")) == 1
 
 
 def test_what_fails_stays_queued_and_is_not_tried_again_at_once(memory: Memory, desk: Opened) -> None:
     failing = desk(Failing(LLMUnavailable("down")))
-    failing.put(work("summary", said(memory, "s", MIA)))
-    assert failing.settle(PATIENCE)
-    failing.wake()
-    assert failing.settle(PATIENCE)
+    failing.submit(make_job("summary", said(memory, "s", MIA)))
+    assert failing.join(PATIENCE)
+    failing.start()
+    assert failing.join(PATIENCE)
     assert [(waiting.tries, waiting.error) for waiting in memory.jobs()] == [(1, "LLMUnavailable")]
 
 
@@ -134,11 +134,11 @@ def test_what_is_forgotten_while_it_is_written_about_is_not_written_about(
 ) -> None:
     scribe = Waiting()
     busy = desk(scribe)
-    busy.put(work("notes", said(memory, "s", MIA)))
+    busy.submit(make_job("notes", said(memory, "s", MIA)))
     assert scribe.writes.wait(PATIENCE)
     memory.forget(**scope)  # type: ignore[arg-type]
     scribe.go.set()
-    assert busy.settle(PATIENCE)
+    assert busy.join(PATIENCE)
     assert memory.units() == []
     assert memory.jobs() == []
     assert not any(b"Lisbon" in path.read_bytes() for path in tmp_path.iterdir())
@@ -156,10 +156,10 @@ def test_a_session_that_is_forgotten_while_its_scribe_fails_leaves_the_rest_to_b
             return super().summarize(lines, person, limit)
 
     for lines in (gone, stays):
-        memory.enqueue(work("summary", lines))
+        memory.enqueue(make_job("summary", lines))
     failing = desk(Forgetting(LLMUnavailable("down")))
-    failing.wake()
-    assert failing.settle(PATIENCE)
+    failing.start()
+    assert failing.join(PATIENCE)
     assert [unit.metadata["session"] for unit in memory.units("summary")] == ["t"]
     assert memory.jobs() == []
 
@@ -169,11 +169,11 @@ def test_a_memory_that_is_forgotten_while_it_is_in_the_background_is_in_no_notes
     scribe = Waiting()
     busy = desk(scribe)
     busy.background = told
-    busy.put(work("notes", said(memory, "s", MIA)))
+    busy.submit(make_job("notes", said(memory, "s", MIA)))
     assert scribe.writes.wait(PATIENCE)
     memory.forget(seq=told[0].seq)
     scribe.go.set()
-    assert busy.settle(PATIENCE)
+    assert busy.join(PATIENCE)
     (note,) = memory.units("note")
     assert "Lisbon" in note.text
     assert "Oslo" not in note.text
@@ -191,24 +191,24 @@ def test_notes_that_went_with_a_line_are_no_background_any_more_though_their_las
     memory.forget(seq=told[0].seq)
     again = memory.add_unit(NewUnit("note", "The evening went.", 2, 2, told[1].said_at, sources=(2,)))
     assert again.id == gone.id  # the number is given anew
-    busy.put(work("notes", said(memory, "s", MIA)))
-    assert busy.settle(PATIENCE)
+    busy.submit(make_job("notes", said(memory, "s", MIA)))
+    assert busy.join(PATIENCE)
     assert "Oslo" not in memory.units("note")[-1].text
     busy.background = [unit_search.line(again)]
-    busy.put(work("notes", said(memory, "t", TOM.replace("Oslo", "Bergen"))))
-    assert busy.settle(PATIENCE)
+    busy.submit(make_job("notes", said(memory, "t", TOM.replace("Oslo", "Bergen"))))
+    assert busy.join(PATIENCE)
     assert "The evening went." in memory.units("note")[-1].text  # what stands is background, as the scribe tells
 
 
 def test_two_at_one_bank_write_a_summary_once(memory: Memory, desk: Opened, tmp_path: Path) -> None:
     scribe = Waiting()
     slow, quick = desk(scribe), desk()
-    slow.put(work("summary", said(memory, "s", MIA)))
+    slow.submit(make_job("summary", said(memory, "s", MIA)))
     assert scribe.writes.wait(PATIENCE)
-    quick.wake()
-    assert quick.settle(PATIENCE)
+    quick.start()
+    assert quick.join(PATIENCE)
     scribe.go.set()
-    assert slow.settle(PATIENCE)
+    assert slow.join(PATIENCE)
     assert len(memory.units("summary")) == 1
     assert memory.jobs() == []
 
@@ -218,12 +218,12 @@ def test_first_notes_that_are_written_while_others_are_leave_one_note_current_wi
 ) -> None:
     scribe = Waiting()
     slow = desk(scribe)
-    slow.put(work("notes", said(memory, "s", MIA)))
+    slow.submit(make_job("notes", said(memory, "s", MIA)))
     assert scribe.writes.wait(30)
     new, before = corrections.note(memory.store, memory.bank, "Tom works in Oslo.")
     memory.add_unit(new, supersedes=before)
     scribe.go.set()
-    assert slow.settle(30)
+    assert slow.join(30)
     (current,) = memory.units("note", current=True)
     assert "Tom works in Oslo." in current.text
     assert "Lisbon" in current.text
@@ -234,11 +234,11 @@ def test_lines_that_come_to_a_work_while_it_is_done_are_done_as_well(memory: Mem
     scribe = Waiting()
     busy = desk(scribe)
     first = said(memory, "s", MIA)
-    busy.put(work("summary", first))
+    busy.submit(make_job("summary", first))
     assert scribe.writes.wait(PATIENCE)
-    memory.enqueue(work("summary", [*first, *said(memory, "s", TOM)]))
+    memory.enqueue(make_job("summary", [*first, *said(memory, "s", TOM)]))
     scribe.go.set()
-    assert busy.settle(PATIENCE)
+    assert busy.join(PATIENCE)
     (current,) = memory.units("summary", current=True)
     assert "Lisbon" in current.text
     assert "Oslo" in current.text
@@ -248,10 +248,10 @@ def test_lines_that_come_to_a_work_while_it_is_done_are_done_as_well(memory: Mem
 def test_a_session_that_went_on_has_one_current_summary(memory: Memory, desk: Opened) -> None:
     writing = desk()
     first = said(memory, "s", MIA)
-    writing.put(work("summary", first))
-    assert writing.settle(PATIENCE)
-    writing.put(work("summary", [*first, *said(memory, "s", TOM)]))
-    assert writing.settle(PATIENCE)
+    writing.submit(make_job("summary", first))
+    assert writing.join(PATIENCE)
+    writing.submit(make_job("summary", [*first, *said(memory, "s", TOM)]))
+    assert writing.join(PATIENCE)
     assert len(memory.units("summary")) == 2
     (current,) = memory.units("summary", current=True)
     assert "Oslo" in current.text
@@ -260,11 +260,11 @@ def test_a_session_that_went_on_has_one_current_summary(memory: Memory, desk: Op
 def test_of_sessions_that_alternate_each_is_noted(memory: Memory, desk: Opened) -> None:
     writing = desk()
     one, other = said(memory, "s", MIA), said(memory, "t", TOM)
-    writing.put(work("notes", other))
-    assert writing.settle(PATIENCE)
+    writing.submit(make_job("notes", other))
+    assert writing.join(PATIENCE)
     assert (writing.noted(one), writing.noted(other)) == (0, other[-1].seq)
-    writing.put(work("notes", one))
-    assert writing.settle(PATIENCE)
+    writing.submit(make_job("notes", one))
+    assert writing.join(PATIENCE)
     notes = writing.notes()
     assert notes is not None
     assert "Lisbon" in notes.text
@@ -278,8 +278,8 @@ def test_notes_stand_where_the_lines_that_leave_say_nothing_and_the_lines_leave_
     memory: Memory, desk: Opened
 ) -> None:
     writing = desk()
-    writing.put(work("notes", said(memory, "s", MIA)))
-    assert writing.settle(PATIENCE)
+    writing.submit(make_job("notes", said(memory, "s", MIA)))
+    assert writing.join(PATIENCE)
 
     class Empty(ExtractiveScribe):
         def note(self, old: str, recalled: Sequence[Line], leaving: Sequence[Line], limit: int = NOTES) -> str:
@@ -287,8 +287,8 @@ def test_notes_stand_where_the_lines_that_leave_say_nothing_and_the_lines_leave_
 
     idle = said(memory, "s", "Hm.")
     other = desk(Empty())
-    other.put(work("notes", idle))
-    assert other.settle(PATIENCE)
+    other.submit(make_job("notes", idle))
+    assert other.join(PATIENCE)
     notes = other.notes()
     assert notes is not None
     assert "Lisbon" in notes.text
@@ -302,8 +302,8 @@ def test_work_that_another_process_left_is_done(tmp_path: Path, desk: Opened) ->
         first.enqueue(ScribeJob("summary", "s", lines[0].seq, lines[0].seq, lines[0].said_at, 3, "LLMUnavailable"))
     with Memory.open("bob", store=tmp_path / "more", embedder=HashEmbedder(64)) as second:
         late = desk(on=second)
-        late.wake()
-        assert late.settle(PATIENCE)
+        late.start()
+        assert late.join(PATIENCE)
         assert len(second.units("summary")) == 1
         late.close(1)
 
@@ -316,7 +316,7 @@ def test_a_model_that_can_not_leave_secrets_out_does_not_cost_the_notes(memory: 
     with Chat(memory, Character("Captain", person="Nora"), None, scribe=Careless()) as chat:
         list(chat.reply("My sister Mia moved to Lisbon. My password is hunter2."))
         chat.end(remember=True)
-        assert chat.settle(PATIENCE)
+        assert chat.wait(PATIENCE)
     text = " ".join(unit.text for unit in memory.units())
     assert "Mia moved to Lisbon" in text
     assert "hunter2" not in text

@@ -22,8 +22,8 @@ from everthread.errors import BadQuery, LLMUnavailable
 from everthread.memory import Memory
 from everthread.scribes.extractive import ExtractiveScribe
 from everthread.stores.shared_rows import SESSION_GAP
-from everthread.testing import StreamCut, HashEmbedder, ScriptedLLM
-from everthread.types import Line, Message, Filter
+from everthread.testing import HashEmbedder, ScriptedLLM, StreamCut
+from everthread.types import Filter, Line, Message
 
 CONTEXT = 2400
 REPLY = 512
@@ -268,7 +268,7 @@ class Talking(RuleBasedStateMachine):
 
     @rule()
     def settle(self) -> None:
-        assert self.chat.settle(120)
+        assert self.chat.wait(120)
 
     # -------------------------------------------------------------- what must hold
 

@@ -11,15 +11,15 @@ from hardship.terminal import Terminal
 
 from everthread.chat.character import Character
 from everthread.chat.chat import Chat
-from everthread.chat.group_chat import Scene
+from everthread.chat.group_chat import GroupChat
 from everthread.chat.offline_reply import LABEL
-from everthread.cli.repl import LEGEND, SceneTalk, Talk
+from everthread.cli.repl import LEGEND, ChatRepl, GroupChatRepl
 from everthread.errors import LLMUnavailable
 from everthread.llms.openai_compatible import LLM, OpenAICompatible
 from everthread.memory import Memory
 from everthread.recipes.membot import Membot
 from everthread.scribes.extractive import ExtractiveScribe
-from everthread.testing import StreamCut, ScriptedLLM
+from everthread.testing import ScriptedLLM, StreamCut
 from everthread.types import NewLine
 
 Screen = list[str]
@@ -53,8 +53,8 @@ def converse(
         screen[-1] += text
 
     with Chat(memory, ALICE, llm, scribe=ExtractiveScribe(), incognito=incognito) as chat:
-        Talk(chat, read, write).run()
-        chat.settle(120)
+        ChatRepl(chat, read, write).run()
+        chat.wait(120)
     return screen
 
 
@@ -452,7 +452,7 @@ def test_an_interrupt_stops_a_reply_and_keeps_what_had_come(memory: Memory) -> N
 
     waiting = iter(["Count.", "/quit"])
     with Chat(memory, ALICE, ScriptedLLM(["one two three four"]), scribe=ExtractiveScribe()) as chat:
-        Talk(chat, lambda _: next(waiting), write).run()
+        ChatRepl(chat, lambda _: next(waiting), write).run()
     assert "(stopped; what had come is kept. /again asks for another)" in screen[0]
     assert (texts(memory)[-1], list(memory.lines())[-1].metadata["partial"]) == ("one two", True)
 
@@ -473,7 +473,7 @@ def test_in_a_scene_whoever_is_called_answers_and_who_has_left_hears_nothing(mem
             ["Cook, is dinner ready?", "/leave Cook", "A secret.", "/enter Cook", "/next Cook", "/who", "quit"]
         )
         screen: Screen = []
-        SceneTalk(Scene(chats), lambda _: next(waiting), screen.append).run()
+        GroupChatRepl(GroupChat(chats), lambda _: next(waiting), screen.append).run()
         shown = "".join(screen)
         assert shown.startswith("You talk with Captain and Cook.")
         assert (
@@ -614,8 +614,8 @@ def test_nothing_that_is_shown_drives_the_terminal_and_what_is_kept_is_verbatim(
     memory.observe(f"Mia in Lisbon: {EVIL}", speaker="Bob\x1b[1m", session="s1")
     monkeypatch.setattr("sys.stdin", io.StringIO(f"Mia, Lisbon {EVIL}\n/why\n/lines\n/forget 4\nno\n"))
     with Chat(memory, ALICE, ScriptedLLM([EVIL]), scribe=ExtractiveScribe()) as chat:
-        chat.change(person="Ali\x1bce")
-        Talk(chat).run()
+        chat.edit_character(person="Ali\x1bce")
+        ChatRepl(chat).run()
     shown = capsys.readouterr().out
     assert f"Captain: {SEEN}\n" in shown
     assert "Ali␛ce> " in shown
@@ -654,7 +654,7 @@ def test_in_a_scene_commands_take_any_argument(memory: Memory) -> None:
         ]
         waiting = iter(typed)
         screen: Screen = []
-        SceneTalk(Scene([chat]), lambda _: next(waiting), screen.append).run()
+        GroupChatRepl(GroupChat([chat]), lambda _: next(waiting), screen.append).run()
     told = "".join(screen).splitlines()[1:-2]
     assert [row.partition(":")[0] for row in told] == [
         *["That could not be done"] * 5, "Captain", "Captain goes, and hears nothing more.", "That could not be done"
@@ -775,7 +775,7 @@ def test_an_interrupt_before_a_reply_begins_stops_what_is_done_and_the_talk_goes
     screen: Screen = []
     waiting = iter(["Hello.", "/lines", "/quit"])
     with Chat(memory, ALICE, ScriptedLLM(["Aye."]), scribe=ExtractiveScribe(), count=interrupted) as chat:
-        Talk(chat, lambda _: next(waiting), screen.append).run()
+        ChatRepl(chat, lambda _: next(waiting), screen.append).run()
     shown = "".join(screen)
     assert "\n(stopped)\n" in shown
     assert "Alice: Hello.\n" in shown

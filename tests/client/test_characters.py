@@ -19,7 +19,7 @@ from everthread.recipes.default import Default
 from everthread.server import server_db
 from everthread.server.app import create
 from everthread.server.keys import Keys
-from everthread.server.services import Engine
+from everthread.server.services import Services
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
 
@@ -43,7 +43,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SQLiteSto
 
 @pytest.fixture
 def url(store: SQLiteStore) -> Iterator[str]:
-    with serving(create(Engine(store, HashEmbedder(64), None, Default()))) as url:
+    with serving(create(Services(store, HashEmbedder(64), None, Default()))) as url:
         yield url
 
 
@@ -85,14 +85,14 @@ def test_a_card_goes_out_and_comes_in_again(there: Characters, tmp_path: Path, f
     assert card.read(tmp_path / f"card.{form}") == NORA
     there.remove(NORA.name)
     assert there.add(content) == there.load(NORA.name) == NORA
-    assert character_library.pictured(NORA.name) == (form == "png")
+    assert character_library.has_picture(NORA.name) == (form == "png")
 
 
 def test_a_picture_stays_where_its_character_is_changed(there: Characters) -> None:
     there.save(NORA)
     there.add(there.export(NORA.name, "png"), force=True)
     there.save(NORA.edited(description="A diver."), force=True)
-    assert character_library.pictured(NORA.name)
+    assert character_library.has_picture(NORA.name)
     assert there.load(NORA.name).description == "A diver."
 
 

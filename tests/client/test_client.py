@@ -28,6 +28,7 @@ from everthread import (
     Client,
     ConfigError,
     EverthreadError,
+    Filter,
     ImportResult,
     Line,
     LLMRejected,
@@ -37,7 +38,6 @@ from everthread import (
     NotFound,
     Sampling,
     StoreUnavailable,
-    Filter,
 )
 from everthread.chat.character import DEFAULT
 from everthread.client import connection
@@ -46,7 +46,7 @@ from everthread.recipes.default import Default
 from everthread.server import server_db
 from everthread.server.app import create
 from everthread.server.keys import Keys
-from everthread.server.services import Engine
+from everthread.server.services import Services
 from everthread.server.settings import Settings
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
@@ -83,7 +83,7 @@ def store(tmp_path: Path) -> Iterator[SQLiteStore]:
 
 @pytest.fixture
 def url(store: SQLiteStore) -> Iterator[str]:
-    with serving(create(Engine(store, HashEmbedder(64), None, Default()))) as url:
+    with serving(create(Services(store, HashEmbedder(64), None, Default()))) as url:
         yield url
 
 
@@ -353,7 +353,7 @@ def test_a_bank_has_a_character_of_its_own(client: Client) -> None:
 @contextmanager
 def talking(store: SQLiteStore, *told: llm.Told) -> Iterator[Client]:
     with llm.llm_server(*told) as server:
-        engine = Engine(store, HashEmbedder(64), OpenAICompatible(server.url, "m"), Default())
+        engine = Services(store, HashEmbedder(64), OpenAICompatible(server.url, "m"), Default())
         with serving(create(engine)) as url, Client(url, BANK) as client:
             yield client
 
@@ -377,7 +377,7 @@ def test_a_reply_comes_piece_by_piece_and_is_kept(store: SQLiteStore) -> None:
 
 
 def test_an_address_behind_which_there_is_nothing_is_told(store: SQLiteStore) -> None:
-    app = create(Engine(store, HashEmbedder(64), None, Default()))
+    app = create(Services(store, HashEmbedder(64), None, Default()))
     with serving(app) as url, Client(f"{url}/nope", bank="alice") as lost, pytest.raises(NotFound) as told:
         lost.stats()
     assert str(told.value).startswith("there is nothing at this address; the API is below /api/v1")
@@ -568,7 +568,7 @@ def test_a_server_of_somebody_else_is_told() -> None:
 def test_with_a_key_it_has_what_the_key_is_for_and_nothing_else(store: SQLiteStore) -> None:
     with closing(Keys(server_db.path(store))) as keys:
         secret = keys.new("alice's", [BANK], ["read", "write"])
-    engine = Engine(store, HashEmbedder(64), None, Default())
+    engine = Services(store, HashEmbedder(64), None, Default())
     with serving(create(engine, Settings(key_required=True))) as url:
         with Client(url, BANK, secret) as client:
             client.observe("Hello.")

@@ -19,7 +19,7 @@ from hardship.llm import Reply, llm_server
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everthread import Hit, Memory, NewLine, Filter
+from everthread import Filter, Hit, Memory, NewLine
 from everthread.errors import NotFound
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder

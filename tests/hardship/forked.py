@@ -125,7 +125,7 @@ def talking(store: str) -> None:
             assert list(reply) == []
             assert "".join(chat.reply("She works there as a nurse.")) == "Hello from the child."
             chat.end(remember=True)
-            assert chat.settle(LIMIT)
+            assert chat.wait(LIMIT)
 
         well = sound(forked(work))
         assert "".join(reply)

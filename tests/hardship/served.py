@@ -22,7 +22,7 @@ from everthread.recipes.default import Default
 from everthread.server import logs
 from everthread.server.app import create
 from everthread.server.http_protocol import Limits
-from everthread.server.services import Engine
+from everthread.server.services import Services
 from everthread.server.settings import Settings
 from everthread.server.workers import runner
 from everthread.stores.sqlite.store import SQLiteStore
@@ -35,7 +35,7 @@ PATIENCE = 120.0  # seconds; a busy machine is slow
 def made(folder: str, settings: Settings) -> FastAPI:
     """The app, and routes to try it: `/slow` streams for a second, `/quiet` begins and waits, `/flood` streams more
     than any socket holds, `/sleep` holds a thread, and `/most` tells how many were held at a time."""
-    app = create(Engine(SQLiteStore(folder), HashEmbedder(64), None, Default()), settings, closes=True)
+    app = create(Services(SQLiteStore(folder), HashEmbedder(64), None, Default()), settings, closes=True)
 
     @app.get("/slow")
     async def slow() -> StreamingResponse:

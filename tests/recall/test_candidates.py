@@ -19,7 +19,7 @@ from everthread.recall import features
 from everthread.recall.candidates import EXHAUSTIVE_LIMIT, Candidates, top_k, with_windows
 from everthread.recipes.default import Default
 from everthread.testing import HashEmbedder
-from everthread.types import NewLine, Seqs, Filter
+from everthread.types import Filter, NewLine, Seqs
 from recall.made import BEGUN, remembered
 
 LINES = 3000

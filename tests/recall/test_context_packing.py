@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread.recall.context_packing import fit
-from everthread.text.formatting import format_lines, format_line
+from everthread.text.formatting import format_line, format_lines
 from everthread.text.tokens import Counter, estimate
 from everthread.types import Hit, Line
 from recall.made import hit, line

@@ -199,7 +199,9 @@ def test_every_signal_is_what_its_definition_says(
         query = f"{asked} {date}"
         found, got = memory.candidates(query)
         corpus = memory.store.corpus("bank")
-        naive = Naive(list(memory.lines()), len(numbers), max(numbers, default=0), parse_query(query, corpus.names, BEGUN))
+        naive = Naive(
+            list(memory.lines()), len(numbers), max(numbers, default=0), parse_query(query, corpus.names, BEGUN)
+        )
         assert [line.seq for line in naive.lines] == found.seqs.tolist()
         wanted = [naive.signals(line) for line in naive.lines]
         for name, values in got.items():

@@ -13,7 +13,7 @@ from everthread.memory import Memory
 from everthread.recall.candidates import EXHAUSTIVE_LIMIT
 from everthread.recall.relevance_gate import mentions_unknown_name
 from everthread.testing import HashEmbedder
-from everthread.types import NewLine, Vector, Vectors, Filter
+from everthread.types import Filter, NewLine, Vector, Vectors
 
 
 class Deaf(HashEmbedder):

@@ -17,7 +17,7 @@ from everthread.stores.postgres.store import PostgresStore
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
 from everthread.text.tokens import estimate
-from everthread.types import NewLine, Vector, Filter
+from everthread.types import Filter, NewLine, Vector
 
 AT = datetime(2026, 3, 2, 18, tzinfo=UTC)
 SAID = {

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from everthread.bank.corrections import CORRECTS
-from everthread.recall.neighbours import Span, merge, neighbours, passage, spans, by_position
+from everthread.recall.neighbours import Span, by_position, merge, neighbours, passage, spans
 from everthread.recipes.default import Default
 from everthread.types import Line, NewLine
 from recall.made import BEGUN, line, remembered

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread.recall.query import LONGEST, Query, is_time_only, messages, named, parse_query, content_text, is_subject
+from everthread.recall.query import LONGEST, Query, content_text, is_subject, is_time_only, messages, named, parse_query
 from everthread.text.analyzer import normalize
 from everthread.text.time_expressions import Date, Span
 

@@ -10,7 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from everthread.recall.query import parse_query
-from everthread.recall.relevance_gate import EVIDENCE, SATURATED_LINES, LogisticModel, probabilities, evidence, log_share, mentions_unknown_name, gate_weights
+from everthread.recall.relevance_gate import (
+    EVIDENCE,
+    SATURATED_LINES,
+    LogisticModel,
+    evidence,
+    gate_weights,
+    log_share,
+    mentions_unknown_name,
+    probabilities,
+)
 from everthread.recipes.base import Recipe
 from everthread.recipes.default import Default, ScoringProfile
 from everthread.types import NewLine

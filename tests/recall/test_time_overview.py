@@ -10,9 +10,9 @@ import pytest
 
 from everthread.memory import Memory
 from everthread.recall.candidates import EXHAUSTIVE_LIMIT
-from everthread.recall.time_overview import RELEVANCE, LINES_PER_BUCKET
+from everthread.recall.time_overview import LINES_PER_BUCKET, RELEVANCE
 from everthread.testing import HashEmbedder
-from everthread.types import Hit, NewLine, Filter
+from everthread.types import Filter, Hit, NewLine
 from recall.made import remembered
 
 NOW = datetime(2026, 11, 21, 14, 30, tzinfo=UTC)  # a Saturday
@@ -247,4 +247,7 @@ def test_in_a_large_bank_the_few_lines_of_one_speaker_are_found(years: Memory) -
 
 
 def test_as_many_come_as_are_asked_for(years: Memory) -> None:
-    assert len(years.recall("What did we talk about last year?", EXHAUSTIVE_LIMIT + 100, as_of=NOW)) == EXHAUSTIVE_LIMIT + 100
+    assert (
+        len(years.recall("What did we talk about last year?", EXHAUSTIVE_LIMIT + 100, as_of=NOW))
+        == EXHAUSTIVE_LIMIT + 100
+    )

@@ -57,10 +57,10 @@ def talk(
                 clock.now = line.said_at
                 reply = chat.reply(line.text)
                 assert "".join(reply)
-                assert chat.settle(60)
+                assert chat.wait(60)
                 after(reply.line.seq if reply.line else 0)
             chat.end(remember=True)
-            assert chat.settle(60)
+            assert chat.wait(60)
             after(0)
     return ["\n\n".join(message.content for message in prompt) for prompt in model.prompts]
 
@@ -84,4 +84,4 @@ def asked(memory: Memory, question: str) -> str:
 def written_up(memory: Memory, scribe: Scribe | None = None) -> None:
     """Have all that waits to be written tried once."""
     with Chat(memory, JONAS, None, scribe=scribe or ExtractiveScribe(), session="later", clock=Clock(LATER)) as chat:
-        assert chat.settle(60)
+        assert chat.wait(60)

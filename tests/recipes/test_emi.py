@@ -24,7 +24,7 @@ from everthread.memory import Memory
 from everthread.recipes.emi import LABEL, LABEL_UNSPACED, Emi
 from everthread.stores.postgres.store import PostgresStore
 from everthread.testing import HashEmbedder, ScriptedLLM
-from everthread.types import NewLine, Role, Filter
+from everthread.types import Filter, NewLine, Role
 from recipes.twenty import BOT, PERSON, TWENTY
 
 REPLIES = {2, 4, 6, 10, 12, 14, 16, 18, 20}  # what Jonas said; 8 is a refusal
@@ -103,7 +103,7 @@ def test_nothing_is_written_when_a_conversation_ends(full: Memory) -> None:
     with Chat(full, Character(BOT, person=PERSON), model, clock=lambda: NOON) as chat:
         "".join(chat.reply("I sold the greyhound's old basket to a friend of Olga's."))
         chat.end(remember=True)
-        chat.settle(120)
+        chat.wait(120)
     assert (full.units(), full.jobs(), len(list(full.lines()))) == ([], [], 22)
 
 

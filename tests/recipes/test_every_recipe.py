@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hardship.embedders import Moody
 
-from everthread import Memory, NewLine, Filter
+from everthread import Filter, Memory, NewLine
 from everthread.errors import LLMUnavailable, ScribeFailed
 from everthread.recipes.base import Recipe
 from everthread.scribes.base import CATEGORIES, NOTES, SUMMARY

@@ -23,7 +23,7 @@ from everthread.scribes.extractive import ExtractiveScribe
 from everthread.stores.postgres.store import PostgresStore
 from everthread.testing import HashEmbedder, ScriptedLLM
 from everthread.text.tokens import estimate
-from everthread.types import Context, NewLine, NewUnit, Vector, Vectors, Filter
+from everthread.types import Context, Filter, NewLine, NewUnit, Vector, Vectors
 from recipes.twenty import BOT, PERSON, SESSIONS, TWENTY
 
 LATER = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -151,7 +151,7 @@ def test_nothing_but_the_lines_is_written(talked: Memory) -> None:
     with Chat(talked, JONAS, ScriptedLLM(["Aye, in August."]), clock=lambda: LATER) as chat:
         "".join(chat.reply("When does Olga visit?"))
         chat.end(remember=True)
-        assert chat.settle(120)
+        assert chat.wait(120)
     assert talked.units() == []
     assert talked.jobs() == []
     assert talked.stats().lines == 22

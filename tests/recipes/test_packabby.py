@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from everthread.chat.character import Character
 from everthread.chat.chat import QUESTION, Chat
-from everthread.cli.repl import Talk
+from everthread.cli.repl import ChatRepl
 from everthread.embedders.onnx import Embedder, OnnxEmbedder
 from everthread.errors import BadInput, BadQuery, EmbedderUnavailable, ScribeFailed
 from everthread.memory import Memory
@@ -29,7 +29,7 @@ from everthread.scribes.base import SUMMARY
 from everthread.scribes.extractive import ExtractiveScribe
 from everthread.testing import HashEmbedder, ScriptedLLM
 from everthread.text.tokens import estimate
-from everthread.types import Line, NewUnit, Vector, Vectors, Filter
+from everthread.types import Filter, Line, NewUnit, Vector, Vectors
 from recipes.talking import JONAS
 from recipes.twenty import BOT, PERSON, SESSIONS, TWENTY
 
@@ -146,11 +146,11 @@ def talk(memory: Memory, session: str, *, remember: bool | None = None, **option
             assert line.said_at
             clock.now = line.said_at
             assert "".join(chat.reply(line.text))
-            assert chat.settle(120)
+            assert chat.wait(120)
             assert (memory.units(), memory.jobs()) == (written, []), f"after {line.text!r}"
     if remember is not None:
         assert chat.end(remember).remembered is remember
-        assert chat.settle(120)
+        assert chat.wait(120)
     return chat
 
 
@@ -190,7 +190,7 @@ def test_nothing_is_written_beside_the_lines_until_the_person_agrees(bank: Memor
         assert (ending.remembered, ending.question) == (None, QUESTION)
         assert (bank.units(), bank.jobs()) == (before, [])
         assert chat.end(remember=True).remembered
-        assert chat.settle(120)
+        assert chat.wait(120)
         *old, new = bank.units()
         assert old == before
         assert (new.kind, new.text, (new.first_seq, new.last_seq)) == ("summary", expected, seqs)
@@ -208,7 +208,7 @@ def test_what_is_refused_leaves_neither_a_line_nor_a_summary(bank: Memory) -> No
     receipt = chat.end(remember=False).receipt
     assert receipt
     assert receipt.lines == 10
-    assert chat.settle(120)
+    assert chat.wait(120)
     assert [unit.text for unit in bank.units()] == [SPRING]
     assert (list(bank.lines(retracted=True)), bank.jobs()) == (kept, [])
     chat.close()
@@ -223,7 +223,7 @@ def test_a_conversation_that_nobody_was_asked_about_is_kept_and_not_summarised(a
     chat.close()
     with begun(alone, ScriptedLLM([]), Clock(), session="spring") as again:  # and can be agreed to still
         again.end(remember=True)
-        assert again.settle(120)
+        assert again.wait(120)
     assert SPRING in [unit.text for unit in alone.units()]
 
 
@@ -231,7 +231,7 @@ def test_a_conversation_that_was_left_open_is_summarised_where_the_bank_is_set_t
     alone.set_setting("remember", "always")
     talk(alone, "spring").close()
     with begun(alone, ScriptedLLM([]), Clock(SESSIONS["summer"])) as later:
-        assert later.settle(120)
+        assert later.wait(120)
     assert [unit.text for unit in alone.units()] == [SPRING]
 
 
@@ -249,7 +249,7 @@ def test_a_memory_that_was_recalled_is_in_no_later_summary(alone: Memory) -> Non
         "".join(chat.reply("Do you remember my sister Olga with the job at the aquarium in Lisbon?"))
         assert row in model.prompts[0][-1].content
         chat.end(remember=True)
-        assert chat.settle(120)
+        assert chat.wait(120)
     assert "moved to Lisbon" in list(alone.lines())[-1].text  # kept as it was said
     (_, new) = alone.units()
     assert new.text == "Do you remember my sister Olga with the job at the aquarium in Lisbon?|How is she?"
@@ -271,7 +271,7 @@ def test_a_scribe_that_fails_at_the_end_costs_nothing_and_is_tried_again(bank: M
     chat.close()
     scribe.fails = False
     with begun(bank, ScriptedLLM([]), Clock(SESSIONS["summer"]), scribe=scribe) as later:  # whoever opens the bank next
-        assert later.settle(120)
+        assert later.wait(120)
     assert [unit.text for unit in bank.units()] == [SPRING]
     assert bank.jobs() == []
 
@@ -322,7 +322,7 @@ def test_a_scribe_that_can_not_tell_what_the_target_is_about_keeps_nothing_unfil
     chat = begun(with_recipe(alone, Packabby(target="food")), ScriptedLLM(["Oh."]), Clock(), scribe=Careless())
     "".join(chat.reply("I had cake for breakfast, and I was born in Aalst."))
     chat.end(True)
-    assert chat.settle(30)
+    assert chat.wait(30)
     chat.close()
     assert [told for unit in alone.units("summary") for told in (unit.text, unit.category)] == before
     assert [(work.kind, work.tries) for work in alone.jobs()] == [("summary", 1)]
@@ -367,7 +367,7 @@ def test_general_knowledge_is_recalled_as_such_and_is_nothing_that_was_said(bank
         "".join(chat.reply(question))
         assert f"{KNOWN}\n  {FERNS}" in last_message(chat)
         chat.end(True)
-        assert chat.settle(30)
+        assert chat.wait(30)
     assert all(FERNS not in line.text for line in bank.lines())
     assert all(FERNS not in summary.text for summary in bank.units("summary"))
     assert [hit.kind for hit in bank.recall(question, 1)] == ["general"]
@@ -619,7 +619,7 @@ def test_nothing_is_brought_up_unasked(alone: Memory) -> None:
     with begun(alone, ScriptedLLM(["Good luck!"]), clock) as chat:
         "".join(chat.reply("My exam is tomorrow."))
         chat.end(remember=True)
-        assert chat.settle(120)
+        assert chat.wait(120)
     clock.now += timedelta(days=2)
     model = ScriptedLLM(["Hello."])
     with begun(with_recipe(alone, Default()), model, clock) as other:
@@ -649,8 +649,8 @@ def said_at_the_end(memory: Memory, *answers: str, ending: str = "/end") -> list
             raise EOFError from None
 
     with begun(memory, ScriptedLLM(["Good for you."]), Clock()) as chat:
-        Talk(chat, read, screen.append).run()
-        assert chat.settle(120)
+        ChatRepl(chat, read, screen.append).run()
+        assert chat.wait(120)
     return screen
 
 
@@ -714,5 +714,5 @@ def test_what_nobody_agreed_to_is_written_of_under_no_other_recipe_either(tmp_pa
         clock.now += timedelta(hours=3)
         with Chat(memory, JONAS, None, clock=clock) as chat:
             "".join(chat.reply("Good evening, I am back from the harbour."))
-            assert chat.settle(60)
+            assert chat.wait(60)
         assert memory.units() == []

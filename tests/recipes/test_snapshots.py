@@ -12,7 +12,7 @@ from hardship.embedders import Moody
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread import Memory, Filter, factory
+from everthread import Filter, Memory, factory
 from everthread.chat.chat import Chat
 from everthread.chat.prompt_builder import leaving
 from everthread.errors import BadInput, BadQuery, ScribeFailed
@@ -145,7 +145,7 @@ def test_at_sixteen_lines_the_oldest_eight_are_noted_and_two_of_these_stay(bank:
         windows = []
         for n in range(1, 14):
             "".join(chat.reply(f"My ship number {n} sails to the harbour of Oslo."))
-            assert chat.settle(60)
+            assert chat.wait(60)
             windows.append((2 * n, sum(text.count("My ship") for text in shown(model)), spans(memory)[-1:]))
     assert windows == [
         *((2 * n, n, []) for n in range(1, 8)),
@@ -216,7 +216,7 @@ def test_what_waited_is_noted_by_whoever_opens_the_bank_next(bank: Opened) -> No
     talk(memory, scribe=Failing(99))
     assert (spans(memory), memory.stats().queued) == ([], 2)
     with Chat(memory, JONAS, None, scribe=ExtractiveScribe()) as chat:
-        assert chat.settle(60)
+        assert chat.wait(60)
     assert (spans(memory), memory.jobs()) == ([(1, 10), (1, 20)], [])
     assert "greyhound" in memory.context("Who is Biscuit?").text
 
@@ -399,9 +399,9 @@ def test_a_reply_that_is_given_again_sees_no_notes_of_the_one_it_replaces(bank: 
     with Chat(memory, JONAS, model, scribe=scribe, clock=clock) as chat:
         for text in ("Do you have any brothers?", "And where does your sister live?"):
             "".join(chat.reply(text))
-            assert chat.settle(60)
+            assert chat.wait(60)
         session = chat.end(remember=True).session
-        assert chat.settle(60)
+        assert chat.wait(60)
     with Chat(memory, JONAS, model, scribe=scribe, clock=clock, session=session) as chat:
         assert "Lisbon" in chat.notes
         "".join(chat.regenerate())
@@ -453,7 +453,7 @@ def test_what_stands_beyond_a_narrower_window_is_noted(tmp_path: Path) -> None:
         with Chat(memory, JONAS, model, scribe=ExtractiveScribe()) as chat:
             for n in range(8):
                 "".join(chat.reply(f"I saw {n} ships near Lisbon today."))
-                assert chat.settle(60)
+                assert chat.wait(60)
         assert memory.units("note")
         prompt = "".join(message.content for message in model.prompts[-1])
         assert "I saw 6 ships" in prompt

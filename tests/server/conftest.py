@@ -13,21 +13,21 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 from everthread.llms.openai_compatible import OpenAICompatible
 from everthread.recipes.default import Default
 from everthread.server.app import create
-from everthread.server.services import Engine
+from everthread.server.services import Services
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
 from server.shown import CHROMIUM, DESK, LATE, Model
 
 
 @pytest.fixture
-def engine(tmp_path: Path) -> Iterator[Engine]:
+def engine(tmp_path: Path) -> Iterator[Services]:
     store = SQLiteStore(tmp_path / "banks")
-    yield Engine(store, HashEmbedder(64), None, Default())
+    yield Services(store, HashEmbedder(64), None, Default())
     store.close()
 
 
 @pytest.fixture
-def api(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
+def api(engine: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
     """A client of the app, whose characters are this test's own."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
     app = create(engine)
@@ -54,7 +54,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A server with a model."""
     store = SQLiteStore(tmp_path_factory.mktemp("banks"))
     with llm.llm_server(Model()) as told:
-        engine = Engine(store, HashEmbedder(512), OpenAICompatible(told.url, "m"), Default())
+        engine = Services(store, HashEmbedder(512), OpenAICompatible(told.url, "m"), Default())
         with serving(create(engine)) as url:
             yield url
     store.close()
@@ -63,7 +63,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def url_without_model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     store = SQLiteStore(tmp_path_factory.mktemp("banks"))
-    with serving(create(Engine(store, HashEmbedder(512), None, Default()))) as url:
+    with serving(create(Services(store, HashEmbedder(512), None, Default()))) as url:
         yield url
     store.close()
 

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from everthread.recipes.default import Default
 from everthread.server import server_db
 from everthread.server.app import create
-from everthread.server.auth import ChattingAny, Forgetting, ReadingAll, WritingAll, permit, permitted
+from everthread.server.auth import ChattingAny, Forgetting, ReadingAll, WritingAll, permitted, require
 from everthread.server.keys import Keys
-from everthread.server.services import Engine
+from everthread.server.services import Services
 from everthread.server.settings import Settings
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
@@ -30,7 +30,7 @@ class House:
 
     def __init__(self, folder: Path, required: bool = True) -> None:
         self.store = SQLiteStore(folder)
-        self.app = create(Engine(self.store, HashEmbedder(64), None, Default()), Settings(key_required=required))
+        self.app = create(Services(self.store, HashEmbedder(64), None, Default()), Settings(key_required=required))
         self.keys = Keys(server_db.path(self.store))
         self.owner = self.client(self.keys.new("owner"))
         for bank in ("mine", "secret"):
@@ -182,7 +182,7 @@ def test_what_is_shared_by_all_banks_needs_a_key_for_all(house: House) -> None:
 def test_banks_that_a_body_names_are_checked_and_lists_hold_only_what_may_be_read(house: House) -> None:
     @house.app.get("/try/banks")
     def several(request: Request, bank: Annotated[str, "the bank that is asked for"]) -> list[str]:
-        permit(request, "read", bank)
+        require(request, "read", bank)
         return permitted(request, "read", ["mine", "mine/x", "secret"])
 
     @house.app.delete("/try/banks/{bank}")

@@ -21,7 +21,7 @@ from everthread.server import server_db
 from everthread.server.bodies import AT_ONCE, BodyRequest, YieldingDecoder
 from everthread.server.keys import Keys
 from everthread.server.schemas import MOST_VALUES, Body, LineBody, RecallBody, holds_at_most
-from everthread.server.services import Engine
+from everthread.server.services import Services
 from server.problem import kind
 
 PATIENCE = 60.0  # seconds; a busy machine is slow
@@ -34,7 +34,7 @@ LISTS = b"[" + b",".join([b"[]"] * 200_000) + b"]"
 
 
 @pytest.fixture
-def closed(api: TestClient, engine: Engine) -> Iterator[tuple[TestClient, Keys]]:
+def closed(api: TestClient, engine: Services) -> Iterator[tuple[TestClient, Keys]]:
     """A client of a server that requires keys, and its keys."""
     api.app.state.access.required = True  # type: ignore[attr-defined]
     keys = Keys(server_db.path(engine.store))

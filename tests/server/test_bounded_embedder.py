@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from everthread.server.bounded_embedder import Bounded
+from everthread.server.bounded_embedder import BoundedEmbedder
 from everthread.testing import HashEmbedder
 from everthread.types import Vector, Vectors
 
@@ -38,7 +38,7 @@ class Slow(HashEmbedder):
 @pytest.mark.parametrize("most", [1, 3])
 def test_at_most_so_many_embed_at_once_and_each_gets_its_own(most: int) -> None:
     slow = Slow()
-    bounded = Bounded(slow, most)
+    bounded = BoundedEmbedder(slow, most)
     found: dict[int, Vector] = {}
 
     def ask(number: int) -> None:

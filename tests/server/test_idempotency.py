@@ -8,10 +8,10 @@ import pytest
 from fastapi.testclient import TestClient
 
 from everthread.server.app import create
-from everthread.server.idempotency import KEPT, LONGEST, SCHEMA, Records
+from everthread.server.idempotency import KEPT, LONGEST, SCHEMA, IdempotencyStore
 from everthread.server.problems import Problem
-from everthread.server.server_db import Beside
-from everthread.server.services import Engine
+from everthread.server.server_db import ServerDatabase
+from everthread.server.services import Services
 from server.problem import RAW, kind
 
 LINES = "banks/alice%2Fnemo/lines"
@@ -40,14 +40,14 @@ def test_a_batch_and_a_correction_are_kept_once(told: TestClient) -> None:
     assert told.get("banks/alice%2Fnemo").json()["lines"] == 7
 
 
-def test_a_line_is_kept_once_where_the_record_is_gone(told: TestClient, engine: Engine, tmp_path: Path) -> None:
+def test_a_line_is_kept_once_where_the_record_is_gone(told: TestClient, engine: Services, tmp_path: Path) -> None:
     first = told.post(LINES, json={"text": "Once."}, headers=KEY)
     app = create(engine)
-    app.state.once = Records(Beside(tmp_path / "elsewhere.sqlite", SCHEMA))
+    app.state.once = IdempotencyStore(ServerDatabase(tmp_path / "elsewhere.sqlite", SCHEMA))
     with TestClient(app, base_url="http://127.0.0.1:7391/api/v1/") as other:
         assert other.post(LINES, json={"text": "Once."}, headers=KEY).json() == first.json()
     app.state.once.close()
-    app.state.once = Records(Beside(tmp_path / "third.sqlite", SCHEMA))
+    app.state.once = IdempotencyStore(ServerDatabase(tmp_path / "third.sqlite", SCHEMA))
     with TestClient(app, base_url="http://127.0.0.1:7391/api/v1/") as other:
         assert kind(other.post(LINES, json={"text": "Twice."}, headers=KEY), 422) == "idempotency-conflict"
     app.state.once.close()
@@ -103,7 +103,7 @@ def test_a_key_is_of_visible_letters(told: TestClient, key: str) -> None:
     assert kind(answer, 422) == "invalid-request"
 
 
-def test_no_record_holds_what_was_said(told: TestClient, engine: Engine, tmp_path: Path) -> None:
+def test_no_record_holds_what_was_said(told: TestClient, engine: Services, tmp_path: Path) -> None:
     told.post(LINES, json={"text": "My cat is called Ulysses."}, headers=KEY)
     files = list((tmp_path / "banks").glob("server.sqlite*"))
     assert files
@@ -115,7 +115,7 @@ def test_no_record_holds_what_was_said(told: TestClient, engine: Engine, tmp_pat
 
 def test_a_request_that_is_running_is_not_done_beside_itself(tmp_path: Path) -> None:
     at = [1000.0]
-    records = Records(Beside(tmp_path / "server.sqlite", SCHEMA), lambda: at[0])
+    records = IdempotencyStore(ServerDatabase(tmp_path / "server.sqlite", SCHEMA), lambda: at[0])
     assert records.begin("a", "r", safe=False) is None
     with pytest.raises(Problem) as running:
         records.begin("a", "r", safe=False)
@@ -132,7 +132,7 @@ def test_a_request_that_is_running_is_not_done_beside_itself(tmp_path: Path) -> 
 
 def test_a_request_cut_short_by_a_crash_can_be_done_again_after_the_clock_was_set_back(tmp_path: Path) -> None:
     at = [100_000.0]
-    records = Records(Beside(tmp_path / "server.sqlite", SCHEMA), lambda: at[0])
+    records = IdempotencyStore(ServerDatabase(tmp_path / "server.sqlite", SCHEMA), lambda: at[0])
     assert records.begin("a", "r", safe=False) is None
     at[0] -= 1.0  # as clocks are while they are set right: the request may still be running
     with pytest.raises(Problem, match="still being done"):
@@ -143,7 +143,7 @@ def test_a_request_cut_short_by_a_crash_can_be_done_again_after_the_clock_was_se
 
 
 def test_another_process_knows_what_was_done(tmp_path: Path) -> None:
-    one, two = (Records(Beside(tmp_path / "server.sqlite", SCHEMA)) for _ in range(2))
+    one, two = (IdempotencyStore(ServerDatabase(tmp_path / "server.sqlite", SCHEMA)) for _ in range(2))
     assert one.begin("a", "r", safe=False) is None
     one.done("a", {"lines": 3})
     assert two.begin("a", "r", safe=False) == ({"lines": 3},)
@@ -162,12 +162,12 @@ def test_many_who_ask_at_once_under_one_key_write_once(told: TestClient) -> None
 
 
 def test_a_correction_of_a_line_with_a_key_is_made_once_where_the_record_is_gone(
-    told: TestClient, engine: Engine, tmp_path: Path
+    told: TestClient, engine: Services, tmp_path: Path
 ) -> None:
     told.post(LINES, json={"text": "Porto.", "key": "k"})
     first = told.patch(f"{LINES}/5", json={"text": "Lisbon."}, headers=KEY)
     app = create(engine)
-    app.state.once = Records(Beside(tmp_path / "elsewhere.sqlite", SCHEMA))
+    app.state.once = IdempotencyStore(ServerDatabase(tmp_path / "elsewhere.sqlite", SCHEMA))
     with TestClient(app, base_url="http://127.0.0.1:7391/api/v1/") as other:
         assert other.patch(f"{LINES}/5", json={"text": "Lisbon."}, headers=KEY).json() == first.json()
     app.state.once.close()

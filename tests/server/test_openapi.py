@@ -19,7 +19,7 @@ from schemathesis.specs.openapi.checks import (
 
 from everthread.server.app import create
 from everthread.server.paths import API
-from everthread.server.services import Engine
+from everthread.server.services import Services
 
 
 def test_every_operation_is_told_completely(api: TestClient) -> None:
@@ -79,7 +79,7 @@ FEW = settings(
 
 
 def test_no_request_is_answered_otherwise_than_it_is_told(
-    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    engine: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
     app = create(engine)

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page, Route, expect
 from everthread.llms.openai_compatible import OpenAICompatible
 from everthread.recipes.default import Default
 from everthread.server.app import create
-from everthread.server.services import Engine
+from everthread.server.services import Services
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
 from server.shown import Model, axe, remember, say, tell, visit
@@ -85,8 +85,8 @@ def test_a_server_that_was_started_anew_takes_nothing_that_was_typed_in_incognit
     store = SQLiteStore(tmp_path_factory.mktemp("banks"))
     with llm.llm_server(Model()) as model:
 
-        def started() -> Engine:
-            return Engine(store, HashEmbedder(64), OpenAICompatible(model.url, "m"), Default())
+        def started() -> Services:
+            return Services(store, HashEmbedder(64), OpenAICompatible(model.url, "m"), Default())
 
         with serving(create(started())) as first, serving(create(started())) as second:
             hidden(tab, first, "anew")

@@ -22,7 +22,7 @@ from everthread.server.app import create
 from everthread.server.keys import Keys
 from everthread.server.problems import Problem
 from everthread.server.rate_limit import CALLERS, Rates, address
-from everthread.server.services import Engine
+from everthread.server.services import Services
 from everthread.server.settings import Settings
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
@@ -32,7 +32,7 @@ SAID = {"text": "My sister Mia moved to Lisbon."}
 
 
 def app(folder: Path, **given: Any) -> FastAPI:
-    engine = Engine(SQLiteStore(folder), HashEmbedder(64), None, Default())
+    engine = Services(SQLiteStore(folder), HashEmbedder(64), None, Default())
     return create(engine, Settings(**given), closes=True)
 
 
@@ -164,7 +164,7 @@ def test_a_body_that_does_not_tell_its_size_is_read_as_far_as_it_may_go(client: 
 
 @pytest.mark.parametrize("length", ["-1", "1e3", "many", "٣"])
 def test_a_length_that_is_none_is_refused(length: str) -> None:
-    made = request_guard.Guard(None, Settings(), None)  # type: ignore[arg-type]
+    made = request_guard.RequestGuard(None, Settings(), None)  # type: ignore[arg-type]
     scope = {"method": "POST", "path": "/", "headers": [(b"content-length", length.encode("utf-8"))]}
     with pytest.raises(Problem, match="Content-Length"):
         made._body(Headers(scope=scope), scope)

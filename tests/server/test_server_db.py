@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from everthread.errors import StoreUnavailable
-from everthread.server.server_db import Beside
+from everthread.server.server_db import ServerDatabase
 
 ONE = "CREATE TABLE IF NOT EXISTS one (number INTEGER)"
 TWO = "CREATE TABLE IF NOT EXISTS two (number INTEGER)"
@@ -29,7 +29,7 @@ def elsewhere(file: Path, number: int) -> None:
     subprocess.run([sys.executable, "-c", PUT, str(file), ONE, str(number)], check=True)
 
 
-def numbers(beside: Beside) -> list[int]:
+def numbers(beside: ServerDatabase) -> list[int]:
     with beside.reading() as db:
         assert db is not None
         return [number for (number,) in db.execute("SELECT number FROM one ORDER BY number")]
@@ -39,7 +39,7 @@ def test_what_others_write_is_seen_by_a_process_that_has_the_file_open_twice(tmp
     """A file that is opened and closed beside SQLite loses the process's locks, and the next who leaves takes away the
     log that is still in use."""
     file = tmp_path / "server.sqlite"
-    with closing(Beside(file, ONE)) as one, closing(Beside(file, TWO)) as two:
+    with closing(ServerDatabase(file, ONE)) as one, closing(ServerDatabase(file, TWO)) as two:
         with one.writing() as db:
             db.execute("INSERT INTO one VALUES (1)")
         with two.writing() as db:
@@ -56,12 +56,15 @@ def test_what_others_write_is_seen_by_a_process_that_has_the_file_open_twice(tmp
 
 def test_only_the_owner_may_read_it(tmp_path: Path) -> None:
     file = tmp_path / "data" / "server.sqlite"
-    with closing(Beside(file, ONE)) as beside, beside.writing():
+    with closing(ServerDatabase(file, ONE)) as beside, beside.writing():
         assert file.stat().st_mode & 0o777 == 0o600
         assert file.parent.stat().st_mode & 0o777 == 0o700
 
 
 def test_a_file_that_cannot_be_used_is_told_with_its_name(tmp_path: Path) -> None:
     (tmp_path / "server.sqlite").mkdir()
-    with pytest.raises(StoreUnavailable, match=r"server\.sqlite"), Beside(tmp_path / "server.sqlite", ONE).writing():
+    with (
+        pytest.raises(StoreUnavailable, match=r"server\.sqlite"),
+        ServerDatabase(tmp_path / "server.sqlite", ONE).writing(),
+    ):
         pass

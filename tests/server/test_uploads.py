@@ -10,7 +10,7 @@ from hardship.served import Served, served, wait_until
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from everthread.server.uploads import PREFIX, called
+from everthread.server.uploads import PREFIX, safe_filename
 
 
 @given(st.text(max_size=300))
@@ -20,7 +20,7 @@ from everthread.server.uploads import PREFIX, called
 @example("a\0b.json")
 @example("文" * 100 + ".jsonl")
 def test_no_name_leaves_its_folder_or_is_too_long(name: str) -> None:
-    made = called(name)
+    made = safe_filename(name)
     assert PurePosixPath(made).name == made
     assert made not in (".", "..")
     assert "\0" not in made
@@ -32,7 +32,7 @@ def test_no_name_leaves_its_folder_or_is_too_long(name: str) -> None:
     [("talk.jsonl", "talk.jsonl"), ("My talk.TXT", "My_talk.txt"), ("talk", "talk.txt"), ("../x/y.json", "y.json")],
 )
 def test_a_plain_name_stays_nearly_as_it_is(name: str, made: str) -> None:
-    assert called(name) == made
+    assert safe_filename(name) == made
 
 
 # ---------------------------------------------------------------------- what is left

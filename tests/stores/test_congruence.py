@@ -15,18 +15,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from everthread import Hit, Line, Memory, NewLine, Filter
+from everthread import Filter, Hit, Line, Memory, NewLine
 from everthread.bench import synthetic
 from everthread.bench.speed import BulkEmbedder
 from everthread.errors import BadLine, BadQuery, EverthreadError, NotFound
 from everthread.recipes.default import Default
-from everthread.stores.base import UnitReplacement, Store
+from everthread.stores.base import Store, UnitReplacement
 from everthread.stores.postgres.store import PostgresStore
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
 from everthread.text.analyzer import ECHO
 from everthread.text.analyzer import count_terms as analysed
-from everthread.types import NewUnit, Seqs, Vectors, ScribeJob
+from everthread.types import NewUnit, ScribeJob, Seqs, Vectors
 
 BEGUN = datetime(2024, 5, 6, 20, tzinfo=timezone(timedelta(hours=2)))
 WORDS = "fern garden the lighthouse ferry yesterday we 蕨类植物 May kite? running Ann's bread-knife".split()
@@ -489,7 +489,9 @@ def test_a_line_gets_no_vector_of_one_that_had_its_number_before(either: Store) 
 
     def meanwhile() -> None:
         memory.forget(everything=True)
-        Memory(memory.bank, either, HashEmbedder(64), Default()).replace_lines([], [NewLine("I like ferns.")], defer_embedding=True)
+        Memory(memory.bank, either, HashEmbedder(64), Default()).replace_lines(
+            [], [NewLine("I like ferns.")], defer_embedding=True
+        )
 
     memory.embedder.meanwhile = meanwhile  # type: ignore[attr-defined]
     memory.backlog.embed_pending()

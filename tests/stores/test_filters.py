@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everthread import Line, Memory, NewLine, Filter
+from everthread import Filter, Line, Memory, NewLine
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
 

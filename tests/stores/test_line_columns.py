@@ -48,7 +48,14 @@ def test_times_are_compared_in_utc() -> None:
 def test_every_part_of_a_filter_must_hold() -> None:
     made = columns(list(range(1, 31)))
     assert made.allowed(ColumnFilter()).tolist() == list(range(1, 31))
-    assert made.allowed(ColumnFilter(sessions=[0, 2], speakers=[1], since=8_000_000)).tolist() == [9, 21, 23, 25, 27, 29]
+    assert made.allowed(ColumnFilter(sessions=[0, 2], speakers=[1], since=8_000_000)).tolist() == [
+        9,
+        21,
+        23,
+        25,
+        27,
+        29,
+    ]
     assert made.allowed(ColumnFilter(sessions=[], speakers=[1])).tolist() == []
 
 

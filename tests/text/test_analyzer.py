@@ -12,13 +12,13 @@ from everthread.text.analyzer import (
     LONGEST,
     STOP,
     STOP_ALONE,
+    count_terms,
+    is_unspaced_script,
     normalize,
-    without_quotes,
-    without_quotes_json,
     terms,
     tokens,
-    is_unspaced_script,
-    count_terms,
+    without_quotes,
+    without_quotes_json,
 )
 
 ANYTHING = st.text(max_size=60)

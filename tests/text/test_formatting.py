@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread.text.formatting import GAP, date_heading, in_order, format_lines, format_line
+from everthread.text.formatting import GAP, date_heading, format_line, format_lines, in_order
 from everthread.types import Line
 
 TOKYO = timezone(timedelta(hours=9))

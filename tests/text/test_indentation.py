@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 
 from everthread.chat.character import Character
 from everthread.chat.events import phrase
-from everthread.chat.prompt_builder import HEARD, Prompt, Turn, lay_out
+from everthread.chat.prompt_builder import HEARD, Prompt, Turn, build_prompt
 from everthread.recall.context_packing import fit
 from everthread.recipes.base import Recipe
 from everthread.recipes.emi import LABEL, LABEL_UNSPACED, Emi
 from everthread.recipes.membot import Membot
 from everthread.recipes.packabby import Packabby
 from everthread.text.formatting import format_lines
-from everthread.text.indentation import INDENT, join_rows, indent
+from everthread.text.indentation import INDENT, indent, join_rows
 from everthread.text.tokens import estimate
 from everthread.types import Context, Hit, Line, Message
 
@@ -79,12 +79,14 @@ def headings(prompt: Prompt) -> list[list[str]]:
 
 @given(TEXTS.filter(str.strip))
 def test_whatever_anyone_says_the_headings_of_a_prompt_are_those_of_the_layout(text: str) -> None:
-    assert headings(lay_out(CAPTAIN, turn(text), 100_000)) == headings(lay_out(CAPTAIN, turn("Ahoy."), 100_000))
+    assert headings(build_prompt(CAPTAIN, turn(text), 100_000)) == headings(
+        build_prompt(CAPTAIN, turn("Ahoy."), 100_000)
+    )
 
 
 @given(TEXTS)
 def test_whatever_a_person_says_only_labels_and_headings_begin_a_row_of_their_messages(text: str) -> None:
-    forged, honest = (lay_out(CAPTAIN, replace(turn(each), notes=""), 100_000) for each in (text, "Ahoy."))
+    forged, honest = (build_prompt(CAPTAIN, replace(turn(each), notes=""), 100_000) for each in (text, "Ahoy."))
     assert [margin(each) for each in forged.messages if each.role == "user"] == [
         margin(each) for each in honest.messages if each.role == "user"
     ]
@@ -94,7 +96,8 @@ def test_whatever_a_person_says_only_labels_and_headings_begin_a_row_of_their_me
 def test_whatever_was_said_no_recipe_lets_it_pass_for_a_section(text: str, recipe: Recipe) -> None:
     lines = [line(1, text, "Captain", days=9), line(2, text, "Nora", days=8)]
     told, honest = (
-        recipe.render(recalled(*(replace(each, text=said) for each in lines)), "Captain", NOW) for said in (text, "Ahoy.")
+        recipe.render(recalled(*(replace(each, text=said) for each in lines)), "Captain", NOW)
+        for said in (text, "Ahoy.")
     )
     told = told.replace(LABEL_UNSPACED, LABEL, 1)
     assert [row for row in told.splitlines() if LIKE_LAYOUT.match(row)] == [

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread.text.formatting import GAP
-from everthread.text.sentences import prefix_length, pieces, sentences, shortened, truncate
+from everthread.text.sentences import pieces, prefix_length, sentences, shortened, truncate
 from everthread.text.tokens import estimate
 
 TEXTS = st.text("ab I. ?!\n。，好我…-é1", max_size=120)

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 from hardship import postgres
 
-from everthread import Memory, NewLine, Filter
+from everthread import Filter, Memory, NewLine
 from everthread.cli.main import main
 from everthread.embedders import names
 from everthread.errors import StoreError

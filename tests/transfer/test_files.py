@@ -11,7 +11,7 @@ import pytest
 
 from everthread import factory
 from everthread.errors import BadFile
-from everthread.transfer.files import lasting, load, numbered, parse, shown, whole
+from everthread.transfer.files import load, numbered, parse, shown, spooled, whole
 
 
 def put(folder: Path, data: bytes) -> Path:
@@ -72,33 +72,33 @@ def piped(folder: Path, data: bytes) -> Path:
 
 
 def test_what_comes_out_of_a_pipe_can_be_read_again_and_is_gone_at_the_end(tmp_path: Path) -> None:
-    with lasting(piped(tmp_path, b"[1]")) as path:
+    with spooled(piped(tmp_path, b"[1]")) as path:
         assert (load(path), load(path), path.name) == ([1], [1], "pipe.json")
     assert not path.exists()
 
 
 def test_standard_input_can_be_read_again_and_is_gone_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(b"[1]")))
-    with lasting(Path("-")) as path:
+    with spooled(Path("-")) as path:
         assert (load(path), load(path), path.name) == ([1], [1], "stdin")
     assert not path.exists()
 
 
 def test_a_fault_in_standard_input_is_said_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(b"[1,")))
-    with pytest.raises(BadFile, match=r"^standard input, line 1, column 4: not JSON"), lasting(Path("-")) as copy:
+    with pytest.raises(BadFile, match=r"^standard input, line 1, column 4: not JSON"), spooled(Path("-")) as copy:
         load(copy)
 
 
 def test_a_fault_in_a_pipe_is_said_of_the_pipe(tmp_path: Path) -> None:
     path = piped(tmp_path, b"[1,")
-    with pytest.raises(BadFile, match=rf"^{path}, line 1, column 4: not JSON"), lasting(path) as copy:
+    with pytest.raises(BadFile, match=rf"^{path}, line 1, column 4: not JSON"), spooled(path) as copy:
         load(copy)
 
 
 def test_a_file_lasts_as_it_is_and_what_is_missing_is_left_to_the_reader(tmp_path: Path) -> None:
     for there in (put(tmp_path, b"{}"), tmp_path, tmp_path / "none"):
-        with lasting(there) as path:
+        with spooled(there) as path:
             assert path is there
 
 

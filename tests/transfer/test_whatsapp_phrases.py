@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from everthread.transfer.whatsapp_phrases import unedited, wordless
+from everthread.transfer.whatsapp_phrases import is_system_message, unedited
 
 
 @pytest.mark.parametrize(
@@ -14,7 +14,7 @@ from everthread.transfer.whatsapp_phrases import unedited, wordless
     ],
 )  # fmt: skip
 def test_media_left_out_deleted_messages_and_calls_hold_no_words(text: str) -> None:
-    assert wordless(text)
+    assert is_system_message(text)
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ def test_media_left_out_deleted_messages_and_calls_hold_no_words(text: str) -> N
     ],
 )  # fmt: skip
 def test_all_else_is_words(text: str) -> None:
-    assert not wordless(text)
+    assert not is_system_message(text)
 
 
 def test_the_remark_that_a_message_was_edited_is_no_part_of_it() -> None:

@@ -22,7 +22,7 @@ from everthread.recall import unit_search
 from everthread.recipes.goodai.token_stream import CHUNK, SESSION, ChunkPosition, TokenStream, place, tokens
 from everthread.recipes.goodai.tokenizers import Tokenizer
 from everthread.stores.base import CorpusStats, UnitReplacement
-from everthread.types import JSONValue, Line, NewUnit, Session, Unit, Filter, now
+from everthread.types import Filter, JSONValue, Line, NewUnit, Session, Unit, now
 
 if TYPE_CHECKING:
     from everthread.memory import Memory

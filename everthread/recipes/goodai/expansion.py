@@ -93,7 +93,9 @@ def _upto_first(pieces: list[str], limit: re.Pattern[str] | None) -> int:
 Found = TypeVar("Found")
 
 
-def candidate_pool(found: Iterable[tuple[Passage, Found]], wanted: int, redundancy: float) -> list[tuple[Passage, Found]]:
+def candidate_pool(
+    found: Iterable[tuple[Passage, Found]], wanted: int, redundancy: float
+) -> list[tuple[Passage, Found]]:
     """As many of the first as hold `wanted` that are not redundant, with the redundant ones between them: scored anew,
     one of these may turn out the better of two."""
     pool: list[tuple[Passage, Found]] = []
@@ -108,7 +110,9 @@ def candidate_pool(found: Iterable[tuple[Passage, Found]], wanted: int, redundan
     return pool
 
 
-def drop_redundant(found: Iterable[tuple[Passage, Found]], redundancy: float = REDUNDANCY) -> Iterator[tuple[Passage, Found]]:
+def drop_redundant(
+    found: Iterable[tuple[Passage, Found]], redundancy: float = REDUNDANCY
+) -> Iterator[tuple[Passage, Found]]:
     """Those of which less than `redundancy` stands in the ones before them that were kept themselves."""
     seen: dict[int, set[int]] = {}
     for passage, each in found:

@@ -17,11 +17,19 @@ from everthread.errors import EverthreadError
 from everthread.recall import unit_search
 from everthread.recall.context_packing import fit
 from everthread.recall.weighted_score import ScoreWeights
-from everthread.recipes.base import OFFERS, Query, Candidate, SearchResult, Recipe, ContextBudget
+from everthread.recipes.base import OFFERS, Candidate, ContextBudget, Query, Recipe, SearchResult
 from everthread.recipes.goodai import chunk_queue, matching, tokenizers
 from everthread.recipes.goodai.chunk_context import ChunkContextReader
 from everthread.recipes.goodai.chunk_index import ChunkIndex, ChunkingConfig
-from everthread.recipes.goodai.expansion import EXPANSIONS, REDUNDANCY, Expansion, Passage, expand, drop_redundant, candidate_pool
+from everthread.recipes.goodai.expansion import (
+    EXPANSIONS,
+    REDUNDANCY,
+    Expansion,
+    Passage,
+    candidate_pool,
+    drop_redundant,
+    expand,
+)
 from everthread.recipes.goodai.matching import Matcher, confidences
 from everthread.recipes.goodai.query_rewriting import CONTEXT, Rewriter
 from everthread.recipes.goodai.text_memory import RERANKING_K_FACTOR
@@ -222,7 +230,8 @@ def _by_words(memory: Memory, asked: Query, k: int) -> SearchResult:
     scores, shares = signals["bm25_window"], signals["share"]
     best = [at for at in np.argsort(-scores, kind="stable").tolist() if shares[at] > 0][:k]
     ranked = [
-        Candidate(int(found.seqs[at]), float(scores[at]), float(shares[at]), {"words": float(shares[at])}) for at in best
+        Candidate(int(found.seqs[at]), float(scores[at]), float(shares[at]), {"words": float(shares[at])})
+        for at in best
     ]
     hits = memory.with_neighbours(ranked, NEIGHBOURS, found.allowed, asked.exclude)
     relevance = max((hit.relevance for hit in hits), default=0.0)

@@ -29,7 +29,15 @@ from everthread.recall.weighted_score import ScoreWeights
 from everthread.recipes.goodai import chunk_queue, matching, tokenizers
 from everthread.recipes.goodai.chunk_queue import Changes, Chunk, ChunkQueue
 from everthread.recipes.goodai.dialogue import lines_of, split
-from everthread.recipes.goodai.expansion import REDUNDANCY, SENTENCE, Expansion, Passage, expand, drop_redundant, candidate_pool
+from everthread.recipes.goodai.expansion import (
+    REDUNDANCY,
+    SENTENCE,
+    Expansion,
+    Passage,
+    candidate_pool,
+    drop_redundant,
+    expand,
+)
 from everthread.recipes.goodai.matching import Matcher, confidences
 from everthread.recipes.goodai.tokenizers import Tokenizer, word_pieces
 from everthread.recipes.goodai.vector_index import VectorIndex
@@ -382,7 +390,10 @@ class TextMemory:
         pool = [each for _, each in candidate_pool(candidates, wanted, self._redundancy)]
         if self._matcher is not None:
             pool = self._matched(query, pool, self._matcher)
-        best = [each for _, each in islice(drop_redundant(((each.passage, each) for each in pool), self._redundancy), wanted)]
+        best = [
+            each
+            for _, each in islice(drop_redundant(((each.passage, each) for each in pool), self._redundancy), wanted)
+        ]
         if self._weighing is not None:
             best = self._weighed(best, self._weighing)
         return [self._told(each) for each in best[:k]]

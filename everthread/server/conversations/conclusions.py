@@ -6,7 +6,7 @@ from collections import OrderedDict, deque
 
 from everthread.chat.reply import Reply
 from everthread.server.chat_schemas import done_event, ending_event, line_event
-from everthread.server.conversations.reply_stream import Running
+from everthread.server.conversations.reply_stream import ReplyStream
 from everthread.server.problems import Problem
 
 KEPT = 256  # ended conversations whose last reply can be given again under its key
@@ -16,14 +16,14 @@ class Conclusions:
     """Emits such replies. The answer that ends a conversation is no line, so its key is known only here."""
 
     def __init__(self) -> None:
-        self._by_key = OrderedDict[str, Running]()
+        self._by_key = OrderedDict[str, ReplyStream]()
 
-    def of(self, key: str | None, said: str) -> Running | None:
+    def of(self, key: str | None, said: str) -> ReplyStream | None:
         """Returns the reply that ended a conversation under this key. Raises Problem if the key was another text's."""
         found = None if key is None else self._by_key.get(key)
         return found if found is None or found.said == said else conflict()
 
-    def emit(self, running: Running, reply: Reply, told: bool) -> bool:
+    def emit(self, running: ReplyStream, reply: Reply, told: bool) -> bool:
         """Emits all events of the reply; told: with the goodbye that was kept. Returns whether it is an ending."""
         if told and reply.said is not None:
             running.put("line", line_event(reply.said))
@@ -38,7 +38,7 @@ class Conclusions:
         return name == "ended"
 
 
-def conflict() -> Running:
+def conflict() -> ReplyStream:
     """Raises Problem: the key belongs to another text."""
     raise Problem(
         422, "idempotency-conflict", "another text was sent with this Idempotency-Key; take a new key for a new one"

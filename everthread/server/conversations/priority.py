@@ -10,7 +10,7 @@ from contextlib import contextmanager
 LATEST = 10.0  # seconds after which what nobody waits for is done all the same
 
 
-class Order:
+class PriorityGate:
     """Safe from many threads."""
 
     def __init__(self, at_once: int) -> None:
@@ -22,7 +22,7 @@ class Order:
         self._one = threading.Lock()
 
     @contextmanager
-    def first(self) -> Iterator[None]:
+    def interactive(self) -> Iterator[None]:
         """While a reply is prepared."""
         with self._calm:
             self._awaited += 1
@@ -36,7 +36,7 @@ class Order:
                     self._calm.notify_all()
 
     @contextmanager
-    def after(self) -> Iterator[None]:
+    def background(self) -> Iterator[None]:
         """While something is done that nobody waits for: one at a time, once no reply is being prepared; and after a
         while in any case."""
         until = time.monotonic() + LATEST

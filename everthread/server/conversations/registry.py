@@ -24,9 +24,9 @@ from everthread.bank import validation
 from everthread.bank.line_validation import clean_line
 from everthread.chat.chat import Chat
 from everthread.chat.consent import consent
-from everthread.chat.conversation import going_on, latest
+from everthread.chat.conversation import current_session, going_on
 from everthread.chat.reply import Reply
-from everthread.chat.scribe_worker import Desk
+from everthread.chat.scribe_worker import ScribeWorker
 from everthread.errors import BadInput, EverthreadError, ModelError
 from everthread.llms.openai_compatible import LLM
 from everthread.memory import Memory
@@ -35,35 +35,35 @@ from everthread.recipes.options import identity
 from everthread.server import problems
 from everthread.server.chat_schemas import OptionsBody, StateView, context_event, done_event, line_event, lines, state
 from everthread.server.conversations.conclusions import Conclusions, conflict
-from everthread.server.conversations.priority import Order
-from everthread.server.conversations.reply_stream import Running
-from everthread.server.conversations.start_limits import Places
+from everthread.server.conversations.priority import PriorityGate
+from everthread.server.conversations.reply_stream import ReplyStream
+from everthread.server.conversations.start_limits import StartLimiter
 from everthread.server.problems import RETRY, Problem
-from everthread.server.services import Engine
-from everthread.server.workers.bank_leases import PATIENCE, Claims, still_replying
-from everthread.types import Line, NewLine, Usage, Filter, now
+from everthread.server.services import Services
+from everthread.server.workers.bank_leases import PATIENCE, BankLeases, reply_in_progress
+from everthread.types import Filter, Line, NewLine, Usage, now
 
 log = logging.getLogger("everthread.server")
 
 OPEN = 1024  # conversations kept open; one that goes is opened again in milliseconds
 PRIVATE = 1024  # more of them in incognito, whose lines are nowhere else
 CURRENT = "current"  # in place of a session's name
-PREPARED = 2  # replies that are prepared at once
+MAX_PREPARING = 2  # replies that are prepared at once
 WRITING = 4  # desks that have something written at once: replies come first
 STOPPED = 30.0  # seconds that another thread may take to tell of a reply that is over
-RUNS_ELSEWHERE = 120.0  # seconds for which a line without a reply may have one coming in another process
+FOREIGN_REPLY_S = 120.0  # seconds for which a line without a reply may have one coming in another process
 IN_TURN = 60.0  # seconds that a text message waits for another worker to be done with its bank
 
 Act = Callable[[Chat], Reply | None]
 
 
-class Talk:
+class OpenConversation:
     """A conversation that is open. used is told by time.monotonic()."""
 
     def __init__(self, chat: Chat) -> None:
         self.chat = chat
         self.lock = threading.Lock()  # held by the request that uses it
-        self.running: Running | None = None  # the latest reply; it stays when it is over
+        self.running: ReplyStream | None = None  # the latest reply; it stays when it is over
         self.usage = Usage()
         self.closed = False
 
@@ -72,21 +72,25 @@ class Talk:
         return (running := self.running) is not None and not running.over
 
 
-class Talks:
+class ConversationRegistry:
     """Safe from many threads."""
 
-    def __init__(self, engine: Engine, streams: int = 256, claims: Claims | None = None) -> None:
-        self.engine, self.streams, self.claims = engine, streams, claims or Claims()
-        self.apart = engine.several and self.claims.own is None  # other processes serve the store, and can't be reached
-        self._talks: OrderedDict[tuple[str, str], Talk] = OrderedDict()
+    def __init__(self, engine: Services, streams: int = 256, claims: BankLeases | None = None) -> None:
+        self.engine, self.streams, self.claims = engine, streams, claims or BankLeases()
+        self.isolated = (
+            engine.multi_process and self.claims.own is None
+        )  # other processes serve the store, and can't be reached
+        self._talks: OrderedDict[tuple[str, str], OpenConversation] = OrderedDict()
         self._current: dict[str, str] = {}  # the session of a bank that may have no line in it yet
-        self._desks: WeakValueDictionary[tuple[object, ...], Desk] = WeakValueDictionary()
-        self._order = Order(PREPARED)
-        self.places = Places()
+        self._desks: WeakValueDictionary[tuple[object, ...], ScribeWorker] = WeakValueDictionary()
+        self._order = PriorityGate(MAX_PREPARING)
+        self.places = StartLimiter()
         self._writing = threading.BoundedSemaphore(WRITING)
         self._lock = threading.Lock()
         self._quiet = threading.Condition(self._lock)
-        self._aside: list[Talk] = []  # conversations that are open elsewhere, while a reply in them is on its way
+        self._aside: list[
+            OpenConversation
+        ] = []  # conversations that are open elsewhere, while a reply in them is on its way
         self._forgetting = Counter[str]()  # banks in which something is being forgotten, and how often at once
         self._pool = ThreadPoolExecutor(streams, thread_name_prefix="everthread reply")
         self._free = threading.BoundedSemaphore(streams)
@@ -105,7 +109,7 @@ class Talks:
         *,
         incognito: bool = False,
         forgets: bool = True,
-    ) -> Running:
+    ) -> ReplyStream:
         """Keep what the person says, and have it answered. Under a line's key that was given before the same reply
         comes again. incognito: the caller takes it that nothing is written. forgets: whether a no to the question
         whether to remember may have the conversation forgotten. Raises as `Chat.reply`, and Problem."""
@@ -114,46 +118,48 @@ class Talks:
         with self._using(memory, session, replying=True) as talk:
             if key is not None and (before := self._before(memory, talk, text, key, options)) is not None:
                 return before
-            self._still(talk)
+            self._require_idle(talk)
             self._one_process(talk)
 
             with self._changing(talk):
                 self._unwritten(talk, incognito)
                 if not forgets and consent(text) is False:
                     self._see_unasked(talk)
-                running = self._start(talk, options, lambda chat: chat.reply(text, key), told=True, key=key, said=text)
+                running = self._start(
+                    talk, options, lambda chat: chat.reply(text, key), echo_user_line=True, key=key, said=text
+                )
         if running.reply is not None and running.reply.ending is not None and running.reply.ending.receipt is not None:
-            self.forgot(memory.bank)
+            self.drop_events(memory.bank)
         return running
 
-    def again(
+    def start_reply(
         self,
         memory: Memory,
         session: str,
         act: Act,
         options: OptionsBody,
         *,
-        told: bool = False,
+        echo_user_line: bool = False,
         key: str | None = None,
         incognito: bool = False,
-    ) -> Running:
+    ) -> ReplyStream:
         """A reply to what stands, as act has the conversation give it; told: the person's line, too. key is the name of
         the request, by which `begun` finds the reply; incognito as for `reply`."""
         with self._using(memory, session) as talk:
             self._unwritten(talk, incognito)
-            return self._start(talk, options, act, told=told, key=key)
+            return self._start(talk, options, act, echo_user_line=echo_user_line, key=key)
 
-    def begun(self, memory: Memory, session: str, key: str | None) -> Running:
+    def find_reply(self, memory: Memory, session: str, key: str | None) -> ReplyStream:
         """The reply that was begun under this name; where it is not known here any more, what stands last."""
         with self._using(memory, session, replying=True) as talk:
             if (running := talk.running) is not None and running.key == key:
                 return running
             if not talk.replying:
-                talk.chat.look()
+                talk.chat.refresh()
             last = talk.chat.lines[-1] if talk.chat.lines else None
             return _ended(last if last is not None and last.role == "assistant" else None)
 
-    def see(self, session: str, text: str | None = None, options: OptionsBody | None = None) -> None:
+    def validate(self, session: str, text: str | None = None, options: OptionsBody | None = None) -> None:
         """See that a conversation can be begun so: whoever can't leaves no empty bank. Raises as `reply`."""
         validation.name(session, "session")
         if text is not None:
@@ -163,7 +169,7 @@ class Talks:
             if options.recipe is not None:
                 self.engine.usual(options.recipe)
 
-    def running(self, memory: Memory, session: str) -> Running:
+    def running(self, memory: Memory, session: str) -> ReplyStream:
         """The reply that is running. Problem where none is."""
         with self._using(memory, session, replying=True) as talk:
             if (running := talk.running) is None or running.over:
@@ -176,10 +182,10 @@ class Talks:
             self._stop(talk)
         return self.state(memory, session)
 
-    def aside(self, chat: Chat, act: Callable[[Chat], Reply]) -> Reply:
+    def reply_detached(self, chat: Chat, act: Callable[[Chat], Reply]) -> Reply:
         """A reply in a conversation that is open elsewhere, read to its end: what is forgotten of its bank meanwhile
         stops it, and is gone when this returns. Raises what act does; what goes wrong later, the log tells."""
-        talk = Talk(chat)
+        talk = OpenConversation(chat)
         with self.claims.holding(chat.memory.bank, IN_TURN):
             try:
                 with talk.lock:
@@ -187,7 +193,7 @@ class Talks:
                         self._quiet.wait_for(lambda: chat.memory.bank not in self._forgetting)
                         self._aside.append(talk)
                     reply = act(chat)
-                    talk.running = running = Running(reply)
+                    talk.running = running = ReplyStream(reply)
                 self._ending(talk, running, reply, lambda: deque(reply, 0).clear())
                 return reply
             finally:
@@ -201,7 +207,7 @@ class Talks:
         """The conversation as it stands, also while it replies."""
         with self._using(memory, session, replying=True) as talk:
             if not talk.replying:
-                talk.chat.look()
+                talk.chat.refresh()
             return state(talk.chat, talk.usage, talk.replying)
 
     def change(self, memory: Memory, session: str, change: Callable[[Chat], object]) -> StateView:
@@ -217,22 +223,22 @@ class Talks:
             try:
                 yield talk.chat
             finally:
-                self._moved(memory.bank, talk)
+                self._rekey(memory.bank, talk)
 
     def incognito(self, memory: Memory, session: str, on: bool) -> StateView:
         """Write nothing from now on, or write again. Problem with several processes that can't reach each other: each
         would know other lines."""
-        if on and self.apart:
+        if on and self.isolated:
             raise problems.one_process()
 
         def change(chat: Chat) -> None:
-            chat.look()
+            chat.refresh()
             chat.incognito = on
             self._current[memory.bank] = chat.session
 
         changed = self.change(memory, session, change)
         with self._lock:
-            self._let_go()
+            self._evict()
         return changed
 
     @contextmanager
@@ -266,7 +272,7 @@ class Talks:
                 self._forgetting -= Counter([bank])
                 self._quiet.notify_all()
 
-    def forgot(self, bank: str) -> None:
+    def drop_events(self, bank: str) -> None:
         """Keep nothing in mind of the replies of a bank in which something was forgotten: their events tell what was
         said and recalled."""
         for talk in self._of(bank):
@@ -274,7 +280,7 @@ class Talks:
                 self._stop(talk)
                 talk.running = talk.chat.last = None
 
-    def _of(self, bank: str) -> list[Talk]:
+    def _of(self, bank: str) -> list[OpenConversation]:
         """The open conversations of a bank, in one order: so nobody who holds some waits for another who does."""
         with self._lock:
             found = [(at[1], talk) for at, talk in self._talks.items() if at[0] == bank]
@@ -306,8 +312,15 @@ class Talks:
     # ----------------------------------------------------------- a reply's thread
 
     def _start(
-        self, talk: Talk, options: OptionsBody, act: Act, *, told: bool, key: str | None = None, said: str | None = None
-    ) -> Running:
+        self,
+        talk: OpenConversation,
+        options: OptionsBody,
+        act: Act,
+        *,
+        echo_user_line: bool,
+        key: str | None = None,
+        said: str | None = None,
+    ) -> ReplyStream:
         """Begin a reply, in another thread. What goes wrong before the model is asked is raised, and nothing has
         begun."""
         if self._closed or not self._free.acquire(blocking=False):
@@ -315,25 +328,25 @@ class Talks:
                 503, "busy", "as many replies are being written as may be; try again", {"Retry-After": str(RETRY)}
             )
         try:
-            with self._order.first():
+            with self._order.interactive():
                 self._choose(talk.chat, options)
                 reply = act(talk.chat)
-            running = Running(reply, key=key, said=said)
+            running = ReplyStream(reply, key=key, said=said)
             if reply is None:
                 running.end("done", done_event(talk.chat.lines[-1]))
                 self._free.release()
                 return running
             if reply.ending is not None:
-                if self._conclusions.emit(running, reply, told):
-                    self._moved(talk.chat.memory.bank, talk)
+                if self._conclusions.emit(running, reply, echo_user_line):
+                    self._rekey(talk.chat.memory.bank, talk)
                 self._free.release()
                 return running
-            if told:
+            if echo_user_line:
                 running.put("line", line_event(talk.chat.lines[-1]))
             running.put("context", context_event(reply))
-            if not self.claims.take(talk.chat.memory.bank, running):  # whoever came here should have claimed it
+            if not self.claims.acquire(talk.chat.memory.bank, running):  # whoever came here should have claimed it
                 reply.stop()
-                raise still_replying()
+                raise reply_in_progress()
             talk.running = running
             self._pool.submit(self._write, talk, running, reply)
         except BaseException:
@@ -341,7 +354,7 @@ class Talks:
             raise
         return running
 
-    def _write(self, talk: Talk, running: Running, reply: Reply) -> None:
+    def _write(self, talk: OpenConversation, running: ReplyStream, reply: Reply) -> None:
         """Tell of a reply as it comes. While it does, no thread waits for it."""
 
         def told(piece: str) -> None:
@@ -360,13 +373,13 @@ class Talks:
 
         reply.listen(told, over)
 
-    def _stop(self, talk: Talk) -> None:
+    def _stop(self, talk: OpenConversation) -> None:
         """Stop the conversation's reply, if one is running. It is over then, also while its thread waits for a model
         that says nothing."""
         if (running := talk.running) is not None and running.reply is not None and not running.over:
             self._ending(talk, running, running.reply, running.reply.stop)
 
-    def _ending(self, talk: Talk, running: Running, reply: Reply, end: Callable[[], None]) -> None:
+    def _ending(self, talk: OpenConversation, running: ReplyStream, reply: Reply, end: Callable[[], None]) -> None:
         """Do what ends a reply, and tell of it, unless another thread ended it."""
         told: tuple[str, dict[str, object]] = ("error", problems.document(500, "internal", "the reply failed"))
         try:
@@ -383,7 +396,7 @@ class Talks:
                     talk.chat.last = None  # what is forgotten by way of another worker would still be told here
                     talk.running = None
                 running.end(*told)
-                self.claims.give(talk.chat.memory.bank, running)
+                self.claims.release(talk.chat.memory.bank, running)
             else:
                 running.wait(STOPPED)
 
@@ -401,7 +414,7 @@ class Talks:
         """Have a conversation go on with the recipe of this memory, and with the bank's scribe."""
         desk = self.desk(memory)
         if identity(memory.recipe) != identity(chat.memory.recipe):
-            chat.remember_with(memory, desk)
+            chat.use_memory(memory, desk)
 
     def _chosen(self, options: OptionsBody) -> LLM | None:
         """The model that is to reply. ConfigError and BadInput."""
@@ -413,7 +426,9 @@ class Talks:
             )
         return llm
 
-    def _before(self, memory: Memory, talk: Talk, text: str, key: str, options: OptionsBody) -> Running | None:
+    def _before(
+        self, memory: Memory, talk: OpenConversation, text: str, key: str, options: OptionsBody
+    ) -> ReplyStream | None:
         """What came of the request of that key: the reply that is running, or the one that was kept."""
         if (running := talk.running) is not None and running.key == key:
             return running if running.said == text else conflict()
@@ -424,19 +439,19 @@ class Talks:
             return conflict()
         after = _after(memory, line)
         if after is not None or line.retracted_at is not None or line.session != talk.chat.session:
-            return _told(line, after)
-        self._still(talk)
-        if self.apart and abs((now() - line.said_at).total_seconds()) < RUNS_ELSEWHERE:
-            raise still_replying()
+            return _finished(line, after)
+        self._require_idle(talk)
+        if self.isolated and abs((now() - line.said_at).total_seconds()) < FOREIGN_REPLY_S:
+            raise reply_in_progress()
         with self._changing(talk):
             if _after(memory, line) is None:  # or another worker has answered it, just now
-                return self._start(talk, options, lambda chat: chat.answer(), told=True, key=key, said=text)
-        return _told(line, _after(memory, line))
+                return self._start(talk, options, lambda chat: chat.answer(), echo_user_line=True, key=key, said=text)
+        return _finished(line, _after(memory, line))
 
     # ---------------------------------------------------------- open conversations
 
     @contextmanager
-    def _using(self, memory: Memory, session: str, replying: bool = False) -> Iterator[Talk]:
+    def _using(self, memory: Memory, session: str, replying: bool = False) -> Iterator[OpenConversation]:
         """The conversation, opened if it isn't, for one request alone. Problem where it replies, unless that is no
         matter; else the bank belongs to this worker meanwhile."""
         while True:
@@ -451,13 +466,13 @@ class Talks:
                 if replying:
                     yield talk
                     return
-                self._still(talk)
+                self._require_idle(talk)
                 with self._changing(talk):
                     yield talk
                 return
 
     @contextmanager
-    def _changing(self, talk: Talk) -> Iterator[None]:
+    def _changing(self, talk: OpenConversation) -> Iterator[None]:
         """While a conversation is changed, and for as long as what is said in it is nowhere else, its bank belongs to
         this worker. Problem where it is another's."""
         bank = talk.chat.memory.bank
@@ -466,39 +481,39 @@ class Talks:
                 yield
             finally:
                 if talk.chat.incognito and not talk.closed:
-                    self.claims.take(bank, talk)
+                    self.claims.acquire(bank, talk)
                 else:
-                    self.claims.give(bank, talk)
+                    self.claims.release(bank, talk)
 
-    def _still(self, talk: Talk) -> None:
+    def _require_idle(self, talk: OpenConversation) -> None:
         if talk.replying:
-            raise still_replying()
+            raise reply_in_progress()
 
-    def _one_process(self, talk: Talk) -> None:
-        if self.apart and talk.chat.incognito:
+    def _one_process(self, talk: OpenConversation) -> None:
+        if self.isolated and talk.chat.incognito:
             raise problems.one_process()
 
-    def _unwritten(self, talk: Talk, incognito: bool) -> None:
+    def _unwritten(self, talk: OpenConversation, incognito: bool) -> None:
         """Problem where whoever speaks takes it that nothing is written, and it would be."""
         if incognito:
-            talk.chat.look()
+            talk.chat.refresh()
             if not talk.chat.incognito:
                 raise problems.not_incognito()
 
-    def _see_unasked(self, talk: Talk) -> None:
+    def _see_unasked(self, talk: OpenConversation) -> None:
         """Raise Problem where a no would have the conversation forgotten."""
-        talk.chat.look()
+        talk.chat.refresh()
         if talk.chat.question:
             raise Problem(403, "forbidden", "this key may have no other conversation forgotten than the current one")
 
-    def _open(self, memory: Memory, session: str) -> Talk:
+    def _open(self, memory: Memory, session: str) -> OpenConversation:
         name = self._named(memory) if session == CURRENT else validation.name(session, "session")
         with self._lock:
             held = self._talks.get((memory.bank, name)) if name else None
             if held is not None:
                 self._talks.move_to_end((memory.bank, held.chat.session))
                 return held
-        fresh = Talk(Chat(memory, None, self.engine.llm, session=name, desk=self.desk(memory)))
+        fresh = OpenConversation(Chat(memory, None, self.engine.llm, session=name, desk=self.desk(memory)))
         at = memory.bank, fresh.chat.session
         with self._lock:
             begun = self._talks.get((memory.bank, self._current.get(memory.bank, "")))
@@ -507,7 +522,7 @@ class Talks:
             held = self._talks.setdefault(at, fresh)
             if name is None:
                 self._current[memory.bank] = fresh.chat.session
-            self._let_go()
+            self._evict()
         return held
 
     def _named(self, memory: Memory) -> str | None:
@@ -517,11 +532,11 @@ class Talks:
         if held is not None and held.chat.incognito:
             return held.chat.session
         at = now()
-        if (last := going_on(latest(memory.sessions(), at), at)) is not None:
+        if (last := going_on(current_session(memory.sessions(), at), at)) is not None:
             return last
         return held.chat.session if held is not None and not held.chat.lines else None
 
-    def _moved(self, bank: str, talk: Talk) -> None:
+    def _rekey(self, bank: str, talk: OpenConversation) -> None:
         """A conversation that was ended is another from now on."""
         with self._lock:
             old = next((at for at, each in self._talks.items() if each is talk), None)
@@ -533,22 +548,22 @@ class Talks:
                     self._current[bank] = talk.chat.session
                 talk.running, talk.usage = None, Usage()
 
-    def desk(self, memory: Memory) -> Desk:
+    def desk(self, memory: Memory) -> ScribeWorker:
         """The desk of a memory, with the bank's scribe: one, however many conversations are open in it."""
         at, scribe = (memory.bank, identity(memory.recipe)), self.engine.scribe_of(memory.bank)
         with self._lock:
             desk = self._desks.get(at)
             if desk is None:
-                desk = self._desks[at] = Desk(
+                desk = self._desks[at] = ScribeWorker(
                     memory,
                     scribe,
-                    lambda: self.claims.during(memory.bank, self._writing),
-                    lambda: self.claims.during(memory.bank, self._order.after()),
+                    lambda: self.claims.try_holding(memory.bank, self._writing),
+                    lambda: self.claims.try_holding(memory.bank, self._order.background()),
                 )
             desk.scribe = scribe
             return desk
 
-    def _let_go(self) -> None:
+    def _evict(self) -> None:
         """Close what was not used for the longest while, if it is idle; in incognito, only where there are too many of
         those alone. Called with the lock held."""
         private = [at for at, talk in self._talks.items() if talk.chat.incognito]
@@ -560,9 +575,9 @@ class Talks:
                 self._drop(at, talk)
                 talk.lock.release()
 
-    def _drop(self, at: tuple[str, str], talk: Talk) -> None:
+    def _drop(self, at: tuple[str, str], talk: OpenConversation) -> None:
         talk.closed = True
-        self.claims.give(at[0], talk)
+        self.claims.release(at[0], talk)
         self._talks.pop(at, None)
         if self._current.get(at[0]) == at[1]:
             del self._current[at[0]]
@@ -573,15 +588,15 @@ def _after(memory: Memory, line: Line) -> Line | None:
     return next(memory.lines(Filter(session=line.session), after=line.seq, limit=1), None)
 
 
-def _told(line: Line, after: Line | None) -> Running:
+def _finished(line: Line, after: Line | None) -> ReplyStream:
     """What came of a request whose reply is kept."""
     answer = after if after is not None and after.parent == line.seq and after.role == "assistant" else None
     return _ended(answer, line)
 
 
-def _ended(answer: Line | None, said: Line | None = None) -> Running:
+def _ended(answer: Line | None, said: Line | None = None) -> ReplyStream:
     """A reply that is kept: what was said, where that is told, and the end."""
-    running = Running()
+    running = ReplyStream()
     if said is not None:
         running.put("line", line_event(said))
     running.end("done", done_event(answer))

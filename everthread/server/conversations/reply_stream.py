@@ -31,7 +31,7 @@ def event(name: str, data: Mapping[str, object]) -> bytes:
     return f"event: {name}\ndata: {_as_json(data)}\n\n".encode()
 
 
-class Bell:
+class Waker:
     """Wakes those who wait in one event loop. Who is woken while the loop is still on its way to others goes with them:
     to wake a loop costs a system call, and with many replies at once several pieces come in the meantime."""
 
@@ -41,7 +41,7 @@ class Bell:
         self._rung = False
 
     @classmethod
-    def of(cls, loop: asyncio.AbstractEventLoop) -> Bell:
+    def of(cls, loop: asyncio.AbstractEventLoop) -> Waker:
         """The one of a loop."""
         return _bells.get(loop) or _bells.setdefault(loop, cls(loop))
 
@@ -60,17 +60,17 @@ class Bell:
             _wake(self._woken.popleft())
 
 
-_bells: WeakKeyDictionary[asyncio.AbstractEventLoop, Bell] = WeakKeyDictionary()
+_bells: WeakKeyDictionary[asyncio.AbstractEventLoop, Waker] = WeakKeyDictionary()
 
 
-class Running:
+class ReplyStream:
     """The events of one reply. key is the name of the request that it answers, and said what was asked. Several may end
     it, as whoever reads it and whoever stops it; the first does."""
 
     def __init__(self, reply: Reply | None = None, *, key: str | None = None, said: str | None = None) -> None:
         self.reply, self.key, self.said = reply, key, said
         self._events: list[bytes] = []
-        self._waiting: list[tuple[Bell, Future]] = []
+        self._waiting: list[tuple[Waker, Future]] = []
         self._lock = threading.Lock()
         self._over = threading.Event()
         self._claimed = False
@@ -142,7 +142,7 @@ class Running:
         with self._lock:
             if told < len(self._events) or self.over:
                 return True
-            self._waiting.append((Bell.of(loop), future))
+            self._waiting.append((Waker.of(loop), future))
         timer = loop.call_later(timeout, _wake, future)
         try:
             await future

@@ -14,7 +14,7 @@ Begun = TypeVar("Begun")
 PLACES = 16  # threads: more wait for each other longer than they work
 
 
-class Places:
+class StartLimiter:
     """Those of one event loop. A bank has one of them at a time: what its talkers wait for (the end of a forgetting, a
     worker that has the bank) keeps nobody else out."""
 

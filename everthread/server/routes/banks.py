@@ -24,12 +24,12 @@ from everthread.server.auth import (
     ReadingAny,
     Shared,
     Writing,
-    permit,
     permitted,
+    require,
 )
 from everthread.server.bodies import KeyFirst
-from everthread.server.idempotency import Attempt, Once
-from everthread.server.pagination import USUAL, After, Limit, page, place
+from everthread.server.idempotency import IdempotentRequest, Once
+from everthread.server.pagination import DEFAULT_LIMIT, After, Limit, page, place
 from everthread.server.routes.receipts import forgotten
 from everthread.server.schemas import (
     All,
@@ -44,7 +44,7 @@ from everthread.server.schemas import (
     SettingsView,
     StatsView,
 )
-from everthread.server.services import SCRIBE, Engine
+from everthread.server.services import SCRIBE, Services
 from everthread.stores.base import Store
 from everthread.types import JSONValue, Stats
 
@@ -55,7 +55,7 @@ Settings = Mapping[str, JSONValue]
 
 
 @router.get("", response_model=Page[BankView])
-def banks(request: Request, engine: ReadingAny, after: After = None, limit: Limit = USUAL) -> dict[str, Any]:
+def banks(request: Request, engine: ReadingAny, after: After = None, limit: Limit = DEFAULT_LIMIT) -> dict[str, Any]:
     """List the banks that may be read, by their ids."""
     behind = place(after, (str,))
     ids = sorted(permitted(request, "read", engine.store.banks()))
@@ -89,10 +89,10 @@ def stats(memory: Reading) -> Stats:
 
 @router.delete("/{bank}", response_model=ReceiptView)
 def forget_everything(
-    request: Request, engine: Annotated[Engine, Depends(NeedsAny("forget"))], once: Once, bank: Bank, talks: Open
+    request: Request, engine: Annotated[Services, Depends(NeedsAny("forget"))], once: Once, bank: Bank, talks: Open
 ) -> ReceiptView:
     """Forget the whole bank, for good."""
-    permit(request, "forget", bank)  # and not by `Forgetting`: whoever asks again has no bank any more
+    require(request, "forget", bank)  # and not by `Forgetting`: whoever asks again has no bank any more
     return forgotten(once, talks, bank, lambda: engine.memory(bank).forget(everything=True), whole=True)
 
 
@@ -153,7 +153,7 @@ def _character(kept: Settings) -> dict[str, Any]:
 
 
 def _set(
-    memory: Memory, once: Attempt, name: str, value: JSONValue, shown: Callable[[Settings], dict[str, Any]]
+    memory: Memory, once: IdempotentRequest, name: str, value: JSONValue, shown: Callable[[Settings], dict[str, Any]]
 ) -> dict[str, Any]:
     """Keep a setting, once, and show what is set now."""
     once.once(lambda: memory.set_setting(name, value), lambda _: True, lambda _: None)

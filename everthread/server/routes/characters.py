@@ -19,9 +19,9 @@ from everthread.server import paths
 from everthread.server.auth import ChattingAny, ForgettingAll, WritingAll
 from everthread.server.bodies import KeyFirst
 from everthread.server.idempotency import Once, OnceStreamed
-from everthread.server.pagination import USUAL, After, Limit, page, place
+from everthread.server.pagination import DEFAULT_LIMIT, After, Limit, page, place
 from everthread.server.schemas import CharacterBody, CharacterItem, CharacterView, Page
-from everthread.server.uploads import RAW, Upload, received, unplaced
+from everthread.server.uploads import RAW, Upload, hide_paths, received
 
 router = APIRouter(prefix="/characters", tags=["characters"], route_class=KeyFirst)
 
@@ -57,7 +57,7 @@ def _loaded(name: str) -> Character:
 
 
 @router.get("", response_model=Page[CharacterItem])
-def characters(engine: ChattingAny, after: After = None, limit: Limit = USUAL) -> dict[str, Any]:
+def characters(engine: ChattingAny, after: After = None, limit: Limit = DEFAULT_LIMIT) -> dict[str, Any]:
     """List the characters that there are to be talked with."""
     behind = place(after, (str,))
     names = sorted({*character_library.listed(), DEFAULT.name})
@@ -75,7 +75,7 @@ def _item(name: str) -> dict[str, Any] | None:
     return {
         "name": name,
         "description": description,
-        "has_picture": character_library.pictured(name),
+        "has_picture": character_library.has_picture(name),
         "builtin": not there,
     }
 
@@ -129,14 +129,14 @@ def import_character(
     """Keep the character of a card: its bytes, JSON or PNG (V1, V2, V3)."""
 
     def add() -> Character:
-        with unplaced(file.path, "the card"), _inside():
+        with hide_paths(file.path, "the card"), _inside():
             name = card.read(file.path).name
             if not replace and name in character_library.listed():
                 raise BadInput(f"there is a character {name!r} already; import it with ?replace=true")
             return character_library.add(file.path, force=replace)
 
     def again(_: Any) -> Character:
-        with unplaced(file.path, "the card"):
+        with hide_paths(file.path, "the card"):
             return card.read(file.path)
 
     return dict(once.of(file.digest).once(add, lambda _: True, again).to_json())

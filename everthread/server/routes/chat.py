@@ -12,7 +12,7 @@ from everthread.chat.chat import Chat
 from everthread.chat.reply import Reply
 from everthread.memory import Memory
 from everthread.server import paths
-from everthread.server.auth import Beginning, Chatting, Open, permit, permitted
+from everthread.server.auth import Beginning, Chatting, Open, permitted, require
 from everthread.server.bodies import KeyFirst
 from everthread.server.chat_schemas import (
     AskBody,
@@ -24,9 +24,9 @@ from everthread.server.chat_schemas import (
     ReplyBody,
     StateView,
 )
-from everthread.server.conversations.registry import CURRENT, Act, Talks
-from everthread.server.conversations.reply_stream import Running
-from everthread.server.idempotency import Attempt, Once
+from everthread.server.conversations.registry import CURRENT, Act, ConversationRegistry
+from everthread.server.conversations.reply_stream import ReplyStream
+from everthread.server.idempotency import IdempotentRequest, Once
 
 router = APIRouter(prefix="/banks/{bank}/chat/{session}", tags=["chat"], route_class=KeyFirst)
 
@@ -47,7 +47,7 @@ class Events(StreamingResponse):
 
     media_type = "text/event-stream"
 
-    def __init__(self, running: Running) -> None:
+    def __init__(self, running: ReplyStream) -> None:
         super().__init__(running.follow(), headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
 
 
@@ -66,8 +66,8 @@ async def reply(request: Request, new: Beginning, session: Session, talks: Open,
 
     _permit(request, body)
 
-    def begin() -> Running:
-        memory = new(lambda: talks.see(session, body.text, body.options))
+    def begin() -> ReplyStream:
+        memory = new(lambda: talks.validate(session, body.text, body.options))
         forgets = session == CURRENT or bool(permitted(request, "forget", [new.bank]))
         return talks.reply(
             *(memory, session, body.text, body.options, once.key()), incognito=body.incognito, forgets=forgets
@@ -107,17 +107,17 @@ def _permit(request: Request, body: AskBody) -> None:
     """Raises Problem 403 unless the key may read every bank on which the reply is to draw, and may change the bank's
     settings where a recipe is named, which the bank then keeps."""
     if body.options.recipe is not None:
-        permit(request, "write", paths.name(request.path_params["bank"]))
+        require(request, "write", paths.name(request.path_params["bank"]))
     for bank in body.options.banks or ():
-        permit(request, "read", bank)
+        require(request, "read", bank)
 
 
 def _again(
     request: Request,
     memory: Memory,
     session: str,
-    talks: Talks,
-    once: Attempt,
+    talks: ConversationRegistry,
+    once: IdempotentRequest,
     act: Act,
     body: AskBody,
     *,
@@ -126,9 +126,11 @@ def _again(
     """A reply to what stands, begun once."""
     _permit(request, body)
     running = once.once(
-        lambda: talks.again(memory, session, act, body.options, told=told, key=once.name, incognito=body.incognito),
+        lambda: talks.start_reply(
+            memory, session, act, body.options, echo_user_line=told, key=once.name, incognito=body.incognito
+        ),
         lambda _: True,
-        lambda _: talks.begun(memory, session, once.name),
+        lambda _: talks.find_reply(memory, session, once.name),
     )
     return Events(running)
 
@@ -138,7 +140,7 @@ def stream(request: Request, memory: Chatting, session: Session, talks: Open) ->
     """The reply that is running, from its beginning. Where it draws on other banks, the key must allow reading them."""
     running = talks.running(memory, session)
     for bank in running.others:
-        permit(request, "read", bank)
+        require(request, "read", bank)
     return Events(running)
 
 
@@ -167,11 +169,13 @@ def branch(memory: Chatting, session: Session, talks: Open, once: Once, body: Br
 @router.post("/incognito", response_model=StateView)
 def incognito(new: Beginning, session: Session, talks: Open, once: Once, body: IncognitoBody) -> StateView:
     """Write nothing from now on. Switched off, what was said meanwhile is gone."""
-    memory = new(lambda: talks.see(session))
+    memory = new(lambda: talks.validate(session))
     return _changed(memory, session, talks, once, lambda: talks.incognito(memory, session, body.on))
 
 
-def _changed(memory: Memory, session: str, talks: Talks, once: Attempt, change: Callable[[], StateView]) -> StateView:
+def _changed(
+    memory: Memory, session: str, talks: ConversationRegistry, once: IdempotentRequest, change: Callable[[], StateView]
+) -> StateView:
     """The conversation once it is changed, which is done once."""
     return once.once(change, lambda _: True, lambda _: talks.state(memory, session))
 
@@ -184,14 +188,14 @@ def end(
     that may not forget can have no other conversation forgotten than the one that goes on."""
     remember = (body or EndBody()).remember
     if remember is False and session != CURRENT:
-        permit(request, "forget", memory.bank)
+        require(request, "forget", memory.bank)
 
     def act() -> tuple[EndingView, int]:
         with talks.using(memory, session) as chat:
             first = chat.lines[0].seq if chat.lines else 0
             ending = EndingView.model_validate(chat.end(remember))
         if ending.receipt is not None:
-            talks.forgot(memory.bank)
+            talks.drop_events(memory.bank)
         return ending, first
 
     return once.once(act, _ending, lambda told: _ended(memory, session, told))[0]

@@ -13,16 +13,16 @@ from everthread.bank.corrections import in_position_order
 from everthread.bank.line_validation import clean_line, keepable
 from everthread.errors import NotFound
 from everthread.memory import Memory
-from everthread.server.auth import Changing, Forgetting, New, Open, Reading, Writing
+from everthread.server.auth import Changing, Forgetting, LazyMemory, Open, Reading, Writing
 from everthread.server.bodies import KeyFirst
-from everthread.server.idempotency import Attempt, Once, conflict
+from everthread.server.idempotency import IdempotentRequest, Once, conflict
 from everthread.server.metrics import Counted, Metrics
-from everthread.server.pagination import USUAL, After, Limit, page, place
+from everthread.server.pagination import DEFAULT_LIMIT, After, Limit, page, place
 from everthread.server.routes.receipts import forgotten
 from everthread.server.schemas import All, LineBody, LinesBody, LineView, Page, ReceiptView, Seq, TextBody
 from everthread.stores.limits import LARGEST_SEQ
 from everthread.stores.shared_rows import unknown_parent
-from everthread.types import Line, NewLine, Role, Filter, now
+from everthread.types import Filter, Line, NewLine, Role, now
 
 router = APIRouter(prefix="/banks/{bank}/lines", tags=["lines"], route_class=KeyFirst)
 
@@ -41,7 +41,7 @@ def observe_many(new: Writing, once: Once, counted: Counted, body: LinesBody) ->
     return {"items": _kept(new, once, counted, [line.new() for line in body.lines])}
 
 
-def _kept(new: New, once: Attempt, counted: Metrics, lines: Sequence[NewLine]) -> list[Line]:
+def _kept(new: LazyMemory, once: IdempotentRequest, counted: Metrics, lines: Sequence[NewLine]) -> list[Line]:
     """The lines as they are kept, once: each has a key, so that the store itself sees to it."""
     named = [replace(line, key=line.key or once.key(number)) for number, line in enumerate(lines)]
 
@@ -96,7 +96,7 @@ def lines(
         int | None, Query(ge=1, le=LARGEST_SEQ, description="Those about this line, of its session.")
     ] = None,
     after: After = None,
-    limit: Limit = USUAL,
+    limit: Limit = DEFAULT_LIMIT,
 ) -> dict[str, Any]:
     """List what was said, in its order; or `limit` lines about one, within its session and without cursors."""
     if around is not None:

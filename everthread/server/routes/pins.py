@@ -11,7 +11,7 @@ from everthread.chat import pins
 from everthread.memory import Memory
 from everthread.server.auth import Changing, Reading
 from everthread.server.bodies import KeyFirst
-from everthread.server.idempotency import Attempt, Once
+from everthread.server.idempotency import IdempotentRequest, Once
 from everthread.server.schemas import All, LineView
 from everthread.types import Line
 
@@ -21,7 +21,7 @@ router = APIRouter(prefix="/banks/{bank}/pins", tags=["pins"], route_class=KeyFi
 @router.get("", response_model=All[LineView])
 def listed(memory: Reading) -> dict[str, list[Line]]:
     """The pinned lines, in the order of the conversation. One that is retracted or forgotten is pinned no more."""
-    return {"items": pins.listed(memory)}
+    return {"items": pins.list_pins(memory)}
 
 
 @router.put("/{seq}", response_model=All[LineView])
@@ -36,5 +36,5 @@ def remove(memory: Changing, once: Once, seq: int) -> dict[str, list[Line]]:
     return _once(memory, once, lambda: pins.remove(memory, validation.seq(seq, memory.bank)))
 
 
-def _once(memory: Memory, once: Attempt, change: Callable[[], list[Line]]) -> dict[str, list[Line]]:
-    return {"items": once.once(change, lambda _: True, lambda _: pins.listed(memory))}
+def _once(memory: Memory, once: IdempotentRequest, change: Callable[[], list[Line]]) -> dict[str, list[Line]]:
+    return {"items": once.once(change, lambda _: True, lambda _: pins.list_pins(memory))}

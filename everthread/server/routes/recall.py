@@ -6,7 +6,7 @@ from typing import Any
 
 from fastapi import APIRouter, Request
 
-from everthread.server.auth import Reading, permit
+from everthread.server.auth import Reading, require
 from everthread.server.bodies import KeyFirst
 from everthread.server.metrics import Counted
 from everthread.server.schemas import All, ContextBody, ContextView, HitView, RecallBody
@@ -19,7 +19,7 @@ router = APIRouter(prefix="/banks/{bank}", tags=["recall"], route_class=KeyFirst
 def recall(request: Request, memory: Reading, counted: Counted, body: RecallBody) -> dict[str, Any]:
     """Find the lines that bear most on a question, best first, each among its neighbours."""
     for bank in body.banks or ():
-        permit(request, "read", bank)
+        require(request, "read", bank)
     counted.recalls.inc()
     asked: dict[str, Any] = {"where": body.filter(), "as_of": body.as_of, "without": body.without}
     return {"items": memory.recall(body.query, body.k, banks=body.banks, **asked)}
@@ -29,7 +29,7 @@ def recall(request: Request, memory: Reading, counted: Counted, body: RecallBody
 def context(request: Request, memory: Reading, counted: Counted, body: ContextBody) -> Context:
     """Lay out what bears on a question as text for a prompt. Nothing, where nothing is relevant."""
     for bank in body.banks or ():
-        permit(request, "read", bank)
+        require(request, "read", bank)
     counted.recalls.inc()
     return memory.context(
         body.query,

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from everthread.server.conversations.registry import Talks
-from everthread.server.idempotency import Attempt
+from everthread.server.conversations.registry import ConversationRegistry
+from everthread.server.idempotency import IdempotentRequest
 from everthread.server.schemas import ReceiptView
 from everthread.types import Receipt
 
 
 def forgotten(
-    once: Attempt, talks: Talks, bank: str, forget: Callable[[], Receipt], *, whole: bool = False
+    once: IdempotentRequest,
+    talks: ConversationRegistry,
+    bank: str,
+    forget: Callable[[], Receipt],
+    *,
+    whole: bool = False,
 ) -> ReceiptView:
     """The receipt of what of a bank is forgotten now, or was before under the same key; whole: all of it."""
 

@@ -13,16 +13,16 @@ from everthread.recipes.options import changed, check_remote, described
 from everthread.recipes.saved_recipe import SavedRecipe
 from everthread.server.auth import Bank, NeedsBank, ReadingAny
 from everthread.server.bodies import KeyFirst
-from everthread.server.idempotency import Attempt, Once
+from everthread.server.idempotency import IdempotentRequest, Once
 from everthread.server.schemas import All, Body
-from everthread.server.services import Engine
+from everthread.server.services import Services
 
 router = APIRouter(tags=["recipes"], route_class=KeyFirst)
 
 MOST = 100  # options in a request
 
-Reading = Annotated[Engine, Depends(NeedsBank("read"))]
-Changing = Annotated[Engine, Depends(NeedsBank("write"))]
+Reading = Annotated[Services, Depends(NeedsBank("read"))]
+Changing = Annotated[Services, Depends(NeedsBank("write"))]
 Value = bool | int | float | str | list[str] | None
 
 
@@ -92,18 +92,18 @@ def change_recipe(engine: Changing, bank: Bank, once: Once, body: RecipeBody) ->
     return _kept(engine, bank, once, changed(way, body.options))
 
 
-def _see(engine: Engine, bank: str) -> None:
+def _see(engine: Services, bank: str) -> None:
     """Raise NotFound where there is no such bank, so that none is made. The bank need not open."""
     if not engine.store.exists(bank):
         raise NotFound(f"there is no bank {bank!r}; what is observed in it first makes it")
 
 
-def _kept(engine: Engine, bank: str, once: Attempt, way: Recipe | None) -> dict[str, Any]:
+def _kept(engine: Services, bank: str, once: IdempotentRequest, way: Recipe | None) -> dict[str, Any]:
     once.once(lambda: engine.keep(bank, way), lambda _: True, lambda _: None)
     return _shown(engine, bank)
 
 
-def _shown(engine: Engine, bank: str) -> dict[str, Any]:
+def _shown(engine: Services, bank: str) -> dict[str, Any]:
     way = engine.way(bank)
     return _view(way, engine.usual(way.name), SavedRecipe.of(engine.store, bank) is not None)
 

@@ -17,10 +17,10 @@ from everthread.server import paths
 from everthread.server.auth import Changing, Forgetting, Open, Reading
 from everthread.server.bodies import KeyFirst
 from everthread.server.idempotency import Once
-from everthread.server.pagination import USUAL, After, Limit, page, place
+from everthread.server.pagination import DEFAULT_LIMIT, After, Limit, page, place
 from everthread.server.routes.receipts import forgotten
 from everthread.server.schemas import All, BufferBody, Page, PassageView, ReceiptView, SessionView
-from everthread.types import Session, Filter
+from everthread.types import Filter, Session
 
 router = APIRouter(prefix="/banks/{bank}/sessions", tags=["sessions"], route_class=KeyFirst)
 
@@ -29,7 +29,7 @@ Name = Annotated[paths.Segment, Path(description="A session's name; a / in it is
 
 
 @router.get("", response_model=Page[SessionView])
-def sessions(memory: Reading, after: After = None, limit: Limit = USUAL) -> dict[str, Any]:
+def sessions(memory: Reading, after: After = None, limit: Limit = DEFAULT_LIMIT) -> dict[str, Any]:
     """List the conversations, the newest first."""
     behind = place(after, (int, int))
     every = sorted(memory.sessions(), key=_order, reverse=True)

@@ -15,7 +15,7 @@ from everthread.server.auth import Reading, Writing
 from everthread.server.bodies import KeyFirst
 from everthread.server.idempotency import OnceStreamed
 from everthread.server.schemas import ImportView
-from everthread.server.uploads import RAW, Upload, received, unplaced
+from everthread.server.uploads import RAW, Upload, hide_paths, received
 from everthread.transfer import importing, jsonl
 from everthread.transfer.dates import zone
 
@@ -56,12 +56,12 @@ def import_file(
     """Keep the lines of a file of conversations. All of it is checked first; sent again, it adds nothing."""
 
     def bring() -> dict[str, Any]:
-        with unplaced(file.path, name):
+        with hide_paths(file.path, name):
             options = {"assistant": assistant or (), "tz": None if tz is None else zone(tz)}
             source = importing.source(file.path, format, **options)
             memory = new(lambda: None)
-            importing.see(memory, source)
-            return importing.bring(memory, source)
+            importing.check_compatible(memory, source)
+            return importing.import_lines(memory, source)
 
     return once.of(file.digest).once(bring, dict, dict)
 

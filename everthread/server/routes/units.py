@@ -9,11 +9,11 @@ from fastapi import APIRouter, Path, Query, Request
 from everthread.errors import NotFound
 from everthread.memory import Memory
 from everthread.server import paths
-from everthread.server.auth import Changing, Forgetting, Open, Reading, permit
+from everthread.server.auth import Changing, Forgetting, Open, Reading, require
 from everthread.server.bodies import KeyFirst
-from everthread.server.conversations.registry import Talks
+from everthread.server.conversations.registry import ConversationRegistry
 from everthread.server.idempotency import Once
-from everthread.server.pagination import USUAL, After, Limit, page, place
+from everthread.server.pagination import DEFAULT_LIMIT, After, Limit, page, place
 from everthread.server.schemas import NotesBody, NotesView, Page, TextBody, UnitReceipt, UnitView
 from everthread.stores.limits import LARGEST_SEQ
 from everthread.types import Unit
@@ -31,7 +31,7 @@ def units(
     current: Annotated[bool, Query(description="Without those that a later one has superseded.")] = False,
     category: Annotated[str | None, Query(description="Only of this category: food, work, …")] = None,
     after: After = None,
-    limit: Limit = USUAL,
+    limit: Limit = DEFAULT_LIMIT,
 ) -> dict[str, Any]:
     """List what was written of the lines, by kind and number."""
     behind = place(after, (str, int))
@@ -83,7 +83,7 @@ def set_notes(request: Request, memory: Changing, once: Once, talks: Open, body:
     """Write the notes by hand, in the place of those that stand. A blank text empties them: they and those before them
     are forgotten, for which a key must be allowed to forget."""
     if blank := not body.text.strip():
-        permit(request, "forget", memory.bank)
+        require(request, "forget", memory.bank)
 
     def write() -> dict[str, Any]:
         if blank:
@@ -97,7 +97,7 @@ def set_notes(request: Request, memory: Changing, once: Once, talks: Open, body:
     return once.once(write, lambda _: True, lambda _: notes(memory))
 
 
-def _emptied(memory: Memory, talks: Talks) -> dict[str, Any]:
+def _emptied(memory: Memory, talks: ConversationRegistry) -> dict[str, Any]:
     """The notes once all of them are forgotten. An empty one in their place would be no unit."""
     with talks.forgetting(memory.bank):
         while (now := notes(memory))["id"] is not None:

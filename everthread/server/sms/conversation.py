@@ -16,19 +16,19 @@ from datetime import datetime
 from hashlib import sha256
 
 from everthread.chat.chat import Chat
-from everthread.chat.consent import agrees, beforehand
-from everthread.chat.conversation import latest
+from everthread.chat.consent import parse_yes_no, remember_policy
+from everthread.chat.conversation import current_session
 from everthread.chat.goodbye import Step, next_step
 from everthread.chat.reply import Reply
 from everthread.errors import EverthreadError
 from everthread.memory import Memory
-from everthread.server.conversations.registry import IN_TURN, Talks
+from everthread.server.conversations.registry import IN_TURN, ConversationRegistry
 from everthread.server.problems import Problem
 from everthread.server.sms import keywords
 from everthread.server.sms.segments import bounded
 from everthread.server.sms.store import Part, Parts, Record
 from everthread.stores.shared_rows import SESSION_GAP
-from everthread.types import JSONValue, Line, Session, Filter, now
+from everthread.types import Filter, JSONValue, Line, Session, now
 
 log = logging.getLogger("everthread.server")
 
@@ -91,10 +91,12 @@ class State:
         return replace(self, ask="", session="", times=0, settled=max(self.settled, settled))
 
 
-class Correspondence:
+class SmsConversation:
     """The conversations by text message. One message of a person is answered at a time; the caller sees to it."""
 
-    def __init__(self, talks: Talks, record: Record, clock: Callable[[], datetime] | None = None) -> None:
+    def __init__(
+        self, talks: ConversationRegistry, record: Record, clock: Callable[[], datetime] | None = None
+    ) -> None:
         self.engine, self.talks, self.record = talks.engine, talks, record
         self._clock = clock
         self._private: OrderedDict[str, Chat] = OrderedDict()  # by bank: what was said in them is nowhere else
@@ -158,7 +160,7 @@ class Correspondence:
         if state.ask != "forget":
             return ()
         state.answered().keep(memory)  # it is asked once: what is no yes goes on
-        said = agrees(answer)
+        said = parse_yes_no(answer)
         if said:
             return (("forgotten", self._forgotten(memory)),)
         return () if said is None else (("spared", 0),)
@@ -186,7 +188,7 @@ class Correspondence:
 
     def _parting(self, memory: Memory, text: str) -> Parts:
         """The answer to a goodbye, and to a yes or a no to the question whether to remember; nothing for talk."""
-        chat, remember = self._chat(memory), beforehand(memory.settings())
+        chat, remember = self._chat(memory), remember_policy(memory.settings())
         step: Step = next_step(
             text,
             name=chat.character.name,
@@ -201,7 +203,7 @@ class Correspondence:
         if remember is False:
             self._private.pop(memory.bank, None)
             return (("goodbye", 0),)
-        chat.hear(text, chat.character.person)
+        chat.add_line(text, chat.character.person)
         if remember:
             chat.end(True)
             return (("goodbye", 0),)
@@ -211,7 +213,7 @@ class Correspondence:
 
     def _talk(self, memory: Memory, message: Message) -> Parts:
         """The character's reply, after what is owed, and before the question that is due."""
-        before, last = State.of(memory), latest(memory.sessions(), self._now())
+        before, last = State.of(memory), current_session(memory.sessions(), self._now())
         chat = self._chat(memory)
         parts = self._replied(chat, message)
         if not self.engine.store.exists(memory.bank):  # it was forgotten meanwhile, and would be there again
@@ -234,7 +236,7 @@ class Correspondence:
             return chat.reply(message.text, message.key) if known is None else chat.answer()
 
         try:
-            reply = self.talks.aside(chat, act)
+            reply = self.talks.reply_detached(chat, act)
         except (EverthreadError, Problem) as error:  # the latter where another worker has the bank
             log.warning("a text message could not be kept: %s", type(error).__name__)
             return (("unkept", 0),)
@@ -255,7 +257,7 @@ class Correspondence:
     def _questioning(self, memory: Memory, state: State, last: Session | None) -> State:
         """With the question whether to remember the conversation before this one, if it was left without a goodbye or
         the answer could not be understood. last is the one that was talked in last, before now."""
-        if beforehand(memory.settings()) is not None:
+        if remember_policy(memory.settings()) is not None:
             return state.answered(last.last_seq if last else 0)
         if state.ask == "remember":
             return state.asking("remember", state.session) if state.times < ASKED else self._given_up(memory, state)
@@ -302,7 +304,9 @@ class Correspondence:
 
     def _chat(self, memory: Memory, session: str | None = None) -> Chat:
         """A conversation of the bank: this one, or the current one."""
-        private = self._private.get(memory.bank) if session is None and beforehand(memory.settings()) is False else None
+        private = (
+            self._private.get(memory.bank) if session is None and remember_policy(memory.settings()) is False else None
+        )
         if private is not None and private.lines and self._now() - private.lines[-1].said_at <= SESSION_GAP:
             return private
         chat = Chat(memory, llm=self.engine.llm, session=session, clock=self._clock, desk=self.talks.desk(memory))

@@ -19,7 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from everthread.errors import ConfigError
-from everthread.server.server_db import Beside
+from everthread.server.server_db import ServerDatabase
 
 Part = tuple[str, int]  # a line of the bank ("line", its number), or a phrase and the number in it
 Parts = tuple[Part, ...]
@@ -39,7 +39,7 @@ class Record:
 
     def __init__(self, file: Path) -> None:
         """The rows in this file, and the key beside it, which is made. ConfigError where it can't be."""
-        self._beside = Beside(file, _SCHEMA)
+        self._beside = ServerDatabase(file, _SCHEMA)
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
             self._secret = _secret(file.with_name(KEY))
@@ -52,7 +52,7 @@ class Record:
 
     # -------------------------------------------------------------- answered once
 
-    def claim(self, message: str) -> Parts | bool:
+    def lease(self, message: str) -> Parts | bool:
         """Take a message up: True, if it is this caller's to answer now, and False while another does. What was
         answered, where that is done. Raises StoreUnavailable."""
         name, at = _digest(message), time.time()

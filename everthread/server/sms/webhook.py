@@ -25,11 +25,11 @@ from starlette.concurrency import run_in_threadpool
 
 from everthread.errors import EverthreadError
 from everthread.server import server_db
-from everthread.server.conversations.registry import Talks
+from everthread.server.conversations.registry import ConversationRegistry
 from everthread.server.problems import Problem
 from everthread.server.settings import Settings
 from everthread.server.sms import keywords
-from everthread.server.sms.conversation import Correspondence, Message
+from everthread.server.sms.conversation import Message, SmsConversation
 from everthread.server.sms.store import Parts, Record
 from everthread.server.sms.twilio import API, Fields, Sender, Unsubscribed, host_of, signed, twiml
 
@@ -63,7 +63,7 @@ class Sms:
 
     def __init__(
         self,
-        talks: Talks,
+        talks: ConversationRegistry,
         settings: Settings,
         file: Path,
         *,
@@ -76,7 +76,7 @@ class Sms:
         self._token, self._url, self._from = settings.sms_token, settings.sms_url, settings.sms_number
         self._sender = Sender(settings.sms_account, settings.sms_token, api) if settings.sms_account else None
         self.record = Record(file)
-        self.talk = Correspondence(talks, self.record, clock)
+        self.talk = SmsConversation(talks, self.record, clock)
         self._patience = patience
         self._pool = ThreadPoolExecutor(AT_ONCE, "everthread sms")
         self._waiting: dict[str, deque[Turn]] = {}  # by person: one message after the other is answered
@@ -114,7 +114,7 @@ class Sms:
     async def _parts(self, turn: Turn) -> Parts:
         """The answer to a message, made once, or what is said where it is late."""
         until = time.monotonic() + self._patience
-        while not isinstance(claimed := await run_in_threadpool(self.record.claim, turn.message.sid), tuple):
+        while not isinstance(claimed := await run_in_threadpool(self.record.lease, turn.message.sid), tuple):
             if claimed:
                 self._take_up(turn)
                 await asyncio.wait([asyncio.wrap_future(turn.done)], timeout=max(until - time.monotonic(), 0))
@@ -223,7 +223,7 @@ async def sms(request: Request, x_twilio_signature: Annotated[str, Header()] = "
     return Response(await service.receive(await request.body(), x_twilio_signature), media_type="text/xml")
 
 
-def install(app: FastAPI, talks: Talks, settings: Settings) -> Sms | None:
+def install(app: FastAPI, talks: ConversationRegistry, settings: Settings) -> Sms | None:
     """Have the app answer text messages, where Twilio's token is set. Raises ConfigError."""
     if not settings.sms_token:
         return None

@@ -26,18 +26,18 @@ try:
 except ImportError:  # Windows, which has no such sockets either
     fcntl = None  # type: ignore[assignment]
 
-WITHIN = "workers"  # the folder of the sockets, in that of the numbers
+SOCKET_DIR = "workers"  # the folder of the sockets, in that of the numbers
 LONGEST = 100  # bytes of a socket's path; macOS takes 103, Linux 107
 PATIENCE = 1.0  # seconds to wait for a claim: most are given back within milliseconds
 AGAIN = 0.05  # seconds between two tries
 
 
-def gather(folder: str) -> None:
+def create_socket_folder(folder: str) -> None:
     """Have the workers that are to come know of each other, where the system can. ConfigError for a folder whose name
     is too long for sockets in it."""
     if fcntl is None or not hasattr(socket, "AF_UNIX"):
         return
-    within = Path(folder, WITHIN)
+    within = Path(folder, SOCKET_DIR)
     if len(os.fsencode(within / "1234567890")) > LONGEST:
         raise ConfigError(f"the name of {folder} is too long for a socket in it; set TMPDIR to a shorter one, as /tmp")
     within.mkdir(mode=0o700)
@@ -45,11 +45,11 @@ def gather(folder: str) -> None:
 
 def place() -> Path | None:
     """The socket of this process, at which its neighbours reach it; None of a process that has none."""
-    within = Path(os.environ.get(FOLDER, ""), WITHIN)
+    within = Path(os.environ.get(FOLDER, ""), SOCKET_DIR)
     return within / str(os.getpid()) if FOLDER in os.environ and within.is_dir() else None
 
 
-class Claims:
+class BankLeases:
     """Those of one process. Safe from many threads. Where a process is alone, it may have everything, and nothing is
     written."""
 
@@ -67,19 +67,19 @@ class Claims:
         name = self._whose(bank)
         return None if self.own is None or name is None or name == self.own.name else self.own.with_name(name)
 
-    def take(self, bank: str, by: Hashable, patience: float = PATIENCE) -> bool:
+    def acquire(self, bank: str, by: Hashable, patience: float = PATIENCE) -> bool:
         """Have a bank belong to this worker while `by` holds it, or longer where something else does, too. False where
         another worker has it for longer than so many seconds."""
         until = time.monotonic() + patience
         while not self._taken(bank, by):
-            if (owner := self.owner(bank)) is None or self.bury(bank, owner):
+            if (owner := self.owner(bank)) is None or self.reclaim(bank, owner):
                 continue
             if time.monotonic() >= until:
                 return False
             time.sleep(AGAIN)
         return True
 
-    def give(self, bank: str, by: Hashable) -> None:
+    def release(self, bank: str, by: Hashable) -> None:
         """What held a bank holds it no more."""
         with self._lock:
             held = self._held.get(bank, set())
@@ -94,25 +94,25 @@ class Claims:
     def holding(self, bank: str, patience: float = PATIENCE) -> Iterator[None]:
         """While a bank belongs to this worker. Problem where it is another's for longer than so many seconds."""
         by = object()
-        if not self.take(bank, by, patience):
-            raise still_replying()
+        if not self.acquire(bank, by, patience):
+            raise reply_in_progress()
         try:
             yield
         finally:
-            self.give(bank, by)
+            self.release(bank, by)
 
     @contextmanager
-    def during(self, bank: str, turn: AbstractContextManager[object]) -> Iterator[None]:
+    def try_holding(self, bank: str, turn: AbstractContextManager[object]) -> Iterator[None]:
         """While what nobody waits for takes its turn: the bank belongs to this worker, if it is no other's."""
         by = object()
         with turn:
-            self.take(bank, by, 0)
+            self.acquire(bank, by, 0)
             try:
                 yield
             finally:
-                self.give(bank, by)
+                self.release(bank, by)
 
-    def bury(self, bank: str, owner: Path) -> bool:
+    def reclaim(self, bank: str, owner: Path) -> bool:
         """Take a bank from a worker that is gone. False where it isn't."""
         try:
             file = os.open(_file(owner), os.O_RDWR)  # one that isn't there tells nothing
@@ -152,7 +152,7 @@ class Claims:
         return own.with_name(sha256(bank.encode("utf-8", "surrogatepass")).hexdigest())
 
 
-def still_replying() -> Problem:
+def reply_in_progress() -> Problem:
     """Of a conversation in which nothing else can be begun."""
     return Problem(
         409, "replying", "a reply is running in this conversation; wait for it, or stop it", {"Retry-After": "1"}

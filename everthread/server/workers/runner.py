@@ -31,7 +31,7 @@ from everthread.errors import ConfigError
 from everthread.server import app, logs
 from everthread.server.http_protocol import Limits, Protocol
 from everthread.server.metrics import FOLDER
-from everthread.server.services import Engine
+from everthread.server.services import Services
 from everthread.server.settings import Settings
 from everthread.server.workers import bank_leases
 from everthread.stores.sqlite.store import SQLiteStore
@@ -44,8 +44,10 @@ except ImportError:  # Windows, which has no such limit
 log = logging.getLogger("everthread.server")
 
 BACKLOG = 2048  # connections that the system holds until they are taken up
-DEALT = sys.platform == "linux"  # whether the system deals connections out among sockets of one address
-BEGIN = 60  # seconds without a word after which a worker counts as hung; on a busy machine one needs ten to begin
+REUSEPORT_BALANCES = sys.platform == "linux"  # whether the system deals connections out among sockets of one address
+START_TIMEOUT_S = (
+    60  # seconds without a word after which a worker counts as hung; on a busy machine one needs ten to begin
+)
 LOOK = 0.05  # seconds between two looks whether workers have begun
 PROXIES = "127.0.0.1,::1"  # who is believed when it says for whom it asks: a proxy on this machine
 WITHOUT_KEY = (
@@ -55,7 +57,7 @@ WITHOUT_KEY = (
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class AppFactory:
     """What an app is made of, as names, so that every worker can make its own of it."""
 
     store: str | None
@@ -76,14 +78,16 @@ class Given:
             _end_with_parent()
         return app.create(self.engine(), self.settings, closes=True)
 
-    def engine(self) -> Engine:
+    def engine(self) -> Services:
         """An engine of its own. ConfigError for a name that is unknown."""
         recipe, llm = factory.recipe(self.recipe, options=self.options), factory.llm(self.model)
         scribe, count = factory.scribe(llm, self.scribe), factory.counter(self.tokens)
         store = factory.store(self.store)
         if isinstance(store, SQLiteStore):  # to open a bank again costs a third of a reply
             store.open_banks = self.settings.streams
-        engine = Engine(store, factory.embedder(self.embedder), llm, recipe, several=self.several, scribe=scribe)
+        engine = Services(
+            store, factory.embedder(self.embedder), llm, recipe, multi_process=self.several, scribe=scribe
+        )
         engine.count = count
         return engine
 
@@ -109,7 +113,7 @@ def listening(host: str, port: int, workers: int = 1) -> socket.socket:
     family, place = address(host, port)
     try:
         alone = socket.create_server((place, port), family=family, backlog=BACKLOG)
-        return alone if workers == 1 or not DEALT else _held(alone)
+        return alone if workers == 1 or not REUSEPORT_BALANCES else _held(alone)
     except OSError as error:
         remedy = {
             errno.EADDRINUSE: "another program has it, maybe an Everthread that runs; choose another with --port",
@@ -140,12 +144,12 @@ def url(taken: socket.socket) -> str:
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
-def taken_up(taken: socket.socket) -> bool:
+def wait_until_listening(taken: socket.socket) -> bool:
     """Wait until connections are taken up there; False where none is, for so long that none will be."""
     place = urlsplit(url(taken))
-    until = time.monotonic() + BEGIN
+    until = time.monotonic() + START_TIMEOUT_S
     while time.monotonic() < until:
-        with suppress(OSError), socket.create_connection((place.hostname, place.port), timeout=BEGIN):
+        with suppress(OSError), socket.create_connection((place.hostname, place.port), timeout=START_TIMEOUT_S):
             return True
         time.sleep(LOOK)
     return False
@@ -168,11 +172,11 @@ def run(
     with ExitStack() as stack:
         if workers > 1:
             os.environ[FOLDER] = stack.enter_context(TemporaryDirectory(prefix="everthread-"))
-            bank_leases.gather(os.environ[FOLDER])
-            threading.Thread(target=lambda: told() if taken_up(taken) else None, daemon=True).start()
-            Watched(config, [taken]).run()
+            bank_leases.create_socket_folder(os.environ[FOLDER])
+            threading.Thread(target=lambda: told() if wait_until_listening(taken) else None, daemon=True).start()
+            LoggingSupervisor(config, [taken]).run()
         else:
-            server = Stoppable(config)
+            server = GracefulServer(config)
             for each in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(each, server.leave)
             told()
@@ -196,11 +200,11 @@ def configured(made: Callable[[], ASGIApp], limits: Limits, workers: int = 1) ->
         workers=workers,
         timeout_keep_alive=limits.idle,
         timeout_graceful_shutdown=limits.stop,
-        timeout_worker_healthcheck=BEGIN,
+        timeout_worker_healthcheck=START_TIMEOUT_S,
     )
 
 
-class Sharing(asyncio.SelectorEventLoop):
+class WorkerEventLoop(asyncio.SelectorEventLoop):
     """The event loop of one worker of several. Where the system deals connections out, it listens at the address with a
     socket of its own; of one that all had, the first worker to wake would take most. Its neighbours reach it at another
     one, until the last that it does is done."""
@@ -211,7 +215,7 @@ class Sharing(asyncio.SelectorEventLoop):
         if (place := bank_leases.place()) is not None:
             self._near = await self.create_unix_server(protocol_factory, place, backlog=BACKLOG)
         held: socket.socket = named["sock"]
-        if DEALT:
+        if REUSEPORT_BALANCES:
             at = held.getsockname()[:2]
             named["sock"] = socket.create_server(at, family=held.family, backlog=BACKLOG, reuse_port=True)
         return await super().create_server(protocol_factory, *given, **named)
@@ -222,7 +226,7 @@ class Sharing(asyncio.SelectorEventLoop):
         super().close()
 
 
-class Watched(Multiprocess):
+class LoggingSupervisor(Multiprocess):
     """uvicorn's workers. Of one that has died, and is replaced, the log tells."""
 
     def keep_subprocess_alive(self) -> None:
@@ -235,7 +239,7 @@ class Watched(Multiprocess):
                 log.warning("worker %s has ended with %s; %s is in its place", old.pid, old.exitcode, new.pid)
 
 
-class Stoppable(uvicorn.Server):
+class GracefulServer(uvicorn.Server):
     """uvicorn's server, which tells a person at a terminal what it waits for when it is told to stop."""
 
     def leave(self, sig: int, frame: FrameType | None) -> None:

@@ -20,31 +20,31 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from everthread.server.paths import API
 from everthread.server.problems import RETRY, Problem
-from everthread.server.request_guard import LARGEST, dressed, framing, limited, written
-from everthread.server.workers.bank_leases import Claims
+from everthread.server.request_guard import LARGEST, framing, raw_path, with_body_limit, with_security_headers
+from everthread.server.workers.bank_leases import BankLeases
 
 log = logging.getLogger("everthread.server")
 
-FOR = b"everthread-for"  # the header that says for whom a request is passed on
+FORWARDED_HEADER = b"everthread-for"  # the header that says for whom a request is passed on
 TOLD = ("client", "server", "scheme")  # what it says, of the scope
 BANKS = [*API.split("/"), "banks"]
 OWN = {  # headers of one connection, which each of the two has of its own (RFC 9110, 7.6.1)
     *(b"connection", b"keep-alive", b"proxy-connection", b"te", b"trailer", b"upgrade", b"expect"),
-    FOR,
+    FORWARDED_HEADER,
 }
 OWN_OF_ANSWERS = OWN | {b"transfer-encoding", b"date"}  # uvicorn adds them anew
 TRIES = 20  # looks for an owner who can be reached
 AGAIN = 0.05  # seconds between two of them
 
 
-class Left(Exception):
+class ClientDisconnected(Exception):
     """Whoever asked has gone."""
 
 
-class Neighbours:
+class WorkerProxyMiddleware:
     """Passes on what is another worker's."""
 
-    def __init__(self, app: ASGIApp, claims: Claims, patience: float) -> None:
+    def __init__(self, app: ASGIApp, claims: BankLeases, patience: float) -> None:
         """patience is in seconds, for a body."""
         self.app, self.claims, self.patience = app, claims, patience
         self._ways: dict[Path, httpx.AsyncHTTPTransport] = {}
@@ -54,19 +54,19 @@ class Neighbours:
             await self.app(scope, receive, send)
             return
         if (scope.get("server") or ("",))[0] == str(self.claims.own):
-            _believe(scope)
+            _apply_forwarded(scope)
         try:
             passed = await self._passed(scope, receive, send)
         except Problem as problem:
             log.warning("a request was not passed on: %s", problem.name)
-            await problem.response()(scope, receive, dressed(send))
+            await problem.response()(scope, receive, with_security_headers(send))
         else:
             if not passed:
                 await self.app(scope, receive, send)
 
     async def _passed(self, scope: Scope, receive: Receive, send: Send) -> bool:
         """Whether a request was passed on, and all of it is done. Problem where its worker can't be had."""
-        if (bank := named(scope)) is None:
+        if (bank := bank_from_path(scope)) is None:
             return False
         framing(Headers(scope=scope))
         for _ in range(TRIES):
@@ -75,7 +75,7 @@ class Neighbours:
             try:
                 await self._pass_on(owner, scope, receive, send)
             except httpx.ConnectError:
-                if not self.claims.bury(bank, owner):
+                if not self.claims.reclaim(bank, owner):
                     await anyio.sleep(AGAIN)
             else:
                 return True
@@ -84,13 +84,13 @@ class Neighbours:
     async def _pass_on(self, owner: Path, scope: Scope, receive: Receive, send: Send) -> None:
         """Have a request answered by the owner, for as long as whoever asked is there. Raises httpx.ConnectError where
         the owner is not, and nothing was read of it yet."""
-        body, failed = Body(limited(receive, LARGEST, self.patience)), list[Exception]()
+        body, failed = Body(with_body_limit(receive, LARGEST, self.patience)), list[Exception]()
         async with anyio.create_task_group() as both:
 
             async def answer() -> None:
                 try:
                     await self._answer(owner, scope, body, send)
-                except (httpx.ConnectError, Problem, Left) as error:
+                except (httpx.ConnectError, Problem, ClientDisconnected) as error:
                     failed.append(error)
                 both.cancel_scope.cancel()
 
@@ -98,7 +98,7 @@ class Neighbours:
             await body.left()
             both.cancel_scope.cancel()
         for error in failed:
-            if not isinstance(error, Left):
+            if not isinstance(error, ClientDisconnected):
                 raise error
 
     async def _answer(self, owner: Path, scope: Scope, body: Body, send: Send) -> None:
@@ -153,31 +153,31 @@ class Body(httpx.AsyncByteStream):
 
 def _there(message: Message) -> Message:
     if message["type"] == "http.disconnect":
-        raise Left
+        raise ClientDisconnected
     return message
 
 
-def named(scope: Scope) -> str | None:
+def bank_from_path(scope: Scope) -> str | None:
     """The bank that a path names, read as `paths.Segments` has it read."""
-    parts = [unquote(part) for part in written(scope).decode("latin-1").partition("?")[0].split("/")]
+    parts = [unquote(part) for part in raw_path(scope).decode("latin-1").partition("?")[0].split("/")]
     return parts[len(BANKS)] if parts[: len(BANKS)] == BANKS and len(parts) > len(BANKS) else None
 
 
 def _request(scope: Scope, body: Body) -> httpx.Request:
     """The same request for another worker."""
     headers = [each for each in scope["headers"] if each[0].lower() not in OWN]
-    headers.append((FOR, json.dumps({name: scope.get(name) for name in TOLD}).encode()))
-    target = written(scope) + (b"?" + scope["query_string"] if scope["query_string"] else b"")
+    headers.append((FORWARDED_HEADER, json.dumps({name: scope.get(name) for name in TOLD}).encode()))
+    target = raw_path(scope) + (b"?" + scope["query_string"] if scope["query_string"] else b"")
     return httpx.Request(scope["method"], "http://worker", headers=headers, stream=body, extensions={"target": target})
 
 
-def _believe(scope: Scope) -> None:
+def _apply_forwarded(scope: Scope) -> None:
     """Take a request for what the neighbour says that it is."""
     for name, value in scope["headers"]:
-        if name == FOR:
+        if name == FORWARDED_HEADER:
             told = json.loads(value)
             scope.update({each: tuple(of) if isinstance(of := told[each], list) else of for each in TOLD})
-    scope["headers"] = [each for each in scope["headers"] if each[0] != FOR]
+    scope["headers"] = [each for each in scope["headers"] if each[0] != FORWARDED_HEADER]
 
 
 def _lost(what: str) -> Problem:

@@ -19,7 +19,7 @@ from everthread.stores.postgres import deletion
 from everthread.stores.postgres import rows as records
 from everthread.stores.postgres.connections import Connection
 from everthread.stores.postgres.rows import Model
-from everthread.stores.shared_rows import SESSION_GAP, pack_line, gives_way, next_seq, unknown_parent, session_name
+from everthread.stores.shared_rows import SESSION_GAP, gives_way, next_seq, pack_line, session_name, unknown_parent
 from everthread.stores.shared_rows import line as line_of
 from everthread.types import Line
 
@@ -93,7 +93,9 @@ class Batch:
             *(moment(at, away), parent, json.loads(as_json(new.metadata)), new.key),
             None if new.retracted_at is None else moment(micros(new.retracted_at)),
         )
-        self.written.append((line, entry, pack_line(self.last, at, away, session.number, speaker, entry.words, entry.marks)))
+        self.written.append(
+            (line, entry, pack_line(self.last, at, away, session.number, speaker, entry.words, entry.marks))
+        )
         self.seqs.add(self.last)
         if new.key is not None:
             self.known[new.key] = line

@@ -190,7 +190,9 @@ class Database:
         return StoreUnavailable(f"{self.shown} could not do its work: {said}. Nothing of this call was kept")
 
     def _lost(self, error: Exception) -> ConnectionLost:
-        return ConnectionLost(f"{self.shown} can't be reached: {_said(error)}. Nothing of this call was kept; see that it runs")
+        return ConnectionLost(
+            f"{self.shown} can't be reached: {_said(error)}. Nothing of this call was kept; see that it runs"
+        )
 
     def close(self) -> None:
         """Close all connections; the next call opens them again."""

@@ -20,7 +20,7 @@ from everthread.stores.postgres import units, vector_index
 from everthread.stores.postgres.connections import Connection, Cursor
 from everthread.stores.postgres.filters import array
 from everthread.stores.postgres.schema import TABLES
-from everthread.text.analyzer import without_quotes_json, count_terms
+from everthread.text.analyzer import count_terms, without_quotes_json
 from everthread.types import Receipt, now
 
 _OF = {

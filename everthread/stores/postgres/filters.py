@@ -9,7 +9,7 @@ import numpy as np
 
 from everthread.common.timestamps import micros
 from everthread.stores.filters import any_of, as_json, checked, of_units
-from everthread.types import Seqs, Filter
+from everthread.types import Filter, Seqs
 
 Clause = tuple[str, list[object]]
 

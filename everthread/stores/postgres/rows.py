@@ -16,7 +16,7 @@ from everthread.stores.postgres.connections import Connection
 from everthread.stores.postings import by_term, estimate
 from everthread.stores.shared_rows import line
 from everthread.stores.sqlite.schema import too_new
-from everthread.text.analyzer import ANALYSER, without_quotes_json, count_terms
+from everthread.text.analyzer import ANALYSER, count_terms, without_quotes_json
 from everthread.types import Line, Seqs, Stats, Vectors
 
 SENT = 2**26  # bytes in the rows of one statement, or a little more: Postgres takes 1 GB, and the server works on few

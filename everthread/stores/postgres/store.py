@@ -23,7 +23,17 @@ import numpy.typing as npt
 from everthread.common.timestamps import micros
 from everthread.errors import EverthreadError, NotFound
 from everthread.stores.arrays import member
-from everthread.stores.base import LINE, POSTING, CorpusStats, PreparedLine, Near, Postings, UnitReplacement, Rows, Scope
+from everthread.stores.base import (
+    LINE,
+    POSTING,
+    CorpusStats,
+    Near,
+    Postings,
+    PreparedLine,
+    Rows,
+    Scope,
+    UnitReplacement,
+)
 from everthread.stores.limits import UNKEEPABLE, checked
 from everthread.stores.postgres import deletion, schema
 from everthread.stores.postgres import rows as records
@@ -41,18 +51,18 @@ from everthread.stores.sqlite import units
 from everthread.stores.sqlite.deletion import ranges
 from everthread.text.analyzer import ANALYSER
 from everthread.types import (
+    Filter,
     JSONValue,
     Line,
     NewUnit,
     Receipt,
+    ScribeJob,
     Seqs,
     Session,
     Stats,
     Unit,
     Vector,
     Vectors,
-    Filter,
-    ScribeJob,
     now,
 )
 
@@ -199,7 +209,12 @@ class PostgresStore:
 
     def _grown(self, bank: str, model: Model | None) -> None:
         """Have an index made for a bank that has become large, in a thread, for that takes a while; once a process."""
-        if model is None or model.large or model.lines < nearest.EXACT_SEARCH_LIMIT or (bank, model.number) in self._indexed:
+        if (
+            model is None
+            or model.large
+            or model.lines < nearest.EXACT_SEARCH_LIMIT
+            or (bank, model.number) in self._indexed
+        ):
             return
         self._indexed.add((bank, model.number))
         threading.Thread(target=self._index, args=(bank,), name="everthread index", daemon=True).start()

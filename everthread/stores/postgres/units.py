@@ -17,7 +17,7 @@ from everthread.stores.postgres import rows as records
 from everthread.stores.postgres.connections import Connection, Cursor
 from everthread.stores.sqlite import units
 from everthread.stores.sqlite.units import UnitRef
-from everthread.types import JSONValue, NewUnit, Unit, Vector, Vectors, ScribeJob
+from everthread.types import JSONValue, NewUnit, ScribeJob, Unit, Vector, Vectors
 
 _OF = "bank_id = %s AND kind = %s AND unit_id = %s"
 _CURRENT = "valid_to IS NULL AND retracted_at IS NULL"

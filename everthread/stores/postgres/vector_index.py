@@ -108,7 +108,8 @@ def needs_index(db: Connection, bank: str) -> list[tuple[int, int]]:
     if db.execute("SELECT 1 FROM pg_extension WHERE extname = 'citus'").fetchone():
         return []
     rows = db.execute(
-        "SELECT number, dim FROM everthread.model WHERE bank_id = %s AND lines >= %s AND NOT large", (bank, EXACT_SEARCH_LIMIT)
+        "SELECT number, dim FROM everthread.model WHERE bank_id = %s AND lines >= %s AND NOT large",
+        (bank, EXACT_SEARCH_LIMIT),
     )
     return [(int(number), int(dim)) for number, dim in rows]
 

@@ -75,7 +75,9 @@ def remove(db: sqlite3.Connection, of: int, kind: np.dtype[np.void], seqs: Seqs)
     return np.concatenate(gone)
 
 
-def changes_since(db: sqlite3.Connection, of: int, kind: np.dtype[np.void], ids: Seqs, seen: int) -> tuple[ArrayPatch, Records]:
+def changes_since(
+    db: sqlite3.Connection, of: int, kind: np.dtype[np.void], ids: Seqs, seen: int
+) -> tuple[ArrayPatch, Records]:
     """What has changed since the stamp `seen`, for whoever holds the records of these ids (ascending): where it belongs
     among them, and the records, ascending by seq."""
     index = "block_stamp" if seen else "block_number"  # who has seen nothing reads all, in order

@@ -19,7 +19,7 @@ from everthread.stores import pinned, postings
 from everthread.stores.base import LINE, Scope
 from everthread.stores.sqlite import column_blocks, units
 from everthread.stores.sqlite import rows as records
-from everthread.text.analyzer import without_quotes_json, count_terms
+from everthread.text.analyzer import count_terms, without_quotes_json
 from everthread.types import now
 
 Ranges = tuple[tuple[int, int], ...]

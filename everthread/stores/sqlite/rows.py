@@ -16,9 +16,9 @@ from everthread.stores import dense_index, postings
 from everthread.stores.arrays import distinct, member, repeats
 from everthread.stores.base import LINE, POSTING, CorpusStats, Rows, Speaker
 from everthread.stores.line_columns import Columns
-from everthread.stores.shared_rows import SESSION_GAP, pack_line, unknown_parent, session_name
+from everthread.stores.shared_rows import SESSION_GAP, pack_line, session_name, unknown_parent
 from everthread.stores.sqlite import column_blocks
-from everthread.text.analyzer import without_quotes_json, count_terms
+from everthread.text.analyzer import count_terms, without_quotes_json
 from everthread.types import Seqs, Stats, Vectors
 
 LAST_MODEL = (1 << 19) - 1  # of a bank's models; above it the ids of vectors would not fit in 63 bits

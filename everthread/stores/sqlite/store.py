@@ -23,29 +23,48 @@ from everthread.errors import NotFound, StoreUnavailable
 from everthread.stores import dense_index as vectors
 from everthread.stores import postings
 from everthread.stores.arrays import member, places
-from everthread.stores.base import LINE, REMAINS, CorpusStats, PreparedLine, Near, Postings, UnitReplacement, Rows, Scope
+from everthread.stores.base import (
+    LINE,
+    REMAINS,
+    CorpusStats,
+    Near,
+    Postings,
+    PreparedLine,
+    Rows,
+    Scope,
+    UnitReplacement,
+)
 from everthread.stores.filters import as_json, choice, clause
-from everthread.stores.shared_rows import pack_line, gives_way, heirs, next_seq, session, unchanged
+from everthread.stores.shared_rows import gives_way, heirs, next_seq, pack_line, session, unchanged
 from everthread.stores.shared_rows import line as _line
 from everthread.stores.sqlite import column_blocks, deletion, schema, unit_vectors, units
 from everthread.stores.sqlite import rows as records
-from everthread.stores.sqlite.bank_file import SUFFIX, ERASE_PENDING, BankFile, bank_id, map_errors, file_name, sweep, sync
+from everthread.stores.sqlite.bank_file import (
+    ERASE_PENDING,
+    SUFFIX,
+    BankFile,
+    bank_id,
+    file_name,
+    map_errors,
+    sweep,
+    sync,
+)
 from everthread.stores.sqlite.cache import BankCache
 from everthread.stores.sqlite.fork_guard import GUARD
 from everthread.stores.sqlite.unit_vectors import UnitVectors
 from everthread.types import (
+    Filter,
     JSONValue,
     Line,
     NewUnit,
     Receipt,
+    ScribeJob,
     Seqs,
     Session,
     Stats,
     Unit,
     Vector,
     Vectors,
-    Filter,
-    ScribeJob,
     now,
 )
 
@@ -132,7 +151,9 @@ class SQLiteStore:
                 passed_on.update(heirs(bank, corrects, replaced, first))
         return lines
 
-    def _put(self, db: sqlite3.Connection, entries: Sequence[PreparedLine], model: str) -> tuple[list[Line], Line | None]:
+    def _put(
+        self, db: sqlite3.Connection, entries: Sequence[PreparedLine], model: str
+    ) -> tuple[list[Line], Line | None]:
         """Write the lines that are new; the line of each entry, and the first new one."""
         keys = [entry.new.key for entry in entries if entry.new.key]
         known: dict[str, Line | int] = {**_by_key(db, keys)} if keys else {}

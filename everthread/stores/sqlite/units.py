@@ -21,7 +21,7 @@ from everthread.errors import NotFound
 from everthread.stores.base import Key, UnitReplacement
 from everthread.stores.filters import as_json
 from everthread.stores.sqlite import unit_vectors
-from everthread.types import JSONValue, NewUnit, Unit, Vectors, ScribeJob
+from everthread.types import JSONValue, NewUnit, ScribeJob, Unit, Vectors
 
 COLUMNS = """unit_id, kind, text, first_seq, last_seq, said_at, said_offset, valid_from, valid_to, importance, category,
     metadata, retracted_at, supersedes"""

@@ -14,8 +14,8 @@ from everthread.recipes.goodai.expansion import (
     SENTENCE,
     Expansion,
     Passage,
-    expand,
     drop_redundant,
+    expand,
 )
 from everthread.recipes.goodai.tokenizers import words
 

@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 from hardship.embedders import Moody
 
-from everthread import Hit, Memory, NewLine, Filter
+from everthread import Filter, Hit, Memory, NewLine
 from everthread.chat.character import Character
 from everthread.chat.chat import Chat
 from everthread.errors import BadInput, ConfigError, ModelError
@@ -133,7 +133,7 @@ def test_the_prompt_holds_the_passages_each_by_whoever_speaks_where_it_begins(me
     clock = datetime(2026, 7, 1, 9, tzinfo=UTC)
     with Chat(memory, Character(name=BOT, person=PERSON), llm, clock=lambda: clock) as chat:
         "".join(chat.reply(QUESTION))
-        assert chat.settle(120)
+        assert chat.wait(120)
     assert llm.prompts[0][-1].content == (
         "[What Jonas remembers that may bear on this]\n"
         "[Monday, 2 March 2026, 18:03, 3 months ago]\n"

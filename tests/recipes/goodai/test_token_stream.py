@@ -20,7 +20,9 @@ def line(seq: int, text: str) -> Line:
 
 
 def stream(texts: list[str], at: int = 0) -> TokenStream:
-    return TokenStream.of([(each, tokens(each, words)) for each in (line(n, text) for n, text in enumerate(texts, 1))], at)
+    return TokenStream.of(
+        [(each, tokens(each, words)) for each in (line(n, text) for n, text in enumerate(texts, 1))], at
+    )
 
 
 @given(TEXTS)

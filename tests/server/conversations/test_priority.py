@@ -7,16 +7,16 @@ import pytest
 from hardship import PATIENCE
 
 from everthread.server.conversations import priority
-from everthread.server.conversations.priority import Order
+from everthread.server.conversations.priority import PriorityGate
 
 
 def test_so_many_replies_are_prepared_at_once_and_the_others_wait() -> None:
-    turns, inside, most = Order(2), 0, 0
+    turns, inside, most = PriorityGate(2), 0, 0
     lock = threading.Lock()
 
     def prepare() -> None:
         nonlocal inside, most
-        with turns.first():
+        with turns.interactive():
             with lock:
                 inside += 1
                 most = max(most, inside)
@@ -33,17 +33,17 @@ def test_so_many_replies_are_prepared_at_once_and_the_others_wait() -> None:
 
 
 def test_what_nobody_waits_for_is_done_once_no_reply_is_being_prepared_or_waits_for_its_turn() -> None:
-    turns, done = Order(1), list[str]()
+    turns, done = PriorityGate(1), list[str]()
     prepared, go = threading.Event(), threading.Event()
 
     def prepare(name: str) -> None:
-        with turns.first():
+        with turns.interactive():
             prepared.set()
             assert go.wait(PATIENCE)
             done.append(name)
 
     def embed() -> None:
-        with turns.after():
+        with turns.background():
             done.append("embedded")
 
     replies = [threading.Thread(target=prepare, args=(name,)) for name in ("one", "two")]
@@ -63,20 +63,20 @@ def test_what_nobody_waits_for_is_done_once_no_reply_is_being_prepared_or_waits_
 
 def test_what_nobody_waits_for_is_done_in_the_end_however_many_ask(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(priority, "LATEST", 0.05)
-    turns = Order(1)
-    with turns.first(), turns.after():
+    turns = PriorityGate(1)
+    with turns.interactive(), turns.background():
         pass
 
 
 def test_of_many_none_waits_longer_than_that_however_many_are_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(priority, "LATEST", 0.2)
-    turns, done = Order(1), threading.Barrier(9)
+    turns, done = PriorityGate(1), threading.Barrier(9)
 
     def embed() -> None:
-        with turns.after():
+        with turns.background():
             done.wait(PATIENCE)  # one after the other, they would never meet here
 
-    with turns.first():
+    with turns.interactive():
         threads = [threading.Thread(target=embed) for _ in range(8)]
         for each in threads:
             each.start()
@@ -86,10 +86,10 @@ def test_of_many_none_waits_longer_than_that_however_many_are_before_it(monkeypa
 
 
 def test_a_reply_that_fails_while_it_is_prepared_gives_its_place_back() -> None:
-    turns = Order(1)
-    with pytest.raises(ZeroDivisionError), turns.first():
+    turns = PriorityGate(1)
+    with pytest.raises(ZeroDivisionError), turns.interactive():
         raise ZeroDivisionError
-    with turns.first():
+    with turns.interactive():
         pass
-    with turns.after():
+    with turns.background():
         pass

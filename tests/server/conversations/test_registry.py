@@ -21,14 +21,14 @@ from everthread.memory import Memory
 from everthread.recipes.default import Default
 from everthread.server.chat_schemas import OptionsBody
 from everthread.server.conversations import registry
-from everthread.server.conversations.registry import CURRENT, Talks
-from everthread.server.conversations.reply_stream import COMMENT, Running
+from everthread.server.conversations.registry import CURRENT, ConversationRegistry
+from everthread.server.conversations.reply_stream import COMMENT, ReplyStream
 from everthread.server.problems import Problem
-from everthread.server.services import Engine
-from everthread.server.workers.bank_leases import Claims
+from everthread.server.services import Services
+from everthread.server.workers.bank_leases import BankLeases
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder, ScriptedLLM
-from everthread.types import Message, Sampling, Usage, Filter, now
+from everthread.types import Filter, Message, Sampling, Usage, now
 
 PLAIN = OptionsBody()
 
@@ -40,13 +40,13 @@ def store(tmp_path: Path) -> Iterator[SQLiteStore]:
     opened.close()
 
 
-def over(store: SQLiteStore, model: LLM | None) -> tuple[Talks, Memory]:
+def over(store: SQLiteStore, model: LLM | None) -> tuple[ConversationRegistry, Memory]:
     """Open conversations over a store, and the memory of one bank."""
-    engine = Engine(store, HashEmbedder(64), model, Default())
-    return Talks(engine), engine.memory("alice", make=True)
+    engine = Services(store, HashEmbedder(64), model, Default())
+    return ConversationRegistry(engine), engine.memory("alice", make=True)
 
 
-def said(talks: Talks, memory: Memory, text: str, session: str = CURRENT) -> Running:
+def said(talks: ConversationRegistry, memory: Memory, text: str, session: str = CURRENT) -> ReplyStream:
     running = talks.reply(memory, session, text, PLAIN)
     assert running.wait(PATIENCE)
     return running
@@ -125,7 +125,7 @@ def test_what_was_forgotten_is_not_told_again_under_its_key(store: SQLiteStore) 
     first = talks.reply(memory, "one", "Hello", PLAIN, "key")
     assert first.wait(PATIENCE)
     memory.forget(session="one")
-    talks.forgot("alice")
+    talks.drop_events("alice")
     again = talks.reply(memory, "one", "Hello", PLAIN, "key")
     assert again.wait(PATIENCE)
     assert again is not first
@@ -144,7 +144,7 @@ def test_what_another_process_says_is_seen(store: SQLiteStore) -> None:
 
 
 def test_a_reader_gets_comments_while_nothing_comes() -> None:
-    running = Running()
+    running = ReplyStream()
 
     async def read() -> list[bytes]:
         told = []
@@ -160,7 +160,7 @@ def test_a_reader_gets_comments_while_nothing_comes() -> None:
 
 
 def test_a_reader_that_leaves_is_woken_no_more() -> None:
-    running = Running()
+    running = ReplyStream()
 
     async def leave() -> None:
         reading = asyncio.ensure_future(anext(running.follow()))
@@ -175,7 +175,7 @@ def test_a_reader_that_leaves_is_woken_no_more() -> None:
 
 
 def test_nothing_comes_behind_the_end_which_one_alone_tells() -> None:
-    running = Running()
+    running = ReplyStream()
     assert (running.claim(), running.claim()) == (True, False)
     running.end("done", {})
     running.put("piece", {"text": "late"})
@@ -237,8 +237,8 @@ class Broken:
 def test_a_model_that_raises_what_nobody_knows_ends_its_reply_and_takes_no_place(
     store: SQLiteStore, listened: bool
 ) -> None:
-    engine = Engine(store, HashEmbedder(64), Odd(listened), Default())
-    talks, memory = Talks(engine, streams=2), engine.memory("alice", make=True)
+    engine = Services(store, HashEmbedder(64), Odd(listened), Default())
+    talks, memory = ConversationRegistry(engine, streams=2), engine.memory("alice", make=True)
     for n in range(5):
         running = talks.reply(memory, CURRENT, f"Hello for the {n}th time.", PLAIN)
         assert running.wait(PATIENCE)
@@ -246,7 +246,7 @@ def test_a_model_that_raises_what_nobody_knows_ends_its_reply_and_takes_no_place
     talks.close()
 
 
-async def collected(running: Running) -> bytes:
+async def collected(running: ReplyStream) -> bytes:
     return b"".join([told async for told in running.follow()])
 
 
@@ -257,7 +257,7 @@ def test_a_reply_that_is_being_prepared_while_its_bank_goes_does_not_bring_it_ba
     preparing, gone = threading.Event(), threading.Event()
     start = talks._start
 
-    def slowly(*given: Any, **more: Any) -> Running:
+    def slowly(*given: Any, **more: Any) -> ReplyStream:
         preparing.set()
         assert not gone.wait(0.3)  # it is waited for
         return start(*given, **more)
@@ -324,14 +324,14 @@ def test_whoever_begins_to_talk_while_something_is_forgotten_waits(store: SQLite
 
 
 def test_readers_of_many_replies_get_every_event_whoever_writes_at_the_same_time() -> None:
-    told = [Running() for _ in range(20)]
+    told = [ReplyStream() for _ in range(20)]
 
-    def write(running: Running) -> None:
+    def write(running: ReplyStream) -> None:
         for number in range(50):
             running.put("piece", {"text": f"word {number}"})
         running.end("done", {})
 
-    async def read(running: Running) -> bytes:
+    async def read(running: ReplyStream) -> bytes:
         return b"".join([part async for part in running.follow(keep_alive=10 * PATIENCE)])
 
     async def all_of_them() -> list[bytes]:
@@ -348,11 +348,15 @@ def test_readers_of_many_replies_get_every_event_whoever_writes_at_the_same_time
         assert b'{"text": "word 49"}' in found
 
 
-def neighbours(store: SQLiteStore, folder: Path) -> tuple[Talks, Memory, Claims]:
+def neighbours(store: SQLiteStore, folder: Path) -> tuple[ConversationRegistry, Memory, BankLeases]:
     """Open conversations of one worker, the memory of one bank, and the claims of another worker."""
-    engine = Engine(store, HashEmbedder(64), ScriptedLLM(["Aye."] * 9), Default(), several=True)
+    engine = Services(store, HashEmbedder(64), ScriptedLLM(["Aye."] * 9), Default(), multi_process=True)
     folder.mkdir()
-    return Talks(engine, claims=Claims(folder / "1")), engine.memory("alice", make=True), Claims(folder / "2")
+    return (
+        ConversationRegistry(engine, claims=BankLeases(folder / "1")),
+        engine.memory("alice", make=True),
+        BankLeases(folder / "2"),
+    )
 
 
 def test_what_another_worker_has_claimed_just_now_is_not_changed_here_and_can_be_looked_at(
@@ -372,18 +376,18 @@ def test_what_another_worker_has_claimed_just_now_is_not_changed_here_and_can_be
     said(talks, memory, "Hello?")
     talks.close()
     assert [line.text for line in memory.lines()][-2:] == ["Hello?", "Aye."]
-    assert other.take("alice", "reply"), "it was given back"
+    assert other.acquire("alice", "reply"), "it was given back"
 
 
 def test_a_text_message_waits_until_another_worker_is_done_with_its_bank(store: SQLiteStore, tmp_path: Path) -> None:
     talks, memory, other = neighbours(store, tmp_path / "workers")
     chat = Chat(memory, llm=ScriptedLLM(["Aye."]))
-    other.take("alice", "reply")
-    answering = threading.Thread(target=talks.aside, args=(chat, lambda chat: chat.reply("Hello?")))
+    other.acquire("alice", "reply")
+    answering = threading.Thread(target=talks.reply_detached, args=(chat, lambda chat: chat.reply("Hello?")))
     answering.start()
     time.sleep(0.3)
     assert list(memory.lines()) == []
-    other.give("alice", "reply")
+    other.release("alice", "reply")
     answering.join(PATIENCE)
     assert [line.text for line in memory.lines()][-2:] == ["Hello?", "Aye."]
     chat.close()
@@ -391,7 +395,9 @@ def test_a_text_message_waits_until_another_worker_is_done_with_its_bank(store: 
 
 
 def test_a_line_that_got_no_reply_is_answered_when_asked_again_after_the_clock_was_set_back(store: SQLiteStore) -> None:
-    talks = Talks(Engine(store, HashEmbedder(64), ScriptedLLM(["One two."]), Default(), several=True))
+    talks = ConversationRegistry(
+        Services(store, HashEmbedder(64), ScriptedLLM(["One two."]), Default(), multi_process=True)
+    )
     memory = talks.engine.memory("alice", make=True)
     memory.observe("Count.", said_at=now() + timedelta(minutes=10), session="s", key="k")
     assert talks.reply(memory, "s", "Count.", PLAIN, "k").wait(PATIENCE)
@@ -406,8 +412,8 @@ def test_what_is_asked_again_at_another_worker_is_answered_once(tmp_path: Path) 
         workers = []
         for name in "12":
             store = stack.enter_context(closing(SQLiteStore(tmp_path / "banks")))
-            engine = Engine(store, HashEmbedder(64), OpenAICompatible(server.url, "m"), Default(), several=True)
-            talks = Talks(engine, claims=Claims(places / name))
+            engine = Services(store, HashEmbedder(64), OpenAICompatible(server.url, "m"), Default(), multi_process=True)
+            talks = ConversationRegistry(engine, claims=BankLeases(places / name))
             stack.callback(talks.close)
             workers.append((talks, engine.memory("alice", make=True)))
         (one, memory), (other, same) = workers

@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from functools import partial
 
-from everthread.server.conversations.start_limits import PLACES, Places
+from everthread.server.conversations.start_limits import PLACES, StartLimiter
 
 BANKS = 3 * PLACES
 
@@ -29,7 +29,7 @@ def most_at_once(banks: list[str]) -> tuple[int, int]:
         return bank
 
     async def all_of_them() -> list[str]:
-        places = Places()
+        places = StartLimiter()
         return await asyncio.gather(*(places.begin(bank, partial(begin, bank)) for bank in banks))
 
     assert asyncio.run(all_of_them()) == banks

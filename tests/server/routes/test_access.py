@@ -8,12 +8,12 @@ from fastapi.testclient import TestClient
 
 from everthread.server import server_db
 from everthread.server.keys import Keys
-from everthread.server.services import Engine
+from everthread.server.services import Services
 from server.problem import RAW, kind
 
 
 @pytest.fixture
-def keys(engine: Engine) -> Iterator[Keys]:
+def keys(engine: Services) -> Iterator[Keys]:
     made = Keys(server_db.path(engine.store))
     yield made
     made.close()

@@ -5,14 +5,14 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from everthread.server.services import Engine
+from everthread.server.services import Services
 from everthread.types import Filter
 from server.problem import kind
 
 BANK = "banks/alice%2Fnemo"
 
 
-def test_hits_are_those_of_the_library(told: TestClient, engine: Engine) -> None:
+def test_hits_are_those_of_the_library(told: TestClient, engine: Services) -> None:
     body = {"query": "Where does Mia live?", "k": 2, "where": {"session": ["one"]}}
     hits = told.post(f"{BANK}/recall", json=body).json()["items"]
     found = engine.memory("alice/nemo").recall("Where does Mia live?", 2, where=Filter(session=("one",)))
@@ -28,7 +28,7 @@ def test_hits_of_several_banks_name_them(told: TestClient) -> None:
     assert kind(told.post(f"{BANK}/recall", json={"query": "Lisbon", "banks": ["carol"]}), 404) == "not-found"
 
 
-def test_a_context_is_that_of_the_library(told: TestClient, engine: Engine) -> None:
+def test_a_context_is_that_of_the_library(told: TestClient, engine: Services) -> None:
     body = {"query": "Where does Mia live?", "gated": False, "floor": 0, "session": "two", "budget": 200}
     told_ = told.post(f"{BANK}/context", json=body).json()
     found = engine.memory("alice/nemo").context("Where does Mia live?", 200, gate=False, floor=0, session="two")
@@ -36,7 +36,7 @@ def test_a_context_is_that_of_the_library(told: TestClient, engine: Engine) -> N
     assert told_["text"]
 
 
-def test_a_context_of_several_banks_has_a_part_for_each(told: TestClient, engine: Engine) -> None:
+def test_a_context_of_several_banks_has_a_part_for_each(told: TestClient, engine: Services) -> None:
     told.post("banks/bob/lines", json={"text": "My sister lives in Lisbon, too."})
     body = {"query": "Who lives in Lisbon?", "banks": ["bob", "alice/nemo"], "gated": False, "floor": 0}
     found = told.post(f"{BANK}/context", json=body).json()

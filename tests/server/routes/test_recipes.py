@@ -7,7 +7,7 @@ from everthread.factory import RECIPES
 from everthread.recipes.default import Default
 from everthread.recipes.options import changed, options
 from everthread.recipes.saved_recipe import RECIPE_SETTING
-from everthread.server.services import Engine
+from everthread.server.services import Services
 from server.problem import kind
 
 BANK = "banks/alice%2Fnemo"
@@ -79,7 +79,7 @@ def test_a_bank_that_is_not_there_is_not_made_by_setting_it(api: TestClient) -> 
     assert api.get("banks").json()["items"] == []
 
 
-def test_a_recipe_of_a_users_own_is_refused_until_the_bank_is_given_another(told: TestClient, engine: Engine) -> None:
+def test_a_recipe_of_a_users_own_is_refused_until_the_bank_is_given_another(told: TestClient, engine: Services) -> None:
     engine.store.set_setting("alice/nemo", RECIPE_SETTING, {"name": "mine", "options": {}})
     assert kind(told.get(BANK), 422) == "config-error"
     assert "recipe 'mine' is unknown" in told.get(f"{BANK}/lines").json()["detail"]
@@ -87,8 +87,8 @@ def test_a_recipe_of_a_users_own_is_refused_until_the_bank_is_given_another(told
     assert told.get(BANK).json()["recipe"] == "emi"
 
 
-def test_a_recipe_that_the_server_was_made_with_is_its_banks_own(engine: Engine) -> None:
-    other = Engine(engine.store, engine.embedder, None, Default(neighbours=3))
+def test_a_recipe_that_the_server_was_made_with_is_its_banks_own(engine: Services) -> None:
+    other = Services(engine.store, engine.embedder, None, Default(neighbours=3))
     other.memory("bob", make=True)
     assert other.way("bob") == Default(neighbours=3)
     engine.store.set_setting("bob", RECIPE_SETTING, {"name": "default", "options": {"hits": 7}})
@@ -106,7 +106,7 @@ def test_a_request_can_have_no_other_model_loaded_and_no_other_host_asked(
     assert not told.get(RECIPE).json()["kept"]
 
 
-def test_a_request_may_set_a_model_that_ships_or_that_the_server_is_set_to(told: TestClient, engine: Engine) -> None:
+def test_a_request_may_set_a_model_that_ships_or_that_the_server_is_set_to(told: TestClient, engine: Services) -> None:
     engine._usual["goodai"] = changed(RECIPES["goodai"], {"matcher": "em:hash"})
     for model in ("em:minilm", "", "em:hash"):
         answer = told.put(RECIPE, json={"name": "goodai", "options": {"matcher": model}}).json()

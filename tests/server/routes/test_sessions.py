@@ -3,14 +3,14 @@
 import pytest
 from fastapi.testclient import TestClient
 
-from everthread.server.services import Engine
-from everthread.types import NewUnit, Filter
+from everthread.server.services import Services
+from everthread.types import Filter, NewUnit
 from server.problem import kind
 
 SESSIONS = "banks/alice%2Fnemo/sessions"
 
 
-def test_sessions_are_listed_the_newest_first_with_what_was_said(told: TestClient, engine: Engine) -> None:
+def test_sessions_are_listed_the_newest_first_with_what_was_said(told: TestClient, engine: Services) -> None:
     memory = engine.memory("alice/nemo")
     last = next(memory.lines(Filter(session="two")))
     memory.add_unit(NewUnit("summary", "Ferns.", 4, 4, last.said_at, metadata={"session": "two"}))

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 from fastapi.testclient import TestClient
 
-from everthread.server.services import Engine
+from everthread.server.services import Services
 from everthread.types import NewUnit
 from server.problem import kind
 
@@ -14,7 +14,7 @@ AT = datetime(2024, 5, 6, 20, tzinfo=UTC)
 
 
 @pytest.fixture
-def written(told: TestClient, engine: Engine) -> TestClient:
+def written(told: TestClient, engine: Services) -> TestClient:
     memory = engine.memory("alice/nemo")
     memory.add_unit(NewUnit("fact", "Mia lives in Porto.", 1, 3, AT))
     memory.add_unit(NewUnit("note", "Ann has a sister.", 1, 3, AT))

@@ -23,7 +23,7 @@ from everthread.llms.openai_compatible import OpenAICompatible
 from everthread.memory import Memory
 from everthread.recipes.default import Default
 from everthread.server.app import create
-from everthread.server.services import Engine
+from everthread.server.services import Services
 from everthread.server.settings import Settings
 from everthread.server.sms import store as sms_record
 from everthread.server.sms import twilio as sms_twilio
@@ -95,7 +95,7 @@ def bot(
         server = stack.enter_context(llm.llm_server(*told))
         store = SQLiteStore(folder)
         stack.callback(store.close)
-        engine = Engine(store, HashEmbedder(64), OpenAICompatible(server.url, "m") if model else None, Default())
+        engine = Services(store, HashEmbedder(64), OpenAICompatible(server.url, "m") if model else None, Default())
         clock = [now()]
         app = create(engine, settings)
         service: Sms = app.state.sms
@@ -177,7 +177,7 @@ def test_what_is_signed_and_yet_no_message_is_refused(nemo: Bot, change: dict[st
 
 
 def test_without_twilios_token_there_is_no_webhook(tmp_path: Path) -> None:
-    engine = Engine(SQLiteStore(tmp_path), HashEmbedder(64), None, Default())
+    engine = Services(SQLiteStore(tmp_path), HashEmbedder(64), None, Default())
     assert (
         TestClient(create(engine), base_url="http://127.0.0.1:7391")
         .post("/sms", data=twilio.form("Hello", "SM1"))
@@ -188,7 +188,7 @@ def test_without_twilios_token_there_is_no_webhook(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("address", ["", "bot.example.com/sms", "https://[bad", "https://", "https://bot:x/sms"])
 def test_a_webhook_without_an_address_is_a_wrong_setting(tmp_path: Path, address: str) -> None:
-    engine = Engine(SQLiteStore(tmp_path), HashEmbedder(64), None, Default())
+    engine = Services(SQLiteStore(tmp_path), HashEmbedder(64), None, Default())
     with pytest.raises(ConfigError, match=r"sms_url is '.*'; set it to"):
         create(engine, replace(SETTINGS, sms_url=address))
 
@@ -266,7 +266,7 @@ def test_one_whose_answering_was_cut_off_by_the_end_of_the_process_is_answered_t
     monkeypatch.setattr(sms_record, "LEASE", 0.2)
     with bot(tmp_path, "One.") as nemo:
         nemo.phone().send("Hello.")
-        nemo.sms.record.claim("SM2")  # it is taken up, its line is kept, and the process ends
+        nemo.sms.record.lease("SM2")  # it is taken up, its line is kept, and the process ends
         message = sms_record._digest("SM2")
         nemo.memory.observe("I am back.", session=nemo.lines[0].session, key=f"sms:{message}", speaker="user")
     with bot(tmp_path, "Welcome.") as nemo:

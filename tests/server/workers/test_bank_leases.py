@@ -14,7 +14,7 @@ from everthread.errors import ConfigError
 from everthread.server.metrics import FOLDER
 from everthread.server.problems import Problem
 from everthread.server.workers import bank_leases
-from everthread.server.workers.bank_leases import Claims
+from everthread.server.workers.bank_leases import BankLeases
 
 CLAIMING = """
 import sys
@@ -31,26 +31,26 @@ def links(folder: Path) -> list[Path]:
 
 
 def test_a_bank_belongs_to_one_until_nothing_holds_it_there(tmp_path: Path) -> None:
-    one, other = Claims(tmp_path / "1"), Claims(tmp_path / "2")
-    assert one.take("alice", "reply")
-    assert one.take("alice", "private")
+    one, other = BankLeases(tmp_path / "1"), BankLeases(tmp_path / "2")
+    assert one.acquire("alice", "reply")
+    assert one.acquire("alice", "private")
     assert (one.owner("alice"), other.owner("alice")) == (None, tmp_path / "1")
-    assert not other.take("alice", "reply", 0)
-    one.give("alice", "reply")
-    one.give("alice", "reply")
-    assert not other.take("alice", "reply", 0)
-    one.give("alice", "private")
-    assert other.take("alice", "reply", 0)
+    assert not other.acquire("alice", "reply", 0)
+    one.release("alice", "reply")
+    one.release("alice", "reply")
+    assert not other.acquire("alice", "reply", 0)
+    one.release("alice", "private")
+    assert other.acquire("alice", "reply", 0)
     assert one.owner("alice") == tmp_path / "2"
-    assert one.take("bob", "reply", 0), "another bank is another's"
+    assert one.acquire("bob", "reply", 0), "another bank is another's"
 
 
 def test_who_claims_waits_a_little_and_is_told_then(tmp_path: Path) -> None:
-    one, other = Claims(tmp_path / "1"), Claims(tmp_path / "2")
-    one.take("alice", "reply")
+    one, other = BankLeases(tmp_path / "1"), BankLeases(tmp_path / "2")
+    one.acquire("alice", "reply")
     with pytest.raises(Problem, match="409"), other.holding("alice", 0.1):
         raise AssertionError
-    giving = threading.Timer(0.1, one.give, ("alice", "reply"))
+    giving = threading.Timer(0.1, one.release, ("alice", "reply"))
     giving.start()
     with other.holding("alice", 30):
         assert one.owner("alice") == tmp_path / "2"
@@ -59,20 +59,20 @@ def test_who_claims_waits_a_little_and_is_told_then(tmp_path: Path) -> None:
 
 
 def test_no_bank_is_named_in_the_folder(tmp_path: Path) -> None:
-    Claims(tmp_path / "1").take("alice", "reply")
+    BankLeases(tmp_path / "1").acquire("alice", "reply")
     assert len(links(tmp_path)) == 1
     assert not any("alice" in path.name for path in tmp_path.iterdir())
 
 
 def test_of_many_who_claim_at_once_one_has_it(tmp_path: Path) -> None:
-    all_of_them = [Claims(tmp_path / str(number)) for number in range(8)]
+    all_of_them = [BankLeases(tmp_path / str(number)) for number in range(8)]
     for bank in ("alice", "bob", "carol"):
-        won: list[Claims] = []
+        won: list[BankLeases] = []
         begin = threading.Barrier(len(all_of_them))
 
-        def claim(each: Claims, bank: str, won: list[Claims], begin: threading.Barrier) -> None:
+        def claim(each: BankLeases, bank: str, won: list[BankLeases], begin: threading.Barrier) -> None:
             begin.wait()
-            if each.take(bank, "reply", 0):
+            if each.acquire(bank, "reply", 0):
                 won.append(each)
 
         threads = [threading.Thread(target=claim, args=(each, bank, won, begin)) for each in all_of_them]
@@ -85,16 +85,16 @@ def test_of_many_who_claim_at_once_one_has_it(tmp_path: Path) -> None:
 
 def test_what_one_that_was_killed_had_claimed_is_taken_over_by_one_of_those_that_live(tmp_path: Path) -> None:
     command = [sys.executable, "-c", CLAIMING, str(tmp_path / "9")]
-    one, other = Claims(tmp_path / "1"), Claims(tmp_path / "2")
+    one, other = BankLeases(tmp_path / "1"), BankLeases(tmp_path / "2")
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "True\n"
         assert one.owner("alice") == tmp_path / "9"
-        assert not one.take("alice", "reply", 0)
-        assert not one.bury("alice", tmp_path / "9"), "it lives"
+        assert not one.acquire("alice", "reply", 0)
+        assert not one.reclaim("alice", tmp_path / "9"), "it lives"
         process.kill()
-    assert one.take("alice", "reply", 0)
-    assert other.bury("alice", tmp_path / "9")
+    assert one.acquire("alice", "reply", 0)
+    assert other.reclaim("alice", tmp_path / "9")
     assert other.owner("alice") == tmp_path / "1", "who comes later takes nothing from who lives"
 
 
@@ -103,7 +103,7 @@ def test_one_process_alone_may_have_everything_and_writes_nothing(
 ) -> None:
     monkeypatch.setenv(FOLDER, str(tmp_path))  # Prometheus' folder may be there for other reasons
     assert bank_leases.place() is None
-    alone = Claims()
+    alone = BankLeases()
     with alone.holding("alice"), alone.holding("alice"):
         assert alone.owner("alice") is None
     assert not list(tmp_path.iterdir())
@@ -113,22 +113,22 @@ def test_the_folder_of_several_is_their_owners_alone_and_its_name_short_enough(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bank_leases, "LONGEST", 300)
-    bank_leases.gather(str(tmp_path))
+    bank_leases.create_socket_folder(str(tmp_path))
     monkeypatch.setenv(FOLDER, str(tmp_path))
     own = bank_leases.place()
     assert own is not None
     assert stat.S_IMODE(own.parent.stat().st_mode) == 0o700
     monkeypatch.undo()
     with pytest.raises(ConfigError, match="TMPDIR"):
-        bank_leases.gather(f"/tmp/{'x' * 100}")
+        bank_leases.create_socket_folder(f"/tmp/{'x' * 100}")
 
 
 def test_a_claim_is_not_taken_from_one_that_lives_where_its_file_was_cleaned_away(tmp_path: Path) -> None:
-    one, other = Claims(tmp_path / "1"), Claims(tmp_path / "2")
-    assert one.take("alice", "reply")
+    one, other = BankLeases(tmp_path / "1"), BankLeases(tmp_path / "2")
+    assert one.acquire("alice", "reply")
     (tmp_path / "1.alive").unlink()
-    assert not other.take("alice", "reply", 0)
+    assert not other.acquire("alice", "reply", 0)
     next(path for path in tmp_path.iterdir() if path.is_symlink()).unlink()
-    assert other.take("alice", "reply", 0)
-    one.give("alice", "reply")
+    assert other.acquire("alice", "reply", 0)
+    one.release("alice", "reply")
     assert one.owner("alice") == tmp_path / "2"

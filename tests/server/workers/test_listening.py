@@ -17,6 +17,6 @@ def test_a_port_whose_workers_are_still_to_come_is_nobody_elses(host: str, worke
         port = held.getsockname()[1]
         with pytest.raises(ConfigError, match="another program has it"):
             runner.listening(host, port, workers)
-        if runner.DEALT:
+        if runner.REUSEPORT_BALANCES:
             for _ in range(2):  # as the workers do
                 socket.create_server((host, port), family=held.family, reuse_port=True).close()

@@ -26,7 +26,7 @@ from hardship.web import get, post
 from uvicorn.server import ServerState
 
 from everthread.errors import ConfigError
-from everthread.server.http_protocol import Limits, Patient
+from everthread.server.http_protocol import Limits, TimeoutProtocol
 from everthread.server.keys import Keys
 from everthread.server.workers import runner as serving
 
@@ -162,14 +162,14 @@ def test_connections_are_dealt_out_among_workers_and_nobody_else_can_have_the_po
         return len(connections)
 
     def worker() -> int:
-        with asyncio.Runner(loop_factory=serving.Sharing) as runner:
+        with asyncio.Runner(loop_factory=serving.WorkerEventLoop) as runner:
             return runner.run(taken_up(held, ready, ended))
 
     ready, ended = threading.Barrier(3), threading.Event()
     with serving.listening("127.0.0.1", 0, workers=2) as held, ThreadPoolExecutor(2) as pool:
         found = [pool.submit(worker) for _ in range(2)]
         ready.wait(PATIENCE)
-        assert serving.taken_up(held)
+        assert serving.wait_until_listening(held)
         port = held.getsockname()[1]
         for workers in (1, 2):
             with pytest.raises(ConfigError, match="another program has it"):
@@ -188,7 +188,7 @@ def test_connections_are_dealt_out_among_workers_and_nobody_else_can_have_the_po
 def test_a_port_at_which_nobody_ever_listens_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(serving, "BEGIN", 0.2)
     with serving.listening("127.0.0.1", 0, workers=2) as held:
-        assert not serving.taken_up(held)
+        assert not serving.wait_until_listening(held)
 
 
 def test_an_address_is_of_this_machine_or_is_told(tmp_path: Path) -> None:
@@ -235,11 +235,11 @@ def test_threads_are_as_many_as_the_server_is_set_to(tmp_path: Path) -> None:
 
 def test_the_body_of_an_answer_does_not_wait_for_its_head_to_be_acknowledged() -> None:
     async def connected() -> int:
-        config, made = uvicorn.Config(FastAPI(), lifespan="off", log_config=None), list[Patient]()
+        config, made = uvicorn.Config(FastAPI(), lifespan="off", log_config=None), list[TimeoutProtocol]()
         config.load()
 
-        def make() -> Patient:
-            made.append(Patient(Limits(), {}, config, ServerState(), {}))
+        def make() -> TimeoutProtocol:
+            made.append(TimeoutProtocol(Limits(), {}, config, ServerState(), {}))
             return made[-1]
 
         with serving.listening("127.0.0.1", 0) as taken:

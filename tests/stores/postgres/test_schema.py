@@ -193,7 +193,9 @@ def test_the_tables_of_the_first_version_are_brought_up_to_date_with_what_is_in_
                 memory.end("s")
                 memory.set_setting("voice", "dry")
                 memory.enqueue(ScribeJob("notes", "s", line.seq, line.seq, line.said_at))
-                assert memory.add_unit(NewUnit("note", "A kettle.", line.seq, line.seq, line.said_at)).text == "A kettle."
+                assert (
+                    memory.add_unit(NewUnit("note", "A kettle.", line.seq, line.seq, line.said_at)).text == "A kettle."
+                )
                 assert memory.forget(session="s").lines == 1
                 assert (memory.units(), memory.jobs(), memory.store.check("alice")) == ([], [], [])
 

@@ -16,7 +16,7 @@ import pytest
 from hardship import PATIENCE, postgres
 from psycopg import sql
 
-from everthread import Memory, Filter
+from everthread import Filter, Memory
 from everthread.common.installation import upgrade
 from everthread.errors import BadQuery, BankTooNew, ConfigError, EverthreadError, StoreUnavailable
 from everthread.stores.postgres import schema

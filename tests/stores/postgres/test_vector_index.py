@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from hardship import PATIENCE, postgres
 
-from everthread import Memory, NewLine, Filter
+from everthread import Filter, Memory, NewLine
 from everthread.stores.postgres import schema, vector_index
 from everthread.stores.postgres.connections import Database
 from everthread.stores.postgres.store import PostgresStore

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from everthread import Memory
 from everthread.errors import BadBankId, BadInput, BankDamaged, StoreUnavailable
 from everthread.stores.sqlite import bank_file as files
-from everthread.stores.sqlite.bank_file import LONGEST_NAME, SUFFIX, BankFile, bank_id, map_errors, file_name
+from everthread.stores.sqlite.bank_file import LONGEST_NAME, SUFFIX, BankFile, bank_id, file_name, map_errors
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
 

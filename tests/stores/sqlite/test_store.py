@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import everthread
-from everthread import Line, Memory, NewLine, NewUnit, Receipt, Filter
+from everthread import Filter, Line, Memory, NewLine, NewUnit, Receipt
 from everthread.errors import NotFound, StoreUnavailable
 from everthread.stores.sqlite import deletion
 from everthread.stores.sqlite import store as sqlite

@@ -45,7 +45,9 @@ def put(store: SQLiteStore, kind: str = "part", seq: int = 1, seed: int = 1, mod
 def rewrite(store: SQLiteStore, gone: list[int], new: int, model: str = "m") -> None:
     """Notes in the place of others."""
     made = [unit("part", 1) for _ in range(new)]
-    change = UnitReplacement("part", gone, made, [some(each + new) for each in range(new)], 0, "s", None, lambda _: None)
+    change = UnitReplacement(
+        "part", gone, made, [some(each + new) for each in range(new)], 0, "s", None, lambda _: None
+    )
     assert store.rewrite_units("b", change, model, NOON)
 
 
