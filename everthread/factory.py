@@ -193,8 +193,11 @@ def scribe_by(llm: LLM | None) -> Scribe:
 
 
 def counter(spec: TokenCounter | str | None = None) -> TokenCounter:
-    """Open a counter of tokens, as it is or by name as `llms.token_counters` has them; without either, the configured one.
-    Raises ConfigError."""
+    """Open a token counter: an object, a name that `llms.token_counters` knows, or the configured one.
+
+    Raises:
+        ConfigError: for an unknown name.
+    """
     name = config.load().tokens if spec is None else spec
     return token_counters.counter(name) if isinstance(name, str) else name
 

@@ -33,6 +33,7 @@ from everthread.embedders.onnx import Embedder
 from everthread.errors import BadInput, BadLine, BadQuery, EverthreadError, ModelError
 from everthread.recall import candidates, features, multi_bank, neighbours, time_overview, unit_search
 from everthread.recall import query as rewrite
+from everthread.recall.candidates import Candidates
 from everthread.recipes.base import Candidate, ContextBudget, Query, Recipe, SearchResult
 from everthread.recipes.saved_recipe import SavedRecipe
 from everthread.stores.base import PreparedLine, Store
@@ -287,7 +288,7 @@ class Memory:
         where: Filter | None = None,
         as_of: datetime | None = None,
         exclude: Collection[int] = (),
-    ) -> tuple[candidates.Candidates, features.Signals]:
+    ) -> tuple[Candidates, features.Signals]:
         """The candidates for a query, at least k of them, and the raw signals of each: what `recall` weighs, and
         weights are fitted on."""
         validation.text(query)
@@ -381,7 +382,7 @@ class Memory:
         """Cosines of the embedder as the shipped model would give them, as far as a query was embedded yet."""
         return cosines if self.state.scale is None else self.state.scale.shipped(cosines)
 
-    def _warn(self, found: candidates.Candidates, vector: Vector | None, without: Collection[int]) -> None:
+    def _warn(self, found: Candidates, vector: Vector | None, without: Collection[int]) -> None:
         """Say once that a bank has no vectors of this model: it would answer, only worse, and nobody would know why."""
         if vector is None or self.bank in self.state.warned:
             return
@@ -411,7 +412,7 @@ class Memory:
         as_of: datetime | None = None,
         session: str | None = None,
         gate: bool = True,
-        floor: float | None = None,
+        min_relevance: float | None = None,
         exclude: Collection[int] = (),
         notes: Unit | None = None,
         count: Counter | None = None,
@@ -429,18 +430,18 @@ class Memory:
         """
         validation.positive(budget, "budget")
         if banks is not None:
-            options = {"where": where, "as_of": as_of, "gated": gate, "floor": floor, "count": count or self.count}
+            options = {"where": where, "as_of": as_of, "gated": gate, "floor": min_relevance, "count": count or self.count}
             return multi_bank.context(
                 self, banks, query, budget, options, session=session, without=exclude, notes=notes
             )
-        if floor is not None and not (isinstance(floor, int | float) and 0 <= floor <= 1):
-            raise BadQuery(f"floor must be a relevance from 0 to 1, got {floor!r}")
+        if min_relevance is not None and not (isinstance(min_relevance, int | float) and 0 <= min_relevance <= 1):
+            raise BadQuery(f"floor must be a relevance from 0 to 1, got {min_relevance!r}")
         if session is not None:
             validation.name(session, "session")
         gone = validation.seqs(exclude)
         recipe = self._recipe_for(where)
         found = self._recall(Query(query, where, as_of, gone, notes), recipe.max_hits)
-        least = recipe.min_relevance if floor is None else floor
+        least = recipe.min_relevance if min_relevance is None else min_relevance
         hits = [hit for hit in found.hits if hit.relevance >= least] if found.passes or not gate else []
         return recipe.lay_out(
             self, replace(found, hits=hits), ContextBudget(budget, count or self.count, session, gone, gate)

@@ -446,7 +446,7 @@ def test_a_budget_must_be_a_whole_number_from_one(zoo: Memory, budget: Any) -> N
 @pytest.mark.parametrize("floor", ["x", -0.1, 1.5, float("nan")])
 def test_a_floor_is_a_relevance(zoo: Memory, floor: Any) -> None:
     with pytest.raises(BadQuery, match="floor must be a relevance from 0 to 1, got"):
-        zoo.context("lions", floor=floor)
+        zoo.context("lions", min_relevance=floor)
 
 
 @pytest.mark.parametrize("query", [None, 7, b"giraffe", ["giraffe"]])

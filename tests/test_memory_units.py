@@ -404,7 +404,7 @@ def test_lines_in_the_prompt_are_no_hits_and_stand_in_no_passage(memory: Memory)
     assert {hit.line.seq for hit in hits} == {1, 2, 5, 6, 7, 9}
     assert {line.seq for hit in hits for line in hit.passage} == {1, 2, 5, 6, 7, 9}
     assert len(memory.recall("Which line tells of topic4?", 3, exclude=without)) == 3
-    context = memory.context("Which line tells of topic4?", gate=False, floor=0, exclude=without)
+    context = memory.context("Which line tells of topic4?", gate=False, min_relevance=0, exclude=without)
     assert {line.seq for line in context.lines} == {1, 2, 5, 6, 7, 9}
 
 
@@ -453,12 +453,12 @@ def test_without_in_a_bank_too_large_to_be_scored_whole(memory: Memory) -> None:
     assert not memory.context("the weather of day700", exclude=every)
 
 
-@pytest.mark.parametrize("without", [5, ["1"], [1.5]])
-def test_what_is_no_line_cannot_be_left_out(memory: Memory, without: Any) -> None:
+@pytest.mark.parametrize("exclude", [5, ["1"], [1.5]])
+def test_what_is_no_line_cannot_be_left_out(memory: Memory, exclude: Any) -> None:
     filled(memory)
     for call in (memory.recall, memory.context, memory.candidates):
-        with pytest.raises(BadQuery, match="without must be the seqs of lines"):
-            call("topic4", without=without)
+        with pytest.raises(BadQuery, match="exclude must be the seqs of lines"):
+            call("topic4", exclude=exclude)
 
 
 def test_without_holds_for_a_question_of_a_time_alone(memory: Memory) -> None:
@@ -550,12 +550,12 @@ def test_a_recipe_that_finds_no_lines_shows_none_of_the_buffer_of_another(memory
 def test_a_context_of_units_holds_all_that_are_near_also_two_of_one_line(memory: Memory) -> None:
     noted(memory)
     where = Filter(kind=("summary", "note"))
-    context = memory.context("Is Ann afraid of the ferry to Lisbon?", where=where, session="t", floor=0)
+    context = memory.context("Is Ann afraid of the ferry to Lisbon?", where=where, session="t", min_relevance=0)
     assert len(context.lines) == len(context.hits) == 3
     assert "summary: They talked of the ferry to Lisbon." in context.text
     assert "note: Ann is afraid of ferries." in context.text
     assert memory.store.buffer("alice", "t") == []
-    small = memory.context("Is Ann afraid of the ferry to Lisbon?", 40, where=where, floor=0)
+    small = memory.context("Is Ann afraid of the ferry to Lisbon?", 40, where=where, min_relevance=0)
     assert small.cut
     assert len(small.hits) + len(small.cut) == 3
     assert not memory.context("Quantum chromodynamics?", where=where)

@@ -40,14 +40,14 @@ class EmbeddingBacklog:
         with self._lock:
             self._seqs.update(line.seq for line in lines)
 
-    def embed_pending(self, without: Collection[int] = ()) -> None:
+    def embed_pending(self, exclude: Collection[int] = ()) -> None:
         """Embed the lines, but for some. Where no embedder answers, they stay without. Raises StoreUnavailable, and
         they are late still."""
-        if self._seqs.issubset(without):
+        if self._seqs.issubset(exclude):
             return
         with self._embedding:  # who comes while they are embedded waits for them
             with self._lock:
-                seqs = self._seqs.difference(without)
+                seqs = self._seqs.difference(exclude)
             lines = self._store.get(self._bank, sorted(seqs)) if seqs and self._store.exists(self._bank) else []
             dim = self._keep(lines)
             with self._lock:

@@ -485,7 +485,7 @@ class Chat:
             prompt,
             lambda: llm.stream(prompt.messages, self._sampling),
             ReplyFilter(self._character.name, others - {self._character.name}, MAX_REPLY_CHARS),
-            lambda text, cut, refused: self._keep(text, replaces, cut, refused, seq),
+            lambda text, truncation, refused: self._keep(text, replaces, truncation, refused, seq),
         )
         reply.offer, reply.notes = offer, noted
         return reply
@@ -507,7 +507,7 @@ class Chat:
         moment = self._now() if self._clock else None
         session = self.session if self.memory.recipe.uses_buffer and not self.incognito else None
         context = self.memory.context(
-            said, budget, floor=floor, exclude=shown, as_of=moment, session=session, notes=notes, count=self._count,
+            said, budget, min_relevance=floor, exclude=shown, as_of=moment, session=session, notes=notes, count=self._count,
             banks=multi_bank.beside(self.memory, self.banks),
         )  # fmt: skip
         if not self.incognito:  # what it was asked for is to leave no trace
@@ -515,9 +515,9 @@ class Chat:
         self._desk.echoes.add(line.text for each in (context, *context.others) for line in each.lines)
         return context
 
-    def _keep(self, text: str, replaces: Line | None, cut: CutShort, refused: bool, offered: int | None) -> Line:
+    def _keep(self, text: str, replaces: Line | None, truncation: CutShort, refused: bool, offered: int | None) -> Line:
         """Keep a reply, and discard the one that it replaces. offered is the line that it could bring up."""
-        metadata = {**noted(self.llm.name if self.llm else "", cut, refused), **self._desk.echoes.metadata(text)}
+        metadata = {**noted(self.llm.name if self.llm else "", truncation, refused), **self._desk.echoes.metadata(text)}
         metadata |= {} if offered is None else {OFFERED: offered}
         gone = [replaces] if replaces else []
         said = self._line(text, self._character.name, "assistant", metadata)

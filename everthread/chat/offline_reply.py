@@ -57,5 +57,5 @@ class StaticStream:
         self._left = []
 
 
-def discard(text: str, *, cut: str, refused: bool) -> None:
+def discard(text: str, *, truncation: str, refused: bool) -> None:
     """What is shown in place of a reply is nobody's line."""

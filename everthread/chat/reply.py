@@ -23,9 +23,9 @@ REFUSED = ("content_filter", "refusal")
 CutShort = Literal["", "stopped", "broken", "length"]
 
 
-def noted(model: str, cut: CutShort, refused: bool) -> dict[str, JSONValue]:
+def noted(model: str, truncation: CutShort, refused: bool) -> dict[str, JSONValue]:
     """What a reply's metadata say: which model gave it, and whether it was cut short or a refusal."""
-    partial: dict[str, JSONValue] = {"partial": True, "cut": cut} if cut else {}
+    partial: dict[str, JSONValue] = {"partial": True, "cut": truncation} if truncation else {}
     return {"model": model, **partial, **({"refused": True} if refused else {})}
 
 
@@ -160,23 +160,23 @@ class Reply(Iterator[str]):
             self.text += shown
             return shown
 
-    def _finish(self, cut: CutShort = "") -> bool:
-        """Keep what there is, once; whether it was not done before. cut: why it ends before the stream does."""
+    def _finish(self, truncation: CutShort = "") -> bool:
+        """Keep what there is, once; whether it was not done before. truncation: why it ends before the stream does."""
         with self._ending:
             with self._lock:
                 if self._over:
                     return False
                 self._over = True  # nothing is read from now on
-            cut = "stopped" if self._stopped else cut
+            truncation = "stopped" if self._stopped else truncation
             finish = None
             if self._stream is not None:
                 self._stream.close()
                 self.usage, finish = self._stream.usage, self._stream.finish
             said = self.text.strip()
-            self.refused = finish in REFUSED or (not cut and bool(said) and refuses(said))
-            if not cut and (finish == "length" or self._speech.why == "long"):
-                cut = "length"
-            self.truncation = cut or ("broken" if finish == "content_filter" else "")
+            self.refused = finish in REFUSED or (not truncation and bool(said) and refuses(said))
+            if not truncation and (finish == "length" or self._speech.why == "long"):
+                truncation = "length"
+            self.truncation = truncation or ("broken" if finish == "content_filter" else "")
             if said:
-                self.line = self._keep(said, cut=self.truncation, refused=self.refused)
+                self.line = self._keep(said, truncation=self.truncation, refused=self.refused)
             return True

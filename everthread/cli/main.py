@@ -283,7 +283,7 @@ def context(
             where=chosen,
             as_of=parse_time(as_of),
             gate=not everything,
-            floor=0.0 if everything else None,
+            min_relevance=0.0 if everything else None,
             banks=banks or None,
         )
     if as_json:

@@ -86,7 +86,7 @@ def _settings(host: str, key_required: bool) -> Settings:
         streams=said.server_max_replies,
     )
     texts = {name: getattr(said, name) for name in ("sms_token", "sms_account", "sms_number", "sms_url")}
-    return replace(limits, host=host, hosts=tuple(hosts), key_required=key_required, **texts)
+    return replace(limits, host=host, allowed_hosts=tuple(hosts), key_required=key_required, **texts)
 
 
 def _check_key(place: str | None, host: str) -> None:

@@ -126,8 +126,8 @@ class Client:
         where: Filter | None = None,
         as_of: datetime | None = None,
         session: str | None = None,
-        gated: bool = True,
-        floor: float | None = None,
+        gate: bool = True,
+        min_relevance: float | None = None,
         exclude: Collection[int] = (),
         banks: Collection[str] | None = None,
     ) -> Context:
@@ -136,7 +136,7 @@ class Client:
         validation.positive(budget, "budget")
         asked = self._asked(query, where, as_of, exclude)
         named = {} if banks is None else {"banks": list(banks)}
-        more = {"budget": budget, "session": session, "gated": gated, "floor": floor, **named}
+        more = {"budget": budget, "session": session, "gated": gate, "floor": min_relevance, **named}
         return decode.context(self._ask("POST", "context", body={**asked, **more}))
 
     def _asked(

@@ -80,7 +80,7 @@ class EmbedderConfig:
 
 
 class OnnxEmbedder:
-    """A local model on onnxruntime: the shipped MiniLM, or any folder written by `python -m everthread.embedders.export`.
+    """Runs a local model on onnxruntime: the shipped MiniLM, or a folder that `everthread.embedders.export` wrote.
 
     The description is read at once, the model at the first text. Threads may share one embedder.
     Texts go through the model one at a time, on as many threads as are given (0: as many as there are processors).
@@ -331,7 +331,7 @@ class RemoteEmbedder:
                 fault = f"answered {status} {self._hide(body[:200].decode(errors='replace'))}"
                 if status != 429 and status < 500:
                     break
-                wait = max(wait, retry_after(headers.get("retry-after", "")))
+                wait = max(wait, parse_retry_after(headers.get("retry-after", "")))
             if attempt == self._retries or time.monotonic() + wait > end:
                 break
             self._sleep(wait)
@@ -376,7 +376,7 @@ PER_TEXT = 1.0  # seconds: what a slow processor takes for a long text
 FIRST_WAIT = 0.5  # seconds before the second try, doubled for each further one
 
 
-def retry_after(header: str) -> float:
+def parse_retry_after(header: str) -> float:
     """Seconds, or a date; nonsense counts as nothing."""
     try:
         return float(header) if header.strip().replace(".", "", 1).isdigit() else _seconds_until(header)

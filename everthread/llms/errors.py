@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
-from everthread.embedders.onnx import retry_after
+from everthread.embedders.onnx import parse_retry_after
 from everthread.errors import ConfigError, LLMDenied, LLMRejected, LLMUnavailable, ModelError, ModelNotFound
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def retry_after(error: openai.APIError) -> float:
     import openai
 
     said = error.response.headers.get("retry-after", "") if isinstance(error, openai.APIStatusError) else ""
-    return max(retry_after(said), 0.0)
+    return max(parse_retry_after(said), 0.0)
 
 
 def too_long(error: openai.APIStatusError) -> bool:

@@ -91,7 +91,7 @@ FIRST_WAIT = 0.5  # seconds before the second try, doubled for each further one
 PATIENCE = 20.0  # seconds of waiting between all tries together: someone sits before an empty line
 
 
-ALLOWED_HEADERS = {  # the headers that go out. The SDK would add what it finds in the environment, and tell of this machine
+ALLOWED_HEADERS = {  # the SDK would add headers from the environment and describe this machine
     *("host", "accept", "accept-encoding", "authorization", "connection", "content-length", "content-type"),
     "user-agent",
 }

@@ -16,15 +16,15 @@ Span = tuple[int, int]  # first and last seq, both inclusive
 
 
 def build_hits(
-    ranked: Iterable[Candidate], width: int, shown: Callable[[Sequence[int]], list[Line]], without: Collection[int]
+    ranked: Iterable[Candidate], width: int, shown: Callable[[Sequence[int]], list[Line]], exclude: Collection[int]
 ) -> list[Hit]:
     """The lines that were found, each with `width` neighbours on either side. shown tells those of these numbers that
     may be shown."""
     found = {each.seq: each for each in ranked}
-    near = neighbours(found, width, without)
+    near = neighbours(found, width, exclude)
     lines = shown(near)
     if moved := [at for line in lines if line.seq in found and (at := position(line)) != line.seq]:
-        lines += shown(neighbours(moved, width, {*without, *near}))  # of corrected lines, in their old places
+        lines += shown(neighbours(moved, width, {*exclude, *near}))  # of corrected lines, in their old places
     around = by_position(lines)
     places = {line.seq: at for at, line in around.items()}
     return [
@@ -34,10 +34,10 @@ def build_hits(
     ]
 
 
-def neighbours(seqs: Iterable[int], width: int, without: Collection[int] = frozenset()) -> list[int]:
+def neighbours(seqs: Iterable[int], width: int, exclude: Collection[int] = frozenset()) -> list[int]:
     """Every seq within `width` of one of these, ascending, but for those `without`; some may not exist or belong to
     another session."""
-    return sorted({near for seq in seqs for near in range(max(1, seq - width), seq + width + 1)}.difference(without))
+    return sorted({near for seq in seqs for near in range(max(1, seq - width), seq + width + 1)}.difference(exclude))
 
 
 def by_position(lines: Iterable[Line]) -> dict[int, Line]:

@@ -125,13 +125,13 @@ class Default(Recipe):
     """
 
     name = "default"
-    about = "lines as they were said, found by a dozen signals; what measured best"
+    description = "lines as they were said, found by a dozen signals; what measured best"
 
     friends: ScoringProfile = _FRIENDS
     assistant: ScoringProfile = _ASSISTANT
     words: ScoringProfile = _WORDS
     neighbours: int = option(1, "Lines on either side by which a hit grows.", low=0, high=WIDEST)
-    buffered: int = option(3, "Hits whose passages stay in view at the following turns.", low=0)
+    buffer_hits: int = option(3, "Hits whose passages stay in view at the following turns.", low=0)
     overlap: int = option(0, "Lines that stay in the window after they were noted.", low=0)
 
     def head(self, found: Candidates) -> ScoringProfile:

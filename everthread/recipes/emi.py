@@ -59,17 +59,17 @@ class Emi(Recipe):
     """
 
     name = "emi"
-    about = "Emi's: the one reply that shares most keywords with the question"
+    description = "Emi's: the one reply that shares most keywords with the question"
     kinds = ("line",)
     notes = False
     summaries = False
     offers: bool = option(False, OFFERS)
 
-    hits: int = option(1, "Lines recalled at most for a message.", low=1, high=1000)
-    floor: float = option(
+    max_hits: int = option(1, "Lines recalled at most for a message.", low=1, high=1000)
+    min_relevance: float = option(
         0.0, "Share of the question's keywords below which a line is left out; 0: one is enough.", low=0, high=1
     )
-    buffered: int = 0
+    buffer_hits: int = 0
     candidates: int = option(10, "Nearest lines whose keywords are compared with the question's.", low=1, high=10_000)
     top: int = option(20, "Keywords taken from each text.", low=1)
     include_user: bool = option(False, "Search the person's lines as well as the character's.")

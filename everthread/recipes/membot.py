@@ -57,8 +57,8 @@ class Membot(Recipe):
     The shipped model does not: of LoCoMo's development questions 12% reach 0.65 and 0.1% reach 0.8. So the threshold is
     calibrated (`calibrated`): 0.4 in a bank of 400 lines and more, less in smaller ones, because the best of few
     unrelated cosines is lower than the best of many. Cosines of other models are first moved to where the shipped one's
-    would be (`embedders.calibration`). A number of your own (`threshold=0.65`) is applied as it is. The code's buffer has 8
-    blocks: `blocks=8`.
+    would be (`embedders.calibration`). A number of your own (`threshold=0.65`) is applied as it is. The code's buffer
+    has 8 blocks: `blocks=8`.
 
     Options from the README and the code: `replies` searches the bot's replies only; `recency` prefers newer lines and
     discards no old one; `bare` opens the prompt with one line of instruction, since more words rub off on the replies.
@@ -73,9 +73,9 @@ class Membot(Recipe):
     """
 
     name = "membot"
-    about = "uncany-membot's: the lines nearest in meaning, in blocks that stay in view for a while"
+    description = "uncany-membot's: the lines nearest in meaning, in blocks that stay in view for a while"
     kinds = ("line",)
-    lasting = True
+    uses_buffer = True
     notes = False
     summaries = False
     offers: bool = option(False, OFFERS)
@@ -83,8 +83,8 @@ class Membot(Recipe):
     threshold: float | None = option(
         None, "Cosine that a line must reach to be shown. Default: calibrated to the number of lines.", low=0, high=1
     )
-    hits: int = option(3, "Lines recalled at most for a message.", low=1, high=1000)
-    width: int = option(3, "Lines on either side by which a recalled line grows to a block.", low=0, high=WIDEST)
+    max_hits: int = option(3, "Lines recalled at most for a message.", low=1, high=1000)
+    neighbours: int = option(3, "Lines on either side by which a recalled line grows to a block.", low=0, high=WIDEST)
     blocks: int = option(10, "Blocks that stay in view, first in, first out.", low=1)
     window: int | None = option(
         10, "Latest lines that a prompt holds word for word; none: as many as there is room for.", low=0
@@ -116,7 +116,7 @@ class Membot(Recipe):
             Candidate(seq, score, min(max(cosine, 0.0), 1.0), {"cosine": cosine})
             for seq, cosine, score in self._preferred(near, corpus.last_seq, threshold)[:k]
         ]
-        hits = memory.with_neighbours(ranked, self.width, allowed, asked.exclude)
+        hits = memory.with_neighbours(ranked, self.neighbours, allowed, asked.exclude)
         best = max((hit.relevance for hit in hits), default=0.0)
         passes = bool(hits) and best >= threshold
         return Near(hits, best, passes, tuple(dict.fromkeys(terms(asked.query))), allowed, threshold)

@@ -86,24 +86,24 @@ class Packabby(Recipe):
       category that it names, or is near to it in meaning. Where the model fails, nothing is stored for now.
     - categories: of which a summary gets one, or "other".
 
-    Texts of general knowledge that a bank was given (`everthread.recipes.general_knowledge`) are recalled as summaries are.
+    Texts of general knowledge that a bank was given (`recipes.general_knowledge`) are recalled as summaries are.
 
     It deviates: the lines are kept as they are said, and forgotten when the person refuses, so that a conversation that
     breaks off is not lost; without vectors the summary is found that shares most with the message in words.
     """
 
     name = "packabby"
-    about = "Packabby Robotics': what a person said is summarised if they agree to it, and the nearest summary recalled"
+    description = "Packabby Robotics': what a person said is summarised if they agree to it, and the nearest summary recalled"
     kinds = (KIND,)
     vectors = False
     notes = False
     categorised = True
     offers: bool = option(False, OFFERS)
-    asks = True
-    behind = True
+    needs_consent = True
+    memories_last = True
     sampling = Sampling(temperature=0.5, top_p=0.9, presence_penalty=0.0, max_tokens=300)
-    hits: int = option(1, "Summaries recalled at most for a message.", low=1, high=1000)
-    floor: float = option(0.0, "Relevance below which a summary is left out; 0: the nearest is taken.", low=0, high=1)
+    max_hits: int = option(1, "Summaries recalled at most for a message.", low=1, high=1000)
+    min_relevance: float = option(0.0, "Relevance below which a summary is left out; 0: the nearest is taken.", low=0, high=1)
     threshold: float | None = option(None, "Least cosine of a summary that is recalled.", low=-1, high=1)
     decoys: tuple[str, ...] = option((), "Texts of nothing in particular, to all of which a summary must be nearer.")
     judge: bool = option(False, "Whether the scribe judges each text that is recalled, and drops what does not bear.")

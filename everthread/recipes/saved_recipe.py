@@ -41,7 +41,8 @@ class SavedRecipe:
         told = setting.get("options", {}) if isinstance(setting, Mapping) else None
         if not isinstance(name, str) or not isinstance(told, Mapping):
             raise BadInput(
-                f"invalid setting {RECIPE_SETTING!r}: {setting!r}; expected an object with a name, and options by their names"
+                f"invalid setting {RECIPE_SETTING!r}: {setting!r}; "
+                "expected an object with a name, and options by their names"
             )
         return cls(name, told)
 

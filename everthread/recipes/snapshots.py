@@ -58,7 +58,7 @@ class Snapshots(Recipe):
     """
 
     name = "character"
-    about = "long-memory-character-chat's: notes kept up to date, and every earlier state of them"
+    description = "long-memory-character-chat's: notes kept up to date, and every earlier state of them"
     kinds = (NOTE,)
     vectors = False
     summaries: ClassVar[bool] = False
@@ -67,8 +67,8 @@ class Snapshots(Recipe):
     window_max: int = option(16, "Lines in the window at which the oldest are noted and leave it.", low=2)
     evict: int = option(8, "Lines that leave the window at a time.", low=1)
     overlap: int = option(2, "Lines of those noted that stay in the window for one more round.", low=0)
-    hits: int = option(3, "Earlier states of the notes recalled at most.", low=1, high=1000)
-    floor: float = option(0.0, "Relevance below which an earlier state of the notes is left out.", low=0, high=1)
+    max_hits: int = option(3, "Earlier states of the notes recalled at most.", low=1, high=1000)
+    min_relevance: float = option(0.0, "Relevance below which an earlier state of the notes is left out.", low=0, high=1)
     pool: int = option(20, "Most relevant notes of which the recalled ones are chosen.", low=1)
     balance: float = option(0.5, "Weight of relevance (1) against novelty (0) in that choice.", low=0, high=1)
 
@@ -76,8 +76,8 @@ class Snapshots(Recipe):
         super().__post_init__()
         if not 0 <= self.overlap < self.evict < self.window_max:
             raise BadInput(
-                f"of a window of full={self.window_max} lines left={self.evict} can't go and overlap={self.overlap} of these "
-                "stay; give overlap from 0, left above it, and full above that"
+                f"invalid window: got overlap={self.overlap}, evict={self.evict}, window_max={self.window_max}; expected "
+                "0 <= overlap < evict < window_max"
             )
 
     def leaving(self, costs: Sequence[int], room: int) -> int:

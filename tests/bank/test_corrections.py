@@ -122,7 +122,7 @@ def test_a_corrected_line_stays_in_view_in_its_place(bank: Memory) -> None:
 def test_with_blocks_of_lines_a_corrected_line_stands_in_its_place(bank: Memory) -> None:
     talked(bank)
     bank.correct(2, "A harpsichord it is.")
-    bank.recipe = Membot(threshold=0.0, width=1)
+    bank.recipe = Membot(threshold=0.0, neighbours=1)
     for query in ("A harpsichord it is.", " "):
         told = bank.context(query, session="now").text.splitlines()
         at = next(n for n, row in enumerate(told) if "harpsichord" in row)

@@ -1227,7 +1227,7 @@ def test_a_reply_that_repeats_another_banks_line_is_an_echo(memory: Memory, othe
 
 def test_where_other_banks_have_no_room_they_go_first(memory: Memory, others: Memory) -> None:
     memory.observe("We were to take the ferry to Capri.", speaker="Nora", said_at=NOON - timedelta(days=9))
-    context = memory.context("ferry to Capri", banks=["alice", "bob"], gate=False, floor=0.0)
+    context = memory.context("ferry to Capri", banks=["alice", "bob"], gate=False, min_relevance=0.0)
     newest = Line(9, "s", "user", "Nora", "What became of the ferry?", NOON)
     whole = build_prompt(CAPTAIN, Turn((), newest, NOON, context=context), 8192)
     less = build_prompt(CAPTAIN, Turn((), newest, NOON, context=context), whole.tokens - 5)

@@ -265,7 +265,7 @@ class Kept:
         self.begun, self.go = threading.Event(), threading.Event()
         self.texts: list[str] = []
 
-    def __call__(self, text: str, *, cut: CutShort, refused: bool) -> Line | None:
+    def __call__(self, text: str, *, truncation: CutShort, refused: bool) -> Line | None:
         self.begun.set()
         assert self.go.wait(PATIENCE)
         self.texts.append(text)
@@ -277,9 +277,9 @@ class Interrupted(ChatReply):
 
     told = threading.Event()
 
-    def _finish(self, cut: CutShort = "") -> bool:
+    def _finish(self, truncation: CutShort = "") -> bool:
         self.told.wait(PATIENCE)
-        return super()._finish(cut)
+        return super()._finish(truncation)
 
 
 def test_a_reply_that_is_stopped_as_its_first_pieces_come_ends_and_no_other_hangs() -> None:

@@ -212,7 +212,7 @@ def test_units_are_those_of_the_bank(client: Client, store: SQLiteStore) -> None
     kin = Filter(kind="fact", category="family")
     assert [hit.line.text for hit in client.recall("Where is Mia?", where=kin)] == ["Mia lives in Porto."]
     assert client.recall("Where is Mia?", where=Filter(kind="fact", category="food")) == []
-    assert client.context("Where is Mia?", where=kin, gated=False).lines
+    assert client.context("Where is Mia?", where=kin, gate=False).lines
     assert client.note("She likes bees.") == memory.units("note")[0]
     assert client.forget_unit("fact", edited.id) == [2, 1]
     assert client.units("fact") == []
@@ -235,7 +235,7 @@ def test_banks_and_rows_to_keep(url: str, client: Client) -> None:
         other.observe("Hello.")
         assert other.banks() == [BANK, "bob"]
         assert [hit.bank for hit in other.recall("Where did Mia move?", 1, banks=[BANK, "bob"])] == [BANK]
-        found = other.context("Where did Mia move?", banks=[BANK, "bob"], gated=False, floor=0.0)
+        found = other.context("Where did Mia move?", banks=[BANK, "bob"], gate=False, min_relevance=0.0)
         assert [(each.bank, each.hits[0].bank) for each in found.others] == [(BANK, BANK)]
         assert found.lines[0].text == "Hello."
     rows = [json.loads(row) for row in client.export()]

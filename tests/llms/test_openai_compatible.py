@@ -660,7 +660,8 @@ def test_without_the_sdk_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_importing_loads_no_sdk() -> None:
-    code = "import sys, everthread.llms.openai_compatible, everthread.factory; print({'openai', 'httpx2', 'httpx'} & {*sys.modules})"
+    modules = "everthread.llms.openai_compatible, everthread.factory"
+    code = f"import sys, {modules}; print({{'openai', 'httpx2', 'httpx'}} & {{*sys.modules}})"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "set()\n"
 
 

@@ -174,7 +174,7 @@ def test_any_recipe_recalls_across_banks(ann: Memory) -> None:
 
 
 def test_a_context_of_several_banks_has_a_part_for_each_under_its_name(ann: Memory) -> None:
-    found = ann.context("the ferry to the island", 300, banks=["bob", "cleo", "ann"], gate=False, floor=0.0)
+    found = ann.context("the ferry to the island", 300, banks=["bob", "cleo", "ann"], gate=False, min_relevance=0.0)
     assert found.text.startswith("[Bank ann]\n")
     assert found.text.index("Ann: The ferry to the island") < found.text.index("[Bank bob]\n")
     places = [found.text.index(each) for each in ("[Bank bob]\n", "Bob: I missed the ferry", "[Bank cleo]\n")]
@@ -190,7 +190,7 @@ def test_a_context_of_several_banks_has_a_part_for_each_under_its_name(ann: Memo
 
 
 def test_ones_own_bank_is_in_a_context_only_where_it_is_named(ann: Memory) -> None:
-    found = ann.context("the ferry to the island", banks=["bob"], gate=False, floor=0.0)
+    found = ann.context("the ferry to the island", banks=["bob"], gate=False, min_relevance=0.0)
     assert (found.lines, found.hits, [other.bank for other in found.others]) == ((), (), ["bob"])
     assert found.text == found.others[0].text
     assert found.text.startswith("[Bank bob]\n")
@@ -200,11 +200,11 @@ def test_ones_own_bank_is_in_a_context_only_where_it_is_named(ann: Memory) -> No
 
 def test_numbers_of_lines_in_the_prompt_and_in_the_buffer_are_ones_own_banks(ann: Memory) -> None:
     banks = ["ann", "bob"]
-    found = ann.context("ferry", banks=banks, exclude=[1, 2, 3], session="s", gate=False, floor=0.0)
+    found = ann.context("ferry", banks=banks, exclude=[1, 2, 3], session="s", gate=False, min_relevance=0.0)
     assert found.lines == ()
     assert {hit.line.seq for hit in found.others[0].hits} == {1, 2}
     assert ann.store.buffer("ann", "s") == ann.store.buffer("bob", "s") == []
-    ann.context("ferry", banks=banks, session="s", gate=False, floor=0.0)
+    ann.context("ferry", banks=banks, session="s", gate=False, min_relevance=0.0)
     assert ann.store.buffer("ann", "s") != []
     assert ann.store.buffer("bob", "s") == []
     ann.store.set_buffer("ann", "s", [])
@@ -212,7 +212,7 @@ def test_numbers_of_lines_in_the_prompt_and_in_the_buffer_are_ones_own_banks(ann
 
 @pytest.mark.parametrize("budget", [1, 20, 40, 60, 90])
 def test_a_context_of_several_banks_keeps_to_its_budget(ann: Memory, budget: int) -> None:
-    found = ann.context("ferry", budget, banks=list(SAID), gate=False, floor=0.0)
+    found = ann.context("ferry", budget, banks=list(SAID), gate=False, min_relevance=0.0)
     assert estimate(found.text) <= budget
 
 

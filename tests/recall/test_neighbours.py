@@ -90,7 +90,7 @@ def test_recalled_passages_stay_in_their_session_without_what_was_retracted_or_f
 ) -> None:
     lines = [NewLine(f"The garden gate number {n}", "Ann", session=name) for n, name in enumerate(sessions, 1)]
     with tempfile.TemporaryDirectory() as folder, remembered(folder, lines) as memory:
-        memory.recipe = replace(Default(), width=width)
+        memory.recipe = replace(Default(), neighbours=width)
         gone = {seq for seq in retracted | forgotten if seq <= len(lines)}
         for seq in gone:
             if seq in forgotten:

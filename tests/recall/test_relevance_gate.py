@@ -149,7 +149,7 @@ def test_without_the_gate_everything_comes_in_whatever_the_threshold(tmp_path: P
     with remembered(tmp_path, ["I built a kite.", "It rains."]) as memory:
         memory.recipe = thresholded(1.01)
         assert memory.context("kite").text == ""
-        assert len(memory.context("kite", gate=False, floor=0.0).lines) == 2
+        assert len(memory.context("kite", gate=False, min_relevance=0.0).lines) == 2
 
 
 def test_relevance_is_told_whether_or_not_it_passes(tmp_path: Path) -> None:

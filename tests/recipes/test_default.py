@@ -36,7 +36,7 @@ def test_meaning_and_words_both_speak_for_a_line(head: ScoringProfile) -> None:
 
 def test_a_context_is_offered_more_hits_than_it_holds_in_view() -> None:
     assert Default().name == "default"
-    assert Default().max_hits >= Default().buffered >= 1
+    assert Default().max_hits >= Default().buffer_hits >= 1
     assert Default().neighbours >= 0
 
 

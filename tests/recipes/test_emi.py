@@ -274,7 +274,7 @@ def test_a_prompt_has_a_label_and_the_text_for_one_turn(full: Memory) -> None:
 
 
 def test_what_the_character_did_not_say_itself_stands_behind_the_name_of_who_did(standing: Memory) -> None:
-    told = opened(standing, Emi(include_user=True, hits=2))
+    told = opened(standing, Emi(include_user=True, max_hits=2))
     context = told.context("Allergic to milk!")
     assert told.recipe.render(context, BOT, NOON) == (
         f"[{LABEL}]\n{PERSON}: The vet said he is allergic to milk.\n"

@@ -431,8 +431,8 @@ def test_among_people_without_a_bot_replies_only_searches_every_line(memory: Mem
 def test_the_newer_of_two_lines_as_near_is_preferred_and_the_old_one_is_kept(memory: Memory) -> None:
     texts = ["walrus tusk ivory", *(f"word{n}" for n in range(20)), "walrus tusk ivory beach"]
     memory.observe_many([NewLine(text, session=str(n)) for n, text in enumerate(texts)])
-    plain = Memory(memory.bank, memory.store, memory.embedder, Membot(width=0, threshold=0.5))
-    recent = Memory(memory.bank, memory.store, memory.embedder, Membot(width=0, threshold=0.5, recency=0.9))
+    plain = Memory(memory.bank, memory.store, memory.embedder, Membot(neighbours=0, threshold=0.5))
+    recent = Memory(memory.bank, memory.store, memory.embedder, Membot(neighbours=0, threshold=0.5, recency=0.9))
     assert [hit.line.seq for hit in plain.recall("walrus tusk ivory", 2)] == [1, 22]
     assert [hit.line.seq for hit in recent.recall("walrus tusk ivory", 2)] == [22, 1]
     assert set(seqs(recent.context("walrus tusk ivory", 5000))) == {1, 22}

@@ -350,7 +350,7 @@ def test_the_nearest_summary_is_recalled_and_no_other(bank: Memory, query: str, 
 
 
 def test_more_of_them_come_where_the_recipe_has_more(alone: Memory) -> None:
-    memory = with_recipe(remembered(alone), Packabby(hits=2))
+    memory = with_recipe(remembered(alone), Packabby(max_hits=2))
     assert [line.text for line in memory.context(CHEESE).lines] == [SPRING, SUMMER]
 
 
@@ -681,13 +681,13 @@ def test_who_leaves_without_an_answer_has_changed_nothing(alone: Memory) -> None
 
 def test_the_configured_scribe_judges_what_is_recalled(alone: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVERTHREAD_LLM_MODEL", "none")
-    memory = with_recipe(remembered(alone), Packabby(judge=True, hits=2))
+    memory = with_recipe(remembered(alone), Packabby(judge=True, max_hits=2))
     assert [line.text for line in memory.context(CHEESE).lines] == [SUMMER]
     assert memory.context("Do giraffes yodel?").text == ""
 
 
 def test_numbers_of_the_recipe_are_one_argument_away() -> None:
-    assert (Packabby().hits, Packabby().threshold, Packabby().decoys, Packabby().scribe) == (1, None, (), None)
+    assert (Packabby().max_hits, Packabby().threshold, Packabby().decoys, Packabby().scribe) == (1, None, (), None)
     assert replace(Packabby(decoys=GENERAL), hits=3).decoys == GENERAL
 
 

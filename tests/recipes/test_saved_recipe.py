@@ -96,13 +96,13 @@ def test_options_of_the_bank_go_before_the_file_and_those_of_the_call_before_bot
     file.write_text('recipe = "packabby"\n[recipes.packabby]\nthreshold = 0.1\nhits = 2\n', encoding="utf-8")
     monkeypatch.setenv("EVERTHREAD_CONFIG", str(file))
     with opened(tmp_path) as memory:
-        assert memory.recipe == Packabby(threshold=0.1, hits=2)
+        assert memory.recipe == Packabby(threshold=0.1, max_hits=2)
     talked(tmp_path, options={"threshold": 0.2})
     assert kept(tmp_path) == {"name": "packabby", "options": {"threshold": 0.2}}  # hits stays the file's to change
     with opened(tmp_path, options={"threshold": 0.3}) as memory:
-        assert memory.recipe == Packabby(threshold=0.3, hits=2)
+        assert memory.recipe == Packabby(threshold=0.3, max_hits=2)
     with opened(tmp_path, recipe="packabby") as memory:
-        assert memory.recipe == Packabby(threshold=0.2, hits=2)
+        assert memory.recipe == Packabby(threshold=0.2, max_hits=2)
 
 
 def test_options_of_one_recipe_mean_nothing_to_another(tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ def test_a_bank_that_is_moved_takes_its_recipe_along(tmp_path: Path) -> None:
     with opened(tmp_path / "here") as old, opened(tmp_path / "there") as new:
         move(old, new)
     with opened(tmp_path / "there") as memory:
-        assert memory.recipe == Packabby(hits=3)
+        assert memory.recipe == Packabby(max_hits=3)
 
 
 def test_a_bank_that_is_not_there_keeps_no_recipe_and_is_not_made(tmp_path: Path) -> None:

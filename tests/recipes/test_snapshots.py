@@ -280,7 +280,7 @@ def test_there_is_no_gate(bank: Opened) -> None:
     context = memory.context("Good morning!")
     assert [hit.line.key for hit in context.hits] == ["note:2", "note:1"]
     assert context.relevance < 0.2
-    assert memory.context("opera", floor=0.5).hits[0].line.key == "note:2"
+    assert memory.context("opera", min_relevance=0.5).hits[0].line.key == "note:2"
 
 
 def test_what_a_question_leaves_out_is_in_no_state_that_is_found(bank: Opened) -> None:

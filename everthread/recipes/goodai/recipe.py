@@ -84,14 +84,14 @@ class GoodAI(Recipe):
     """
 
     name = "goodai"
-    about = "goodai-ltm's: overlapping chunks of the talk, grown to passages"
+    description = "goodai-ltm's: overlapping chunks of the talk, grown to passages"
     kinds = (CHUNK,)
     vectors = False
     notes: ClassVar[bool] = False
     summaries: ClassVar[bool] = False
     offers: bool = option(False, OFFERS)
 
-    hits: int = option(10, "Passages recalled at most.", low=1, high=1000)  # as its evaluation asks for
+    max_hits: int = option(10, "Passages recalled at most.", low=1, high=1000)  # as its evaluation asks for
     chunk_capacity: int = option(chunk_queue.CAPACITY, "Tokens of a chunk.", low=1)
     chunk_overlap: float = option(
         chunk_queue.OVERLAP, "Share of a chunk that the next one holds again.", low=0, high=0.5

@@ -38,7 +38,7 @@ def context(request: Request, memory: Reading, counted: Counted, body: ContextBo
         as_of=body.as_of,
         session=body.session,
         gate=body.gated,
-        floor=body.floor,
+        min_relevance=body.floor,
         exclude=body.without,
         banks=body.banks,
     )

@@ -44,7 +44,7 @@ PATH = """set_config('search_path', (SELECT quote_ident(nspname) FROM pg_extensi
     JOIN pg_namespace ON pg_namespace.oid = extnamespace WHERE extname = 'vector'), true)"""
 
 # A query of one value, asked in every transaction, and who judges the answer: by raising an error.
-Check = tuple[str, Callable[["Server", Any], None]]
+Check = tuple[str, Callable[["Database", Any], None]]
 
 
 class ConnectionLost(StoreUnavailable):

@@ -1,6 +1,6 @@
 """Which vectors of a bank lie nearest to a query: one by one in a small bank, by an index of its own in a large one.
 
-A large bank's sign codes (see `stores.dense_index`) stand in a table of their own beside its vectors, under an HNSW index
+A large bank's sign codes (see `stores.dense_index`) have a table of their own beside its vectors, under an HNSW index
 (Malkov and Yashunin 2016, by pgvector): nobody else's lines lie in it, and nobody else's writes touch it. An index over
 codes takes a third of the room of one over the vectors, is written twice as fast, and of the ten nearest of a question
 finds 99 in a hundred among its first 400, which the caller compares by their vectors anyway.

@@ -31,7 +31,7 @@ def test_hits_of_several_banks_name_them(told: TestClient) -> None:
 def test_a_context_is_that_of_the_library(told: TestClient, engine: Services) -> None:
     body = {"query": "Where does Mia live?", "gated": False, "floor": 0, "session": "two", "budget": 200}
     told_ = told.post(f"{BANK}/context", json=body).json()
-    found = engine.memory("alice/nemo").context("Where does Mia live?", 200, gate=False, floor=0, session="two")
+    found = engine.memory("alice/nemo").context("Where does Mia live?", 200, gate=False, min_relevance=0, session="two")
     assert (told_["text"], told_["tokens"], told_["relevance"]) == (found.text, found.tokens, found.relevance)
     assert told_["text"]
 
@@ -41,7 +41,7 @@ def test_a_context_of_several_banks_has_a_part_for_each(told: TestClient, engine
     body = {"query": "Who lives in Lisbon?", "banks": ["bob", "alice/nemo"], "gated": False, "floor": 0}
     found = told.post(f"{BANK}/context", json=body).json()
     memory = engine.memory("alice/nemo")
-    ours = memory.context("Who lives in Lisbon?", gate=False, floor=0, banks=["bob", "alice/nemo"])
+    ours = memory.context("Who lives in Lisbon?", gate=False, min_relevance=0, banks=["bob", "alice/nemo"])
     assert found["text"] == ours.text
     assert [(other["bank"], len(other["hits"])) for other in found["others"]] == [("bob", 1)]
     assert kind(told.post(f"{BANK}/context", json={"query": "Lisbon", "banks": ["carol"]}), 404) == "not-found"

@@ -194,7 +194,7 @@ def test_a_webhook_without_an_address_is_a_wrong_setting(tmp_path: Path, address
 
 
 def test_twilio_comes_to_the_host_of_the_address_and_shows_no_key(tmp_path: Path) -> None:
-    settings = replace(SETTINGS, hosts=("bot.example.com",), key_required=True)
+    settings = replace(SETTINGS, allowed_hosts=("bot.example.com",), key_required=True)
     with bot(tmp_path, "Hello.", settings=settings) as nemo:
         fields = twilio.form("Hello", "SM1")
         headers = {"X-Twilio-Signature": twilio.sign(URL, fields), "Host": "bot.example.com"}
