@@ -420,8 +420,8 @@ class Memory:
     ) -> Context:
         """What is remembered that bears on the query, laid out for a prompt in at most `budget` tokens by `count`.
 
-        When nothing is relevant the text is empty, unless gated is False. Hits less relevant than floor (the recipe's,
-        if not given) are left out, however much room there is. With a session, passages recalled at its earlier turns
+        When nothing is relevant the text is empty, unless gate is False. Hits less relevant than min_relevance (the
+        recipe's, if not given) are left out, however much room there is. With a session, passages recalled at its earlier turns
         stay in view for a while (the relevance buffer), also when this query recalls nothing, as a blank one does.
         without as for `recall`; such lines are in no passage of the buffer, either. notes are those that are in
         the prompt already, which a recipe of notes would show else. banks as for `recall`: the text has a part for each
@@ -430,12 +430,18 @@ class Memory:
         """
         validation.positive(budget, "budget")
         if banks is not None:
-            options = {"where": where, "as_of": as_of, "gated": gate, "floor": min_relevance, "count": count or self.count}
+            options = {
+                "where": where,
+                "as_of": as_of,
+                "gate": gate,
+                "min_relevance": min_relevance,
+                "count": count or self.count,
+            }
             return multi_bank.context(
                 self, banks, query, budget, options, session=session, without=exclude, notes=notes
             )
         if min_relevance is not None and not (isinstance(min_relevance, int | float) and 0 <= min_relevance <= 1):
-            raise BadQuery(f"floor must be a relevance from 0 to 1, got {min_relevance!r}")
+            raise BadQuery(f"min_relevance must be a relevance from 0 to 1, got {min_relevance!r}")
         if session is not None:
             validation.name(session, "session")
         gone = validation.seqs(exclude)

@@ -443,10 +443,10 @@ def test_a_budget_must_be_a_whole_number_from_one(zoo: Memory, budget: Any) -> N
         zoo.context("giraffe", budget)
 
 
-@pytest.mark.parametrize("floor", ["x", -0.1, 1.5, float("nan")])
-def test_a_floor_is_a_relevance(zoo: Memory, floor: Any) -> None:
-    with pytest.raises(BadQuery, match="floor must be a relevance from 0 to 1, got"):
-        zoo.context("lions", min_relevance=floor)
+@pytest.mark.parametrize("min_relevance", ["x", -0.1, 1.5, float("nan")])
+def test_min_relevance_is_a_relevance(zoo: Memory, min_relevance: Any) -> None:
+    with pytest.raises(BadQuery, match="min_relevance must be a relevance from 0 to 1, got"):
+        zoo.context("lions", min_relevance=min_relevance)
 
 
 @pytest.mark.parametrize("query", [None, 7, b"giraffe", ["giraffe"]])

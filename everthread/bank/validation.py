@@ -13,7 +13,7 @@ from everthread.stores.filters import holdable
 from everthread.stores.limits import LARGEST_SEQ
 
 
-def seqs(seqs: Collection[int], name: str = "without") -> frozenset[int]:
+def seqs(seqs: Collection[int], name: str = "exclude") -> frozenset[int]:
     """The numbers of lines that are to be left out, as far as any line could have them."""
     if not isinstance(seqs, Collection) or not all(isinstance(seq, int | np.integer) for seq in seqs):
         raise BadQuery(f"{name} must be the seqs of lines, got {shortly(seqs)}")

@@ -507,8 +507,8 @@ class Chat:
         moment = self._now() if self._clock else None
         session = self.session if self.memory.recipe.uses_buffer and not self.incognito else None
         context = self.memory.context(
-            said, budget, min_relevance=floor, exclude=shown, as_of=moment, session=session, notes=notes, count=self._count,
-            banks=multi_bank.beside(self.memory, self.banks),
+            said, budget, min_relevance=floor, exclude=shown, as_of=moment, session=session, notes=notes,
+            count=self._count, banks=multi_bank.beside(self.memory, self.banks),
         )  # fmt: skip
         if not self.incognito:  # what it was asked for is to leave no trace
             self._desk.background = context.lines

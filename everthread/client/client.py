@@ -136,14 +136,14 @@ class Client:
         validation.positive(budget, "budget")
         asked = self._asked(query, where, as_of, exclude)
         named = {} if banks is None else {"banks": list(banks)}
-        more = {"budget": budget, "session": session, "gated": gate, "floor": min_relevance, **named}
+        more = {"budget": budget, "session": session, "gate": gate, "min_relevance": min_relevance, **named}
         return decode.context(self._ask("POST", "context", body={**asked, **more}))
 
     def _asked(
-        self, query: str, where: Filter | None, as_of: datetime | None, without: Collection[int]
+        self, query: str, where: Filter | None, as_of: datetime | None, exclude: Collection[int]
     ) -> dict[str, Any]:
-        seqs = sorted(validation.seqs(without))
-        return {"query": query, "where": decode.where(where), "as_of": decode.iso(as_of), "without": seqs}
+        seqs = sorted(validation.seqs(exclude))
+        return {"query": query, "where": decode.where(where), "as_of": decode.iso(as_of), "exclude": seqs}
 
     # --------------------------------------------------------------------- chat
 

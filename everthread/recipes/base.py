@@ -71,7 +71,7 @@ class ContextBudget:
     count: Counter = estimate
     session: str | None = None
     exclude: Collection[int] = frozenset()
-    gated: bool = True
+    gate: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,7 +110,7 @@ class Recipe:
     def __post_init__(self) -> None:
         """Check the options. Raises BadInput."""
         check(self)
-        whole(self.buffer_hits, "buffered", 0)  # which not every recipe has as an option
+        whole(self.buffer_hits, "buffer_hits", 0)  # which not every recipe has as an option
         whole(self.overlap, "overlap", 0)
 
     @property

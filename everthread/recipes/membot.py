@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from everthread.bank.corrections import position
 from everthread.recall import buffer, neighbours
 from everthread.recall.context_packing import fit
+from everthread.recall.neighbours import Span
 from everthread.recipes.base import OFFERS, WIDEST, Candidate, ContextBudget, Query, Recipe, SearchResult, push_buffer
 from everthread.recipes.options import option
 from everthread.recipes.role_filter import of_roles
@@ -137,7 +138,7 @@ class Membot(Recipe):
             return super().lay_out(memory, found, room)
         if self.canon:
             return Context("", 0, (), (), (), 0.0)
-        if room.gated and isinstance(found, Near):
+        if room.gate and isinstance(found, Near):
             found = replace(found, hits=[hit for hit in found.hits if hit.relevance >= found.threshold])
         return _fit_blocks(self._blocks(memory, found, room), found, room)
 
@@ -149,7 +150,7 @@ class Membot(Recipe):
         blocks = [[lines[seq] for seq in range(first, last + 1) if seq in lines] for first, last in spans]
         return _place_corrections([_of_its_sessions(block, found.hits) for block in blocks if block])
 
-    def _spans(self, memory: Memory, hits: Sequence[Hit], session: str | None) -> list[neighbours.Span]:
+    def _spans(self, memory: Memory, hits: Sequence[Hit], session: str | None) -> list[Span]:
         new = [span for hit in reversed(hits) for span in neighbours.spans(hit.passage)]  # the best enters last
         if session is None:
             return buffer.push([], new, self.blocks)

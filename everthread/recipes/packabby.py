@@ -93,7 +93,9 @@ class Packabby(Recipe):
     """
 
     name = "packabby"
-    description = "Packabby Robotics': what a person said is summarised if they agree to it, and the nearest summary recalled"
+    description = (
+        "Packabby Robotics': what a person said is summarised if they agree to it, and the nearest summary recalled"
+    )
     kinds = (KIND,)
     vectors = False
     notes = False
@@ -103,7 +105,9 @@ class Packabby(Recipe):
     memories_last = True
     sampling = Sampling(temperature=0.5, top_p=0.9, presence_penalty=0.0, max_tokens=300)
     max_hits: int = option(1, "Summaries recalled at most for a message.", low=1, high=1000)
-    min_relevance: float = option(0.0, "Relevance below which a summary is left out; 0: the nearest is taken.", low=0, high=1)
+    min_relevance: float = option(
+        0.0, "Relevance below which a summary is left out; 0: the nearest is taken.", low=0, high=1
+    )
     threshold: float | None = option(None, "Least cosine of a summary that is recalled.", low=-1, high=1)
     decoys: tuple[str, ...] = option((), "Texts of nothing in particular, to all of which a summary must be nearer.")
     judge: bool = option(False, "Whether the scribe judges each text that is recalled, and drops what does not bear.")

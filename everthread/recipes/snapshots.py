@@ -68,7 +68,9 @@ class Snapshots(Recipe):
     evict: int = option(8, "Lines that leave the window at a time.", low=1)
     overlap: int = option(2, "Lines of those noted that stay in the window for one more round.", low=0)
     max_hits: int = option(3, "Earlier states of the notes recalled at most.", low=1, high=1000)
-    min_relevance: float = option(0.0, "Relevance below which an earlier state of the notes is left out.", low=0, high=1)
+    min_relevance: float = option(
+        0.0, "Relevance below which an earlier state of the notes is left out.", low=0, high=1
+    )
     pool: int = option(20, "Most relevant notes of which the recalled ones are chosen.", low=1)
     balance: float = option(0.5, "Weight of relevance (1) against novelty (0) in that choice.", low=0, high=1)
 
@@ -76,8 +78,8 @@ class Snapshots(Recipe):
         super().__post_init__()
         if not 0 <= self.overlap < self.evict < self.window_max:
             raise BadInput(
-                f"invalid window: got overlap={self.overlap}, evict={self.evict}, window_max={self.window_max}; expected "
-                "0 <= overlap < evict < window_max"
+                f"invalid window: got overlap={self.overlap}, evict={self.evict}, window_max={self.window_max}; "
+                "expected 0 <= overlap < evict < window_max"
             )
 
     def leaving(self, costs: Sequence[int], room: int) -> int:

@@ -368,12 +368,12 @@ class WhereBody(Body):
 
 
 class QueryBody(Body):
-    """A question to a bank. as_of: what was known then; without: lines that are in the prompt already."""
+    """A question to a bank. as_of: what was known then; exclude: lines that are in the prompt already."""
 
     query: str
     where: WhereBody | None = None
     as_of: datetime | None = None
-    without: Annotated[list[int], Field(fail_fast=True)] = Field(default_factory=list)
+    exclude: Annotated[list[int], Field(fail_fast=True)] = Field(default_factory=list)
 
     def filter(self) -> Filter | None:
         """The filter as the library takes it."""
@@ -388,15 +388,15 @@ class RecallBody(QueryBody):
 
 
 class ContextBody(QueryBody):
-    """A question whose answer is laid out for a prompt. gated: nothing where nothing is relevant; floor: the least
-    relevance of a hit; session: passages that were recalled for its earlier turns stay in view; banks: those that are
-    asked instead of this one."""
+    """A question whose answer is laid out for a prompt. gate: nothing where nothing is relevant; min_relevance: the
+    least relevance of a hit; session: passages that were recalled for its earlier turns stay in view; banks: those that
+    are asked instead of this one."""
 
     banks: list[str] | None = Field(None, min_length=1, max_length=MOST)
     budget: int = Field(1000, ge=1, le=1_000_000)
     session: str | None = None
-    gated: bool = True
-    floor: float | None = Field(None, ge=0, le=1)
+    gate: bool = True
+    min_relevance: float | None = Field(None, ge=0, le=1)
 
 
 def holds_at_most(most: int, value: Any) -> bool:

@@ -189,9 +189,9 @@ class Store(Protocol):
         """Number and keep the lines, in one transaction, those retracted as such. The lines `instead` of which they
         are kept are retracted first, as by `retract`, in the same transaction; those that are not there any more are
         passed over. An entry whose key is known already returns that line, unless the line gives way (see
-        `stores.shared_rows`): it then loses its key to the new one. No two lines have the same key. `corrects` is the one
-        of the replaced lines that the first entry corrects: the new line is pinned if that one was. NotFound, with nothing
-        kept, where it is gone."""
+        `stores.shared_rows`): it then loses its key to the new one. No two lines have the same key. `corrects` is the
+        one of the replaced lines that the first entry corrects: the new line is pinned if that one was. NotFound, with
+        nothing kept, where it is gone."""
 
     def reserve_seqs(self, bank: str, last: int) -> None:
         """Give no number up to this one to a line any more: they were given in the store from which the bank comes."""

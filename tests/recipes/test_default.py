@@ -78,7 +78,8 @@ def test_a_chinese_question_is_answered_and_small_talk_is_not(tmp_path: Path, ro
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"hits": 0}, {"hits": 2.5}, {"floor": 3}, {"window": -1}, {"width": -1}, {"buffered": -1}]
+    "wrong",
+    [{"max_hits": 0}, {"max_hits": 2.5}, {"min_relevance": 3}, {"window": -1}, {"neighbours": -1}, {"buffer_hits": -1}],
 )
 def test_impossible_numbers_are_an_error(wrong: dict[str, Any]) -> None:
     with pytest.raises(BadInput, match=f"{next(iter(wrong))} must be .*, got {next(iter(wrong.values()))}"):

@@ -49,11 +49,11 @@ EXCLUDING: Mapping[str, tuple[Mapping[str, Any], set[int]]] = {
         {*range(1, 5), *range(15, 21)},
     ),
     "as of then": ({"as_of": SUMMER - timedelta(days=1)}, set(range(11, 21))),
-    "in the prompt": ({"without": {3, 13, 17}}, {3, 13, 17}),
+    "in the prompt": ({"exclude": {3, 13, 17}}, {3, 13, 17}),
     "metadata": ({"where": Filter(metadata={"topic": "dogs"})}, set(range(1, 21))),
     "nobody": ({"where": Filter(speaker="Wanda")}, set(range(1, 21))),
     "all at once": (
-        {"where": Filter(session="summer", speaker="Mara", until=LATER), "as_of": LATER, "without": {17}},
+        {"where": Filter(session="summer", speaker="Mara", until=LATER), "as_of": LATER, "exclude": {17}},
         {*range(1, 11), *range(12, 21, 2), 17},
     ),
 }

@@ -688,7 +688,7 @@ def test_the_configured_scribe_judges_what_is_recalled(alone: Memory, monkeypatc
 
 def test_numbers_of_the_recipe_are_one_argument_away() -> None:
     assert (Packabby().max_hits, Packabby().threshold, Packabby().decoys, Packabby().scribe) == (1, None, (), None)
-    assert replace(Packabby(decoys=GENERAL), hits=3).decoys == GENERAL
+    assert replace(Packabby(decoys=GENERAL), max_hits=3).decoys == GENERAL
 
 
 @pytest.mark.parametrize(

@@ -135,7 +135,7 @@ def test_a_large_body_is_kept_whole(api: TestClient) -> None:
     ("body", "given"),
     [
         (LineBody, {"text": "x", **{f"field {number}": 1 for number in range(1000)}}),
-        (RecallBody, {"query": "x", "without": [[]] * 1000}),
+        (RecallBody, {"query": "x", "exclude": [[]] * 1000}),
         (RecallBody, {"query": "x", "where": {"speaker": [1] * 1000}}),
         (RecallBody, {"query": "x", "where": {"role": [1] * 1000}}),
     ],

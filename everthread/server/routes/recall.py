@@ -21,7 +21,7 @@ def recall(request: Request, memory: Reading, counted: Counted, body: RecallBody
     for bank in body.banks or ():
         require(request, "read", bank)
     counted.recalls.inc()
-    asked: dict[str, Any] = {"where": body.filter(), "as_of": body.as_of, "without": body.without}
+    asked: dict[str, Any] = {"where": body.filter(), "as_of": body.as_of, "exclude": body.exclude}
     return {"items": memory.recall(body.query, body.k, banks=body.banks, **asked)}
 
 
@@ -37,8 +37,8 @@ def context(request: Request, memory: Reading, counted: Counted, body: ContextBo
         where=body.filter(),
         as_of=body.as_of,
         session=body.session,
-        gate=body.gated,
-        min_relevance=body.floor,
-        exclude=body.without,
+        gate=body.gate,
+        min_relevance=body.min_relevance,
+        exclude=body.exclude,
         banks=body.banks,
     )

@@ -449,7 +449,7 @@ export class Talk {
   async again(line) {
     const said = this.said(line);
     const without = this.state.lines.map((each) => each.seq).filter((seq) => seq > 0);
-    const body = { query: said.text, as_of: said.said_at, without, ...budget() };
+    const body = { query: said.text, as_of: said.said_at, exclude: without, ...budget() };
     const context = await careful(post)(inBank("/context"), body);
     if (context) this.remembered(line.seq, { ...context, again: true });
     return this.contexts.get(line.seq) ?? null;

@@ -230,7 +230,7 @@ def test_a_filter_holds_for_all_that_is_shown(memory: Memory, where: Filter, seq
         assert set(lines_of(hit)) <= set(seqs)
 
 
-@pytest.mark.parametrize("options", [{}, {"where": Filter(session="spring")}, {"without": {17, 18}}])
+@pytest.mark.parametrize("options", [{}, {"where": Filter(session="spring")}, {"exclude": {17, 18}}])
 def test_whether_few_or_all_chunks_are_told_at_first_the_same_are_found_in_the_same_order(
     memory: Memory, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
 ) -> None:

@@ -40,7 +40,7 @@ ASKED: list[tuple[str, str, Any]] = [
     ("GET", f"{BANK}/lines?around=2", None),
     ("GET", f"{BANK}/lines?retracted=true&limit=2", None),
     ("POST", f"{BANK}/recall", {"query": "Where does Mia live?"}),
-    ("POST", f"{BANK}/context", {"query": "Where does Mia live?", "gated": False}),
+    ("POST", f"{BANK}/context", {"query": "Where does Mia live?", "gate": False}),
     ("GET", f"{BANK}/sessions", None),
     ("GET", f"{BANK}/timeline", None),
     ("PUT", f"{BANK}/notes", {"text": "She has a sister."}),

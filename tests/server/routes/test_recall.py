@@ -29,7 +29,7 @@ def test_hits_of_several_banks_name_them(told: TestClient) -> None:
 
 
 def test_a_context_is_that_of_the_library(told: TestClient, engine: Services) -> None:
-    body = {"query": "Where does Mia live?", "gated": False, "floor": 0, "session": "two", "budget": 200}
+    body = {"query": "Where does Mia live?", "gate": False, "min_relevance": 0, "session": "two", "budget": 200}
     told_ = told.post(f"{BANK}/context", json=body).json()
     found = engine.memory("alice/nemo").context("Where does Mia live?", 200, gate=False, min_relevance=0, session="two")
     assert (told_["text"], told_["tokens"], told_["relevance"]) == (found.text, found.tokens, found.relevance)
@@ -38,7 +38,7 @@ def test_a_context_is_that_of_the_library(told: TestClient, engine: Services) ->
 
 def test_a_context_of_several_banks_has_a_part_for_each(told: TestClient, engine: Services) -> None:
     told.post("banks/bob/lines", json={"text": "My sister lives in Lisbon, too."})
-    body = {"query": "Who lives in Lisbon?", "banks": ["bob", "alice/nemo"], "gated": False, "floor": 0}
+    body = {"query": "Who lives in Lisbon?", "banks": ["bob", "alice/nemo"], "gate": False, "min_relevance": 0}
     found = told.post(f"{BANK}/context", json=body).json()
     memory = engine.memory("alice/nemo")
     ours = memory.context("Who lives in Lisbon?", gate=False, min_relevance=0, banks=["bob", "alice/nemo"])
@@ -62,6 +62,6 @@ def test_a_question_that_makes_no_sense_is_refused(told: TestClient, body: dict[
     assert kind(told.post(f"{BANK}/recall", json=body), 422) == problem
 
 
-@pytest.mark.parametrize("body", [{"query": "a", "budget": 0}, {"query": "a", "floor": 2}, {"query": 7}])
+@pytest.mark.parametrize("body", [{"query": "a", "budget": 0}, {"query": "a", "min_relevance": 2}, {"query": 7}])
 def test_a_context_that_makes_no_sense_is_refused(told: TestClient, body: dict[str, Any]) -> None:
     assert kind(told.post(f"{BANK}/context", json=body), 422) == "invalid-request"
