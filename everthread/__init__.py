@@ -58,13 +58,24 @@ if TYPE_CHECKING:
 _NAMES_BY_MODULE = {
     "chat.character": ("Character",),
     "chat.chat": ("Chat",),
-    "chat.group_chat": ("Scene",),
+    "chat.group_chat": ("GroupChat",),
     "chat.reply": ("Reply",),
     "client.client": ("Client",),
     "memory": ("Memory",),
     "types": (
-        *("Context", "Ending", "Hit", "Imported", "Line", "NewLine", "NewUnit", "Receipt", "Sampling", "Session"),
-        *("Stats", "Unit", "Usage", "Where", "Work"),
+        *(
+            "Context",
+            "EndResult",
+            "Hit",
+            "ImportResult",
+            "Line",
+            "NewLine",
+            "NewUnit",
+            "Receipt",
+            "Sampling",
+            "Session",
+        ),
+        *("Stats", "Unit", "Usage", "Filter", "ScribeJob"),
     ),
 }
 _MODULE_BY_NAME = {name: module for module, names in _NAMES_BY_MODULE.items() for name in names}

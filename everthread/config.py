@@ -144,9 +144,9 @@ NUMBERS = {  # the least that each may be, and what it is called
     "llm_context": (2048, "a whole number of tokens, from 2048"),
     "llm_timeout": (1, "a whole number of seconds, from 1"),
     "server_threads": (1, "a whole number of requests, from 1"),
-    "server_body": (1000, "a whole number of bytes, from 1000"),
-    "server_rate": (0, "a whole number of requests a minute, or 0 for any number"),
-    "server_streams": (1, "a whole number of replies, from 1"),
+    "server_max_body_bytes": (1000, "a whole number of bytes, from 1000"),
+    "server_requests_per_minute": (0, "a whole number of requests a minute, or 0 for any number"),
+    "server_max_replies": (1, "a whole number of replies, from 1"),
 }
 
 

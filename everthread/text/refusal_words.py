@@ -87,7 +87,7 @@ def _tolerant(path: Path, changed: int) -> Words:
 @cache
 def shipped() -> Words:
     """Return the words that come with Everthread."""
-    folder = files("everthread.observe") / "refusals"
+    folder = files("everthread.text") / "refusals"
     words = Words()
     for language in LANGUAGES:
         words = _added(words, tomllib.loads((folder / f"{language}.toml").read_text(encoding="utf-8")), language)
