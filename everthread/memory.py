@@ -32,17 +32,18 @@ from everthread.models.scale import EmbedderState, measured
 from everthread.observe import byhand, forgetting, keys, offered
 from everthread.observe.clean import clean, keepable
 from everthread.observe.copies import corrected
-from everthread.observe.units import marks, pieces
+from everthread.observe.entries import entries as prepared
+from everthread.observe.units import pieces
 from everthread.prompt.tokens import Counter, estimate
 from everthread.recall import banks as several
 from everthread.recall import derived, expand, fuse, overview, rewrite, search
 from everthread.recipes.base import Asked, Ranked, Recalled, Recipe, Room
 from everthread.recipes.kept import Kept
-from everthread.stores.base import Entry, Store
+from everthread.stores.base import Store
 from everthread.stores.ids import LARGEST_SEQ
 from everthread.stores.lines import missing
 from everthread.stores.lines import offered as as_offered
-from everthread.stores.text import own, unspaced, words
+from everthread.stores.text import unspaced
 from everthread.types import (
     Context,
     Hit,
@@ -69,7 +70,10 @@ log = logging.getLogger("everthread")
 BATCH = 512  # lines embedded and written together by observe_many: one fsync each
 COOLDOWN = 30.0  # seconds without trying an embedder that has just failed, so that lines are kept at once meanwhile
 BLANK = "…"  # embedded for a line that says nothing of its own, so that its vector is near to no other
-UNEMBEDDED = "a bank has no vectors of %s: lines are found by their words alone; run reindex, or name its old embedder"
+UNEMBEDDED = (
+    "a bank has no vectors of %s: lines are found by their words alone; run reindex, by a recipe that embeds lines, or "
+    "name its old embedder"
+)
 FAILURES = (ModelError, RuntimeError, OSError)  # of an embedder; the last two are how torch and sockets fail
 
 Progress = Callable[[int], None]
@@ -93,7 +97,7 @@ class Memory:
         self._owns_store = self.settles = False  # the latter: whether the first line has the bank keep the recipe
         self.state = EmbedderState()
         self.count: Counter = estimate  # the tokens of a text
-        self.late = Late(store, bank, embedder.name, self.embed)
+        self.late = Late(store, bank, embedder.name, self.embed, recipe.embedded)
 
     @classmethod
     def open(
@@ -185,11 +189,11 @@ class Memory:
         written twice, whoever else is writing."""
         opening.settle(self)
         there, fresh = keys.sort_out(self.store, self.bank, lines, instead)
-        entries = self._entries(fresh, late) if fresh else []
+        entries = prepared(fresh, () if late else self.recipe.embedded, self.embed)
         put: list[Line] = []
         if fresh or instead:
             put = self.store.append(self.bank, entries, self.embedder.name, instead=instead, corrects=corrects)
-        if late and self.recipe.vectors:
+        if late:
             self.late.add(put)
         self._derive()
         written = iter(put)
@@ -203,18 +207,10 @@ class Memory:
         except (EverthreadError, *FAILURES) as error:
             log.warning("what %s writes beside the lines waits: %s", self.recipe.name, error)
 
-    def _entries(self, lines: Sequence[NewLine], late: bool = False) -> list[Entry]:
-        texts = [own(line.text, line.metadata) for line in lines]
-        vectors = self.embed(texts) if self.recipe.vectors and not late else None
-        return [
-            Entry(line, line.said_at or now(), words(text), marks(text), vectors[i] if vectors else None)
-            for i, (line, text) in enumerate(zip(lines, texts, strict=True))
-        ]
-
     def restore(self, lines: Sequence[Line]) -> None:
         """Write lines of another store under their own numbers, which must be greater than the bank's last. Retracted
         ones come back as if they weren't: `retract` them. Raises BadLine and StoreUnavailable."""
-        entries = self._entries([as_offered(line) for line in lines])
+        entries = prepared([as_offered(line) for line in lines], self.recipe.embedded, self.embed)
         entries = [replace(entry, seq=line.seq) for entry, line in zip(entries, lines, strict=True)]
         self.store.append(self.bank, entries, self.embedder.name)
 
@@ -462,8 +458,8 @@ class Memory:
 
     def stats(self) -> Stats:
         """What the bank holds."""
-        found = self.store.stats(self.bank, self.embedder.name)
-        return replace(found, recipe=self.recipe.name, pending=found.pending if self.recipe.vectors else 0)
+        found = self.store.stats(self.bank, self.embedder.name, self.recipe.embedded)
+        return replace(found, recipe=self.recipe.name)
 
     def retract(self, seq: int) -> Line:
         """Take a line out of recall for good, because it was edited, regenerated or is not true. Its text stays in the
@@ -578,12 +574,15 @@ class Memory:
         self.store.set_setting(self.bank, name, value)
 
     def reindex(self, progress: Progress | None = None) -> int:
-        """Give every line and unit a vector of the present model, and drop those of others; how many lines got one.
+        """Give every unit, and every line that the recipe embeds, a vector of the present model, and drop those of
+        other models; how many lines got one.
 
         May be stopped and started again at any time. Raises ModelError, with what is done kept.
         """
         self.state.retry_at = 0.0
-        return reindexing.reindex(self.store, self.bank, self.embedder, self._vectors, BATCH, progress)
+        return reindexing.reindex(
+            self.store, self.bank, self.embedder, self._vectors, BATCH, progress, self.recipe.embedded
+        )
 
     def close(self) -> None:
         """Let go of the files, unless the store was given open. The memory can be opened again."""

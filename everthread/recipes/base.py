@@ -18,7 +18,7 @@ from everthread.recall import buffer, expand
 from everthread.recall.budget import fit
 from everthread.recall.expand import Span
 from everthread.recipes.options import check, option
-from everthread.types import Context, Hit, Line, Sampling, Seqs, Unit, Where
+from everthread.types import ROLES, Context, Hit, Line, Role, Sampling, Seqs, Unit, Where
 
 if TYPE_CHECKING:
     from everthread.memory import Memory
@@ -84,7 +84,7 @@ class Recipe:
     name: ClassVar[str]
     about: ClassVar[str]  # in a few words
     kinds: ClassVar[tuple[str, ...]] = ("line",)  # what it finds
-    vectors: ClassVar[bool] = True  # whether lines are embedded; else `reindex` does it, for a recipe that finds lines
+    vectors: ClassVar[bool] = True  # whether lines are embedded; of which roles, `embedded` says
     hits: int = option(50, "Hits at most that a context is filled with.", low=1, high=1000)
     floor: float = option(0.001, "Relevance below which a hit is left out, however much room there is.", low=0, high=1)
     buffered: int = 3  # hits whose passages enter the session's relevance buffer
@@ -108,6 +108,11 @@ class Recipe:
         check(self)
         whole(self.buffered, "buffered", 0)  # which not every recipe has as an option
         whole(self.overlap, "overlap", 0)
+
+    @property
+    def embedded(self) -> tuple[Role, ...]:
+        """Roles whose lines are embedded. To a recipe that embeds more of them, the other lines are pending."""
+        return ROLES if self.vectors else ()
 
     @property
     def rules(self) -> str:
