@@ -17,6 +17,7 @@ from everthread import open as opening
 from everthread.errors import BadFile, BadInput, NotFound
 from everthread.memory import Memory
 from everthread.recipes import general
+from everthread.recipes.kept import Kept
 from everthread.shell import (
     Group,
     bank_option,
@@ -497,7 +498,7 @@ def confirm(question: str) -> None:
 @json_option
 @click.pass_context
 def reindex(ctx: click.Context, /, bank: str, as_json: bool) -> None:
-    """Give every line a vector of the present embedder. May be stopped and started again."""
+    """Give every line that the recipe embeds a vector of the present embedder. May be stopped and started again."""
     with opened(ctx, bank) as memory:
         with click.progressbar(length=memory.stats().pending, label=f"reindex {bank}", file=sys.stderr) as bar:
             done = memory.reindex(lambda count: bar.update(count - bar.pos))
@@ -526,9 +527,9 @@ def move(ctx: click.Context, /, source: str, target: str, bank: tuple[str, ...],
             raise NotFound(f"there is no bank {missing[0]!r} in {url.shown(source)}; nothing was moved")
         with closing(opening.store(target)) as there:
             for name in names:
-                old, new = (
-                    Memory.open(name, store=store, embedder=embedder, recipe="default") for store in (here, there)
-                )
+                own = Kept.of(here, name)  # by which the copy is embedded
+                recipe = opening.recipe(own.name if own and own.name in opening.RECIPES else "default", own)
+                old, new = (Memory.open(name, store=store, embedder=embedder, recipe=recipe) for store in (here, there))
                 counts = old.stats()
                 with click.progressbar(
                     length=counts.lines + counts.retracted, label=f"move {name}", file=sys.stderr
