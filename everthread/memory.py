@@ -25,6 +25,7 @@ from everthread import factory
 from everthread.bank import corrections, damage, deletion, line_keys, unit_validation, validation
 from everthread.bank import reindex as reindexing
 from everthread.bank.embedding_backlog import EmbeddingBacklog
+from everthread.bank.entries import entries as prepared
 from everthread.bank.line_validation import clean_line, keepable
 from everthread.bank.line_versions import corrected
 from everthread.embedders import shapes
@@ -36,12 +37,12 @@ from everthread.recall import query as rewrite
 from everthread.recall.candidates import Candidates
 from everthread.recipes.base import Candidate, ContextBudget, Query, Recipe, SearchResult
 from everthread.recipes.saved_recipe import SavedRecipe
-from everthread.stores.base import PreparedLine, Store
+from everthread.stores.base import Store
 from everthread.stores.limits import LARGEST_SEQ
 from everthread.stores.shared_rows import missing
 from everthread.stores.shared_rows import offered as as_offered
-from everthread.text.analyzer import count_terms, is_unspaced_script, without_quotes
-from everthread.text.line_features import flags, split
+from everthread.text.analyzer import is_unspaced_script
+from everthread.text.line_features import split
 from everthread.text.tokens import Counter, estimate
 from everthread.types import (
     Context,
@@ -69,7 +70,10 @@ log = logging.getLogger("everthread")
 BATCH = 512  # lines embedded and written together by observe_many: one fsync each
 COOLDOWN = 30.0  # seconds without trying an embedder that has just failed, so that lines are kept at once meanwhile
 BLANK = "…"  # embedded for a line that says nothing of its own, so that its vector is near to no other
-UNEMBEDDED = "a bank has no vectors of %s: lines are found by their words alone; run reindex, or name its old embedder"
+UNEMBEDDED = (
+    "a bank has no vectors of %s: lines are found by their words alone; run reindex, by a recipe that embeds lines, or "
+    "name its old embedder"
+)
 FAILURES = (ModelError, RuntimeError, OSError)  # of an embedder; the last two are how torch and sockets fail
 
 Progress = Callable[[int], None]
@@ -93,7 +97,7 @@ class Memory:
         self._owns_store = self.settles = False  # the latter: whether the first line has the bank keep the recipe
         self.state = EmbedderState()
         self.count: Counter = estimate  # the tokens of a text
-        self.backlog = EmbeddingBacklog(store, bank, embedder.name, self.try_embed)
+        self.backlog = EmbeddingBacklog(store, bank, embedder.name, self.try_embed, recipe.embedded)
 
     @classmethod
     def open(
@@ -196,11 +200,11 @@ class Memory:
         written twice, whoever else is writing."""
         factory.settle(self)
         there, fresh = line_keys.sort_out(self.store, self.bank, lines, replacing)
-        entries = self._entries(fresh, defer_embedding) if fresh else []
+        entries = prepared(fresh, () if defer_embedding else self.recipe.embedded, self.try_embed)
         put: list[Line] = []
         if fresh or replacing:
             put = self.store.append(self.bank, entries, self.embedder.name, instead=replacing, corrects=corrects)
-        if defer_embedding and self.recipe.vectors:
+        if defer_embedding:
             self.backlog.add(put)
         self._update_derived()
         written = iter(put)
@@ -214,18 +218,10 @@ class Memory:
         except (EverthreadError, *FAILURES) as error:
             log.warning("what %s writes beside the lines waits: %s", self.recipe.name, error)
 
-    def _entries(self, lines: Sequence[NewLine], defer_embedding: bool = False) -> list[PreparedLine]:
-        texts = [without_quotes(line.text, line.metadata) for line in lines]
-        vectors = self.try_embed(texts) if self.recipe.vectors and not defer_embedding else None
-        return [
-            PreparedLine(line, line.said_at or now(), count_terms(text), flags(text), vectors[i] if vectors else None)
-            for i, (line, text) in enumerate(zip(lines, texts, strict=True))
-        ]
-
     def import_lines(self, lines: Sequence[Line]) -> None:
         """Write lines of another store under their own numbers, which must be greater than the bank's last. Retracted
         ones come back as if they weren't: `retract` them. Raises BadLine and StoreUnavailable."""
-        entries = self._entries([as_offered(line) for line in lines])
+        entries = prepared([as_offered(line) for line in lines], self.recipe.embedded, self.try_embed)
         entries = [replace(entry, seq=line.seq) for entry, line in zip(entries, lines, strict=True)]
         self.store.append(self.bank, entries, self.embedder.name)
 
@@ -421,12 +417,13 @@ class Memory:
         """What is remembered that bears on the query, laid out for a prompt in at most `budget` tokens by `count`.
 
         When nothing is relevant the text is empty, unless gate is False. Hits less relevant than min_relevance (the
-        recipe's, if not given) are left out, however much room there is. With a session, passages recalled at its earlier turns
-        stay in view for a while (the relevance buffer), also when this query recalls nothing, as a blank one does.
-        without as for `recall`; such lines are in no passage of the buffer, either. notes are those that are in
-        the prompt already, which a recipe of notes would show else. banks as for `recall`: the text has a part for each
-        bank, under its name; lines, hits and cut are of this memory's bank, and `others` are the contexts of the other
-        banks. session, without and notes hold for this memory's bank alone. Raises BadQuery, and NotFound as `recall`.
+        recipe's, if not given) are left out, however much room there is. With a session, passages recalled at its
+        earlier turns stay in view for a while (the relevance buffer), also when this query recalls nothing, as a blank
+        one does. without as for `recall`; such lines are in no passage of the buffer, either. notes are those that are
+        in the prompt already, which a recipe of notes would show else. banks as for `recall`: the text has a part for
+        each bank, under its name; lines, hits and cut are of this memory's bank, and `others` are the contexts of the
+        other banks. session, without and notes hold for this memory's bank alone. Raises BadQuery, and NotFound as
+        `recall`.
         """
         validation.positive(budget, "budget")
         if banks is not None:
@@ -485,8 +482,8 @@ class Memory:
 
     def stats(self) -> Stats:
         """What the bank holds."""
-        found = self.store.stats(self.bank, self.embedder.name)
-        return replace(found, recipe=self.recipe.name, pending=found.pending if self.recipe.vectors else 0)
+        found = self.store.stats(self.bank, self.embedder.name, self.recipe.embedded)
+        return replace(found, recipe=self.recipe.name)
 
     def retract(self, seq: int) -> Line:
         """Take a line out of recall for good, because it was edited, regenerated or is not true. Its text stays in the
@@ -605,12 +602,15 @@ class Memory:
         self.store.set_setting(self.bank, name, value)
 
     def reindex(self, progress: Progress | None = None) -> int:
-        """Give every line and unit a vector of the present model, and drop those of others; how many lines got one.
+        """Give every unit, and every line that the recipe embeds, a vector of the present model, and drop those of
+        other models; how many lines got one.
 
         May be stopped and started again at any time. Raises ModelError, with what is done kept.
         """
         self.state.retry_at = 0.0
-        return reindexing.reindex(self.store, self.bank, self.embedder, self._vectors, BATCH, progress)
+        return reindexing.reindex(
+            self.store, self.bank, self.embedder, self._vectors, BATCH, progress, self.recipe.embedded
+        )
 
     def close(self) -> None:
         """Let go of the files, unless the store was given open. The memory can be opened again."""

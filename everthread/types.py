@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ Vectors = npt.NDArray[np.float32]  # (N, D) rows of unit length
 Seqs = npt.NDArray[np.int64]  # (N,) line numbers
 
 Role = Literal["user", "assistant", "system", "tool"]
+ROLES: tuple[Role, ...] = get_args(Role)
 JSONValue = str | int | float | bool | None | Sequence["JSONValue"] | Mapping[str, "JSONValue"]
 Metadata = Mapping[str, JSONValue]
 
@@ -229,8 +230,8 @@ class ImportResult:
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """What a bank holds. pending counts lines that still want a vector of the present model; none do where the
-    recipe finds no lines."""
+    """Contents of a bank. pending counts the lines that the recipe embeds and that have no vector of the present model
+    yet."""
 
     bank: str
     lines: int

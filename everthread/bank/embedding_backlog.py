@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from everthread.common.fork_safety import Lock
 from everthread.stores.base import Store
 from everthread.text.analyzer import without_quotes
-from everthread.types import Line, Vectors
+from everthread.types import ROLES, Line, Role, Vectors
 
 MAX_BACKFILL = (
     32  # lines left without a vector that are brought along; of more, the model is another one or was long away
@@ -23,10 +23,23 @@ class EmbeddingBacklog:
     """Those of one bank. Safe from many threads."""
 
     def __init__(
-        self, store: Store, bank: str, model: str, embed: Callable[[Sequence[str]], list[Vectors] | None]
+        self,
+        store: Store,
+        bank: str,
+        model: str,
+        embed: Callable[[Sequence[str]], list[Vectors] | None],
+        roles: Collection[Role] = ROLES,
     ) -> None:
-        """embed gives the vectors of the pieces of each text, of the model of that name; None: not now."""
-        self._store, self._bank, self._model, self._embed = store, bank, model, embed
+        """Start with no line.
+
+        Args:
+            store: where the bank is.
+            bank: the bank's id.
+            model: the embedder's name.
+            embed: returns the vectors of the pieces of each text, or None while no embedder answers.
+            roles: those whose lines are embedded.
+        """
+        self._store, self._bank, self._model, self._embed, self._roles = store, bank, model, embed, roles
         self._seqs: set[int] = set()
         self._looked = False  # whether the bank was asked what was left
         self._lock = Lock()
@@ -36,9 +49,9 @@ class EmbeddingBacklog:
         return bool(self._seqs)
 
     def add(self, lines: Iterable[Line]) -> None:
-        """Have these embedded later."""
+        """Embed these later, as far as lines of their roles are embedded."""
         with self._lock:
-            self._seqs.update(line.seq for line in lines)
+            self._seqs.update(line.seq for line in lines if line.role in self._roles)
 
     def embed_pending(self, exclude: Collection[int] = ()) -> None:
         """Embed the lines, but for some. Where no embedder answers, they stay without. Raises StoreUnavailable, and
@@ -67,10 +80,7 @@ class EmbeddingBacklog:
 
     def _left(self, dim: int) -> list[Line]:
         """The lines that were left without a vector, if they are few; those that are late have their turn yet."""
-        if not 0 < self._store.stats(self._bank, self._model).pending <= MAX_BACKFILL:
+        if not 0 < self._store.stats(self._bank, self._model, self._roles).pending <= MAX_BACKFILL:
             return []
-        return [
-            line
-            for line in self._store.lines_without_vectors(self._bank, self._model, dim, MAX_BACKFILL)
-            if line.seq not in self._seqs
-        ]
+        left = self._store.lines_without_vectors(self._bank, self._model, dim, MAX_BACKFILL, roles=self._roles)
+        return [line for line in left if line.seq not in self._seqs]

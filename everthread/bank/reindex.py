@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import islice
 
 from everthread.embedders.onnx import Embedder
@@ -10,7 +10,7 @@ from everthread.embedders.shapes import question
 from everthread.recall.unit_search import embedded
 from everthread.stores.base import Store
 from everthread.text.analyzer import without_quotes
-from everthread.types import Vectors
+from everthread.types import Role, Vectors
 
 
 def reindex(
@@ -20,11 +20,27 @@ def reindex(
     vectors: Callable[[Sequence[str]], list[Vectors]],
     batch: int,
     progress: Callable[[int], None] | None,
+    roles: Collection[Role],
 ) -> int:
-    """Give every line and unit that has none a vector of the model, and drop those of others; how many lines got one.
-    vectors makes those of the pieces of texts. Raises ModelError, with what is done kept."""
+    """Give every unit, and every line of these roles, that has none a vector of the model, and drop those of others.
+
+    Args:
+        store: where the bank is.
+        bank: the bank's id.
+        embedder: the present model.
+        vectors: returns the vectors of the pieces of each text.
+        batch: lines, or units, that are embedded and written together.
+        progress: called with the number of lines that are done.
+        roles: those whose lines are embedded.
+
+    Returns:
+        The number of lines that were embedded.
+
+    Raises:
+        ModelError: with what is done kept.
+    """
     done, last, dim = 0, 0, question(embedder, "hello").shape[-1]
-    while lines := store.lines_without_vectors(bank, embedder.name, dim, batch, after=last):
+    while lines := store.lines_without_vectors(bank, embedder.name, dim, batch, last, roles):
         made = vectors([without_quotes(line.text, line.metadata) for line in lines])
         store.put_vectors(bank, embedder.name, {line.seq: each for line, each in zip(lines, made, strict=True)}, lines)
         done, last = done + len(lines), lines[-1].seq

@@ -34,6 +34,7 @@ from everthread.cli.sanitize import escape_control_chars
 from everthread.errors import BadFile, BadInput, NotFound
 from everthread.memory import Memory
 from everthread.recipes import general_knowledge
+from everthread.recipes.saved_recipe import SavedRecipe
 from everthread.stores.base import Store
 from everthread.stores.postgres import dsn
 from everthread.transfer import copy_bank, importing, jsonl
@@ -500,7 +501,7 @@ def confirm(question: str) -> None:
 @json_option
 @click.pass_context
 def reindex(ctx: click.Context, /, bank: str, as_json: bool) -> None:
-    """Give every line a vector of the present embedder. May be stopped and started again."""
+    """Give every line that the recipe embeds a vector of the present embedder. May be stopped and started again."""
     with open_memory(ctx, bank) as memory:
         with click.progressbar(length=memory.stats().pending, label=f"reindex {bank}", file=sys.stderr) as bar:
             done = memory.reindex(lambda count: bar.update(count - bar.pos))
@@ -529,9 +530,9 @@ def move(ctx: click.Context, /, source: str, target: str, bank: tuple[str, ...],
             raise NotFound(f"there is no bank {missing[0]!r} in {dsn.shown(source)}; nothing was moved")
         with closing(factory.store(target)) as there:
             for name in names:
-                old, new = (
-                    Memory.open(name, store=store, embedder=embedder, recipe="default") for store in (here, there)
-                )
+                own = SavedRecipe.of(here, name)  # by which the copy is embedded
+                recipe = factory.recipe(own.name if own and own.name in factory.RECIPES else "default", own)
+                old, new = (Memory.open(name, store=store, embedder=embedder, recipe=recipe) for store in (here, there))
                 counts = old.stats()
                 with click.progressbar(
                     length=counts.lines + counts.retracted, label=f"move {name}", file=sys.stderr

@@ -18,7 +18,7 @@ from everthread.recall.context_packing import fit
 from everthread.recall.neighbours import Span
 from everthread.recipes.options import check, option
 from everthread.text.tokens import Counter, estimate
-from everthread.types import Context, Filter, Hit, Line, Sampling, Seqs, Unit
+from everthread.types import ROLES, Context, Filter, Hit, Line, Role, Sampling, Seqs, Unit
 
 if TYPE_CHECKING:
     from everthread.memory import Memory
@@ -84,7 +84,7 @@ class Recipe:
     name: ClassVar[str]
     description: ClassVar[str]  # in a few words
     kinds: ClassVar[tuple[str, ...]] = ("line",)  # what it finds
-    vectors: ClassVar[bool] = True  # whether lines are embedded; else `reindex` does it, for a recipe that finds lines
+    vectors: ClassVar[bool] = True  # whether lines are embedded; of which roles, `embedded` says
     max_hits: int = option(50, "Hits at most that a context is filled with.", low=1, high=1000)
     min_relevance: float = option(
         0.001, "Relevance below which a hit is left out, however much room there is.", low=0, high=1
@@ -112,6 +112,11 @@ class Recipe:
         check(self)
         whole(self.buffer_hits, "buffer_hits", 0)  # which not every recipe has as an option
         whole(self.overlap, "overlap", 0)
+
+    @property
+    def embedded(self) -> tuple[Role, ...]:
+        """Roles whose lines are embedded. To a recipe that embeds more of them, the other lines are pending."""
+        return ROLES if self.vectors else ()
 
     @property
     def rules(self) -> str:

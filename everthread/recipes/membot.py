@@ -17,7 +17,7 @@ from everthread.recipes.options import option
 from everthread.recipes.role_filter import of_roles
 from everthread.text.analyzer import terms
 from everthread.text.formatting import in_order
-from everthread.types import Context, Hit, Line, Seqs
+from everthread.types import Context, Hit, Line, Role, Seqs
 
 if TYPE_CHECKING:
     from everthread.memory import Memory
@@ -61,8 +61,9 @@ class Membot(Recipe):
     would be (`embedders.calibration`). A number of your own (`threshold=0.65`) is applied as it is. The code's buffer
     has 8 blocks: `blocks=8`.
 
-    Options from the README and the code: `replies` searches the bot's replies only; `recency` prefers newer lines and
-    discards no old one; `bare` opens the prompt with one line of instruction, since more words rub off on the replies.
+    Options from the README and the code: `replies` embeds and searches the bot's replies only; `recency` prefers newer
+    lines and discards no old one; `bare` opens the prompt with one line of instruction, since more words rub off on the
+    replies.
 
     Where it differs: no line stands in the buffer twice (a block recalled again moves to the end, and takes in what it
     overlaps); of one message's blocks the best enters last, and so stays longest; over the budget the oldest blocks are
@@ -91,7 +92,7 @@ class Membot(Recipe):
         10, "Latest lines that a prompt holds word for word; none: as many as there is room for.", low=0
     )
     canon: bool = option(False, "Recall nothing, and let the character's example dialogues speak alone.")
-    replies: bool = option(False, "Search the bot's replies only.")
+    replies: bool = option(False, "Embed and search the bot's replies only.")
     recency: float = option(
         0.0,
         "Cosine that the newest line gains over the oldest; old lines that reach the threshold stay.",
@@ -99,6 +100,10 @@ class Membot(Recipe):
         high=1,
     )
     bare: bool = option(False, "Open the prompt with a one-line instruction, which lends the replies no style.")
+
+    @property
+    def embedded(self) -> tuple[Role, ...]:
+        return ("assistant",) if self.replies else super().embedded
 
     @property
     def rules(self) -> str:
@@ -109,7 +114,7 @@ class Membot(Recipe):
             return Near()
         allowed = memory.visible_seqs(asked)
         corpus = memory.store.corpus(memory.bank)
-        searched = replace(asked, where=of_roles(asked.where, ("assistant",), corpus)) if self.replies else asked
+        searched = replace(asked, where=of_roles(asked.where, self.embedded, corpus)) if self.replies else asked
         lines = _lines(memory.visible_seqs(searched), corpus.lines) - len(asked.exclude)
         threshold = calibrated(lines) if self.threshold is None else self.threshold
         near = memory.nearest(asked.query, max(k, POOL) if self.recency else k, searched)

@@ -98,7 +98,8 @@ class ContextView(View):
 
 
 class StatsView(View):
-    """What a bank holds. pending counts lines that still want a vector of the present model."""
+    """What a bank holds. pending counts lines that the recipe embeds and that have no vector of the present
+    model yet."""
 
     bank: str
     lines: int

@@ -9,7 +9,7 @@ Rows of different banks never meet in one call: every method takes the bank firs
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, Protocol
@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from everthread.types import (
+    ROLES,
     Filter,
     JSONValue,
     Line,
@@ -258,8 +259,10 @@ class Store(Protocol):
         bank erases them; if the receipt could not be written, it says that, and the bytes are erased all the same.
         """
 
-    def lines_without_vectors(self, bank: str, model: str, dim: int, limit: int, after: int = 0) -> list[Line]:
-        """Lines that have no vector of this model and dimension, by seq, from the one behind `after`."""
+    def lines_without_vectors(
+        self, bank: str, model: str, dim: int, limit: int, after: int = 0, roles: Collection[Role] = ROLES
+    ) -> list[Line]:
+        """Lines of these roles that have no vector of this model and dimension, by seq, those after `after`."""
 
     def put_vectors(self, bank: str, model: str, vectors: Mapping[int, Vectors], expected: Sequence[Line]) -> None:
         """Keep the vectors of lines; vectors of other models stay until `drop_vectors`. `of` are the lines as they were
@@ -348,8 +351,8 @@ class Store(Protocol):
     def dequeue(self, bank: str, work: ScribeJob) -> None:
         """Take work out of the queue."""
 
-    def stats(self, bank: str, model: str) -> Stats:
-        """What the bank holds (recipe is left empty; the caller knows it)."""
+    def stats(self, bank: str, model: str, roles: Collection[Role] = ROLES) -> Stats:
+        """Count what the bank holds. Pending are lines of these roles. The recipe's name is left to the caller."""
 
     def check(self, bank: str) -> list[str]:
         """What is wrong with the bank, in words; an empty list when it is sound. REMAINS is no damage."""

@@ -21,13 +21,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
-from typing import TextIO, cast, get_args
+from typing import TextIO, cast
 
 from everthread.transfer.dates import moment
 from everthread.transfer.files import Keys, digest, file_error, keepable, numbered, parse, shown, text_of
-from everthread.types import JSONValue, Line, Metadata, NewLine, Role
+from everthread.types import ROLES, JSONValue, Line, Metadata, NewLine, Role
 
-ROLES = get_args(Role)
 RENAMED: Mapping[object, Role] = {"developer": "system", "function": "tool"}  # chat APIs' other names for two of ours
 FIELDS = frozenset(("seq", "session", "role", "said_at", "parent", "metadata", "retracted_at"))
 NAMES = frozenset(("text", "content", "speaker", "name", "key"))

@@ -26,7 +26,7 @@ from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
 from everthread.text.analyzer import ECHO
 from everthread.text.analyzer import count_terms as analysed
-from everthread.types import NewUnit, ScribeJob, Seqs, Vectors
+from everthread.types import ROLES, NewUnit, Role, ScribeJob, Seqs, Vectors
 
 BEGUN = datetime(2024, 5, 6, 20, tzinfo=timezone(timedelta(hours=2)))
 WORDS = "fern garden the lighthouse ferry yesterday we 蕨类植物 May kite? running Ann's bread-knife".split()
@@ -527,3 +527,28 @@ def test_the_newest_line_has_the_key_in_either(either: Store) -> None:
     assert keys == {1: None, 2: None, 3: "c", 4: "a", 5: "b", 6: "d"}
     assert either.check("keys") == []
     memory.forget(everything=True)
+
+
+def test_lines_of_some_roles_that_have_no_vector_are_counted_and_found_in_either(either: Store) -> None:
+    memory = Memory(f"roles-{next(NAMES)}", either, HashEmbedder(64), Default())
+    roles: tuple[Role, ...] = ("user", "assistant", "tool", "assistant", "user", "assistant")
+    memory.observe_many([NewLine(f"Line {n}.", "Ann", role) for n, role in enumerate(roles, 1)])
+    memory.retract(6)
+    memory.reindex()
+
+    def pending(wanted: tuple[Role, ...], model: str = "other", after: int = 0) -> tuple[int, list[int]]:
+        found = either.lines_without_vectors(memory.bank, model, 8 if model == "other" else 64, 99, after, wanted)
+        return either.stats(memory.bank, model, wanted).pending, [line.seq for line in found]
+
+    assert pending(("assistant",)) == (2, [2, 4])
+    of = {seq: np.ones((2, 8), np.float32) for seq in (1, 2)}
+    either.put_vectors(memory.bank, "other", of, either.get(memory.bank, [1, 2]))
+    assert pending(("assistant",)) == (1, [4])
+    assert pending(("user", "tool")) == (2, [3, 5])
+    assert pending(("user", "tool"), after=3) == (2, [5])
+    assert pending(("system",)) == pending(()) == (0, [])
+    assert pending(ROLES) == (3, [3, 4, 5])
+    assert pending(("assistant",), "hash-64") == (0, [])
+    assert [
+        line.seq for line in either.lines_without_vectors(memory.bank, "other", 8, 1, roles=("assistant", "user"))
+    ] == [4]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from everthread.stores.postings import by_term, estimate
 from everthread.stores.shared_rows import line
 from everthread.stores.sqlite.schema import too_new
 from everthread.text.analyzer import ANALYSER, count_terms, without_quotes_json
-from everthread.types import Line, Seqs, Stats, Vectors
+from everthread.types import ROLES, Line, Role, Seqs, Stats, Vectors
 
 SENT = 2**26  # bytes in the rows of one statement, or a little more: Postgres takes 1 GB, and the server works on few
 BLOCK = 192  # records of a term in a row; a row of more than 2 KB would be moved out of its page
@@ -110,6 +110,16 @@ def lines(db: Connection, bank: str, condition: str, values: Sequence[object] = 
     """The lines of a bank for which the condition holds, by seq."""
     query = f"SELECT {COLUMNS} {FROM} WHERE line.bank_id = %s AND {condition} ORDER BY line.seq {end}"
     return [line(row) for row in db.execute(query, (bank, *values))]
+
+
+def lines_without_vectors(
+    db: Connection, bank: str, model: str, dim: int, limit: int, after: int, roles: Collection[Role]
+) -> list[Line]:
+    """The lines of these roles that have no vector of a model, by seq, those after `after`."""
+    condition = f"""line.retracted_at IS NULL AND line.seq > %s AND speaker.role = ANY(%s) AND NOT EXISTS (
+        SELECT 1 FROM everthread.vector WHERE vector.bank_id = line.bank_id AND vector.model = {vector_index.MODEL}
+        AND vector.seq = line.seq)"""
+    return lines(db, bank, condition, (after, list(roles), bank, model, dim), f"LIMIT {limit:d}")
 
 
 def by_seq(db: Connection, bank: str, seqs: str) -> list[Line]:
@@ -318,10 +328,10 @@ def corpus(db: Connection, bank: str, only: str, values: Sequence[object]) -> Co
     return CorpusStats(lines, terms, head_terms, sessions, last_seq, tuple(speakers), retracted)
 
 
-def stats(db: Connection, bank: str, model: str) -> Stats:
-    """What the bank holds, from counts that are kept; its recipe is left empty. Its bytes are told nearly: those of its
+def stats(db: Connection, bank: str, model: str, roles: Collection[Role] = ROLES) -> Stats:
+    """What the bank holds, from counts that are kept; its recipe is left empty. Its bytes are an estimate: those of its
     lines as they are on average in the last PAGE of them, 8 for each word, and one vector for each line that has any,
-    without indexes."""
+    without indexes. Pending are lines of these roles, which are counted one by one unless every role is meant."""
     row = db.execute("SELECT lines, retracted, terms FROM everthread.bank WHERE bank_id = %s", (bank,)).fetchone()
     lines, retracted, terms = row or (0, 0, 0)
     spans = db.execute(
@@ -342,6 +352,7 @@ def stats(db: Connection, bank: str, model: str) -> Stats:
     assert size is not None
     taken = size[0] * (lines + retracted) + terms * POSTING.itemsize + sum(2 * dim * n for _, n, dim in models)
     embedded = {name: count for name, count, _ in models}.get(model, 0)
+    pending = lines - embedded if {*ROLES} <= {*roles} else _pending(db, bank, model, roles)
     by_model = {name: sum(n for each, n, _ in models if each == name) for name, n, _ in models if n}
     units = db.execute(
         """SELECT kind, count(*) FROM everthread.unit WHERE bank_id = %s AND retracted_at IS NULL
@@ -351,9 +362,23 @@ def stats(db: Connection, bank: str, model: str) -> Stats:
     queued = db.execute("SELECT count(*) FROM everthread.work WHERE bank_id = %s", (bank,)).fetchone()
     assert queued is not None
     return Stats(
-        *(bank, lines, retracted, spans[0], speakers, first, last, by_model, lines - embedded),
+        *(bank, lines, retracted, spans[0], speakers, first, last, by_model, pending),
         *(round(taken), "", model, dict(units), queued[0]),
     )
+
+
+def _pending(db: Connection, bank: str, model: str, roles: Collection[Role]) -> int:
+    """Count the lines of these roles that have no vector of the newest model of this name."""
+    row = db.execute(
+        """SELECT count(*) FROM everthread.line WHERE bank_id = %s AND retracted_at IS NULL
+           AND speaker IN (SELECT number FROM everthread.speaker WHERE bank_id = %s AND role = ANY(%s))
+           AND NOT EXISTS (SELECT 1 FROM everthread.vector WHERE vector.bank_id = line.bank_id
+           AND vector.model = (SELECT max(number) FROM everthread.model WHERE bank_id = %s AND name = %s)
+           AND vector.seq = line.seq)""",
+        (bank, bank, list(roles), bank, model),
+    ).fetchone()
+    assert row is not None
+    return int(row[0])
 
 
 def contradictions(db: Connection, bank: str) -> list[str]:

@@ -51,11 +51,13 @@ from everthread.stores.sqlite import units
 from everthread.stores.sqlite.deletion import ranges
 from everthread.text.analyzer import ANALYSER
 from everthread.types import (
+    ROLES,
     Filter,
     JSONValue,
     Line,
     NewUnit,
     Receipt,
+    Role,
     ScribeJob,
     Seqs,
     Session,
@@ -539,11 +541,10 @@ class PostgresStore:
             self._write(bank, lambda db: records.make(db, bank, micros(now())))
         return found or CorpusStats(0, 0, 0, 0, 0, ())
 
-    def lines_without_vectors(self, bank: str, model: str, dim: int, limit: int, after: int = 0) -> list[Line]:
-        condition = f"""line.retracted_at IS NULL AND line.seq > %s AND NOT EXISTS (SELECT 1 FROM everthread.vector
-            WHERE vector.bank_id = line.bank_id AND vector.model = {nearest.MODEL} AND vector.seq = line.seq)"""
-        values = (after, bank, model, dim)
-        return self._read(bank, lambda db: records.lines(db, bank, condition, values, f"LIMIT {limit:d}"))
+    def lines_without_vectors(
+        self, bank: str, model: str, dim: int, limit: int, after: int = 0, roles: Collection[Role] = ROLES
+    ) -> list[Line]:
+        return self._read(bank, lambda db: records.lines_without_vectors(db, bank, model, dim, limit, after, roles))
 
     def buffer(self, bank: str, session: str) -> list[tuple[int, int]]:
         row = self._read(
@@ -594,8 +595,8 @@ class PostgresStore:
             ORDER BY queued_at, kind, session_id, first_seq"""
         return self._read(bank, lambda db: [units.work(row) for row in db.execute(query, (bank,))])
 
-    def stats(self, bank: str, model: str) -> Stats:
-        return self._read(bank, lambda db: records.stats(db, bank, model))
+    def stats(self, bank: str, model: str, roles: Collection[Role] = ROLES) -> Stats:
+        return self._read(bank, lambda db: records.stats(db, bank, model, roles))
 
     def check(self, bank: str) -> list[str]:
         return self._read(bank, lambda db: records.contradictions(db, bank))

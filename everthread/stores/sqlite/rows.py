@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import timedelta
 
 import numpy as np
@@ -19,7 +19,7 @@ from everthread.stores.line_columns import Columns
 from everthread.stores.shared_rows import SESSION_GAP, pack_line, session_name, unknown_parent
 from everthread.stores.sqlite import column_blocks
 from everthread.text.analyzer import count_terms, without_quotes_json
-from everthread.types import Seqs, Stats, Vectors
+from everthread.types import ROLES, Role, Seqs, Stats, Vectors
 
 LAST_MODEL = (1 << 19) - 1  # of a bank's models; above it the ids of vectors would not fit in 63 bits
 
@@ -105,23 +105,36 @@ def _totals(lines: npt.NDArray[np.void]) -> tuple[int, int]:
     return int(lines["length"].sum()), int(lines["head_length"].sum())
 
 
-def stats(db: sqlite3.Connection, bank: str, model: str) -> Stats:
-    """What the bank holds, from counts that are kept; of the file, the recipe and the embedder only its name."""
+def stats(db: sqlite3.Connection, bank: str, model: str, roles: Collection[Role] = ROLES) -> Stats:
+    """What the bank holds, from counts that are kept; of the file, the recipe and the embedder only its name. Pending
+    are lines of these roles, which are counted one by one unless every role is meant."""
     lines, retracted = db.execute("SELECT lines, retracted FROM bank").fetchone()
     sessions, *ends = db.execute("SELECT count(*), min(started_at), max(last_at) FROM session").fetchone()
     first, last = (None if end is None else moment(end) for end in ends)
     speakers = tuple(name for (name,) in db.execute("SELECT DISTINCT name FROM speaker ORDER BY name"))
     models = db.execute("SELECT name, lines FROM model ORDER BY number").fetchall()  # the newest of a name comes last
-    embedded = dict(models).get(model, 0)
+    pending = lines - dict(models).get(model, 0) if {*ROLES} <= {*roles} else _pending(db, model, roles)
     by_model = {name: sum(n for each, n in models if each == name) for name, n in models if n}
     units = dict(
         db.execute("SELECT kind, count(*) FROM unit WHERE retracted_at IS NULL GROUP BY kind ORDER BY kind").fetchall()
     )
     queued = db.execute("SELECT count(*) FROM work").fetchone()[0]
     return Stats(
-        *(bank, lines, retracted, sessions, speakers, first, last, by_model, lines - embedded),
+        *(bank, lines, retracted, sessions, speakers, first, last, by_model, pending),
         *(0, "", model, units, queued),
     )
+
+
+def _pending(db: sqlite3.Connection, model: str, roles: Collection[Role]) -> int:
+    """Count the lines of these roles that have no vector of the newest model of this name."""
+    newest = db.execute("SELECT coalesce(max(number), 0) FROM model WHERE name = ?", (model,)).fetchone()[0]
+    row = db.execute(
+        """SELECT count(*) FROM line WHERE retracted_at IS NULL
+           AND speaker IN (SELECT number FROM speaker WHERE role IN (SELECT value FROM json_each(?)))
+           AND NOT EXISTS (SELECT 1 FROM vector WHERE id BETWEEN ? + (seq << 12) AND ? + (seq << 12) + 4095)""",
+        (json.dumps(list(roles)), newest << 44, newest << 44),
+    ).fetchone()
+    return int(row[0])
 
 
 def seqs(db: sqlite3.Connection) -> list[int]:

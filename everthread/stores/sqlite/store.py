@@ -7,7 +7,7 @@ import os
 import sqlite3
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import datetime
@@ -53,11 +53,13 @@ from everthread.stores.sqlite.cache import BankCache
 from everthread.stores.sqlite.fork_guard import GUARD
 from everthread.stores.sqlite.unit_vectors import UnitVectors
 from everthread.types import (
+    ROLES,
     Filter,
     JSONValue,
     Line,
     NewUnit,
     Receipt,
+    Role,
     ScribeJob,
     Seqs,
     Session,
@@ -447,10 +449,12 @@ class SQLiteStore:
         with self._bank(bank).seen(BankCache.columns) as (db, columns):
             return records.corpus_among(db, columns, within)
 
-    def lines_without_vectors(self, bank: str, model: str, dim: int, limit: int, after: int = 0) -> list[Line]:
+    def lines_without_vectors(
+        self, bank: str, model: str, dim: int, limit: int, after: int = 0, roles: Collection[Role] = ROLES
+    ) -> list[Line]:
         def look(pictures: BankCache, db: sqlite3.Connection) -> Seqs:
-            lines, index = pictures.columns(db), pictures.dense(db, model, dim)
-            return lines.seqs[~member(lines.seqs, index.ids)]
+            seqs = pictures.columns(db).allowed(choice(db, Filter(role=tuple(roles)), None))
+            return seqs[~member(seqs, pictures.dense(db, model, dim).ids)]
 
         with self._bank(bank).seen(look) as (db, wanting):
             first = int(np.searchsorted(wanting, after, "right"))
@@ -508,10 +512,10 @@ class SQLiteStore:
             ).fetchall()
         return list(map(units.work, rows))
 
-    def stats(self, bank: str, model: str) -> Stats:
+    def stats(self, bank: str, model: str, roles: Collection[Role] = ROLES) -> Stats:
         held = self._bank(bank)
         with held.file.reading() as db:
-            return replace(records.stats(db, bank, model), bytes=held.file.size())
+            return replace(records.stats(db, bank, model, roles), bytes=held.file.size())
 
     def check(self, bank: str) -> list[str]:
         if self._bank(bank).file.empty:
