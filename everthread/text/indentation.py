@@ -22,11 +22,14 @@ def indent(text: str, speaker: str = "", every: bool = True) -> str:
     Returns:
         The text with its label. The first row is indented too where it looks like the layout's own.
     """
-    first, *further = text.splitlines(keepends=not every) or [""]
+    rows = text.splitlines(keepends=not every)
+    first, further = (rows[0], rows[1:]) if rows else ("", [])
     if speaker:
         first = f"{join_rows(speaker)}: {first}"
     if _HEADING.match(first) or (not speaker and _ROLE.match(first)):
         first = INDENT + first
+    if not further:
+        return first
     if every:
         return f"\n{INDENT}".join([first, *further])
     return first + "".join(INDENT + row if _HEADING.match(row) or _ROLE.match(row) else row for row in further)

@@ -42,9 +42,8 @@ def score(text: str, words: Words | None = None) -> float:
     words = words or configured()
     folded = normalize(text[:READ])
     taken = 0.0
-    for phrase in words.phrases:
-        if found := phrase.search(folded):
-            taken += phrase.intensity * weight(folded[: found.start()])
+    for phrase, found in words.refusing(folded):
+        taken += phrase.intensity * weight(folded[: found.start()])
     if not taken:
         return 100.0
     excused = sum(phrase.intensity for phrase in words.excuses if phrase.search(folded))

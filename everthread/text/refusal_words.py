@@ -12,9 +12,9 @@ from __future__ import annotations
 import logging
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -53,13 +53,28 @@ class Phrase:
         return self.pattern.search(folded) if any(key in folded for key in self.keys) else None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Words:
     """A dictionary of refusing phrases and of excuses."""
 
     phrases: tuple[Phrase, ...] = ()
     excuses: tuple[Phrase, ...] = ()
     classes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def refusing(self, folded: str) -> Iterator[tuple[Phrase, re.Match[str]]]:
+        """Yield the refusing phrases of a folded text in the dictionary's order, each with its first place."""
+        for at in sorted({at for key, places in self._places.items() if key in folded for at in places}):
+            if match := self.phrases[at].pattern.search(folded):
+                yield self.phrases[at], match
+
+    @cached_property
+    def _places(self) -> dict[str, list[int]]:
+        """Where each key is among the phrases: many share one, and a text is searched once for each."""
+        places: dict[str, list[int]] = {}
+        for at, phrase in enumerate(self.phrases):
+            for key in phrase.keys:
+                places.setdefault(key, []).append(at)
+        return places
 
 
 def configured() -> Words:

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from everthread.bench.refusals import labelled
 from everthread.errors import ConfigError
+from everthread.text.analyzer import normalize
 from everthread.text.refusal import refuses, score
 from everthread.text.refusal_words import Words, configured, extended, merged, shipped
 
@@ -39,6 +41,14 @@ def only(*phrases: str) -> Words:
 )
 def test_a_phrase_matches_as_its_signs_say(phrase: str, text: str, found: bool) -> None:
     assert (score(text, only(phrase)) < 100) is found
+
+
+def test_all_phrases_together_find_in_a_reply_what_each_finds_alone() -> None:
+    words = shipped()
+    for reply in labelled():
+        folded = normalize(reply.text)
+        alone = [(phrase, found.span()) for phrase in words.phrases if (found := phrase.search(folded))]
+        assert [(phrase, found.span()) for phrase, found in words.refusing(folded)] == alone, reply.text
 
 
 @pytest.mark.parametrize(
