@@ -16,6 +16,7 @@ from everthread import config
 from everthread.chat.character import DEFAULT as DEFAULT_CHARACTER
 from everthread.chat.character import Character
 from everthread.common.installation import install_extra
+from everthread.common.keys import SETTING_CHARACTER, SETTING_RECIPE
 from everthread.config import Config
 from everthread.embedders.names import embedder as embedder
 from everthread.errors import BadInput, ConfigError, NotFound
@@ -31,7 +32,6 @@ from everthread.recipes.goodai.recipe import GoodAI
 from everthread.recipes.membot import Membot
 from everthread.recipes.options import changed
 from everthread.recipes.packabby import Packabby
-from everthread.recipes.saved_recipe import RECIPE_SETTING as KEPT
 from everthread.recipes.saved_recipe import SavedRecipe, setting
 from everthread.recipes.snapshots import Snapshots
 from everthread.scribes.base import Scribe
@@ -258,15 +258,15 @@ def settle(memory: Memory) -> None:
 def keep(memory: Memory) -> None:
     """Have a bank keep the recipe that it is open with, for all who open it without naming one."""
     told = setting(memory.recipe, configured().get(memory.recipe.name))
-    if memory.settings().get(KEPT) != told:
-        memory.set_setting(KEPT, told)
+    if memory.settings().get(SETTING_RECIPE) != told:
+        memory.set_setting(SETTING_RECIPE, told)
 
 
 def character(spec: Character | str | None, settings: Mapping[str, JSONValue]) -> Character:
     """A character as it is, one of `everthread characters`, or a card's file; without any, the bank's own, of whose
     settings these are. The bank's is also meant by its name: it may have changed since. So is ours, where there is no
     other of its name. NotFound, and BadFile."""
-    kept = settings.get("character")
+    kept = settings.get(SETTING_CHARACTER)
     own = Character.from_json(kept) if isinstance(kept, Mapping) else None
     if spec is None:
         return own or DEFAULT_CHARACTER

@@ -14,10 +14,9 @@ import pytest
 from hardship.embedders import Moody
 
 from everthread import Filter, Hit, Line, Memory, NewLine
-from everthread.bank.corrections import CORRECTS
-from everthread.bank.line_validation import CLEANED
 from everthread.bench.first_facts import firsts
 from everthread.bench.questions import Conversation
+from everthread.common.keys import META_CORRECTS, META_REPLACED_CHARACTERS
 from everthread.errors import (
     BadBankId,
     BadInput,
@@ -250,7 +249,7 @@ def test_text_of_every_script_is_kept_verbatim_and_found(zoo: Memory, text: str,
 def test_half_characters_and_nuls_are_replaced_and_counted(memory: Memory) -> None:
     line = memory.observe("nul \x00 and half \ud83d here", speaker="B\x00b")
     assert line.text == "nul \ufffd and half \ufffd here"
-    assert line.metadata == {CLEANED: 3}
+    assert line.metadata == {META_REPLACED_CHARACTERS: 3}
     assert memory.recall("half here")[0].line == line
 
 
@@ -361,7 +360,7 @@ def test_lines_are_replaced_by_one_of_the_same_key(memory: Memory) -> None:
 
 def test_the_key_of_a_line_that_an_earlier_version_corrected_leads_to_the_correction(memory: Memory) -> None:
     memory.observe("Mia lives in Porto.", key="k", said_at=NOON, session="s")
-    metadata = {CORRECTS: 1}  # as 0.1.0 wrote it: without the key
+    metadata = {META_CORRECTS: 1}  # as 0.1.0 wrote it: without the key
     (line,) = memory.replace_lines([1], [NewLine("In Lisbon.", said_at=NOON, session="s", metadata=metadata)])
     assert memory.observe("Mia lives in Porto.", key="k") == line
     assert memory.stats().lines == 1

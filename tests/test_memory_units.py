@@ -17,12 +17,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from everthread import Filter, Memory, NewLine
+from everthread.common.keys import META_ECHO
 from everthread.errors import BadInput, BadQuery, ModelError, NotFound
 from everthread.factory import RECIPES
 from everthread.recipes.base import Recipe
 from everthread.recipes.packabby import Packabby
 from everthread.testing import HashEmbedder
-from everthread.text.analyzer import ECHO
 from everthread.types import JSONValue, NewUnit, ScribeJob, Unit, Vectors
 
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
@@ -576,7 +576,7 @@ def test_units_are_found_by_their_words_while_the_embedder_is_down(tmp_path: Pat
 
 
 def echoing(text: str, *quotes: str) -> dict[str, JSONValue]:
-    return {ECHO: [[text.index(quote), text.index(quote) + len(quote)] for quote in quotes]}
+    return {META_ECHO: [[text.index(quote), text.index(quote) + len(quote)] for quote in quotes]}
 
 
 def test_what_a_line_quotes_is_not_found_in_it(memory: Memory) -> None:

@@ -9,14 +9,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from everthread.common.keys import META_BY_HAND, META_CORRECTS, META_NOTED_TO, META_PREFIX
 from everthread.errors import BadInput, NotFound
 from everthread.stores.base import Store
 from everthread.stores.shared_rows import missing, source_key
 from everthread.types import Filter, Line, NewLine, NewUnit, Unit
-
-CORRECTS = "everthread.corrects"  # in a line's metadata: the number of the line that stood in its place at first
-BY_HAND = "everthread.by_hand"  # in a unit's metadata: True
-NOTED = "everthread.noted"  # in the metadata of notes: the last line that went into them
 
 
 def correction(store: Store, bank: str, seq: int, text: str, key: str | None = None) -> NewLine:
@@ -29,16 +26,16 @@ def correction(store: Store, bank: str, seq: int, text: str, key: str | None = N
     if not found:
         raise missing(bank, seq)
     old = found[0]
-    kept = {name: value for name, value in old.metadata.items() if not name.startswith("everthread.")}
-    first = {**kept, CORRECTS: old.metadata.get(CORRECTS, seq)}
+    kept = {name: value for name, value in old.metadata.items() if not name.startswith(META_PREFIX)}
+    first = {**kept, META_CORRECTS: old.metadata.get(META_CORRECTS, seq)}
     return NewLine(text, old.speaker, old.role, old.said_at, old.session, first, old.parent, source_key(old) or key)
 
 
 def in_position_order(lines: Sequence[Line]) -> list[Line]:
     """The lines of one session (ascending by seq), each corrected one where the line stood that it corrects."""
-    found = [line for line in lines if CORRECTS not in line.metadata]
+    found = [line for line in lines if META_CORRECTS not in line.metadata]
     for line in lines:
-        if CORRECTS in line.metadata:
+        if META_CORRECTS in line.metadata:
             at = _moment(line)
             found.insert(next((n for n, other in enumerate(found) if _moment(other) > at), len(found)), line)
     return found
@@ -46,7 +43,7 @@ def in_position_order(lines: Sequence[Line]) -> list[Line]:
 
 def position(line: Line) -> int:
     """The number of the place where a line stands in its conversation: its own, or of the line that it corrects."""
-    first = line.metadata.get(CORRECTS)
+    first = line.metadata.get(META_CORRECTS)
     return first if type(first) is int and 0 < first < line.seq else line.seq
 
 
@@ -74,12 +71,12 @@ def note(store: Store, bank: str, text: str) -> tuple[NewUnit, int | None]:
     last = None if latest is None else list(store.lines(bank, Filter(session=latest.id)))[-1]
     if last is None:
         raise BadInput(f"bank {bank!r} has no line yet, and notes are of lines; say something first")
-    metadata = {BY_HAND: True, NOTED: 0}
+    metadata = {META_BY_HAND: True, META_NOTED_TO: 0}
     return NewUnit("note", text, last.seq, last.seq, last.said_at, metadata=metadata, sources=(last.seq,)), None
 
 
 def _again(old: Unit, text: str) -> NewUnit:
-    metadata = {**old.metadata, BY_HAND: True}
+    metadata = {**old.metadata, META_BY_HAND: True}
     return replace(
         NewUnit(old.kind, text, old.first_seq, old.last_seq, old.said_at, old.importance, old.category),
         metadata=metadata,

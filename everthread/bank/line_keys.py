@@ -10,11 +10,10 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from everthread.bank.line_versions import copies, recorded
+from everthread.common.keys import META_KEY_FROM
 from everthread.stores.base import Store
 from everthread.stores.shared_rows import gives_way
 from everthread.types import Line, NewLine, now
-
-KEY_FROM = "everthread.key_from"  # in a line's metadata: the number of the line that had its key before
 
 
 def sort_out(
@@ -30,7 +29,7 @@ def sort_out(
         there = None if holder is None else _answer(store, bank, holder, line, instead)
         found.append(there)
         if there is None:
-            taken = {} if holder is None else {KEY_FROM: holder.seq}
+            taken = {} if holder is None else {META_KEY_FROM: holder.seq}
             fresh.append(replace(line, metadata={**line.metadata, **taken}))
     return found, fresh
 
@@ -51,5 +50,5 @@ def versions(store: Store, bank: str, line: Line) -> Iterator[Line]:
     found: Line | None = line
     while found is not None:
         yield found
-        before = found.metadata.get(KEY_FROM)
+        before = found.metadata.get(META_KEY_FROM)
         found = recorded(store, bank, before) if type(before) is int and 0 < before < found.seq else None

@@ -14,6 +14,7 @@ from datetime import datetime
 from reprlib import repr as shortly
 from typing import get_args
 
+from everthread.common.keys import META_REPLACED_CHARACTERS
 from everthread.common.timestamps import micros
 from everthread.errors import BadLine
 from everthread.stores.limits import LARGEST_SEQ, UNKEEPABLE
@@ -22,7 +23,6 @@ from everthread.types import JSONValue, Metadata, NewLine, Role
 LONGEST_TEXT = 4_000_000  # characters: a novel; a longer "message" is a file that should be imported in parts
 LONGEST_NAME = 200  # characters of a speaker or a session id
 DEEPEST = 100  # lists and objects within one another in metadata: what is kept can be written as JSON by any program
-CLEANED = "everthread.replaced_characters"
 
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _ESCAPE = re.compile(r"\\\\|\\u0000")  # in JSON: a backslash, or NUL
@@ -36,7 +36,7 @@ def clean_line(new: NewLine, present: datetime) -> NewLine:
     key, in_key = (None, 0) if new.key is None else _name(new.key, "key")
     metadata, in_metadata = _metadata(new.metadata)
     if replaced := in_text + in_speaker + in_session + in_key + in_metadata:
-        metadata[CLEANED] = replaced
+        metadata[META_REPLACED_CHARACTERS] = replaced
     if new.role not in get_args(Role):
         raise BadLine(f"role {new.role!r} is unknown; use one of {', '.join(get_args(Role))}")
     parent = new.parent

@@ -3,12 +3,10 @@ corrects a line, says it anew."""
 
 from __future__ import annotations
 
-from everthread.bank.corrections import CORRECTS
 from everthread.bank.line_validation import keepable
+from everthread.common.keys import META_CORRECTS, META_REPEATS
 from everthread.stores.base import Store
 from everthread.types import Filter, Line
-
-AGAIN = "everthread.again"  # in a line's metadata: the number of the discarded line that it repeats
 
 
 def copies(store: Store, bank: str, seq: int) -> list[int]:
@@ -22,7 +20,7 @@ def copies(store: Store, bank: str, seq: int) -> list[int]:
     waiting = [line]
     while waiting:
         here = waiting.pop()
-        for other in (*_linked(store, bank, here, AGAIN), *_linked(store, bank, here, CORRECTS)):
+        for other in (*_linked(store, bank, here, META_REPEATS), *_linked(store, bank, here, META_CORRECTS)):
             if other.seq not in found and _same(here, other):
                 found[other.seq] = other
                 waiting.append(other)
@@ -35,7 +33,7 @@ def corrected(store: Store, bank: str, seq: int, text: str) -> Line | None:
     if old is None or old.retracted_at is None:
         return None
     stand = store.get(bank, copies(store, bank, seq))
-    return next((line for line in stand if CORRECTS in line.metadata and line.text == keepable(text)[0]), None)
+    return next((line for line in stand if META_CORRECTS in line.metadata and line.text == keepable(text)[0]), None)
 
 
 def _linked(store: Store, bank: str, line: Line, name: str) -> list[Line]:
@@ -48,7 +46,7 @@ def _linked(store: Store, bank: str, line: Line, name: str) -> list[Line]:
 
 def _same(line: Line, other: Line) -> bool:
     """Whether one is the other said again, or corrected."""
-    if CORRECTS not in line.metadata and CORRECTS not in other.metadata:
+    if META_CORRECTS not in line.metadata and META_CORRECTS not in other.metadata:
         return line.text == other.text
     return (line.session, line.speaker, line.said_at) == (other.session, other.speaker, other.said_at)
 

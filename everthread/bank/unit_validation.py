@@ -12,6 +12,7 @@ from typing import get_args, get_type_hints
 
 from everthread.bank.line_validation import LONGEST_NAME, LONGEST_TEXT, keepable
 from everthread.chat import consent
+from everthread.common.keys import SETTING_RECIPE, SETTING_REMEMBER
 from everthread.common.timestamps import micros
 from everthread.errors import BadInput
 from everthread.recipes import saved_recipe
@@ -71,9 +72,9 @@ def work(given: ScribeJob) -> ScribeJob:
 def setting(key: str, given: JSONValue | None) -> None:
     """See that a setting can be kept. BadInput says what can't be."""
     name(key, "the name of a setting")
-    if key == consent.SETTING and given is not None and (not isinstance(given, str) or given not in consent.ANSWERS):
+    if key == SETTING_REMEMBER and given is not None and (not isinstance(given, str) or given not in consent.ANSWERS):
         raise BadInput(f"setting {key!r} must be one of {', '.join(consent.ANSWERS)}, got {shortly(given)}")
-    if key == saved_recipe.RECIPE_SETTING:
+    if key == SETTING_RECIPE:
         saved_recipe.SavedRecipe.read(given)
     if len(value(given, f"setting {key!r}")) > LARGEST:
         raise BadInput(f"setting {key!r} is too large: more than {LARGEST:,} characters of JSON")

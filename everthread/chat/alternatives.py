@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from everthread.bank.line_versions import AGAIN
 from everthread.chat.prompt_builder import is_character_line
+from everthread.common.keys import META_REPEATS
 from everthread.memory import Memory
 from everthread.types import Filter, Line
 
@@ -23,6 +23,6 @@ def alternatives(memory: Memory, lines: Sequence[Line]) -> list[Line]:
     firsts: dict[object, int] = {}
     for line in memory.lines(Filter(session=last.session), after=last.parent, retracted=True):
         if line.parent == last.parent and is_character_line(line) and not line.metadata.get("refused"):
-            first = firsts[line.seq] = firsts.get(line.metadata.get(AGAIN), line.seq)
+            first = firsts[line.seq] = firsts.get(line.metadata.get(META_REPEATS), line.seq)
             found[first] = line
     return list(found.values())

@@ -23,18 +23,27 @@ from everthread import factory
 from everthread.bank.line_validation import clean_line
 from everthread.chat import ending, pins, style_sample
 from everthread.chat.character import Character
-from everthread.chat.consent import SETTING, remember_policy
+from everthread.chat.consent import remember_policy
 from everthread.chat.conversation import Conversation, current_session, going_on, is_open
-from everthread.chat.ending import ASKED_AT
 from everthread.chat.ending import QUESTION as QUESTION
 from everthread.chat.goodbye import next_step
 from everthread.chat.offline_reply import PassthroughFilter, StaticStream, discard, render
-from everthread.chat.prompt_builder import HEARD, Turn, build_prompt, is_character_line, prefix
-from everthread.chat.reminders import OFFERED, Reminders
+from everthread.chat.prompt_builder import Turn, build_prompt, is_character_line, prefix
+from everthread.chat.reminders import Reminders
 from everthread.chat.reply import MAX_REPLY_CHARS, CutShort, Reply, noted
 from everthread.chat.reply_filter import ReplyFilter
-from everthread.chat.scribe_worker import GREETING, META_NEEDS_CONSENT, ScribeWorker
+from everthread.chat.scribe_worker import ScribeWorker
 from everthread.chat.window import Window
+from everthread.common.keys import (
+    META_GREETING,
+    META_HEARD,
+    META_NEEDS_CONSENT,
+    META_OFFERED,
+    SETTING_ASKED_AT,
+    SETTING_CHARACTER,
+    SETTING_REMEMBER,
+    SETTING_SAMPLE,
+)
 from everthread.common.timestamps import micros
 from everthread.embedders.onnx import Embedder
 from everthread.errors import BadInput, BadQuery, StoreUnavailable
@@ -121,7 +130,7 @@ class Chat:
         self.last: Reply | None = None
         self._roomy: Character | None = None  # the character that was seen to leave room for a conversation
         settings = self._settings = memory.settings()  # as they were when the conversation was looked at
-        self._character, self._kept = factory.character(character, settings), settings.get("character")
+        self._character, self._kept = factory.character(character, settings), settings.get(SETTING_CHARACTER)
         self._offering = Reminders(memory)
         self._begin(session, incognito)
 
@@ -207,7 +216,7 @@ class Chat:
         """Keep a line that is not to be answered: by somebody else who is present, another character for instance."""
         self.refresh()
         role: Role = "assistant" if of_character else "user"
-        return self._conversation.add(self._line(text, speaker, role, {HEARD: True} if of_character else {}))
+        return self._conversation.add(self._line(text, speaker, role, {META_HEARD: True} if of_character else {}))
 
     def edit(self, seq: int, text: str) -> Reply | None:
         """Put a text in place of a line's. What came after it is discarded, and a line of the person's is answered
@@ -218,7 +227,7 @@ class Chat:
         old, gone = self.lines[place], self.lines[place:]
         if old.role == "user":
             self._check_fits()
-        metadata: dict[str, JSONValue] = {HEARD: True} if old.metadata.get(HEARD) else {}
+        metadata: dict[str, JSONValue] = {META_HEARD: True} if old.metadata.get(META_HEARD) else {}
         metadata |= self._desk.echoes.metadata(text) if is_character_line(old) else {}
         self._conversation.edit(place, text, self._now(), metadata)
         self._drop_reminders(gone)
@@ -259,8 +268,8 @@ class Chat:
         if remember is None and stands:
             return EndResult(session, None, QUESTION)
         receipt = None
-        if self._settings.get(ASKED_AT) is not None:
-            self.memory.set_setting(ASKED_AT, None)
+        if self._settings.get(SETTING_ASKED_AT) is not None:
+            self.memory.set_setting(SETTING_ASKED_AT, None)
         if next(self.memory.lines(Filter(session=session), limit=1, retracted=True), None) is not None:
             if remember is False:
                 receipt = self.memory.forget(session=session)
@@ -290,7 +299,7 @@ class Chat:
     def question(self) -> str:
         """The question that the person's goodbye was answered with and that is still open; else nothing."""
         last = self.lines[-1].seq if self.lines and not self.incognito else None
-        return QUESTION if last is not None and last == self._settings.get(ASKED_AT) else ""
+        return QUESTION if last is not None and last == self._settings.get(SETTING_ASKED_AT) else ""
 
     @property
     def greeting(self) -> str:
@@ -340,7 +349,7 @@ class Chat:
         self._character = character
         if not self.incognito:
             self._kept = character.to_json()
-            self.memory.set_setting("character", self._kept)
+            self.memory.set_setting(SETTING_CHARACTER, self._kept)
 
     def edit_character(self, **changes: str) -> Character:
         """Change the character, its place or the person's name, from now on. BadInput names what can be changed."""
@@ -362,7 +371,7 @@ class Chat:
         settings = self._settings = self.memory.settings()
         if remember_policy(settings) is False:  # it may have been set meanwhile
             self._conversation.private = True
-        if (kept := settings.get("character")) != self._kept:
+        if (kept := settings.get(SETTING_CHARACTER)) != self._kept:
             self._character, self._kept = factory.character(None, settings), kept
         self._conversation.refresh()
 
@@ -425,7 +434,7 @@ class Chat:
 
     def _parted(self, text: str, key: str | None) -> Reply | None:
         """What follows a goodbye, or an answer to the question that follows it; None for anything else."""
-        setting, person = self._settings.get(SETTING), self._character.person
+        setting, person = self._settings.get(SETTING_REMEMBER), self._character.person
         step = next_step(
             text,
             name=self._character.name,
@@ -441,7 +450,7 @@ class Chat:
         line = self._conversation.add(replace(self._line(text, person, "user"), key=key), late=True)
         if step == "part":
             return ending.ending_reply(self.end(True), line, "Goodbye!")
-        self.memory.set_setting(ASKED_AT, line.seq)
+        self.memory.set_setting(SETTING_ASKED_AT, line.seq)
         self._settings = self.memory.settings()
         return ending.consent_question(self.session, line)
 
@@ -518,7 +527,7 @@ class Chat:
     def _keep(self, text: str, replaces: Line | None, truncation: CutShort, refused: bool, offered: int | None) -> Line:
         """Keep a reply, and discard the one that it replaces. offered is the line that it could bring up."""
         metadata = {**noted(self.llm.name if self.llm else "", truncation, refused), **self._desk.echoes.metadata(text)}
-        metadata |= {} if offered is None else {OFFERED: offered}
+        metadata |= {} if offered is None else {META_OFFERED: offered}
         gone = [replaces] if replaces else []
         said = self._line(text, self._character.name, "assistant", metadata)
         line = self._conversation.add(said, refused=refused, instead=gone, late=True)
@@ -531,7 +540,7 @@ class Chat:
             if not self.incognito:
                 self._offering.keep([] if line.retracted_at else [line], gone)
                 if style_sample.is_sample(line) and not self._style():
-                    self.memory.set_setting("sample", line.seq)
+                    self.memory.set_setting(SETTING_SAMPLE, line.seq)
                     self._settings = self.memory.settings()
             self._queue_notes()
         except StoreUnavailable as error:
@@ -590,7 +599,7 @@ class Chat:
 
     def _greet(self, said: NewLine) -> None:
         if text := self.greeting:
-            greeting = self._line(text, self._character.name, "assistant", {GREETING: True})
+            greeting = self._line(text, self._character.name, "assistant", {META_GREETING: True})
             self._conversation.add(replace(greeting, said_at=said.said_at), late=True)
 
     def _line(self, text: str, speaker: str, role: Role, metadata: Metadata | None = None) -> NewLine:

@@ -13,9 +13,9 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from everthread.common.keys import SETTING_REMEMBER
 from everthread.types import JSONValue
 
-SETTING = "remember"  # the name of a bank's setting
 ANSWERS = {"always": True, "ask": None, "never": False}  # and what it may be set to; ask, where it isn't
 LONGEST = 200  # characters; nobody says yes in more
 
@@ -106,7 +106,7 @@ FEWEST = 4  # words up to which a text that begins with a yes or a no is an uncl
 
 def remember_policy(settings: Mapping[str, JSONValue]) -> bool | None:
     """The answer to "Shall I remember this?" that a bank is set to; None: the person is to be asked."""
-    return ANSWERS.get(str(settings.get(SETTING)))
+    return ANSWERS.get(str(settings.get(SETTING_REMEMBER)))
 
 
 def consent(answer: str) -> bool | None:

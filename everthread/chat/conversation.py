@@ -14,7 +14,7 @@ from datetime import datetime
 
 from everthread.bank.corrections import in_position_order
 from everthread.bank.line_validation import clean_line
-from everthread.bank.line_versions import AGAIN
+from everthread.common.keys import META_REPEATS
 from everthread.errors import BadQuery, NotFound
 from everthread.memory import Memory
 from everthread.stores.shared_rows import SESSION_GAP, source_key
@@ -136,7 +136,7 @@ class Conversation:
         chain, place = self._chain(seq)
         gone = self.truncate(place)
         for line in chain:
-            again = {**line.metadata, AGAIN: line.seq}
+            again = {**line.metadata, META_REPEATS: line.seq}
             key = source_key(line)
             self.add(NewLine(line.text, line.speaker, line.role, line.said_at, metadata=again, key=key))
         return gone

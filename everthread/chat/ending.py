@@ -7,7 +7,6 @@ from everthread.chat.reply import Reply
 from everthread.types import Context, EndResult, Line
 
 QUESTION = "Shall I remember this conversation?"
-ASKED_AT = "goodbye"  # the bank's setting that holds the number of the goodbye for which the question is pending
 
 
 def consent_question(session: str, goodbye: Line | None) -> Reply:

@@ -20,6 +20,7 @@ from itertools import groupby
 from typing import Literal
 
 from everthread.chat.character import Character
+from everthread.common.keys import META_HEARD
 from everthread.errors import BadQuery
 from everthread.recall.context_packing import fit
 from everthread.text.formatting import format_lines
@@ -35,7 +36,6 @@ WINDOW_KEEP_RATIO = (
     0.5  # of a full window that is left by a cut: a cut costs the cache, so it is a seldom and a large one
 )
 OPENING = "(The conversation begins.)"  # some models want the person to speak first
-HEARD = "everthread.heard"  # in the metadata of a line that another character said
 GAP = "\n[…]\n"  # where the middle of a line is left out
 
 RULES = """\
@@ -158,7 +158,7 @@ def _messages(character: Character, turn: Turn) -> list[Message]:
 
 def is_character_line(line: Line) -> bool:
     """Whether a line is the character's own, whatever it was called when it said it."""
-    return line.role == "assistant" and not line.metadata.get(HEARD)
+    return line.role == "assistant" and not line.metadata.get(META_HEARD)
 
 
 def _role(line: Line) -> Literal["user", "assistant"]:

@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
-from everthread.text.analyzer import ECHO, STOP, UNSPACED, normalize
+from everthread.common.keys import META_ECHO
+from everthread.text.analyzer import STOP, UNSPACED, normalize
 from everthread.text.line_features import SMALL_TALK
 from everthread.types import JSONValue
 
@@ -63,7 +64,7 @@ class QuoteIndex:
     def metadata(self, reply: str) -> dict[str, JSONValue]:
         """The metadata that tell which spans of a reply repeat recalled text; none where it repeats nothing."""
         spans = self.spans(reply)
-        return {ECHO: [list(span) for span in spans]} if spans else {}
+        return {META_ECHO: [list(span) for span in spans]} if spans else {}
 
     def spans(self, reply: str) -> Spans:
         """The spans of the reply that repeat recalled text, ascending and apart: runs of at least RUN words of one

@@ -17,10 +17,10 @@ from everthread.chat.events import (
     phrase,
 )
 from everthread.chat.prompt_builder import is_character_line
+from everthread.common.keys import META_OFFERED, SETTING_OFFERS
 from everthread.memory import Memory
 from everthread.types import Context, Filter, Line
 
-OFFERED = "everthread.offered"  # in a reply's metadata: the number of the line that it could bring up
 SCAN_LINES = 400  # latest lines of the person in which a session's beginning looks for what they announced
 
 Offer = tuple[int, str]  # the line that is brought up, and the words for the prompt
@@ -32,7 +32,7 @@ class Reminders:
     def __init__(self, memory: Memory) -> None:
         """As the bank's settings have it. Raises BadInput where they are none of ours."""
         self._memory = memory
-        kept = memory.settings().get("offers")
+        kept = memory.settings().get(SETTING_OFFERS)
         self._seqs = (ReminderHistory.from_json(kept) if kept else ReminderHistory()).seqs
 
     def next(
@@ -83,11 +83,11 @@ class Reminders:
         seqs += [seq for line in came if (seq := _seq(line)) is not None and seq not in seqs]
         if tuple(seqs) != self._seqs:
             offers = ReminderHistory(0, tuple(seqs)[-KEPT:])
-            self._memory.set_setting("offers", offers.to_json())
+            self._memory.set_setting(SETTING_OFFERS, offers.to_json())
             self._seqs = offers.seqs
 
 
 def _seq(line: Line) -> int | None:
     """The number of the line that a reply could bring up."""
-    seq = line.metadata.get(OFFERED)
+    seq = line.metadata.get(META_OFFERED)
     return seq if isinstance(seq, int) else None

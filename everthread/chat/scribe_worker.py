@@ -16,9 +16,9 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from datetime import datetime
 
-from everthread.bank.corrections import NOTED
 from everthread.chat.quote_detection import QuoteIndex
 from everthread.common.fork_safety import register
+from everthread.common.keys import META_GREETING, META_NEEDS_CONSENT, META_NOTED_TO
 from everthread.errors import EverthreadError, NotFound, ScribeFailed
 from everthread.memory import Memory
 from everthread.recall import unit_search
@@ -32,8 +32,6 @@ log = logging.getLogger("everthread")
 RETRY_DELAY_S = 30.0  # seconds until failed work is tried again, doubled each time
 MAX_RETRY_DELAY_S = 3600.0  # seconds, the longest of these waits
 MAX_CONFLICT_RETRIES = 3  # times that it is tried again at once, where a line was taken back while it was written about
-META_NEEDS_CONSENT = "everthread.asked"  # in the metadata of a line: whether it may be summarised is asked at the end
-GREETING = "everthread.greeting"  # in the metadata of a line that stands on a character's card
 
 
 class ScribeWorker:
@@ -220,7 +218,7 @@ class ScribeWorker:
             if line.seq > work.last_seq:
                 break
             text = without_quotes(line.text, line.metadata).strip()
-            if text and not line.metadata.get(GREETING):
+            if text and not line.metadata.get(META_GREETING):
                 found.append(replace(line, text=text))
         return found
 
@@ -261,7 +259,7 @@ class ScribeWorker:
         first_seqs, last_seqs, said = zip(*spans, strict=True)
         return NewUnit(
             *("note", kept or (old.text if old else ""), min(first_seqs), max(last_seqs), max(said)),
-            metadata={"scribe": self.scribe.name, NOTED: last.seq},
+            metadata={"scribe": self.scribe.name, META_NOTED_TO: last.seq},
             sources=tuple(line.seq for line in lines),
         )
 
@@ -280,7 +278,7 @@ class ScribeWorker:
         """Up to which of these lines, all those of one session, the notes go; 0 where none is noted. The notes are of
         all sessions, which may alternate."""
         seqs = {line.seq for line in lines}
-        noted = [unit.metadata.get(NOTED, unit.last_seq) for unit in self.memory.units("note")]
+        noted = [unit.metadata.get(META_NOTED_TO, unit.last_seq) for unit in self.memory.units("note")]
         return max((seq for seq in noted if isinstance(seq, int) and seq in seqs), default=0)
 
     def _drop_echoes(self, written: str, sources: Sequence[str]) -> str:

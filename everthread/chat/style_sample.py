@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
+from everthread.common.keys import SETTING_SAMPLE
 from everthread.text.analyzer import is_unspaced_script
 from everthread.types import JSONValue, Line
 
@@ -17,7 +18,7 @@ LONGEST = 2_000  # characters of it: some 300 words, which stand in every prompt
 
 def sample(memory: Memory, settings: Mapping[str, JSONValue], without: Collection[int] = ()) -> str:
     """The first reply that was long enough, by the bank's settings, if it still stands, and is none of those."""
-    seq = settings.get("sample")
+    seq = settings.get(SETTING_SAMPLE)
     found = memory.store.get(memory.bank, [seq]) if isinstance(seq, int) and seq not in without else []
     return found[0].text if found else ""
 

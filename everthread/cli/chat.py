@@ -17,11 +17,12 @@ from everthread import factory
 from everthread.bank.line_validation import LONGEST_NAME
 from everthread.chat import card, character_library
 from everthread.chat.chat import Chat
-from everthread.chat.consent import ANSWERS, SETTING, remember_policy
+from everthread.chat.consent import ANSWERS, remember_policy
 from everthread.chat.group_chat import GroupChat
 from everthread.chat.reply import Reply
 from everthread.cli.common import bank_option, decode_utf8, json_option, set_option, to_json, to_jsonable
 from everthread.cli.repl import ChatRepl, GroupChatRepl, is_command, unescape
+from everthread.common.keys import SETTING_REMEMBER
 from everthread.errors import BadInput, EverthreadError
 from everthread.types import Sampling
 
@@ -127,13 +128,13 @@ def opened(
         there = _bank_exists(given["store"], bank, character)
         if incognito and not there:
             given = {**given, "store": stack.enter_context(TemporaryDirectory())}
-        private = incognito or remember_policy({SETTING: remember}) is False  # from the first moment on
+        private = incognito or remember_policy({SETTING_REMEMBER: remember}) is False  # from the first moment on
         conversation = stack.enter_context(
             Chat.open(bank, character=character, llm=model, session=session, incognito=private, **given)
         )
         if remember is not None:
-            conversation.memory.set_setting(SETTING, remember)
-            conversation.incognito = remember_policy({SETTING: remember}) is False
+            conversation.memory.set_setting(SETTING_REMEMBER, remember)
+            conversation.incognito = remember_policy({SETTING_REMEMBER: remember}) is False
         if character is not None:
             conversation.character = conversation.character  # whom the bank knows from now on
         if speaker is not None and speaker != conversation.character.person:

@@ -10,10 +10,11 @@ from itertools import dropwhile
 
 from everthread.chat.character import EDITABLE
 from everthread.chat.chat import Chat
-from everthread.chat.consent import ANSWERS, SETTING, consent, parse_yes_no, remember_policy
+from everthread.chat.consent import ANSWERS, consent, parse_yes_no, remember_policy
 from everthread.chat.group_chat import GroupChat
 from everthread.chat.reply import Reply
 from everthread.cli.sanitize import escape_control_chars
+from everthread.common.keys import SETTING_REMEMBER
 from everthread.errors import BadQuery, EverthreadError, LLMUnavailable
 from everthread.types import Context, EndResult, Filter, Line
 
@@ -309,8 +310,10 @@ class ChatRepl:
         if not argument:
             shown = ((name, shortened(getattr(self.chat.character, name))) for name in EDITABLE)
             rows = [f"{name:>12}  {text or '-'}" for name, text in shown]
-            return "\n".join([*rows, f"{SETTING:>12}  {self.chat.memory.settings().get(SETTING, 'ask')}"])
-        if what == SETTING:
+            return "\n".join(
+                [*rows, f"{SETTING_REMEMBER:>12}  {self.chat.memory.settings().get(SETTING_REMEMBER, 'ask')}"]
+            )
+        if what == SETTING_REMEMBER:
             return self.remember(text.strip())
         if what not in EDITABLE:
             raise BadQuery(f"a character has no {shortened(what)!r}; it has {', '.join(EDITABLE)}")
@@ -324,16 +327,16 @@ class ChatRepl:
         """Whether conversations are remembered, from now on. What was said of this one is in the bank until it ends."""
         memory = self.chat.memory
         if not value:
-            return f"{SETTING}: {memory.settings().get(SETTING, UNSET)} (one of {', '.join(ANSWERS)})"
+            return f"{SETTING_REMEMBER}: {memory.settings().get(SETTING_REMEMBER, UNSET)} (one of {', '.join(ANSWERS)})"
         if not self.keeps:
             raise BadQuery("this bank is not there yet and none is made in private; begin again without --incognito")
-        memory.set_setting(SETTING, value)
+        memory.set_setting(SETTING_REMEMBER, value)
         if ANSWERS[value] is False:
             self.chat.incognito = True
             before = " Of what was said before, /end asks." if any(line.seq > 0 for line in self.chat.lines) else ""
-            return f"{SETTING}: never. From now on nothing is written.{before}"
+            return f"{SETTING_REMEMBER}: never. From now on nothing is written.{before}"
         private = " This one is in private; /incognito ends that." if self.chat.incognito else ""
-        return f"{SETTING}: {value}, when a conversation ends.{private}"
+        return f"{SETTING_REMEMBER}: {value}, when a conversation ends.{private}"
 
     def leave(self) -> str:
         """What is said last. Where nothing is summarised that the person has not agreed to, they are asked before."""

@@ -17,11 +17,12 @@ from typing import Any, Self
 
 from everthread.bank import validation
 from everthread.chat.character import Character
-from everthread.chat.consent import ANSWERS, SETTING
+from everthread.chat.consent import ANSWERS
 from everthread.client import decode
 from everthread.client.characters import Characters
 from everthread.client.connection import JSON, RAW, Connection, File, in_python, path, rows
 from everthread.client.reply import RemoteReply
+from everthread.common.keys import SETTING_REMEMBER, SETTING_SCRIBE
 from everthread.errors import BadInput, BadQuery
 from everthread.stores.limits import LARGEST_SEQ, checked
 from everthread.types import (
@@ -43,7 +44,6 @@ from everthread.types import (
 )
 
 URL = "http://127.0.0.1:7391"
-SCRIBE = "scribe"  # a setting
 BATCH = 200  # lines sent together, which at their longest fit into one request
 TYPES = {".json": JSON, ".jsonl": "application/x-ndjson", ".ndjson": "application/x-ndjson"}  # of files by their names
 
@@ -286,12 +286,12 @@ class Client:
         """Set whether conversations are remembered (remember: always, ask or never; None is ask), or which model writes
         notes and summaries (scribe: its name, none, or None for the server's). BadQuery for another name or value,
         ConfigError for a model that the server doesn't have."""
-        if name == SCRIBE and isinstance(value, str | None):
-            self._ask("PATCH", "settings", body={SCRIBE: value})
+        if name == SETTING_SCRIBE and isinstance(value, str | None):
+            self._ask("PATCH", "settings", body={SETTING_SCRIBE: value})
             return
-        if name != SETTING or (value is not None and value not in ANSWERS):
+        if name != SETTING_REMEMBER or (value is not None and value not in ANSWERS):
             raise BadQuery(f"{name!r} can't be set to {value!r} here; remember can, to {', '.join(ANSWERS)}")
-        self._ask("PATCH", "settings", body={SETTING: value or "ask"})
+        self._ask("PATCH", "settings", body={SETTING_REMEMBER: value or "ask"})
 
     # ------------------------------------------------------------------ its recipe
 

@@ -13,6 +13,7 @@ from datetime import datetime
 
 import numpy as np
 
+from everthread.common.keys import META_REWRITTEN
 from everthread.errors import BadQuery
 from everthread.recall.features import UNKNOWN_COSINE
 from everthread.recall.query import Query
@@ -26,12 +27,11 @@ MIN_UNIT_SCORE = (
 )
 
 Key = tuple[str, int]  # kind and id
-REWRITTEN = "everthread.rewritten"  # in a unit's metadata: its text so that it can be understood alone
 
 
 def embedded(unit: Unit | NewUnit) -> str:
     """Returns the text that a unit's vector is of: as it was rewritten, else its own."""
-    rewritten = unit.metadata.get(REWRITTEN)
+    rewritten = unit.metadata.get(META_REWRITTEN)
     return rewritten if isinstance(rewritten, str) and rewritten else unit.text
 
 

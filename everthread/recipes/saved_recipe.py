@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
+from everthread.common.keys import SETTING_RECIPE
 from everthread.errors import BadInput
 from everthread.recipes.options import R, as_json, changed, options, values
 from everthread.types import JSONValue
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from everthread.stores.base import Store
 
 log = logging.getLogger("everthread")
-
-RECIPE_SETTING = "recipe"  # the name of the bank's setting
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +29,7 @@ class SavedRecipe:
     @classmethod
     def of(cls, store: Store, bank: str) -> Self | None:
         """Read the recipe that a bank keeps; None where it keeps none, or is not there."""
-        return cls.read(store.settings(bank).get(RECIPE_SETTING)) if store.exists(bank) else None
+        return cls.read(store.settings(bank).get(SETTING_RECIPE)) if store.exists(bank) else None
 
     @classmethod
     def read(cls, setting: JSONValue) -> Self | None:
@@ -41,7 +40,7 @@ class SavedRecipe:
         told = setting.get("options", {}) if isinstance(setting, Mapping) else None
         if not isinstance(name, str) or not isinstance(told, Mapping):
             raise BadInput(
-                f"invalid setting {RECIPE_SETTING!r}: {setting!r}; "
+                f"invalid setting {SETTING_RECIPE!r}: {setting!r}; "
                 "expected an object with a name, and options by their names"
             )
         return cls(name, told)

@@ -8,13 +8,14 @@ from collections import OrderedDict
 from contextlib import suppress
 
 from everthread import factory
+from everthread.common.keys import SETTING_RECIPE, SETTING_SCRIBE
 from everthread.embedders.onnx import Embedder
 from everthread.errors import ConfigError, NotFound
 from everthread.llms.openai_compatible import LLM
 from everthread.memory import FAILURES, Memory
 from everthread.recipes.base import Recipe
 from everthread.recipes.options import identity
-from everthread.recipes.saved_recipe import RECIPE_SETTING, SavedRecipe, setting
+from everthread.recipes.saved_recipe import SavedRecipe, setting
 from everthread.scribes.base import Scribe
 from everthread.server.bounded_embedder import BoundedEmbedder
 from everthread.server.llm_catalog import Models
@@ -23,7 +24,6 @@ from everthread.text.tokens import Counter, estimate
 
 log = logging.getLogger("everthread.server")
 
-SCRIBE = "scribe"  # the bank's setting: the name of a model for notes and summaries
 OPEN = 1024  # memories kept open; each is small, and what it has learnt of the embedder is measured again else
 
 
@@ -64,7 +64,7 @@ class Services:
 
     def scribe_of(self, bank: str) -> Scribe:
         """Find the scribe that a bank is set to; the server's, where its model is gone."""
-        name = self.store.settings(bank).get(SCRIBE) if self.store.exists(bank) else None
+        name = self.store.settings(bank).get(SETTING_SCRIBE) if self.store.exists(bank) else None
         try:
             return self.scribe(name if isinstance(name, str) else None)
         except ConfigError as error:
@@ -93,8 +93,8 @@ class Services:
     def keep(self, bank: str, way: Recipe | None) -> None:
         """Have a bank keep a recipe; None: the server's, whatever that is. Raises as `Store.set_setting`."""
         told = None if way is None else setting(way, self.usual(way.name))
-        if self.store.settings(bank).get(RECIPE_SETTING) != told:
-            self.store.set_setting(bank, RECIPE_SETTING, told)
+        if self.store.settings(bank).get(SETTING_RECIPE) != told:
+            self.store.set_setting(bank, SETTING_RECIPE, told)
 
     def _held(self, at: tuple[object, ...]) -> Memory | None:
         with self._lock:

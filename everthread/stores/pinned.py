@@ -6,8 +6,6 @@ from collections.abc import Collection, Mapping
 
 from everthread.types import JSONValue
 
-SETTING = "pinned"
-
 
 def numbers(value: JSONValue | None) -> list[int]:
     """The numbers of the lines that the setting names."""

@@ -17,12 +17,12 @@ from itertools import pairwise
 
 import Stemmer
 
+from everthread.common.keys import META_ECHO
 from everthread.stores.base import TermCounts
 from everthread.types import Metadata
 
 ANALYSER = 2  # raised whenever the same text would give other terms; a bank's file records it
 HEAD = 220  # characters of a neighbouring line that count towards a window; a long neighbour would drown the line
-ECHO = "everthread.echo"  # in a line's metadata: [[start, end], …], where its text quotes what was recalled
 LONGEST = 40  # characters of a term; longer runs (keys, base64) are cut, they are never typed again whole
 
 # Scripts written without spaces: CJK, Kana, Hangul, Thai, Lao, Burmese, Khmer.
@@ -136,7 +136,7 @@ def count_terms(text: str) -> TermCounts:
 def without_quotes(text: str, metadata: Metadata) -> str:
     """What a line says of its own: its text without what it quotes of recalled lines (ECHO), so that these are not
     found a second time in it. A span that is none, is out of reach or out of order is passed over."""
-    spans = metadata.get(ECHO)
+    spans = metadata.get(META_ECHO)
     if not isinstance(spans, list | tuple):
         return text
     cuts = [0]
@@ -153,4 +153,4 @@ def _is_span(span: object) -> bool:
 
 def without_quotes_json(text: str, metadata: str) -> str:
     """The same, of a line's metadata as it is kept."""
-    return without_quotes(text, json.loads(metadata)) if ECHO in metadata else text
+    return without_quotes(text, json.loads(metadata)) if META_ECHO in metadata else text

@@ -12,9 +12,9 @@ from dataclasses import replace
 from hashlib import sha256
 from itertools import islice, takewhile
 
+from everthread.common.keys import SETTING_CHUNKS
 from everthread.errors import StoreError
 from everthread.memory import BATCH, Memory
-from everthread.recipes.goodai.chunk_index import SETTING as CHUNKED
 from everthread.recipes.goodai.token_stream import CHUNK, place
 from everthread.stores.base import Scope
 from everthread.types import Line, Unit, now
@@ -113,7 +113,7 @@ def _beside(source: Memory, target: Memory) -> None:
         if session.ended_at is not None and session.id in over and session.ended_at != over[session.id]:
             target.store.end_session(target.bank, session.id, session.ended_at)
     ours, theirs = source.settings(), target.settings()
-    for name in (ours.keys() | theirs.keys()) - {CHUNKED}:
+    for name in (ours.keys() | theirs.keys()) - {SETTING_CHUNKS}:
         if ours.get(name) != theirs.get(name):
             target.store.set_setting(target.bank, name, ours.get(name))
     work = source.jobs()
@@ -135,7 +135,7 @@ def _units(source: Memory, target: Memory) -> None:
     for key, unit in ours.items():
         if unit != theirs.get(key) and unit.last_seq <= last:
             if unit.kind == CHUNK:  # it may come in the place of one of the target's own, which are then cut anew
-                target.store.set_setting(target.bank, CHUNKED, None)
+                target.store.set_setting(target.bank, SETTING_CHUNKS, None)
             target.restore_unit(unit)
 
 

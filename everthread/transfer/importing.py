@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from everthread import factory
-from everthread.bank.line_keys import KEY_FROM, versions
+from everthread.bank.line_keys import versions
 from everthread.bank.line_validation import clean_line, keepable
+from everthread.common.keys import META_KEY_FROM
 from everthread.errors import BadFile
 from everthread.memory import BATCH, Memory
 from everthread.transfer.files import EPOCH, file_error, shown
@@ -134,7 +135,7 @@ def _held_once(memory: Memory, line: NewLine, there: Line) -> bool:
 
 def _corrected(line: NewLine, there: Line) -> bool:
     """Whether a line is another bank's correction of the line that is here, which this bank has not changed."""
-    changed = KEY_FROM in line.metadata and KEY_FROM not in there.metadata
+    changed = META_KEY_FROM in line.metadata and META_KEY_FROM not in there.metadata
     return changed and line.retracted_at is None and _said(line) != (there.speaker, there.text)
 
 

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread import Filter, Memory
-from everthread.bank.corrections import CORRECTS, in_position_order
+from everthread.bank.corrections import in_position_order
 from everthread.chat.conversation import Conversation
+from everthread.common.keys import META_CORRECTS
 from everthread.errors import BadInput, BadLine, NotFound
 from everthread.recipes.membot import Membot
 from everthread.stores.postgres.store import PostgresStore
@@ -45,7 +46,7 @@ def test_a_corrected_line_is_found_by_its_new_words_alone(bank: Memory) -> None:
     said(bank)
     line = bank.correct(1, "My sister Mia lives in Lisbon.")
     assert (line.speaker, line.role, line.session, line.said_at, line.parent) == ("user", "user", "one", AT, None)
-    assert line.metadata == {"n": 0, CORRECTS: 1}
+    assert line.metadata == {"n": 0, META_CORRECTS: 1}
     assert [hit.line.seq for hit in bank.recall("Lisbon", 1)] == [line.seq]
     assert "Porto" not in "".join(each.text for each in bank.lines())
     assert bank.store.check(bank.bank) == []
@@ -132,7 +133,7 @@ def test_with_blocks_of_lines_a_corrected_line_stands_in_its_place(bank: Memory)
 
 def test_lines_of_another_bank_that_name_a_place_here_stand_where_they_are(bank: Memory) -> None:
     talked(bank)
-    bank.observe("A harpsichord it is.", session="one", said_at=AT + timedelta(minutes=9), metadata={CORRECTS: 2})
+    bank.observe("A harpsichord it is.", session="one", said_at=AT + timedelta(minutes=9), metadata={META_CORRECTS: 2})
     (hit,) = bank.recall("harpsichord", 1)
     assert hit.passage == (hit.line,)
 
@@ -220,7 +221,7 @@ def test_corrected_lines_stand_in_the_places_of_those_they_correct(minutes: list
     minutes.sort()
     lines = [Line(n, "one", "user", "Ann", f"{n}", AT + timedelta(minutes=at)) for n, at in enumerate(minutes, 1)]
     chosen = data.draw(st.lists(st.sampled_from(lines), unique_by=lambda line: line.seq))
-    new = [replace(line, seq=100 + n, metadata={CORRECTS: line.seq}) for n, line in enumerate(chosen)]
+    new = [replace(line, seq=100 + n, metadata={META_CORRECTS: line.seq}) for n, line in enumerate(chosen)]
     gone = {line.seq for line in chosen}
     found = in_position_order([line for line in lines if line.seq not in gone] + new)
     assert [line.text for line in found] == [line.text for line in lines]

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread.bank.line_validation import CLEANED, LONGEST_NAME, LONGEST_TEXT, clean_line
+from everthread.bank.line_validation import LONGEST_NAME, LONGEST_TEXT, clean_line
+from everthread.common.keys import META_REPLACED_CHARACTERS
 from everthread.errors import BadLine
 from everthread.types import NewLine
 
@@ -26,7 +27,7 @@ def nested(depth: int) -> object:
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1).filter(str.strip))
 def test_text_is_kept_to_the_character(text: str) -> None:
     assert cleaned(text).text == text
-    assert CLEANED not in cleaned(text).metadata
+    assert META_REPLACED_CHARACTERS not in cleaned(text).metadata
 
 
 @pytest.mark.parametrize(
@@ -43,19 +44,20 @@ def test_strange_text_is_text(text: str) -> None:
 def test_what_no_database_can_hold_is_replaced_and_counted(text: str, kept: str, count: int) -> None:
     line = cleaned(text, metadata={"mood": "odd"})
     assert line.text == kept
-    assert line.metadata == {"mood": "odd", CLEANED: count}
+    assert line.metadata == {"mood": "odd", META_REPLACED_CHARACTERS: count}
 
 
 def test_names_and_metadata_are_cleaned_and_counted_too() -> None:
     line = cleaned(speaker="Bo\ud800", session="s\x00", key="k\udfff", metadata={"a": "x\ud800"}, parent="p\x00")
     assert (line.speaker, line.session, line.key, line.parent) == ("Bo\ufffd", "s\ufffd", "k\ufffd", "p\ufffd")
-    assert line.metadata == {"a": "x\ufffd", CLEANED: 4}
+    assert line.metadata == {"a": "x\ufffd", META_REPLACED_CHARACTERS: 4}
 
 
 def test_nul_in_metadata_is_replaced_and_what_only_looks_like_it_is_kept() -> None:
     line = cleaned(metadata={"a\0": ["b\0c", {"d": "\0\0"}], "e": r"\u0000 \\u0000", "f": "\\\0"})
     assert line.metadata == {
-        "a\ufffd": ["b\ufffdc", {"d": "\ufffd\ufffd"}], "e": r"\u0000 \\u0000", "f": "\\\ufffd", CLEANED: 5,
+        "a\ufffd": ["b\ufffdc", {"d": "\ufffd\ufffd"}], "e": r"\u0000 \\u0000", "f": "\\\ufffd",
+        META_REPLACED_CHARACTERS: 5,
     }  # fmt: skip
 
 

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from everthread import Memory, NewLine
-from everthread.bank.line_versions import AGAIN, copies
+from everthread.bank.line_versions import copies
 from everthread.chat.conversation import Conversation
+from everthread.common.keys import META_REPEATS
 from everthread.errors import NotFound
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -27,9 +28,9 @@ def test_a_line_that_was_gone_back_to_twice_is_one_line_under_three_numbers(memo
 
 def test_a_number_of_another_record_makes_no_two_lines_one(memory: Memory) -> None:
     memory.observe("one", session="s")
-    memory.observe("two", session="s", metadata={AGAIN: 1})
-    memory.observe("three", session="s", metadata={AGAIN: "1"})
-    memory.observe("four", session="s", metadata={AGAIN: 99})
+    memory.observe("two", session="s", metadata={META_REPEATS: 1})
+    memory.observe("three", session="s", metadata={META_REPEATS: "1"})
+    memory.observe("four", session="s", metadata={META_REPEATS: 99})
     assert [copies(memory.store, memory.bank, seq) for seq in range(1, 5)] == [[1], [2], [3], [4]]
 
 

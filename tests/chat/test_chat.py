@@ -10,6 +10,7 @@ from everthread.chat.character import DEFAULT, Character
 from everthread.chat.chat import QUESTION, Chat
 from everthread.chat.offline_reply import LABEL
 from everthread.chat.prompt_builder import Turn, build_prompt, shared_prefix
+from everthread.common.keys import META_ECHO
 from everthread.errors import BadInput, BadLine, BadQuery, LLMUnavailable, NotFound, StoreUnavailable
 from everthread.factory import RECIPES
 from everthread.memory import Memory
@@ -17,7 +18,7 @@ from everthread.recipes.membot import Membot
 from everthread.scribes.base import NOTES
 from everthread.scribes.extractive import ExtractiveScribe
 from everthread.testing import HashEmbedder, ScriptedLLM, StreamCut
-from everthread.text.analyzer import ECHO, without_quotes
+from everthread.text.analyzer import without_quotes
 from everthread.types import Filter, Line, Message, NewLine
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -554,7 +555,7 @@ def test_a_reply_that_repeats_a_memory_is_kept_but_not_found_for_it(talk: Talk, 
     reply = chat.reply("My sister Mia moved to Lisbon with her dogs, did she not?")
     assert told in "".join(reply)
     line = list(memory.lines())[-1]
-    assert line.metadata[ECHO]
+    assert line.metadata[META_ECHO]
     assert "Mia" not in without_quotes(line.text, line.metadata)
     found = memory.recall("Who moved to Lisbon with two dogs in May?", where=Filter(speaker="Captain"))
     assert found[0].signals["share"] == 0
@@ -996,7 +997,7 @@ def test_a_reply_that_quotes_the_window_is_no_echo(talk: Talk, memory: Memory) -
     text = "My sister Mia moved to Lisbon with her two dogs in May."
     chat = talk(f"You said: {text}")
     said(chat, text)
-    assert ECHO not in list(memory.lines())[-1].metadata
+    assert META_ECHO not in list(memory.lines())[-1].metadata
 
 
 def test_an_edited_reply_is_looked_at_for_echoes_again(talk: Talk, memory: Memory) -> None:
@@ -1222,7 +1223,7 @@ def test_a_reply_that_repeats_another_banks_line_is_an_echo(memory: Memory, othe
     words = "The ferry to Capri was cancelled"
     with Chat(memory, CAPTAIN, ScriptedLLM([f"{words}."]), clock=clock, banks=["bob"]) as chat:
         said(chat, f"Is it so that {words.lower()}?")
-        assert chat.lines[-1].metadata[ECHO]
+        assert chat.lines[-1].metadata[META_ECHO]
 
 
 def test_where_other_banks_have_no_room_they_go_first(memory: Memory, others: Memory) -> None:

@@ -11,10 +11,10 @@ from hardship import forked
 
 from everthread.chat import pins
 from everthread.chat.chat import Chat
+from everthread.common.keys import SETTING_PINNED
 from everthread.errors import BadInput, NotFound
 from everthread.memory import Memory
 from everthread.scribes.extractive import ExtractiveScribe
-from everthread.stores import pinned
 from everthread.testing import ScriptedLLM
 from everthread.text.tokens import estimate
 
@@ -51,9 +51,9 @@ def test_a_pinned_line_that_is_retracted_or_forgotten_is_pinned_no_more(memory: 
     memory.retract(one)
     assert [line.seq for line in pins.list_pins(memory)] == [two, three]
     memory.forget(seq=two)
-    assert memory.settings()[pinned.SETTING] == [three]
+    assert memory.settings()[SETTING_PINNED] == [three]
     memory.forget(session="spring")
-    assert pinned.SETTING not in memory.settings()
+    assert SETTING_PINNED not in memory.settings()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everthread.bank.corrections import CORRECTS
+from everthread.common.keys import META_CORRECTS
 from everthread.recall.neighbours import Span, by_position, merge, neighbours, passage, spans
 from everthread.recipes.default import Default
 from everthread.types import Line, NewLine
@@ -22,7 +22,7 @@ SPANS = st.lists(st.tuples(st.integers(1, 60), st.integers(0, 8)).map(lambda pai
 
 def corrected(seq: int, at: int) -> Line:
     """A line that corrects another."""
-    return replace(line(seq), metadata={CORRECTS: at})
+    return replace(line(seq), metadata={META_CORRECTS: at})
 
 
 def covered(spans: list[Span]) -> set[int]:

@@ -5,12 +5,13 @@ from pathlib import Path
 import pytest
 
 from everthread.chat.chat import Chat
+from everthread.common.keys import SETTING_RECIPE
 from everthread.errors import BadInput, ConfigError
 from everthread.memory import Memory
 from everthread.recipes.default import Default
 from everthread.recipes.emi import Emi
 from everthread.recipes.packabby import Packabby
-from everthread.recipes.saved_recipe import RECIPE_SETTING, SavedRecipe
+from everthread.recipes.saved_recipe import SavedRecipe
 from everthread.testing import HashEmbedder, ScriptedLLM
 from everthread.transfer.copy_bank import move
 
@@ -27,7 +28,7 @@ def opened(folder: Path, **given: object) -> Memory:
 
 def kept(folder: Path) -> object:
     with opened(folder, recipe="default") as memory:
-        return memory.settings().get(RECIPE_SETTING)
+        return memory.settings().get(SETTING_RECIPE)
 
 
 def talked(folder: Path, **given: object) -> None:
@@ -127,7 +128,7 @@ def test_a_kept_option_that_no_longer_fits_is_left_out_and_logged(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with opened(tmp_path) as memory:
-        memory.set_setting(RECIPE_SETTING, {"name": "emi", "options": {"top": 0, "depth": 3, "person": True}})
+        memory.set_setting(SETTING_RECIPE, {"name": "emi", "options": {"top": 0, "depth": 3, "person": True}})
     with caplog.at_level(logging.WARNING), opened(tmp_path) as memory:
         assert memory.recipe == Emi(include_user=True)
     assert "top must be a whole number from 1, got 0" in caplog.text
@@ -137,7 +138,7 @@ def test_a_kept_option_that_no_longer_fits_is_left_out_and_logged(
 @pytest.mark.parametrize("setting", ["emi", {"options": {}}, {"name": "emi", "options": []}, {"name": 3}], ids=str)
 def test_a_setting_that_names_no_recipe_is_refused(tmp_path: Path, setting: object) -> None:
     with opened(tmp_path) as memory, pytest.raises(BadInput, match="expected an object with a name"):
-        memory.set_setting(RECIPE_SETTING, setting)  # type: ignore[arg-type]
+        memory.set_setting(SETTING_RECIPE, setting)  # type: ignore[arg-type]
 
 
 def test_a_bank_that_is_moved_takes_its_recipe_along(tmp_path: Path) -> None:

@@ -18,13 +18,13 @@ from hypothesis import strategies as st
 from everthread import Filter, Hit, Line, Memory, NewLine
 from everthread.bench import synthetic
 from everthread.bench.speed import BulkEmbedder
+from everthread.common.keys import META_ECHO
 from everthread.errors import BadLine, BadQuery, EverthreadError, NotFound
 from everthread.recipes.default import Default
 from everthread.stores.base import Store, UnitReplacement
 from everthread.stores.postgres.store import PostgresStore
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
-from everthread.text.analyzer import ECHO
 from everthread.text.analyzer import count_terms as analysed
 from everthread.types import ROLES, NewUnit, Role, ScribeJob, Seqs, Vectors
 
@@ -274,7 +274,7 @@ def test_an_echo_has_no_words_and_no_vector_in_either(store: PostgresStore, tmp_
     for each in (file, store):
         memory = Memory.open(bank, store=each, embedder=HashEmbedder(512), recipe="default")
         memory.observe("The fern has a new leaf.", session="a", said_at=BEGUN)
-        memory.observe(text, session="b", said_at=BEGUN, metadata={ECHO: [[11, 35]]})
+        memory.observe(text, session="b", said_at=BEGUN, metadata={META_ECHO: [[11, 35]]})
         found.append(shown(memory.recall("fern leaf owls")))
         assert memory.store.postings(bank, ["fern"], 9, 99)["fern"].records["seq"].tolist() == [1]
         assert memory.store.check(bank) == []

@@ -15,10 +15,10 @@ from hardship import forked, steps
 
 from everthread import Memory, NewLine
 from everthread.chat import pins
+from everthread.common.keys import SETTING_PINNED
 from everthread.errors import NotFound
 from everthread.recipes.default import Default
 from everthread.stores.base import Store
-from everthread.stores.pinned import SETTING
 from everthread.stores.postgres.store import PostgresStore
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
@@ -68,7 +68,7 @@ def note(text: str) -> NewUnit:
 def follows(memory: Memory) -> tuple[list[tuple[str, int, int]], JSONValue]:
     """What is queued, and what is pinned."""
     queued = [(work.session, work.first_seq, work.last_seq) for work in memory.jobs()]
-    return queued, memory.settings().get(SETTING)
+    return queued, memory.settings().get(SETTING_PINNED)
 
 
 def test_a_store_that_retracts_a_line_queues_a_summary_of_the_rest_and_takes_its_pin_off(memory: Memory) -> None:
@@ -92,7 +92,7 @@ def test_a_corrected_line_is_pinned_like_the_one_before_and_its_summary_queued(m
     memory.correct(2, "Line two.")
     assert follows(memory) == ([("a", 1, 6)], [6])
     memory.correct(3, "Line three.")
-    assert memory.settings()[SETTING] == [6]
+    assert memory.settings()[SETTING_PINNED] == [6]
 
 
 def test_a_line_that_is_gone_can_not_be_corrected_and_nothing_is_written(memory: Memory) -> None:
@@ -130,10 +130,10 @@ def test_a_change_that_fails_leaves_the_setting_as_it_was(memory: Memory) -> Non
         raise NotFound("there is no such thing")
 
     with pytest.raises(NotFound, match="no such thing"):
-        memory.store.update_setting(memory.bank, SETTING, fails)
-    assert memory.settings()[SETTING] == [2]
-    assert memory.store.update_setting(memory.bank, SETTING, lambda value: None) is None
-    assert SETTING not in memory.settings()
+        memory.store.update_setting(memory.bank, SETTING_PINNED, fails)
+    assert memory.settings()[SETTING_PINNED] == [2]
+    assert memory.store.update_setting(memory.bank, SETTING_PINNED, lambda value: None) is None
+    assert SETTING_PINNED not in memory.settings()
 
 
 def test_a_note_that_was_to_be_the_first_is_not_kept_beside_another(memory: Memory) -> None:

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from everthread.chat.character import Character
 from everthread.chat.events import phrase
-from everthread.chat.prompt_builder import HEARD, Prompt, Turn, build_prompt
+from everthread.chat.prompt_builder import Prompt, Turn, build_prompt
+from everthread.common.keys import META_HEARD
 from everthread.recall.context_packing import fit
 from everthread.recipes.base import Recipe
 from everthread.recipes.emi import LABEL, LABEL_UNSPACED, Emi
@@ -50,7 +51,7 @@ LIKE_LAYOUT = re.compile(rf"{LIKE_HEADING.pattern}|(?i:system|assistant|user)\s*
 
 def line(seq: int, text: str, speaker: str = "Nora", days: int = 0, *, heard: bool = False) -> Line:
     role = "assistant" if heard or speaker == "Captain" else "user"
-    metadata = {HEARD: True} if heard else {}
+    metadata = {META_HEARD: True} if heard else {}
     at = NOW - timedelta(days=days)
     return Line(seq, "s", role, speaker, text, at, metadata=metadata)  # type: ignore[arg-type]
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from everthread.bank.line_keys import KEY_FROM
 from everthread.chat.chat import Chat
+from everthread.common.keys import META_KEY_FROM
 from everthread.errors import BadFile
 from everthread.memory import Memory
 from everthread.stores.sqlite.store import SQLiteStore
@@ -186,6 +186,6 @@ def test_a_correction_comes_along_with_the_file_of_another_bank(memory: Memory, 
 def test_two_banks_that_correct_a_line_differently_keep_their_own(memory: Memory, tmp_path: Path) -> None:
     memory.observe("Porto.", speaker="Ann", key="k")
     memory.correct(1, "Faro.")
-    theirs = NewLine("Lisbon.", "Ann", key="k", metadata={KEY_FROM: 1})
+    theirs = NewLine("Lisbon.", "Ann", key="k", metadata={META_KEY_FROM: 1})
     with pytest.raises(BadFile, match="keeps other words"):
         check(memory, [theirs], tmp_path, {})

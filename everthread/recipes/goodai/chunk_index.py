@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from everthread.common.keys import SETTING_CHUNKS
 from everthread.recall import unit_search
 from everthread.recipes.goodai.token_stream import CHUNK, SESSION, ChunkPosition, TokenStream, place, tokens
 from everthread.recipes.goodai.tokenizers import Tokenizer
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("everthread")
 
-SETTING = "everthread.goodai"
 PAGE = 512  # lines whose chunks are embedded and written together
 SPARED = 100  # of a full queue a hundredth is evicted at once, so that looking for the oldest is a seldom thing
 TRIES = 8  # times that what another process has changed meanwhile is looked at again
@@ -122,7 +122,7 @@ class ChunkIndex:
 
     def _step(self, shown: Collection[int] | None) -> bool | None:
         """One transaction's worth of it: whether it was kept; None where there is no more to do, or no embedder."""
-        kept = self.store.settings(self.bank).get(SETTING)
+        kept = self.store.settings(self.bank).get(SETTING_CHUNKS)
         if (state := self._state(kept)) is None:
             return self._begin(kept)
         corpus = self.store.corpus(self.bank)
@@ -316,7 +316,7 @@ class ChunkIndex:
             above = first + len(change.new) - 1
             return replace(_gone_on(state, change, written), above=above).json()
 
-        rewriting = UnitReplacement(CHUNK, change.gone, units, vectors, state.above, SETTING, kept, after)
+        rewriting = UnitReplacement(CHUNK, change.gone, units, vectors, state.above, SETTING_CHUNKS, kept, after)
         return self.store.rewrite_units(self.bank, rewriting, self.memory.embedder.name, now())
 
     def _evict(self, state: State, change: _Change) -> State:

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from everthread.common.keys import META_REWRITTEN
 from everthread.errors import EverthreadError
-from everthread.recall.unit_search import REWRITTEN
 from everthread.recipes.base import Query
 from everthread.scribes.base import Scribe
 from everthread.types import Line, NewUnit
@@ -49,7 +49,7 @@ class Rewriter:
 
     def _chunk(self, unit: NewUnit, lines: Sequence[Line]) -> NewUnit:
         text = self._try(lambda scribe: scribe.rewrite_memory(unit.text.strip(), lines), "")
-        return replace(unit, metadata={**unit.metadata, REWRITTEN: text}) if text else unit
+        return replace(unit, metadata={**unit.metadata, META_REWRITTEN: text}) if text else unit
 
     def _try(self, rewrite: Callable[[Scribe], str], otherwise: str) -> str:
         if time.monotonic() < self._retry_at:

@@ -12,13 +12,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
+from everthread.common.keys import META_CHUNK
 from everthread.recipes.goodai.tokenizers import Tokenizer
 from everthread.text.analyzer import without_quotes
 from everthread.text.tokenized_text import MOST_IMPORTANT
 from everthread.types import JSONValue, Line, NewUnit, Unit
 
 CHUNK = "chunk"  # the kind of unit
-PLACE = "everthread.chunk"  # in a chunk's metadata: its Place
 SESSION = "session"  # in a chunk's metadata: where it was said
 LINES = "lines"  # in the metadata of a passage: its first and its last line
 SPEAKER = "speaker"  # in the metadata of a passage: who speaks where it begins
@@ -41,7 +41,7 @@ class ChunkPosition:
 
 def place(unit: Unit | NewUnit) -> ChunkPosition | None:
     """Where a chunk stands; None for a unit that no recipe of ours has cut."""
-    kept = unit.metadata.get(PLACE)
+    kept = unit.metadata.get(META_CHUNK)
     whole = isinstance(kept, list) and len(kept) == 4 and all(type(each) is int for each in kept)
     return ChunkPosition(*kept) if whole else None  # type: ignore[misc]
 
@@ -98,7 +98,7 @@ class TokenStream:
         before = start - self.begins[first]
         after = bisect_left(self.begins, end)
         behind = (self.begins[after] if after < len(self.begins) else self.end) - end
-        metadata: dict[str, JSONValue] = {SESSION: lines[0].session, PLACE: [start, end - start, before, behind]}
+        metadata: dict[str, JSONValue] = {SESSION: lines[0].session, META_CHUNK: [start, end - start, before, behind]}
         return NewUnit(
             *(CHUNK, "".join(self.pieces(0, start, end)), lines[0].seq, lines[-1].seq, lines[-1].said_at),
             importance=_importance(self.between(start, end)),

@@ -12,7 +12,7 @@ from fastapi import APIRouter, Depends, Request
 from everthread import factory
 from everthread.bank import stats as timeline
 from everthread.chat.character import Character
-from everthread.chat.consent import SETTING
+from everthread.common.keys import SETTING_REMEMBER, SETTING_SCRIBE
 from everthread.errors import BankDamaged, BankTooNew
 from everthread.memory import Memory
 from everthread.server.auth import (
@@ -44,7 +44,7 @@ from everthread.server.schemas import (
     SettingsView,
     StatsView,
 )
-from everthread.server.services import SCRIBE, Services
+from everthread.server.services import Services
 from everthread.stores.base import Store
 from everthread.types import JSONValue, Stats
 
@@ -108,10 +108,10 @@ def set_settings(memory: Changing, engine: Shared, once: Once, body: SettingsBod
     engine.scribe(body.scribe)
 
     def change() -> None:
-        if SETTING in body.model_fields_set:
-            memory.set_setting(SETTING, body.remember)
-        if SCRIBE in body.model_fields_set:
-            memory.set_setting(SCRIBE, body.scribe)
+        if SETTING_REMEMBER in body.model_fields_set:
+            memory.set_setting(SETTING_REMEMBER, body.remember)
+        if SETTING_SCRIBE in body.model_fields_set:
+            memory.set_setting(SETTING_SCRIBE, body.scribe)
 
     once.once(change, lambda _: True, lambda _: None)
     return _settings(memory.settings())
@@ -119,7 +119,7 @@ def set_settings(memory: Changing, engine: Shared, once: Once, body: SettingsBod
 
 def _settings(kept: Settings) -> dict[str, Any]:
     """Those settings that are the person's; the others are ours."""
-    return {SETTING: kept.get(SETTING, "ask"), SCRIBE: kept.get(SCRIBE)}
+    return {SETTING_REMEMBER: kept.get(SETTING_REMEMBER, "ask"), SETTING_SCRIBE: kept.get(SETTING_SCRIBE)}
 
 
 @router.get("/{bank}/timeline", response_model=All[MonthView])

@@ -20,6 +20,7 @@ from everthread.chat.consent import parse_yes_no, remember_policy
 from everthread.chat.conversation import current_session
 from everthread.chat.goodbye import Step, next_step
 from everthread.chat.reply import Reply
+from everthread.common.keys import SETTING_SMS
 from everthread.errors import EverthreadError
 from everthread.memory import Memory
 from everthread.server.conversations.registry import IN_TURN, ConversationRegistry
@@ -33,7 +34,6 @@ from everthread.types import Filter, JSONValue, Line, Session, now
 log = logging.getLogger("everthread.server")
 
 BANK = "sms/"  # and the person's hash
-SETTING = "sms"  # the name of the bank's setting that holds the `State`
 ASKED = 3  # times that one question is asked at most: who never answers it does not want to
 PRIVATE = 256  # conversations kept open of which nothing is written
 UNWRITTEN = 256  # texts in memory that stand in no bank, so that an answer can be given again
@@ -71,7 +71,7 @@ class State:
     @classmethod
     def of(cls, memory: Memory) -> State:
         """As the bank has it."""
-        kept = memory.settings().get(SETTING)
+        kept = memory.settings().get(SETTING_SMS)
         if not isinstance(kept, dict):
             return cls()
         return cls(**{**kept, "owed": tuple((kind, number) for kind, number in kept.get("owed", ()))})
@@ -79,7 +79,7 @@ class State:
     def keep(self, memory: Memory) -> None:
         """Have the bank keep it. Raises StoreUnavailable."""
         told: dict[str, JSONValue] = {"ask": self.ask, "session": self.session, "times": self.times}
-        memory.set_setting(SETTING, {**told, "settled": self.settled, "owed": self.owed})
+        memory.set_setting(SETTING_SMS, {**told, "settled": self.settled, "owed": self.owed})
 
     def asking(self, question: str, session: str = "") -> State:
         """With a question put, perhaps not for the first time."""

@@ -11,6 +11,7 @@ from uuid import UUID
 
 import numpy as np
 
+from everthread.common.keys import SETTING_PINNED
 from everthread.common.timestamps import micros
 from everthread.errors import NotFound
 from everthread.stores import pinned
@@ -41,8 +42,8 @@ def followed(db: Connection, bank: str, seqs: Sequence[int]) -> Iterator[dict[in
     yield heirs
     if gone := before and before - units.summarised(db, bank, seqs):
         units.summarise(db, bank, gone, now())
-    if seqs and (kept := units.setting(db, bank, pinned.SETTING)) is not None:
-        units.put_setting(db, bank, pinned.SETTING, pinned.without(kept, seqs, heirs))
+    if seqs and (kept := units.setting(db, bank, SETTING_PINNED)) is not None:
+        units.put_setting(db, bank, SETTING_PINNED, pinned.without(kept, seqs, heirs))
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from everthread.common.keys import SETTING_PINNED
 from everthread.errors import NotFound
 from everthread.stores import pinned, postings
 from everthread.stores.base import LINE, Scope
@@ -66,8 +67,8 @@ def followed(db: sqlite3.Connection, seqs: Sequence[int]) -> Iterator[dict[int, 
     yield heirs
     if before:
         units.summarise(db, before - units.summarised(db, seqs), now())
-    if seqs and (kept := units.setting(db, pinned.SETTING)) is not None:
-        units.put_setting(db, pinned.SETTING, pinned.without(kept, seqs, heirs))
+    if seqs and (kept := units.setting(db, SETTING_PINNED)) is not None:
+        units.put_setting(db, SETTING_PINNED, pinned.without(kept, seqs, heirs))
 
 
 def _forget(db: sqlite3.Connection, seqs: Sequence[int]) -> None:

@@ -15,18 +15,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from everthread import Memory, NewLine, NewUnit
+from everthread.common.keys import META_CHUNK, META_ECHO, SETTING_CHUNKS
 from everthread.errors import NotFound
 from everthread.recipes.default import Default
 from everthread.recipes.goodai import chunk_index
-from everthread.recipes.goodai.chunk_index import SETTING
 from everthread.recipes.goodai.chunk_queue import ChunkQueue
 from everthread.recipes.goodai.recipe import GoodAI
-from everthread.recipes.goodai.token_stream import CHUNK, PLACE
+from everthread.recipes.goodai.token_stream import CHUNK
 from everthread.recipes.goodai.tokenizers import words
 from everthread.stores.base import CorpusStats
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
-from everthread.text.analyzer import ECHO
 from everthread.types import Seqs, Unit, Vectors
 
 NOON = datetime(2026, 4, 1, 12, tzinfo=UTC)
@@ -53,7 +52,7 @@ def opened(folder: Path | str, recipe: GoodAI | str | None = None, **options: An
 
 
 def chunks(memory: Memory) -> list[Unit]:
-    return [unit for unit in memory.units(CHUNK) if PLACE in unit.metadata]
+    return [unit for unit in memory.units(CHUNK) if META_CHUNK in unit.metadata]
 
 
 def asked(memory: Memory) -> list[Unit]:
@@ -252,8 +251,8 @@ def test_no_byte_of_a_forgotten_sessions_name_is_left(tmp_path: Path, recipe: Go
 
 def test_what_a_line_repeats_of_recalled_ones_is_in_no_chunk(tmp_path: Path) -> None:
     with opened(tmp_path) as memory:
-        memory.observe("You said the fern is green. I like owls.", session="a", metadata={ECHO: [[9, 27]]})
-        memory.observe("The fern is green.", session="a", metadata={ECHO: [[0, 18]]})
+        memory.observe("You said the fern is green. I like owls.", session="a", metadata={META_ECHO: [[9, 27]]})
+        memory.observe("The fern is green.", session="a", metadata={META_ECHO: [[0, 18]]})
         assert "fern" not in "".join(unit.text for unit in asked(memory))
         assert "owls" in "".join(unit.text for unit in chunks(memory))
         memory.retract(2)
@@ -441,8 +440,8 @@ def test_a_bank_that_is_forgotten_is_not_made_again(tmp_path: Path) -> None:
 def test_how_far_the_chunks_are_is_known_to_the_bank(tmp_path: Path) -> None:
     with opened(tmp_path) as memory:
         memory.observe("one two three four five", session="a")
-        kept = memory.settings()[SETTING]
+        kept = memory.settings()[SETTING_CHUNKS]
         assert isinstance(kept, dict)
         assert (kept["last"], kept["lines"], kept["retracted"]) == (1, 1, 0)
-        memory.set_setting(SETTING, {"damaged": True})
+        memory.set_setting(SETTING_CHUNKS, {"damaged": True})
         assert held(memory, asked(memory)) == from_nothing(memory, goodai())

@@ -15,8 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from everthread import Memory, NewLine
+from everthread.common.keys import META_REWRITTEN
 from everthread.errors import NotFound
-from everthread.recall.unit_search import REWRITTEN, embedded
+from everthread.recall.unit_search import embedded
 from everthread.recipes.goodai import chunk_index
 from everthread.recipes.goodai.query_rewriting import CONTEXT
 from everthread.recipes.goodai.recipe import GoodAI
@@ -138,7 +139,7 @@ def test_a_model_that_is_down_costs_no_line_and_no_chunk_and_is_left_alone(
             assert [line.seq for line in memory.lines()] == list(range(1, 9))
             (best,) = memory.recall("number 5", 1, exclude={1, 2})
             assert "number 5" in best.line.text
-            assert not any(REWRITTEN in unit.metadata for unit in chunks(memory))
+            assert not any(META_REWRITTEN in unit.metadata for unit in chunks(memory))
     assert caplog.text.count("stay as they were said") == 1
 
 
@@ -149,7 +150,7 @@ def test_with_and_without_rewriting_a_bank_is_cut_as_each_wants_it(tmp_path: Pat
             memory.observe("one two three four five six", speaker="Ann", session="a")
             found = asked(memory)
             assert [text for text, *_ in held(memory, found)] == [text for text, *_ in from_nothing(memory, plain)]
-            assert all((REWRITTEN in unit.metadata) == recipe.rewrite for unit in found)
+            assert all((META_REWRITTEN in unit.metadata) == recipe.rewrite for unit in found)
 
 
 def test_both_stores_hold_the_same_rewritten_chunks(tmp_path: Path, database: str) -> None:
@@ -191,7 +192,7 @@ def test_whatever_is_done_the_rewritten_chunks_are_those_of_the_standing_lines(s
                     do(memory, what, value)
             found = asked(memory)
             assert held(memory, found) == widened(memory, recipe)
-            assert all(unit.metadata[REWRITTEN] == unit.text.strip().upper() for unit in found)
+            assert all(unit.metadata[META_REWRITTEN] == unit.text.strip().upper() for unit in found)
             assert memory.store.check("bank") == []
             memory.recall("kite")
             assert chunks(memory) == found  # and nothing is left to do

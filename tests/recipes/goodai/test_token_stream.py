@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread.recipes.goodai.token_stream import PLACE, ChunkPosition, TokenStream, place, tokens
+from everthread.common.keys import META_CHUNK, META_ECHO
+from everthread.recipes.goodai.token_stream import ChunkPosition, TokenStream, place, tokens
 from everthread.recipes.goodai.tokenizers import word_pieces, words
-from everthread.text.analyzer import ECHO
 from everthread.types import Line, NewUnit
 
 NOON = datetime(2026, 4, 1, 12, tzinfo=UTC)
@@ -34,7 +34,7 @@ def test_the_tokens_of_a_line_are_all_of_it_with_its_speaker_and_a_line_break(te
 
 
 def test_a_line_that_only_repeats_what_was_recalled_has_no_tokens() -> None:
-    echo = replace(line(1, "The fern."), metadata={ECHO: [[0, 9]]})
+    echo = replace(line(1, "The fern."), metadata={META_ECHO: [[0, 9]]})
     assert tokens(echo, words) == []
     assert TokenStream.of([(echo, [])], 7).cut(7, 4, 2) == []
 
@@ -71,6 +71,6 @@ def test_a_stream_that_begins_later_is_cut_as_the_whole_one_is(
 def test_a_unit_of_somebody_elses_stands_nowhere() -> None:
     unit = NewUnit("chunk", "Number one.", 1, 1, NOON)
     assert place(unit) is None
-    assert place(replace(unit, metadata={PLACE: [1, 2, 3]})) is None
-    assert place(replace(unit, metadata={PLACE: ["1", 2, 3, 4]})) is None
-    assert place(replace(unit, metadata={PLACE: [1, 2, 3, 4]})) == ChunkPosition(1, 2, 3, 4)
+    assert place(replace(unit, metadata={META_CHUNK: [1, 2, 3]})) is None
+    assert place(replace(unit, metadata={META_CHUNK: ["1", 2, 3, 4]})) is None
+    assert place(replace(unit, metadata={META_CHUNK: [1, 2, 3, 4]})) == ChunkPosition(1, 2, 3, 4)

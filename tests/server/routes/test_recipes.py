@@ -3,10 +3,10 @@
 import pytest
 from fastapi.testclient import TestClient
 
+from everthread.common.keys import SETTING_RECIPE
 from everthread.factory import RECIPES
 from everthread.recipes.default import Default
 from everthread.recipes.options import changed, options
-from everthread.recipes.saved_recipe import RECIPE_SETTING
 from everthread.server.services import Services
 from server.problem import kind
 
@@ -80,7 +80,7 @@ def test_a_bank_that_is_not_there_is_not_made_by_setting_it(api: TestClient) -> 
 
 
 def test_a_recipe_of_a_users_own_is_refused_until_the_bank_is_given_another(told: TestClient, engine: Services) -> None:
-    engine.store.set_setting("alice/nemo", RECIPE_SETTING, {"name": "mine", "options": {}})
+    engine.store.set_setting("alice/nemo", SETTING_RECIPE, {"name": "mine", "options": {}})
     assert kind(told.get(BANK), 422) == "config-error"
     assert "recipe 'mine' is unknown" in told.get(f"{BANK}/lines").json()["detail"]
     assert told.put(RECIPE, json={"name": "emi"}).json()["name"] == "emi"
@@ -91,7 +91,7 @@ def test_a_recipe_that_the_server_was_made_with_is_its_banks_own(engine: Service
     other = Services(engine.store, engine.embedder, None, Default(neighbours=3))
     other.memory("bob", make=True)
     assert other.way("bob") == Default(neighbours=3)
-    engine.store.set_setting("bob", RECIPE_SETTING, {"name": "default", "options": {"hits": 7}})
+    engine.store.set_setting("bob", SETTING_RECIPE, {"name": "default", "options": {"hits": 7}})
     assert other.way("bob") == Default(neighbours=3, max_hits=7)
 
 

@@ -17,7 +17,7 @@ from hardship import PATIENCE, llm, twilio
 from hardship.twilio import ACCOUNT, ALICE, BOT, TOKEN, URL, Phone
 
 from everthread.chat.character import DEFAULT, Character
-from everthread.chat.scribe_worker import GREETING
+from everthread.common.keys import META_GREETING
 from everthread.errors import ConfigError
 from everthread.llms.openai_compatible import OpenAICompatible
 from everthread.memory import Memory
@@ -74,7 +74,7 @@ class Bot:
     @property
     def lines(self) -> list[Line]:
         """All but the greeting."""
-        return [line for line in self.memory.lines() if not line.metadata.get(GREETING)]
+        return [line for line in self.memory.lines() if not line.metadata.get(META_GREETING)]
 
     @property
     def texts(self) -> list[str]:

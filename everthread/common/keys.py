@@ -1,0 +1,36 @@
+"""The metadata keys and setting names that Everthread reserves. Files hold these strings, so they never change.
+
+The keys of `META_` are found in the metadata of a line or a unit, the names of `SETTING_` in the settings of a bank.
+"""
+
+from __future__ import annotations
+
+META_PREFIX = "everthread."
+
+# Of lines.
+META_ECHO = "everthread.echo"  # [[start, end], …]: the spans of the text that quote recalled lines
+META_REPLACED_CHARACTERS = "everthread.replaced_characters"  # how many characters no database could hold
+META_KEY_FROM = "everthread.key_from"  # the number of the line that had this line's key before
+META_REPEATS = "everthread.again"  # the number of the discarded line that this line repeats
+META_CORRECTS = "everthread.corrects"  # the number of the first line of which this is a correction
+META_NEEDS_CONSENT = "everthread.asked"  # True: the end of the conversation asks whether it may be summarised
+META_GREETING = "everthread.greeting"  # True: the greeting on a character's card
+META_HEARD = "everthread.heard"  # True: said by another character of a group
+META_OFFERED = "everthread.offered"  # the number of the line that this reply was reminded of
+
+# Of units.
+META_BY_HAND = "everthread.by_hand"  # True: the user wrote its text
+META_NOTED_TO = "everthread.noted"  # the number of the last line that went into these notes
+META_REWRITTEN = "everthread.rewritten"  # the unit's text, reworded so that it can be understood alone
+META_CHUNK = "everthread.chunk"  # the `ChunkPosition` of a chunk
+
+SETTING_RECIPE = "recipe"  # {"name": …, "options": {…}}: the recipe that the bank is opened with
+SETTING_SCRIBE = "scribe"  # the name of the model that writes notes and summaries
+SETTING_CHARACTER = "character"  # the character, as JSON
+SETTING_REMEMBER = "remember"  # "always", "ask" or "never": whether conversations are remembered
+SETTING_PINNED = "pinned"  # the numbers of the pinned lines
+SETTING_SAMPLE = "sample"  # the number of the line that shows the character's style
+SETTING_OFFERS = "offers"  # the `ReminderHistory`, as JSON
+SETTING_ASKED_AT = "goodbye"  # the number of the goodbye after which the question of `remember` is pending
+SETTING_SMS = "sms"  # the state of the text-message conversation, as JSON
+SETTING_CHUNKS = "everthread.goodai"  # the state of the chunk index, as JSON

@@ -1,0 +1,42 @@
+from pathlib import Path
+
+from everthread.common import keys
+
+PACKAGE = Path(keys.__file__).parents[1]
+WRITTEN_BY_0_1_0 = {
+    "META_PREFIX": "everthread.",
+    "META_ECHO": "everthread.echo",
+    "META_REPLACED_CHARACTERS": "everthread.replaced_characters",
+    "META_KEY_FROM": "everthread.key_from",
+    "META_REPEATS": "everthread.again",
+    "META_CORRECTS": "everthread.corrects",
+    "META_NEEDS_CONSENT": "everthread.asked",
+    "META_GREETING": "everthread.greeting",
+    "META_HEARD": "everthread.heard",
+    "META_OFFERED": "everthread.offered",
+    "META_BY_HAND": "everthread.by_hand",
+    "META_NOTED_TO": "everthread.noted",
+    "META_REWRITTEN": "everthread.rewritten",
+    "META_CHUNK": "everthread.chunk",
+    "SETTING_RECIPE": "recipe",
+    "SETTING_SCRIBE": "scribe",
+    "SETTING_CHARACTER": "character",
+    "SETTING_REMEMBER": "remember",
+    "SETTING_PINNED": "pinned",
+    "SETTING_SAMPLE": "sample",
+    "SETTING_OFFERS": "offers",
+    "SETTING_ASKED_AT": "goodbye",
+    "SETTING_SMS": "sms",
+    "SETTING_CHUNKS": "everthread.goodai",
+}
+
+
+def test_the_reserved_names_are_those_that_files_of_the_first_release_hold() -> None:
+    assert {name: value for name, value in vars(keys).items() if name.isupper()} == WRITTEN_BY_0_1_0
+
+
+def test_no_other_module_spells_a_reserved_key_out() -> None:
+    reserved = [value for value in WRITTEN_BY_0_1_0.values() if value.startswith("everthread.")]
+    modules = [path for path in PACKAGE.rglob("*.py") if path != Path(keys.__file__)]
+    found = [(path.name, value) for path in modules for value in reserved if f'"{value}"' in path.read_text("utf-8")]
+    assert found == []
