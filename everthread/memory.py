@@ -22,12 +22,12 @@ from typing import Self
 import numpy as np
 
 from everthread import factory
-from everthread.bank import corrections, damage, deletion, line_keys, unit_validation, validation
-from everthread.bank import reindex as reindexing
-from everthread.bank.embedding_backlog import EmbeddingBacklog
+from everthread.bank import corrections, damage, deletion, line_keys, validation
+from everthread.bank.embedding_backlog import EmbeddingBacklog, embedding_text, reindex
 from everthread.bank.entries import entries as prepared
 from everthread.bank.line_validation import clean_line, keepable
 from everthread.bank.line_versions import corrected
+from everthread.bank.settings import check_setting
 from everthread.embedders import shapes
 from everthread.embedders.calibration import EmbedderState, calibrate
 from everthread.embedders.onnx import Embedder
@@ -187,7 +187,7 @@ class Memory:
         them, or by `late.catch_up`, if that comes first. corrects: which of these lines the first new one corrects; it
         is pinned if that was. Raises BadQuery, BadLine, StoreUnavailable; NotFound if the corrected line is gone."""
         cleaned = [clean_line(line, now().astimezone()) for line in lines]
-        return self._write_batch(cleaned, sorted(validation.seqs(seqs, "seqs")), defer_embedding, corrects)
+        return self._write_batch(cleaned, sorted(validation.check_seqs(seqs, "seqs")), defer_embedding, corrects)
 
     def _write_batch(
         self,
@@ -272,8 +272,8 @@ class Memory:
         are one list by relevance, and each names its bank. It is the caller's to know who may see what of whom.
         A blank query recalls nothing. Raises BadQuery, and NotFound for a bank that is not there.
         """
-        validation.positive(k, "k")
-        asked = Query(query, where, as_of, validation.seqs(exclude))
+        validation.check_positive(k, "k")
+        asked = Query(query, where, as_of, validation.check_seqs(exclude))
         return self._recall(asked, k).hits if banks is None else multi_bank.recall(self, banks, asked, k)
 
     def candidates(
@@ -287,8 +287,8 @@ class Memory:
     ) -> tuple[Candidates, features.Signals]:
         """The candidates for a query, at least k of them, and the raw signals of each: what `recall` weighs, and
         weights are fitted on."""
-        validation.text(query)
-        gone = validation.seqs(exclude)
+        validation.check_query(query)
+        gone = validation.check_seqs(exclude)
         self.backlog.embed_pending(gone)
         past = None if as_of is None else self.store.filter_seqs(self.bank, Filter(), as_of)
         corpus = self.store.corpus(self.bank, past)
@@ -338,7 +338,7 @@ class Memory:
             return self.find_units(asked, kinds, k)
         if isinstance(asked.query, str) and not asked.query.strip():  # nothing is asked, so no embedder is
             return SearchResult(allowed=self.visible_seqs(asked))
-        validation.text(asked.query)
+        validation.check_query(asked.query)
         self.backlog.embed_pending(asked.exclude)
         return self._recipe_for(asked.where).recall(self, asked, k)
 
@@ -350,7 +350,7 @@ class Memory:
 
     def find_units(self, asked: Query, kinds: tuple[str, ...], k: int) -> SearchResult:
         """The k units of these kinds that bear most on a question: by their cosines and the words that they share."""
-        validation.text(asked.query)
+        validation.check_query(asked.query)
         query, where, as_of = asked.query, asked.where or Filter(), asked.as_of
         rewritten = rewrite.parse_query(query, self.store.corpus(self.bank).names, as_of or now().astimezone())
         vector = self.embed_query(rewritten.dense) if query.strip() else None
@@ -425,7 +425,7 @@ class Memory:
         other banks. session, without and notes hold for this memory's bank alone. Raises BadQuery, and NotFound as
         `recall`.
         """
-        validation.positive(budget, "budget")
+        validation.check_positive(budget, "budget")
         if banks is not None:
             options = {
                 "where": where,
@@ -440,8 +440,8 @@ class Memory:
         if min_relevance is not None and not (isinstance(min_relevance, int | float) and 0 <= min_relevance <= 1):
             raise BadQuery(f"min_relevance must be a relevance from 0 to 1, got {min_relevance!r}")
         if session is not None:
-            validation.name(session, "session")
-        gone = validation.seqs(exclude)
+            validation.check_filter_name(session, "session")
+        gone = validation.check_seqs(exclude)
         recipe = self._recipe_for(where)
         found = self._recall(Query(query, where, as_of, gone, notes), recipe.max_hits)
         least = recipe.min_relevance if min_relevance is None else min_relevance
@@ -478,7 +478,7 @@ class Memory:
     def end(self, session: str, at: datetime | None = None) -> None:
         """Say that a session is over, now or at a moment given: a line that names no session begins a new one then.
         Raises BadQuery and NotFound."""
-        self.store.end_session(self.bank, validation.name(session, "session"), at or now())
+        self.store.end_session(self.bank, validation.check_filter_name(session, "session"), at or now())
 
     def stats(self) -> Stats:
         """What the bank holds."""
@@ -488,7 +488,7 @@ class Memory:
     def retract(self, seq: int) -> Line:
         """Take a line out of recall for good, because it was edited, regenerated or is not true. Its text stays in the
         record; `forget` removes it. Raises BadQuery and NotFound."""
-        line = self.store.retract(self.bank, validation.seq(seq, self.bank), now())
+        line = self.store.retract(self.bank, validation.check_seq(seq, self.bank), now())
         self._update_derived()
         return line
 
@@ -497,7 +497,7 @@ class Memory:
         kept, all at once. The new line has the key of the old one, or else the given key. Asked for again, the same
         correction is not made twice. Raises BadQuery, BadLine, NotFound and StoreUnavailable."""
         known = None if key is None else self.store.get_by_key(self.bank, [key]).get(key)
-        if done := known or corrected(self.store, self.bank, validation.seq(seq, self.bank), text):
+        if done := known or corrected(self.store, self.bank, validation.check_seq(seq, self.bank), text):
             return done
         new = corrections.correction(self.store, self.bank, seq, text, key)
         line = self.replace_lines([seq], [new], corrects=seq)[0]
@@ -538,10 +538,10 @@ class Memory:
         Raises BadInput; NotFound where one of its sources is retracted or forgotten meanwhile, or what it supersedes is
         not current any more: nothing is kept then, and the work stays queued. Raises StoreUnavailable.
         """
-        unit = unit_validation.unit(unit)
+        unit = validation.check_unit(unit)
         if supersedes is not None and (type(supersedes) is not int or not 1 <= supersedes <= LARGEST_SEQ):
             raise BadInput(f"supersedes must be the id of a unit, counted from 1, got {supersedes!r}")
-        done = done and unit_validation.work(done)
+        done = done and validation.check_job(done)
         vectors = self.try_embed([unit.text])
         return self.store.put_unit(
             *(self.bank, unit, vectors[0] if vectors else None, self.embedder.name, now()),
@@ -551,7 +551,7 @@ class Memory:
 
     def edit_unit(self, kind: str, number: int, text: str) -> Unit:
         """Put another text in the place of a current unit, which it supersedes. Raises as `write`."""
-        new = corrections.edit(self.store, self.bank, unit_validation.name(kind, "kind"), number, text)
+        new = corrections.edit(self.store, self.bank, validation.check_name(kind, "kind"), number, text)
         return self.add_unit(new, supersedes=number)
 
     def set_notes(self, text: str) -> Unit:
@@ -563,26 +563,26 @@ class Memory:
         """Remove a unit for good, and those whose place it took; their ids. The lines stay. What is left of its bytes,
         `forget` tells. Raises BadInput, NotFound and StoreUnavailable."""
         return self.store.forget_unit(
-            self.bank, unit_validation.name(kind, "kind"), validation.whole(number, "a unit's id", 1)
+            self.bank, validation.check_name(kind, "kind"), validation.check_at_least(number, "a unit's id", 1)
         )
 
     def restore_unit(self, unit: Unit) -> None:
         """Write a unit of another store as it is there. Raises StoreUnavailable."""
-        vectors = self.try_embed([unit_search.embedded(unit)]) if unit.retracted_at is None else None
+        vectors = self.try_embed([embedding_text(unit)]) if unit.retracted_at is None else None
         self.store.restore_unit(self.bank, unit, vectors[0] if vectors else None, self.embedder.name)
 
     def units(self, kind: str | None = None, *, current: bool = False, category: str | None = None) -> list[Unit]:
         """The units that are not retracted, of one kind or category or of all, by kind and id; only those that no other
         has superseded, if current. Raises BadInput."""
         found = self.store.units(
-            self.bank, () if kind is None else (unit_validation.name(kind, "kind"),), current=current
+            self.bank, () if kind is None else (validation.check_name(kind, "kind"),), current=current
         )
         return [unit for unit in found if category in (None, unit.category)]
 
     def enqueue(self, work: ScribeJob) -> None:
         """Keep work that a scribe is to do, or how often it was tried and what went wrong. Raises BadInput, and
         NotFound for a session that is not there."""
-        self.store.queue(self.bank, unit_validation.work(work))
+        self.store.queue(self.bank, validation.check_job(work))
 
     def jobs(self) -> list[ScribeJob]:
         """The work that is still to be done, the oldest first."""
@@ -590,7 +590,7 @@ class Memory:
 
     def dequeue(self, work: ScribeJob) -> None:
         """Take work out of the queue, if it is there. Raises BadInput."""
-        self.store.dequeue(self.bank, unit_validation.work(work))
+        self.store.dequeue(self.bank, validation.check_job(work))
 
     def settings(self) -> dict[str, JSONValue]:
         """What was set for this bank, by name."""
@@ -598,7 +598,7 @@ class Memory:
 
     def set_setting(self, name: str, value: JSONValue | None) -> None:
         """Keep a setting of this bank; None removes it. Raises BadInput where JSON can't hold the value."""
-        unit_validation.setting(name, value)
+        check_setting(name, value)
         self.store.set_setting(self.bank, name, value)
 
     def reindex(self, progress: Progress | None = None) -> int:
@@ -608,9 +608,7 @@ class Memory:
         May be stopped and started again at any time. Raises ModelError, with what is done kept.
         """
         self.state.retry_at = 0.0
-        return reindexing.reindex(
-            self.store, self.bank, self.embedder, self._vectors, BATCH, progress, self.recipe.embedded
-        )
+        return reindex(self.store, self.bank, self.embedder, self._vectors, BATCH, progress, self.recipe.embedded)
 
     def close(self) -> None:
         """Let go of the files, unless the store was given open. The memory can be opened again."""

@@ -13,6 +13,8 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
+from everthread.common.keys import META_CORRECTS
+
 Vector = npt.NDArray[np.float32]  # (D,) unit length; (Q, D) where a model gives a question several
 Vectors = npt.NDArray[np.float32]  # (N, D) rows of unit length
 Seqs = npt.NDArray[np.int64]  # (N,) line numbers
@@ -63,6 +65,12 @@ class Line:
     metadata: Metadata = field(default_factory=dict)
     key: str | None = None
     retracted_at: datetime | None = None
+
+    @property
+    def position(self) -> int:
+        """The number that gives the line its place in the conversation: that of the line it corrects, else its own."""
+        first = self.metadata.get(META_CORRECTS)
+        return first if type(first) is int and 0 < first < self.seq else self.seq
 
 
 @dataclass(frozen=True, slots=True)

@@ -315,13 +315,13 @@ def test_work_of_a_forgotten_session_goes_with_it(memory: Memory, tmp_path: Path
 @pytest.mark.parametrize(
     ("work", "words"),
     [
-        ("work", "must be a Work"),
+        ("work", "must be a ScribeJob"),
         (ScribeJob("song", "s", 1, 1, NOON), "of kind 'song' is unknown; use one of summary, notes"),  # type: ignore[arg-type]
-        (ScribeJob("notes", "", 1, 1, NOON), "session of a work must be text"),
+        (ScribeJob("notes", "", 1, 1, NOON), "session of a job must be text"),
         (ScribeJob("notes", "s", 2, 1, NOON), "of lines from first_seq"),
         (ScribeJob("notes", "s", 1, 1, NOON.replace(tzinfo=None)), "queued_at .* has no time zone"),
-        (ScribeJob("notes", "s", 1, 1, NOON, -1), "tries of a work"),
-        (ScribeJob("notes", "s", 1, 1, NOON, 0, "x" * 201), "error of a work"),
+        (ScribeJob("notes", "s", 1, 1, NOON, -1), "tries of a job"),
+        (ScribeJob("notes", "s", 1, 1, NOON, 0, "x" * 201), "error of a job"),
     ],
 )
 def test_work_that_cannot_be_kept_is_refused(memory: Memory, work: ScribeJob, words: str) -> None:

@@ -41,15 +41,9 @@ def in_position_order(lines: Sequence[Line]) -> list[Line]:
     return found
 
 
-def position(line: Line) -> int:
-    """The number of the place where a line stands in its conversation: its own, or of the line that it corrects."""
-    first = line.metadata.get(META_CORRECTS)
-    return first if type(first) is int and 0 < first < line.seq else line.seq
-
-
 def _moment(line: Line) -> tuple[datetime, int]:
     """When it was said, and for lines of one moment the number of the place."""
-    return line.said_at, position(line)
+    return line.said_at, line.position
 
 
 def edit(store: Store, bank: str, kind: str, number: int, text: str) -> NewUnit:

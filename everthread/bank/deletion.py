@@ -18,11 +18,11 @@ def parse_scope(
     if sum(each is not None for each in (seq, session, speaker)) + everything != 1:
         raise BadQuery("forget takes exactly one of seq, session, speaker, everything=True")
     if seq is not None:
-        return "line", validation.seq(seq, bank)
+        return "line", validation.check_seq(seq, bank)
     if session is not None:
-        return "session", validation.name(session, "session")
+        return "session", validation.check_filter_name(session, "session")
     if speaker is not None:
-        return "speaker", validation.name(speaker, "speaker")
+        return "speaker", validation.check_filter_name(speaker, "speaker")
     return "bank", None
 
 

@@ -1,18 +1,22 @@
-"""Lines that were kept before they were embedded: nobody who talks waits for their vectors, which come a moment later.
+"""Embedding after storing: lines that wait for their vectors, and vectors for another model.
 
-They lie in the bank like all others and are found by their words at once. Only their numbers are in mind here; should
-the process end meanwhile, the bank still knows which lines want a vector, and the first that are late the next time
-bring those along.
+New lines are stored and found by keyword at once; they are embedded a moment later, so that no reply waits for it. Only
+their numbers are held in memory. If the process ends before, the bank still knows which lines have no vector, and the
+next process that embeds late lines embeds these as well.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from itertools import islice
 
 from everthread.common.fork_safety import Lock
+from everthread.common.keys import META_REWRITTEN
+from everthread.embedders.onnx import Embedder
+from everthread.embedders.shapes import question
 from everthread.stores.base import Store
 from everthread.text.analyzer import without_quotes
-from everthread.types import ROLES, Line, Role, Vectors
+from everthread.types import ROLES, Line, NewUnit, Role, Unit, Vectors
 
 MAX_BACKFILL = (
     32  # lines left without a vector that are brought along; of more, the model is another one or was long away
@@ -84,3 +88,51 @@ class EmbeddingBacklog:
             return []
         left = self._store.lines_without_vectors(self._bank, self._model, dim, MAX_BACKFILL, roles=self._roles)
         return [line for line in left if line.seq not in self._seqs]
+
+
+def embedding_text(unit: Unit | NewUnit) -> str:
+    """Return the text that a unit is embedded by: its rewritten text where it has one, else its own."""
+    rewritten = unit.metadata.get(META_REWRITTEN)
+    return rewritten if isinstance(rewritten, str) and rewritten else unit.text
+
+
+def reindex(
+    store: Store,
+    bank: str,
+    embedder: Embedder,
+    vectors: Callable[[Sequence[str]], list[Vectors]],
+    batch: int,
+    progress: Callable[[int], None] | None,
+    roles: Collection[Role],
+) -> int:
+    """Embed the units, and the lines of these roles, that have no vector of this model; drop those of other models.
+
+    Args:
+        store: the store of the bank.
+        bank: its id.
+        embedder: the model.
+        vectors: returns the vectors of the pieces of each text.
+        batch: lines or units to embed at a time.
+        progress: called with the number of lines embedded so far, after each batch.
+        roles: the roles whose lines are embedded.
+
+    Returns:
+        The number of lines embedded.
+
+    Raises:
+        ModelError: if the embedder fails; finished batches stay stored.
+    """
+    done, last, dim = 0, 0, question(embedder, "hello").shape[-1]
+    while lines := store.lines_without_vectors(bank, embedder.name, dim, batch, last, roles):
+        made = vectors([without_quotes(line.text, line.metadata) for line in lines])
+        store.put_vectors(bank, embedder.name, {line.seq: each for line, each in zip(lines, made, strict=True)}, lines)
+        done, last = done + len(lines), lines[-1].seq
+        if progress is not None:
+            progress(done)
+    wanting = iter(store.pending_units(bank, embedder.name, dim))
+    while units := list(islice(wanting, batch)):
+        made = vectors([embedding_text(unit) for unit in units])
+        by_unit = {(unit.kind, unit.id): each for unit, each in zip(units, made, strict=True)}
+        store.put_unit_vectors(bank, embedder.name, by_unit)
+    store.drop_vectors(bank, keep=embedder.name)
+    return done

@@ -1,48 +1,58 @@
-"""What is asked of a bank, checked: numbers and names as far as any line could have them."""
+"""Validates arguments: queries, line numbers and names, and the units and jobs that a bank is to store.
+
+Queries raise BadQuery, values to be stored BadInput. Knows no store and no model.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
+from math import isfinite
 from reprlib import repr as shortly
+from typing import get_args, get_type_hints
 
 import numpy as np
 
-from everthread.bank.line_validation import LONGEST_NAME
+from everthread.bank.line_validation import LONGEST_NAME, LONGEST_TEXT, keepable
+from everthread.common.timestamps import micros
 from everthread.errors import BadInput, BadQuery, NotFound
-from everthread.stores.filters import holdable
-from everthread.stores.limits import LARGEST_SEQ
+from everthread.stores.filters import as_json, holdable
+from everthread.stores.limits import LARGEST_SEQ, UNKEEPABLE
+from everthread.types import JSONValue, NewUnit, ScribeJob
+
+NO_LINES = (0, 0)  # the span of a unit that derives from no line, such as general knowledge
+JOB_KINDS = get_args(get_type_hints(ScribeJob)["kind"])
+
+# ------------------------------------------------------------------- of queries
 
 
-def seqs(seqs: Collection[int], name: str = "exclude") -> frozenset[int]:
-    """The numbers of lines that are to be left out, as far as any line could have them."""
-    if not isinstance(seqs, Collection) or not all(isinstance(seq, int | np.integer) for seq in seqs):
-        raise BadQuery(f"{name} must be the seqs of lines, got {shortly(seqs)}")
-    return frozenset(int(seq) for seq in seqs if 1 <= seq <= LARGEST_SEQ)
+def check_query(query: str) -> None:
+    """Check the text of a query.
 
-
-def text(query: str) -> None:
-    """A question."""
+    Raises:
+        BadQuery: if it is no str.
+    """
     if not isinstance(query, str):
         raise BadQuery(f"query must be a str, got {type(query).__name__}")
 
 
-def positive(number: int, name: str) -> None:
-    """A number from 1."""
+def check_positive(number: int, name: str) -> None:
+    """Check that a number is whole and at least 1.
+
+    Raises:
+        BadQuery: if it isn't.
+    """
     if type(number) is not int or number < 1:
         raise BadQuery(f"{name} must be a whole number from 1, got {number!r}")
 
 
-def name(name: str, what: str) -> str:
-    """The name of a session or a speaker, as far as any line could have it."""
-    if not isinstance(name, str):
-        raise BadQuery(f"{what} must be a str, got {name!r}")
-    if len(name) > LONGEST_NAME:
-        raise BadQuery(f"{what} {name[:40]!r}… has {len(name)} characters; at most {LONGEST_NAME} are allowed")
-    return holdable(name, what)
+def check_seq(seq: int, bank: str) -> int:
+    """Check the number of a line.
 
-
-def seq(seq: int, bank: str) -> int:
-    """The number of a line, as far as any line could have it."""
+    Raises:
+        BadQuery: if it is no int.
+        NotFound: if no line of any bank can have it.
+    """
     if type(seq) is not int:
         raise BadQuery(f"seq must be a whole number, got {seq!r}")
     if not 1 <= seq <= LARGEST_SEQ:
@@ -50,8 +60,134 @@ def seq(seq: int, bank: str) -> int:
     return seq
 
 
-def whole(value: int, name: str, least: int) -> int:
-    """The value, if it is a whole number of at least that much. Raises BadInput."""
+def check_seqs(seqs: Collection[int], name: str = "exclude") -> frozenset[int]:
+    """Check numbers of lines, and drop those that no line can have.
+
+    Raises:
+        BadQuery: if they are no collection of integers.
+    """
+    if not isinstance(seqs, Collection) or not all(isinstance(seq, int | np.integer) for seq in seqs):
+        raise BadQuery(f"{name} must be the seqs of lines, got {shortly(seqs)}")
+    return frozenset(int(seq) for seq in seqs if 1 <= seq <= LARGEST_SEQ)
+
+
+def check_filter_name(name: str, what: str) -> str:
+    """Check the name of a session or a speaker to look for, and return it as it is stored.
+
+    Raises:
+        BadQuery: if it is no str, or longer than any stored name.
+    """
+    if not isinstance(name, str):
+        raise BadQuery(f"{what} must be a str, got {name!r}")
+    if len(name) > LONGEST_NAME:
+        raise BadQuery(f"{what} {name[:40]!r}… has {len(name)} characters; at most {LONGEST_NAME} are allowed")
+    return holdable(name, what)
+
+
+# ------------------------------------------------------- of values to be stored
+
+
+def check_at_least(value: int, name: str, least: int) -> int:
+    """Check that a value is a whole number of at least `least`, and return it.
+
+    Raises:
+        BadInput: if it isn't.
+    """
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
         raise BadInput(f"{name} must be a whole number of at least {least}, got {value!r}")
     return value
+
+
+def check_unit(new: NewUnit) -> NewUnit:
+    """Check a unit, and return it with a text that every database can hold (see `bank.line_validation`).
+
+    Raises:
+        BadInput: naming the invalid field.
+    """
+    if not isinstance(new, NewUnit):
+        raise BadInput(f"a unit must be a NewUnit, got {type(new).__name__}: {shortly(new)}")
+    if check_name(new.kind, "a unit's kind") == "line":
+        raise BadInput("a unit's kind can't be 'line'; lines are kept by observe")
+    if not isinstance(new.text, str) or not new.text.strip():
+        raise BadInput(f"a unit's text must have a character that is not blank, got {shortly(new.text)}")
+    if len(new.text) > LONGEST_TEXT:
+        raise BadInput(f"a unit's text has {len(new.text):,} characters; at most {LONGEST_TEXT:,} are kept")
+    if (new.first_seq, new.last_seq) != NO_LINES:
+        check_span(new.first_seq, new.last_seq, "a unit")
+    if stray := [seq for seq in new.sources if type(seq) is not int or not new.first_seq <= seq <= new.last_seq]:
+        raise BadInput(
+            f"source {stray[0]!r} of a unit is no line from {new.first_seq} to {new.last_seq}, of which it is to be; "
+            "let the span enclose all of them, as the unit goes with any line of it"
+        )
+    micros(new.said_at, "a unit's said_at", BadInput)
+    if new.importance is not None and not (type(new.importance) in (int, float) and isfinite(new.importance)):
+        raise BadInput(f"a unit's importance must be a number, got {new.importance!r}")
+    if new.category is not None:
+        check_name(new.category, "a unit's category")
+    if not isinstance(new.metadata, dict):
+        raise BadInput(f"a unit's metadata must be a mapping, got {shortly(new.metadata)}")
+    to_json(new.metadata, "a unit's metadata")
+    return replace(new, text=keepable(new.text)[0], sources=tuple(new.sources))
+
+
+def check_job(job: ScribeJob) -> ScribeJob:
+    """Check a job of a scribe, and return it.
+
+    Raises:
+        BadInput: naming the invalid field.
+    """
+    if not isinstance(job, ScribeJob):
+        raise BadInput(f"a job must be a ScribeJob, got {type(job).__name__}: {shortly(job)}")
+    if job.kind not in JOB_KINDS:
+        raise BadInput(f"a job of kind {job.kind!r} is unknown; use one of {', '.join(JOB_KINDS)}")
+    check_name(job.session, "the session of a job")
+    check_span(job.first_seq, job.last_seq, "a job")
+    micros(job.queued_at, "queued_at", BadInput)
+    if type(job.tries) is not int or not 0 <= job.tries <= LARGEST_SEQ:
+        raise BadInput(f"the tries of a job must be a whole number from 0, got {job.tries!r}")
+    if job.error is not None:
+        check_name(job.error, "the error of a job")
+    return job
+
+
+def check_name(name: str, what: str) -> str:
+    """Check a short text that is not blank, and return it.
+
+    Raises:
+        BadInput: if it is blank, too long, or holds what no database can.
+    """
+    if not isinstance(name, str) or not name.strip():
+        raise BadInput(f"{what} must be text that is not blank, got {shortly(name)}")
+    if len(name) > LONGEST_NAME:
+        raise BadInput(f"{what} {name[:40]!r}… has {len(name)} characters; at most {LONGEST_NAME} are allowed")
+    return _check_storable(name, what)
+
+
+def check_span(first: int, last: int, what: str) -> None:
+    """Check the numbers of a first and a last line.
+
+    Raises:
+        BadInput: if they aren't whole numbers from 1 in that order.
+    """
+    if type(first) is not int or type(last) is not int or not 1 <= first <= last <= LARGEST_SEQ:
+        raise BadInput(f"{what} must be of lines from first_seq to last_seq, counted from 1, got {first!r} to {last!r}")
+
+
+def to_json(value: JSONValue, what: str) -> str:
+    """Write a value as JSON.
+
+    Raises:
+        BadInput: if JSON, or a database, can't hold it.
+    """
+    try:
+        written = as_json(value)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise BadInput(f"{what} must be what JSON can hold, got {shortly(value)}: {error}") from error
+    _check_storable(written.replace(r"\\", "").replace(r"\u0000", "\0"), what)
+    return written
+
+
+def _check_storable(text: str, what: str) -> str:
+    if UNKEEPABLE.search(text):
+        raise BadInput(f"{what} holds NUL or half a surrogate pair, as no bank can: {shortly(text)}")
+    return text

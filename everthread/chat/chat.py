@@ -21,9 +21,9 @@ from typing import Self
 
 from everthread import factory
 from everthread.bank.line_validation import clean_line
+from everthread.bank.settings import remember_policy
 from everthread.chat import ending, pins, style_sample
 from everthread.chat.character import Character
-from everthread.chat.consent import remember_policy
 from everthread.chat.conversation import Conversation, current_session, going_on, is_open
 from everthread.chat.ending import QUESTION as QUESTION
 from everthread.chat.goodbye import next_step

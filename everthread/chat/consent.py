@@ -1,4 +1,4 @@
-"""Whether a conversation may be remembered: what a bank is set to, and whether an answer is a yes or a no. Pure.
+"""Parses the answer to "May I remember this conversation?" as a yes or a no. Pure.
 
 An answer is read phrase by phrase, the longest that fits first, and counts only if it is nothing but phrases of one
 side: "not now" and "yes, but not the part about my job" are neither, and whoever asks asks again. So is an answer that
@@ -13,10 +13,6 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from everthread.common.keys import SETTING_REMEMBER
-from everthread.types import JSONValue
-
-ANSWERS = {"always": True, "ask": None, "never": False}  # and what it may be set to; ask, where it isn't
 LONGEST = 200  # characters; nobody says yes in more
 
 # Phrases, with a comma between them. What says yes or no by itself:
@@ -102,11 +98,6 @@ _UNCLEAR = {**_REMEMBERING, **_phrases(_HESITATION, _Phrase(None))}
 _WORDS = 5  # of the longest phrase
 FEW = 8  # words of an unclear answer at most; more are a subject of their own
 FEWEST = 4  # words up to which a text that begins with a yes or a no is an unclear answer, whatever follows
-
-
-def remember_policy(settings: Mapping[str, JSONValue]) -> bool | None:
-    """The answer to "Shall I remember this?" that a bank is set to; None: the person is to be asked."""
-    return ANSWERS.get(str(settings.get(SETTING_REMEMBER)))
 
 
 def consent(answer: str) -> bool | None:

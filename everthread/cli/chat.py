@@ -15,9 +15,9 @@ import click
 
 from everthread import factory
 from everthread.bank.line_validation import LONGEST_NAME
+from everthread.bank.settings import REMEMBER_POLICIES, remember_policy
 from everthread.chat import card, character_library
 from everthread.chat.chat import Chat
-from everthread.chat.consent import ANSWERS, remember_policy
 from everthread.chat.group_chat import GroupChat
 from everthread.chat.reply import Reply
 from everthread.cli.common import bank_option, decode_utf8, json_option, set_option, to_json, to_jsonable
@@ -53,8 +53,8 @@ CARDS = (card.JSON, card.PNG)
 @click.option("--session", help="The conversation to go on with. Default: the last, if it is less than an hour old.")
 @click.option("--incognito", is_flag=True, help="Write nothing at all.")
 @click.option(
-    "--remember", type=click.Choice(list(ANSWERS)), help="Whether this bank remembers conversations: always, ask when "
-    "one ends, or never (then nothing is written). It stays set."
+    "--remember", type=click.Choice(list(REMEMBER_POLICIES)), help="Whether this bank remembers conversations: "
+    "always, ask when one ends, or never (then nothing is written). It stays set."
 )  # fmt: skip
 @click.option("--temperature", type=click.FloatRange(0, 2), help="How freely the model chooses its words.")
 @click.option("--top-p", type=click.FloatRange(0, 1), help="The share of likely words that it chooses from.")

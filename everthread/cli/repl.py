@@ -8,9 +8,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from itertools import dropwhile
 
+from everthread.bank.settings import REMEMBER_POLICIES, remember_policy
 from everthread.chat.character import EDITABLE
 from everthread.chat.chat import Chat
-from everthread.chat.consent import ANSWERS, consent, parse_yes_no, remember_policy
+from everthread.chat.consent import consent, parse_yes_no
 from everthread.chat.group_chat import GroupChat
 from everthread.chat.reply import Reply
 from everthread.cli.sanitize import escape_control_chars
@@ -327,11 +328,12 @@ class ChatRepl:
         """Whether conversations are remembered, from now on. What was said of this one is in the bank until it ends."""
         memory = self.chat.memory
         if not value:
-            return f"{SETTING_REMEMBER}: {memory.settings().get(SETTING_REMEMBER, UNSET)} (one of {', '.join(ANSWERS)})"
+            current = memory.settings().get(SETTING_REMEMBER, UNSET)
+            return f"{SETTING_REMEMBER}: {current} (one of {', '.join(REMEMBER_POLICIES)})"
         if not self.keeps:
             raise BadQuery("this bank is not there yet and none is made in private; begin again without --incognito")
         memory.set_setting(SETTING_REMEMBER, value)
-        if ANSWERS[value] is False:
+        if REMEMBER_POLICIES[value] is False:
             self.chat.incognito = True
             before = " Of what was said before, /end asks." if any(line.seq > 0 for line in self.chat.lines) else ""
             return f"{SETTING_REMEMBER}: never. From now on nothing is written.{before}"

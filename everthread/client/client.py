@@ -16,8 +16,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from everthread.bank import validation
+from everthread.bank.settings import REMEMBER_POLICIES
 from everthread.chat.character import Character
-from everthread.chat.consent import ANSWERS
 from everthread.client import decode
 from everthread.client.characters import Characters
 from everthread.client.connection import JSON, RAW, Connection, File, in_python, path, rows
@@ -98,7 +98,7 @@ class Client:
 
     def correct(self, seq: int, text: str) -> Line:
         """Put another text in the place of a line. Raises as `Memory.correct`."""
-        return decode.line(self._ask("PATCH", "lines", validation.seq(seq, self.bank), body={"text": text}))
+        return decode.line(self._ask("PATCH", "lines", validation.check_seq(seq, self.bank), body={"text": text}))
 
     # ------------------------------------------------------------------- recall
 
@@ -113,7 +113,7 @@ class Client:
         banks: Collection[str] | None = None,
     ) -> list[Hit]:
         """The k lines that bear most on the query, best first. As `Memory.recall`."""
-        validation.positive(k, "k")
+        validation.check_positive(k, "k")
         named = {} if banks is None else {"banks": list(banks)}
         told = self._ask("POST", "recall", body={**self._asked(query, where, as_of, exclude), "k": k, **named})
         return [decode.hit(each) for each in told["items"]]
@@ -133,7 +133,7 @@ class Client:
     ) -> Context:
         """What is remembered that bears on the query, laid out for a prompt. As `Memory.context`, but that tokens are
         counted by the server's own count."""
-        validation.positive(budget, "budget")
+        validation.check_positive(budget, "budget")
         asked = self._asked(query, where, as_of, exclude)
         named = {} if banks is None else {"banks": list(banks)}
         more = {"budget": budget, "session": session, "gate": gate, "min_relevance": min_relevance, **named}
@@ -142,7 +142,7 @@ class Client:
     def _asked(
         self, query: str, where: Filter | None, as_of: datetime | None, exclude: Collection[int]
     ) -> dict[str, Any]:
-        seqs = sorted(validation.seqs(exclude))
+        seqs = sorted(validation.check_seqs(exclude))
         return {"query": query, "where": decode.where(where), "as_of": decode.iso(as_of), "exclude": seqs}
 
     # --------------------------------------------------------------------- chat
@@ -229,9 +229,10 @@ class Client:
         """
         for what, said in (("name", name), ("format", format), ("tz", tz)):
             if said is not None:
-                validation.name(said, what)
+                validation.check_filter_name(said, what)
         names = [
-            validation.name(each, "assistant") for each in ([assistant] if isinstance(assistant, str) else assistant)
+            validation.check_filter_name(each, "assistant")
+            for each in ([assistant] if isinstance(assistant, str) else assistant)
         ]
         file = File(content, TYPES.get(PurePath(name or "").suffix.lower(), RAW))
         place = path("banks", self.bank, "import")
@@ -241,7 +242,7 @@ class Client:
 
     def retract(self, seq: int) -> Line:
         """Take a line out of recall for good. Raises as `Memory.retract`."""
-        return decode.line(self._ask("POST", "lines", validation.seq(seq, self.bank), "retract"))
+        return decode.line(self._ask("POST", "lines", validation.check_seq(seq, self.bank), "retract"))
 
     def forget(self, *, seq: int | None = None, session: str | None = None, everything: bool = False) -> Receipt:
         """Remove a line, a session, or the whole bank, for good: exactly one of them. Raises as `Memory.forget`."""
@@ -249,9 +250,9 @@ class Client:
             raise BadQuery("forget takes exactly one of seq, session, everything=True")
         what: tuple[str | int, ...] = ()
         if seq is not None:
-            what = "lines", validation.seq(seq, self.bank)
+            what = "lines", validation.check_seq(seq, self.bank)
         elif session is not None:
-            what = "sessions", validation.name(session, "session")
+            what = "sessions", validation.check_filter_name(session, "session")
         return decode.receipt(self._ask("DELETE", *what))
 
     # -------------------------------------------------------- what is written of it
@@ -289,8 +290,8 @@ class Client:
         if name == SETTING_SCRIBE and isinstance(value, str | None):
             self._ask("PATCH", "settings", body={SETTING_SCRIBE: value})
             return
-        if name != SETTING_REMEMBER or (value is not None and value not in ANSWERS):
-            raise BadQuery(f"{name!r} can't be set to {value!r} here; remember can, to {', '.join(ANSWERS)}")
+        if name != SETTING_REMEMBER or (value is not None and value not in REMEMBER_POLICIES):
+            raise BadQuery(f"{name!r} can't be set to {value!r} here; remember can, to {', '.join(REMEMBER_POLICIES)}")
         self._ask("PATCH", "settings", body={SETTING_REMEMBER: value or "ask"})
 
     # ------------------------------------------------------------------ its recipe

@@ -29,7 +29,7 @@ def recall(memory: Memory, banks: Collection[str], asked: Query, k: int) -> list
     bank, for in another the same number is another line. Raises BadQuery; NotFound for a bank that is not there, and
     then none was searched."""
     names = existing_banks(memory.store, banks)
-    validation.text(asked.query)
+    validation.check_query(asked.query)
     embedder = _CachedEmbedder(memory.embedder)
     found: list[Hit] = []
     for name in names:
@@ -48,7 +48,7 @@ def context(
     options are those of `Memory.context` for every bank, and own those for the memory's bank alone. Raises as `recall`.
     """
     names = sorted(existing_banks(memory.store, banks), key=lambda name: name == memory.bank)
-    validation.text(query)
+    validation.check_query(query)
     embedder, count, left = _CachedEmbedder(memory.embedder), options["count"], budget
     mine, others = Context("", 0, (), (), (), 0.0), []
     for place, name in enumerate(names):

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from everthread.bank.corrections import position
 from everthread.types import Hit, Line
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ def build_hits(
     found = {each.seq: each for each in ranked}
     near = neighbours(found, width, exclude)
     lines = shown(near)
-    if moved := [at for line in lines if line.seq in found and (at := position(line)) != line.seq]:
+    if moved := [at for line in lines if line.seq in found and (at := line.position) != line.seq]:
         lines += shown(neighbours(moved, width, {*exclude, *near}))  # of corrected lines, in their old places
     around = by_position(lines)
     places = {line.seq: at for at, line in around.items()}
@@ -46,7 +45,7 @@ def by_position(lines: Iterable[Line]) -> dict[int, Line]:
     every = {line.seq: line for line in lines}
     found: dict[int, Line] = {}
     for line in every.values():
-        at = position(line)
+        at = line.position
         found[line.seq if at in every or at in found else at] = line
     return found
 
@@ -71,6 +70,6 @@ def merge(spans: Iterable[Span]) -> list[Span]:
 
 def spans(lines: Sequence[Line]) -> list[Span]:
     """From the first line's seq to the last's; a corrected line, whose number is far from its place, by itself."""
-    own = [line.seq for line in lines if position(line) == line.seq]
-    moved = [(line.seq, line.seq) for line in lines if position(line) != line.seq]
+    own = [line.seq for line in lines if line.position == line.seq]
+    moved = [(line.seq, line.seq) for line in lines if line.position != line.seq]
     return [(own[0], own[-1]), *moved] if own else moved

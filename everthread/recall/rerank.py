@@ -14,7 +14,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Literal, Protocol
 
-from everthread.bank.validation import whole
+from everthread.bank.validation import check_at_least
 from everthread.errors import BadInput, ModelError
 from everthread.recall.weighted_score import ScoreWeights
 from everthread.text.analyzer import without_quotes
@@ -47,8 +47,8 @@ class KeywordOverlap:
     def __init__(self, top: int = 20, ignoring: Collection[str] = (), least: int = 1) -> None:
         if isinstance(ignoring, str):
             raise BadInput(f"ignoring must be names, got the text {ignoring!r}; write [{ignoring!r}]")
-        self._top = whole(top, "top", 1)
-        self._least = whole(least, "least", 0)
+        self._top = check_at_least(top, "top", 1)
+        self._least = check_at_least(least, "least", 0)
         self._ignoring = tuple(ignoring)
 
     def rerank(self, query: str, hits: Sequence[Hit]) -> list[Hit]:

@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from everthread.bank.validation import whole
+from everthread.bank.validation import check_at_least
 from everthread.common.fork_safety import Lock
 from everthread.common.installation import install_extra
 from everthread.embedders.calibration import CosineCalibration, calibrate
@@ -102,7 +102,7 @@ class MMR:
             raise BadInput(f"balance can't be {balance}; give a number from 0 (different) to 1 (near)")
         self._embedder = embedder
         self._balance = balance
-        self._k = None if k is None else whole(k, "k", 1)
+        self._k = None if k is None else check_at_least(k, "k", 1)
 
     def rerank(self, query: str, hits: Sequence[Hit]) -> list[Hit]:
         """A blank query leaves the order as it is."""
@@ -211,7 +211,7 @@ class LLMVerdict:
 
     def __init__(self, scribe: Scribe, asked: int = 5) -> None:
         self._scribe = scribe
-        self._asked = whole(asked, "asked", 1)
+        self._asked = check_at_least(asked, "asked", 1)
         self.name = f"verdict:{scribe.name}"
 
     def rerank(self, query: str, hits: Sequence[Hit]) -> list[Hit]:

@@ -13,26 +13,19 @@ from datetime import datetime
 
 import numpy as np
 
-from everthread.common.keys import META_REWRITTEN
 from everthread.errors import BadQuery
 from everthread.recall.features import UNKNOWN_COSINE
 from everthread.recall.query import Query
 from everthread.stores.filters import any_of, as_json, checked
 from everthread.text.analyzer import terms
 from everthread.text.bm25 import idf
-from everthread.types import Filter, Hit, Line, NewUnit, Unit
+from everthread.types import Filter, Hit, Line, Unit
 
 MIN_UNIT_SCORE = (
     0.5  # the best score from which a context holds any unit; by hand: what shares neither words nor meaning has less
 )
 
 Key = tuple[str, int]  # kind and id
-
-
-def embedded(unit: Unit | NewUnit) -> str:
-    """Returns the text that a unit's vector is of: as it was rewritten, else its own."""
-    rewritten = unit.metadata.get(META_REWRITTEN)
-    return rewritten if isinstance(rewritten, str) and rewritten else unit.text
 
 
 def kinds(where: Filter | None, as_of: datetime | None = None) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from everthread.bank.validation import whole
+from everthread.bank.validation import check_at_least
 from everthread.chat.prompt_builder import RULES, leaving, lines_told
 from everthread.recall import buffer, neighbours
 from everthread.recall.context_packing import fit
@@ -110,8 +110,8 @@ class Recipe:
     def __post_init__(self) -> None:
         """Check the options. Raises BadInput."""
         check(self)
-        whole(self.buffer_hits, "buffer_hits", 0)  # which not every recipe has as an option
-        whole(self.overlap, "overlap", 0)
+        check_at_least(self.buffer_hits, "buffer_hits", 0)  # which not every recipe has as an option
+        check_at_least(self.overlap, "overlap", 0)
 
     @property
     def embedded(self) -> tuple[Role, ...]:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from everthread.bank.corrections import position
 from everthread.recall import buffer, neighbours
 from everthread.recall.context_packing import fit
 from everthread.recall.neighbours import Span
@@ -194,18 +193,18 @@ def _of_its_sessions(block: Block, hits: Sequence[Hit]) -> Block:
 
 def _place_corrections(blocks: list[Block]) -> list[Block]:
     """The blocks, each corrected line in its old place, where that is in view or at the edge of what is."""
-    for block in [each for each in blocks if len(each) == 1 and position(each[0]) != each[0].seq]:
+    for block in [each for each in blocks if len(each) == 1 and each[0].position != each[0].seq]:
         line = block[0]
-        at = position(line)
+        at = line.position
         for home in blocks:
             if (
                 home is not block
                 and home[0].session == line.session
-                and position(home[0]) - 1 <= at <= position(home[-1]) + 1
+                and home[0].position - 1 <= at <= home[-1].position + 1
             ):
                 blocks.remove(block)
                 home.append(line)
-                home.sort(key=position)
+                home.sort(key=lambda each: each.position)
                 break
     return blocks
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
+from everthread.bank.settings import parse_recipe
 from everthread.common.keys import SETTING_RECIPE
 from everthread.errors import BadInput
 from everthread.recipes.options import R, as_json, changed, options, values
@@ -34,16 +35,8 @@ class SavedRecipe:
     @classmethod
     def read(cls, setting: JSONValue) -> Self | None:
         """Read the setting, which may be missing. Raises BadInput."""
-        if setting is None:
-            return None
-        name = setting.get("name") if isinstance(setting, Mapping) else None
-        told = setting.get("options", {}) if isinstance(setting, Mapping) else None
-        if not isinstance(name, str) or not isinstance(told, Mapping):
-            raise BadInput(
-                f"invalid setting {SETTING_RECIPE!r}: {setting!r}; "
-                "expected an object with a name, and options by their names"
-            )
-        return cls(name, told)
+        parsed = parse_recipe(setting)
+        return None if parsed is None else cls(*parsed)
 
     def apply(self, recipe: R) -> R:
         """Set the kept options of a recipe of that name. One that no longer fits is left out, and logged."""

@@ -7,9 +7,9 @@ from typing import Any
 
 from pydantic import Field, TypeAdapter
 
+from everthread.bank.settings import remember_policy
 from everthread.chat.alternatives import alternatives
 from everthread.chat.chat import Chat
-from everthread.chat.consent import remember_policy
 from everthread.chat.reply import Reply
 from everthread.server.schemas import MOST, Body, HitView, LineView, ReceiptView, Remember, View
 from everthread.types import Context, Hit, Line, Sampling, Usage

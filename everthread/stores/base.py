@@ -17,6 +17,7 @@ from typing import Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from everthread.text.analyzer import TermCounts
 from everthread.types import (
     ROLES,
     Filter,
@@ -61,15 +62,6 @@ LINE = np.dtype(
         ("marks", "<i4"),  # bits; see text.line_features
     ]
 )
-
-
-@dataclass(frozen=True, slots=True)
-class TermCounts:
-    """What the analyser found in a line: each term with (times in the line, times in its head), and the length."""
-
-    terms: Mapping[str, tuple[int, int]]
-    length: int
-    head_length: int
 
 
 @dataclass(frozen=True, slots=True)

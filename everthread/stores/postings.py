@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from everthread.stores.arrays import member
-from everthread.stores.base import POSTING, Postings, TermCounts
+from everthread.stores.base import POSTING, Postings
+from everthread.text.analyzer import TermCounts
 from everthread.types import Seqs
 
 BLOCK = 256  # records a row: 2 KB, so that adding to a block dirties one page

@@ -9,7 +9,8 @@ from typing import Any
 
 from everthread.common.timestamps import moment
 from everthread.errors import BadLine, NotFound
-from everthread.stores.base import PreparedLine, TermCounts
+from everthread.stores.base import PreparedLine
+from everthread.text.analyzer import TermCounts
 from everthread.types import Line, NewLine, Session
 
 SESSION_GAP = timedelta(hours=1)  # a line without a session, said longer than this after the last one, begins a new one

@@ -13,12 +13,13 @@ import re
 import threading
 import unicodedata
 from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import pairwise
 
 import Stemmer
 
 from everthread.common.keys import META_ECHO
-from everthread.stores.base import TermCounts
 from everthread.types import Metadata
 
 ANALYSER = 2  # raised whenever the same text would give other terms; a bank's file records it
@@ -73,6 +74,15 @@ _IRREGULAR = """
 _SAME = {
     form: word for entry in _IRREGULAR.split() for word, _, forms in [entry.partition("=")] for form in forms.split(",")
 }
+
+
+@dataclass(frozen=True, slots=True)
+class TermCounts:
+    """The terms of a line: how often each occurs in the line and in its head, and the lengths of both in terms."""
+
+    terms: Mapping[str, tuple[int, int]]
+    length: int
+    head_length: int
 
 
 class _Stemmers(threading.local):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from everthread.bank.corrections import position
 from everthread.text.indentation import indent
 from everthread.text.relative_time import how_long_ago
 from everthread.types import Line
@@ -37,7 +36,7 @@ def in_order(lines: Sequence[Line], now: datetime | None = None) -> str:
     for line in lines:
         if before is None or _begins(line, before):
             text += ["", date_heading(line, now)] if text else [date_heading(line, now)]
-        elif position(line) != position(before) + 1:
+        elif line.position != before.position + 1:
             text.append(GAP)
         text.append(format_line(line))
         before = line
@@ -52,4 +51,4 @@ def _begins(line: Line, before: Line) -> bool:
 
 def sort_key(line: Line) -> tuple[datetime, int]:
     """The order in which lines were said: by time, and at one time by their places."""
-    return line.said_at, position(line)
+    return line.said_at, line.position

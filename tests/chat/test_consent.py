@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread.chat.consent import LONGEST, consent, parse_yes_no, remember_policy
+from everthread.bank.settings import remember_policy
+from everthread.chat.consent import LONGEST, consent, parse_yes_no
 from everthread.types import JSONValue
 
 YES = """

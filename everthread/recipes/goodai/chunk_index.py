@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from everthread.bank.embedding_backlog import embedding_text
 from everthread.common.keys import SETTING_CHUNKS
-from everthread.recall import unit_search
 from everthread.recipes.goodai.token_stream import CHUNK, SESSION, ChunkPosition, TokenStream, place, tokens
 from everthread.recipes.goodai.tokenizers import Tokenizer
 from everthread.stores.base import CorpusStats, UnitReplacement
@@ -305,7 +305,7 @@ class ChunkIndex:
         """Write a change, and the state that it leads to; None where no embedder answers."""
         state = self._evict(state, change)
         units = self.finish(change.new)
-        vectors = self.memory.try_embed([unit_search.embedded(unit) for unit in units]) if units else []
+        vectors = self.memory.try_embed([embedding_text(unit) for unit in units]) if units else []
         if vectors is None:
             return None
         numbers = {id(unit): number for number, unit in enumerate(change.new)}

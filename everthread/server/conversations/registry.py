@@ -161,7 +161,7 @@ class ConversationRegistry:
 
     def validate(self, session: str, text: str | None = None, options: OptionsBody | None = None) -> None:
         """See that a conversation can be begun so: whoever can't leaves no empty bank. Raises as `reply`."""
-        validation.name(session, "session")
+        validation.check_filter_name(session, "session")
         if text is not None:
             clean_line(NewLine(text), now())
         if options is not None:
@@ -507,7 +507,7 @@ class ConversationRegistry:
             raise Problem(403, "forbidden", "this key may have no other conversation forgotten than the current one")
 
     def _open(self, memory: Memory, session: str) -> OpenConversation:
-        name = self._named(memory) if session == CURRENT else validation.name(session, "session")
+        name = self._named(memory) if session == CURRENT else validation.check_filter_name(session, "session")
         with self._lock:
             held = self._talks.get((memory.bank, name)) if name else None
             if held is not None:

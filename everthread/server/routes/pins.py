@@ -27,13 +27,13 @@ def listed(memory: Reading) -> dict[str, list[Line]]:
 @router.put("/{seq}", response_model=All[LineView])
 def add(memory: Changing, once: Once, seq: int) -> dict[str, list[Line]]:
     """Pin a line."""
-    return _once(memory, once, lambda: pins.add(memory, validation.seq(seq, memory.bank)))
+    return _once(memory, once, lambda: pins.add(memory, validation.check_seq(seq, memory.bank)))
 
 
 @router.delete("/{seq}", response_model=All[LineView])
 def remove(memory: Changing, once: Once, seq: int) -> dict[str, list[Line]]:
     """Take a line off."""
-    return _once(memory, once, lambda: pins.remove(memory, validation.seq(seq, memory.bank)))
+    return _once(memory, once, lambda: pins.remove(memory, validation.check_seq(seq, memory.bank)))
 
 
 def _once(memory: Memory, once: IdempotentRequest, change: Callable[[], list[Line]]) -> dict[str, list[Line]]:

@@ -15,8 +15,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from hashlib import sha256
 
+from everthread.bank.settings import remember_policy
 from everthread.chat.chat import Chat
-from everthread.chat.consent import parse_yes_no, remember_policy
+from everthread.chat.consent import parse_yes_no
 from everthread.chat.conversation import current_session
 from everthread.chat.goodbye import Step, next_step
 from everthread.chat.reply import Reply

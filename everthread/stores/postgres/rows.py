@@ -10,13 +10,13 @@ import numpy as np
 from pgvector import HalfVector
 
 from everthread.common.timestamps import moment
-from everthread.stores.base import LINE, POSTING, CorpusStats, Speaker, TermCounts
+from everthread.stores.base import LINE, POSTING, CorpusStats, Speaker
 from everthread.stores.postgres import vector_index
 from everthread.stores.postgres.connections import Connection
 from everthread.stores.postings import by_term, estimate
 from everthread.stores.shared_rows import line
 from everthread.stores.sqlite.schema import too_new
-from everthread.text.analyzer import ANALYSER, count_terms, without_quotes_json
+from everthread.text.analyzer import ANALYSER, TermCounts, count_terms, without_quotes_json
 from everthread.types import ROLES, Line, Role, Seqs, Stats, Vectors
 
 SENT = 2**26  # bytes in the rows of one statement, or a little more: Postgres takes 1 GB, and the server works on few

@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from everthread import Memory, NewLine
+from everthread.bank.embedding_backlog import embedding_text
 from everthread.common.keys import META_REWRITTEN
 from everthread.errors import NotFound
-from everthread.recall.unit_search import embedded
 from everthread.recipes.goodai import chunk_index
 from everthread.recipes.goodai.query_rewriting import CONTEXT
 from everthread.recipes.goodai.recipe import GoodAI
@@ -70,7 +70,7 @@ def test_what_is_found_is_what_was_said(tmp_path: Path) -> None:
         memory.observe_many(lines()[:4])
         (best,) = memory.recall("Who bakes bread?", 1)
         assert "Ben: He bakes bread in a shop by the river now." in best.line.text
-        assert "Tom bakes bread" in "".join(embedded(unit) for unit in memory.units("chunk"))
+        assert "Tom bakes bread" in "".join(embedding_text(unit) for unit in memory.units("chunk"))
 
 
 def test_a_question_is_rewritten_by_the_lines_that_are_in_the_prompt(tmp_path: Path) -> None:
@@ -100,10 +100,10 @@ def test_nothing_that_a_model_wrote_of_a_forgotten_line_is_left(tmp_path: Path) 
     with Memory.open("bank", store=tmp_path, recipe=GoodAI(rewrite=True, scribe=scribe)) as memory:
         memory.observe_many(lines()[:4])
         memory.recall("Tom", 1)
-        assert "Tom bakes" in "".join(embedded(unit) for unit in memory.units("chunk"))
+        assert "Tom bakes" in "".join(embedding_text(unit) for unit in memory.units("chunk"))
         memory.forget(seq=1)  # which named him
         memory.recall("Tom", 1)
-        assert "Tom" not in "".join(embedded(unit) for unit in memory.units("chunk"))
+        assert "Tom" not in "".join(embedding_text(unit) for unit in memory.units("chunk"))
         assert "He bakes bread" in "".join(unit.text for unit in memory.units("chunk"))
     assert not [path.name for path in tmp_path.iterdir() if b"Tom" in path.read_bytes()]
 
@@ -162,7 +162,7 @@ def test_both_stores_hold_the_same_rewritten_chunks(tmp_path: Path, database: st
             memory.retract(2)
             memory.forget(seq=4)
             memory.recall("number")
-            told.append([(unit.text, unit.first_seq, unit.last_seq, embedded(unit)) for unit in chunks(memory)])
+            told.append([(unit.text, unit.first_seq, unit.last_seq, embedding_text(unit)) for unit in chunks(memory)])
     assert told[0] == told[1]
     assert not any("4" in text for _, _, _, text in told[0])
 

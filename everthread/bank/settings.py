@@ -1,0 +1,57 @@
+"""Validates and reads the settings of a bank whose values have a form: the remember policy and the recipe.
+
+Knows no store; `common.keys` has the names of all settings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from reprlib import repr as shortly
+
+from everthread.bank.validation import check_name, to_json
+from everthread.common.keys import SETTING_RECIPE, SETTING_REMEMBER
+from everthread.errors import BadInput
+from everthread.types import JSONValue
+
+MAX_SETTING_CHARS = 1_000_000  # characters of JSON
+REMEMBER_POLICIES = {"always": True, "ask": None, "never": False}  # values of the setting `remember`; unset is "ask"
+
+
+def check_setting(name: str, value: JSONValue | None) -> None:
+    """Check that a setting can be stored.
+
+    Raises:
+        BadInput: if its name or its value is invalid.
+    """
+    check_name(name, "the name of a setting")
+    if name == SETTING_REMEMBER and not (value is None or (isinstance(value, str) and value in REMEMBER_POLICIES)):
+        raise BadInput(f"setting {name!r} must be one of {', '.join(REMEMBER_POLICIES)}, got {shortly(value)}")
+    if name == SETTING_RECIPE:
+        parse_recipe(value)
+    if len(to_json(value, f"setting {name!r}")) > MAX_SETTING_CHARS:
+        raise BadInput(f"setting {name!r} is too large: more than {MAX_SETTING_CHARS:,} characters of JSON")
+
+
+def remember_policy(settings: Mapping[str, JSONValue]) -> bool | None:
+    """Return whether a bank with these settings remembers conversations; None: the user is asked at the end of each."""
+    return REMEMBER_POLICIES.get(str(settings.get(SETTING_REMEMBER)))
+
+
+def parse_recipe(value: JSONValue | None) -> tuple[str, Mapping[str, JSONValue]] | None:
+    """Parse the setting `recipe`.
+
+    Returns:
+        The recipe's name and its saved options; None if it is unset.
+
+    Raises:
+        BadInput: if it has another form.
+    """
+    if value is None:
+        return None
+    name = value.get("name") if isinstance(value, Mapping) else None
+    options = value.get("options", {}) if isinstance(value, Mapping) else None
+    if not isinstance(name, str) or not isinstance(options, Mapping):
+        raise BadInput(
+            f"invalid setting {SETTING_RECIPE!r}: {value!r}; expected an object with a name, and options by their names"
+        )
+    return name, options
