@@ -1,9 +1,10 @@
-# `make chat`, `make serve` and `make test` do all the set-up on a fresh machine. PYTHON names another interpreter (3.11 or later).
+# `make chat`, `make serve`, `make unit` and `make test` do all the set-up on a fresh machine. PYTHON names another
+# interpreter (3.11 or later).
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: chat serve test check browser clean
+.PHONY: chat serve unit test check docs browser clean
 
 chat: $(VENV)/installed
 	@$(BIN)/everthread chat
@@ -11,9 +12,13 @@ chat: $(VENV)/installed
 serve: $(VENV)/installed-server
 	@$(BIN)/everthread serve
 
+# The tests that need neither Postgres, a browser nor another process: a minute on two cores.
+unit: $(VENV)/installed-unit
+	$(BIN)/pytest -m unit --dist worksteal --numprocesses $$($(BIN)/python -c 'import os; print(min(os.cpu_count() or 1, 6))')
+
 # A worker for each core and one more, for many tests wait; six at most (each has a Postgres server of its own). The
 # tests of a file stay together.
-test: $(VENV)/installed-test browser check
+test: $(VENV)/installed-test browser check docs
 	$(BIN)/pytest --dist loadfile \
 	  --numprocesses $$($(BIN)/python -c 'import os; print(min((os.cpu_count() or 1) + 1, 6))')
 
@@ -21,6 +26,10 @@ check: $(VENV)/installed-test
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+# The documentation as a site, in site/. A link or a reference that leads nowhere is an error.
+docs: $(VENV)/installed-test
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Everthread needs Python 3.11 or later, this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.11")'
@@ -34,9 +43,13 @@ $(VENV)/installed-server: $(BIN)/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[server]'
 	@touch $@ $(VENV)/installed
 
+$(VENV)/installed-unit: $(BIN)/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[unit]'
+	@touch $@ $(VENV)/installed $(VENV)/installed-server
+
 $(VENV)/installed-test: $(BIN)/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
-	@touch $@ $(VENV)/installed $(VENV)/installed-server
+	@touch $@ $(VENV)/installed $(VENV)/installed-server $(VENV)/installed-unit
 
 # The tests of the page drive a Chromium: the system's, else one that is installed here, by Debian or by Playwright.
 browser: $(VENV)/installed-test
@@ -47,4 +60,4 @@ browser: $(VENV)/installed-test
 	  || { echo "The tests of the page need a Chromium: apt install chromium, or $(BIN)/playwright install chromium"; exit 1; }
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache build dist
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache build dist site

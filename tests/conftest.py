@@ -1,18 +1,53 @@
 """Banks for tests: in a temporary folder, embedded by spelling alone; the user's own banks are out of reach."""
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from hardship import llm, postgres
+from hardship import llm
 from hypothesis import HealthCheck, settings
+from needs import module_needs, needs_of
 
 from everthread import Memory
 from everthread.testing import HashEmbedder
 
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")  # how fast the machine is decides no test
+
+PROCESS_STARTED = ("subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system")  # audit events
+_guard = {"unit": False}  # whether a unit test is running
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out the modules that unit tests can't import, for want of Postgres' driver, for example."""
+    unit = config.getoption("markexpr") == "unit" and collection_path.match("test_*.py")
+    return True if unit and module_needs(collection_path) else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark each test with what it needs, before any is selected."""
+    for item in items:
+        for mark in (isinstance(item, pytest.Function) and needs_of(item)) or ("unit",):
+            item.add_marker(mark)
+
+
+def _refuse_processes(event: str, _: tuple[Any, ...]) -> None:
+    if _guard["unit"] and event in PROCESS_STARTED:
+        raise RuntimeError(f"a unit test raised {event}: name what starts the process in needs.PROCESSES")
+
+
+sys.addaudithook(_refuse_processes)
+
+
+@pytest.fixture(autouse=True)
+def _no_process_in_a_unit_test(request: pytest.FixtureRequest) -> Iterator[None]:
+    _guard["unit"] = request.node.get_closest_marker("unit") is not None
+    yield
+    _guard["unit"] = False
 
 
 @pytest.fixture(scope="session")
@@ -44,6 +79,8 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[str]:
     """The URL of a running Postgres server with pgvector."""
+    from hardship import postgres
+
     with postgres.running() as url:
         yield url
 
@@ -51,5 +88,7 @@ def postgres_server() -> Iterator[str]:
 @pytest.fixture(scope="module")
 def database(postgres_server: str) -> Iterator[str]:
     """The URL of an empty database."""
+    from hardship import postgres
+
     with postgres.database(postgres_server) as url:
         yield url

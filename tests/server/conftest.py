@@ -1,14 +1,19 @@
-"""The app over a real store in a temporary folder, embedded by spelling alone."""
+"""The app over a real store in a temporary folder, embedded by spelling alone.
+
+What drives a browser is imported by the fixtures that need it, so that the other tests run without Playwright.
+"""
+
+from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from fastapi.testclient import TestClient
 from hardship import llm
 from hardship.loopback import serving
-from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from everthread.llms.openai_compatible import OpenAICompatible
 from everthread.recipes.default import Default
@@ -16,7 +21,9 @@ from everthread.server.app import create
 from everthread.server.services import Services
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
-from server.shown import CHROMIUM, DESK, LATE, Model
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
 
 
 @pytest.fixture
@@ -52,6 +59,8 @@ def told(api: TestClient) -> TestClient:
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A server with a model."""
+    from server.shown import Model
+
     store = SQLiteStore(tmp_path_factory.mktemp("banks"))
     with llm.llm_server(Model()) as told:
         engine = Services(store, HashEmbedder(512), OpenAICompatible(told.url, "m"), Default())
@@ -70,6 +79,10 @@ def url_without_model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    from playwright.sync_api import sync_playwright
+
+    from server.shown import CHROMIUM
+
     with sync_playwright() as playwright:
         there = next(filter(None, map(shutil.which, CHROMIUM)), None)
         opened = playwright.chromium.launch(executable_path=there, args=["--no-sandbox"])
@@ -80,6 +93,10 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
     """A fresh visitor's tab. Whatever the console has to complain about fails the test."""
+    from playwright.sync_api import expect
+
+    from server.shown import DESK, LATE
+
     context = browser.new_context(viewport=DESK, color_scheme="light", locale="en-GB")  # type: ignore[arg-type]
     context.set_default_timeout(LATE)
     expect.set_options(timeout=LATE)

@@ -1,0 +1,117 @@
+"""Find what each test needs beyond Python and the package: in its imports, its fixtures and the functions it calls.
+
+A test that needs none of it is a unit test. The marks are listed in pyproject.toml and explained in CONTRIBUTING.md.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
+
+import pytest
+
+TESTS = Path(__file__).parent
+PACKAGES = {  # imported by a test's module, directly or through modules of the package and of the tests
+    "psycopg": "postgres",
+    "psycopg_pool": "postgres",
+    "pgvector": "postgres",
+    "psutil": "postgres",
+    "playwright": "browser",
+    "axe_core_python": "browser",
+    "schemathesis": "fuzzing",
+}
+FIXTURES = {"postgres_server": "postgres", "browser": "browser"}
+PROCESSES = frozenset(("subprocess", "multiprocessing", "Popen", "fork", "forkpty"))  # names that start a process
+
+
+def needs_of(item: pytest.Function) -> set[str]:
+    """Return the marks of what a test needs; none for a unit test."""
+    found = {FIXTURES[name] for name in FIXTURES.keys() & item.fixturenames} | module_needs(item.path)
+    fixtures = [each[-1].func for each in item._fixtureinfo.name2fixturedefs.values()]
+    if any(map(_starts_process, (item.function, *fixtures))):
+        found.add("process")
+    if "hardship" in item.path.stem:
+        found.add("hardship")
+    if item.get_closest_marker("slow"):
+        found.add("slow")
+    return found
+
+
+@cache
+def module_needs(path: Path) -> frozenset[str]:
+    """Return the marks of what importing a test module needs."""
+    todo, files, needs = [path], {path}, set[str]()
+    while todo:
+        for name in _imports(todo.pop()):
+            if (mark := PACKAGES.get(name.partition(".")[0])) is not None:
+                needs.add(mark)
+            elif (source := _source(name)) is not None and source not in files:
+                files.add(source)
+                todo.append(source)
+    return frozenset(needs)
+
+
+@cache
+def _imports(file: Path) -> tuple[str, ...]:
+    """Return the modules that a file imports when it is loaded, and the names it takes from them."""
+    found: list[str] = []
+    for node in _statements(ast.parse(file.read_text(encoding="utf-8")).body):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    return tuple(found)
+
+
+def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Yield the statements that run when a module is loaded, except those in `try` and under TYPE_CHECKING."""
+    for node in body:
+        if isinstance(node, ast.If) and ast.unparse(node.test) != "TYPE_CHECKING":
+            yield from _statements([*node.body, *node.orelse])
+        yield node
+
+
+@cache
+def _source(name: str) -> Path | None:
+    """Return the file of a module of the tests or of the package."""
+    for root in (TESTS, TESTS.parent):
+        path = root.joinpath(*name.split("."))
+        for file in (path.with_suffix(".py"), path / "__init__.py"):
+            if file.exists():
+                return file
+    return None
+
+
+@cache
+def _starts_process(function: object) -> bool:
+    """Return whether a function names one of PROCESSES, itself or in what it uses of the tests."""
+    todo, seen, names = [function], set[CodeType](), set[str]()
+    while todo:
+        each = todo.pop()
+        each = inspect.unwrap(getattr(getattr(each, "hypothesis", None), "inner_test", each))  # type: ignore[arg-type]
+        if isinstance(each, type) and _is_of_tests(inspect.getmodule(each)):
+            todo += vars(each).values()
+        if not isinstance(each, FunctionType) or each.__code__ in seen or TESTS not in _file(each).parents:
+            continue
+        seen.add(each.__code__)
+        used = _names(each.__code__)
+        names |= used
+        for value in (each.__globals__[name] for name in used if name in each.__globals__):
+            todo += [vars(value).get(name) for name in used] if _is_of_tests(value) else [value]
+    return not PROCESSES.isdisjoint(names)
+
+
+def _names(code: CodeType) -> set[str]:
+    return {*code.co_names}.union(*(_names(each) for each in code.co_consts if isinstance(each, CodeType)))
+
+
+def _file(function: FunctionType) -> Path:
+    return Path(function.__code__.co_filename)
+
+
+def _is_of_tests(value: object) -> bool:
+    return isinstance(value, ModuleType) and TESTS in Path(getattr(value, "__file__", None) or "").parents
