@@ -5,24 +5,30 @@ from __future__ import annotations
 import os
 import re
 import runpy
+import select
+import shutil
 import subprocess
 import sys
 import tomllib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import fields
+from importlib import import_module
 from pathlib import Path
 from typing import cast
 
 import click
 import pytest
+from hardship import PATIENCE
 
 import everthread
 from everthread import config
 from everthread.cli.main import main
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("**/*.md"))]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+ADDRESS = "http://127.0.0.1:7391"
 
 
 def text_of(name: str) -> str:
@@ -56,6 +62,77 @@ def test_the_python_of_a_page_runs_from_top_to_bottom(page: Path, tmp_path: Path
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, ""), f"{page.name}: {done.stderr}"
+
+
+def run(script: str, store: Path, stdin: str = "") -> str:
+    """Run a block of shell in the root of the repository, with banks and settings of its own; return what it prints."""
+    command = f'set -e\neverthread() {{ "{sys.executable}" -W error -m everthread "$@"; }}\n{script}'
+    done = subprocess.run(
+        ["bash", "-c", command],
+        cwd=ROOT,
+        env={**os.environ, "EVERTHREAD_STORE": str(store), "PYTHONPATH": str(ROOT)},
+        input=stdin,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@contextmanager
+def serving(command: str, store: Path) -> Iterator[str]:
+    """Run the command that starts the server, at a free port and without a browser; yield its address."""
+    words = command.removeprefix("everthread ").replace("--open", "--port 0").split()
+    environment = {**os.environ, "EVERTHREAD_STORE": str(store), "PYTHONPATH": str(ROOT)}
+    arguments = [sys.executable, "-m", "everthread", *words]
+    with subprocess.Popen(arguments, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert select.select([process.stdout], [], [], PATIENCE)[0]
+            address = re.search(r"http://[\w.:]+\d", process.stdout.readline())
+            assert address
+            yield address[0]
+        finally:
+            process.terminate()
+
+
+def blocks(page: str, language: str) -> list[str]:
+    """Return the blocks of a language in a page."""
+    return [block[2] for block in BLOCK.finditer(text_of(page)) if block[1] == language]
+
+
+def test_the_terminal_of_the_quickstart_prints_what_is_shown(tmp_path: Path) -> None:
+    importing, chatting, _, _ = blocks("docs/quickstart.md", "sh")
+    assert f"\n{run(importing, tmp_path)}" in f"\n{blocks('docs/quickstart.md', 'text')[1]}"
+    assert "Mia" in run(chatting, tmp_path, "Where does Mia work?\n/quit\n")
+
+
+def test_the_server_of_the_quickstart_answers_over_rest_and_from_python(tmp_path: Path) -> None:
+    importing, _, serve, asking = blocks("docs/quickstart.md", "sh")
+    run(importing, tmp_path)
+    (program,) = blocks("docs/quickstart.md", "py")
+    with serving(serve, tmp_path) as address:
+        if shutil.which("curl"):
+            assert "Lisbon" in run(asking.replace(ADDRESS, address), tmp_path)
+        script = f"'{sys.executable}' -W error - <<'END'\n{program.replace(ADDRESS, address)}\nEND"
+        assert "Lisbon" in run(script, tmp_path)
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs" / "reference").glob("*.md")), ids=lambda page: page.stem)
+def test_the_reference_names_what_exists(page: Path) -> None:
+    names = re.findall(r"^::: (everthread[\w.]*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    assert names
+    for name in names:
+        module, _, last = name.rpartition(".")
+        assert hasattr(import_module(module), last) or import_module(name)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_file_that_a_page_names_exists(page: Path) -> None:
+    for name in re.findall(r"`([\w./]+\.py)`", page.read_text(encoding="utf-8")):
+        roots = (ROOT, ROOT / "everthread", ROOT / "docs")
+        assert any((root / name).exists() for root in roots) or [*ROOT.glob(f"tests/**/{name}")], name
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
