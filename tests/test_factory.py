@@ -13,7 +13,7 @@ from hardship.llm import llm_server
 
 from everthread import Memory, factory
 from everthread.chat import card, character_library
-from everthread.chat.character import DEFAULT as OURS
+from everthread.chat.character import DEFAULT_CHARACTER as OURS
 from everthread.chat.character import Character
 from everthread.common.installation import install_extra
 from everthread.embedders.onnx import OnnxEmbedder, RemoteEmbedder, SentenceTransformerEmbedder

@@ -48,7 +48,7 @@ def line(text: str) -> Line:
 def echo(text: str) -> None:
     echoes = QuoteIndex()
     echoes.add([text])
-    echoes.spans(text)
+    echoes.find_spans(text)
 
 
 def spoken(text: str) -> None:
@@ -79,7 +79,15 @@ def moment(text: str) -> None:
 
 
 FUNCTIONS: list[Callable[[str], object]] = [
-    *(redaction.hide, redaction.strip, consent.consent, consent.parse_yes_no, refusal.refuses, refusal.score, cleaned),
+    *(
+        redaction.hide,
+        redaction.strip,
+        consent.parse_consent,
+        consent.parse_yes_no,
+        refusal.refuses,
+        refusal.score,
+        cleaned,
+    ),
     *(
         salience.words,
         salience.only_asks,
@@ -132,7 +140,7 @@ WHOLE: dict[str, Callable[[str], object]] = {
     "quoted": lambda text: prompts.quoted(LINES=text),
     "day_of": lambda text: prompts.day_of(text, [date(2024, 5, 6)]),
     "in_parts": lambda text: list(prompts.in_parts([line(text)], 300)),
-    "filled": Character("Nora", person="Ann").filled,
+    "filled": Character("Nora", person="Ann").fill_names,
     "called": lambda text: _find_name("Nora", text),
 }
 WORKS = {f"{work.__module__.rpartition('.')[2]}.{work.__qualname__}": work for work in FUNCTIONS} | WHOLE

@@ -27,7 +27,7 @@ from everthread.bench.metrics import percentile
 from everthread.bench.speed import BANK, BulkEmbedder, Timing
 from everthread.chat.character import Character
 from everthread.chat.chat import Chat
-from everthread.chat.prompt_builder import Prompt, shared_prefix
+from everthread.chat.prompt_builder import Prompt, shared_prefix_ratio
 from everthread.errors import BadInput
 from everthread.llms.openai_compatible import OpenAICompatible
 from everthread.memory import Memory
@@ -88,7 +88,7 @@ def chat(
         before, after, prompts = _talk(memory, lines, turns, round(words / TOKENS))
         tell("streaming")
         waits = _streamed(memory, lines)
-    shares = [shared_prefix(before, after) for before, after in pairwise(prompts)]
+    shares = [shared_prefix_ratio(before, after) for before, after in pairwise(prompts)]
     tokens = [prompt.tokens for prompt in prompts]
     return Costs(
         *(

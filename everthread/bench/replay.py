@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from everthread.chat.character import DEFAULT
+from everthread.chat.character import DEFAULT_CHARACTER
 from everthread.chat.chat import DEFAULT_CONTEXT, NOTES_RESERVE_TOKENS, REPLY_RESERVE_TOKENS
-from everthread.chat.prompt_builder import cost, prefix
+from everthread.chat.prompt_builder import build_prefix, count_line_tokens
 from everthread.chat.scribe_worker import ScribeWorker, make_job
 from everthread.embedders.onnx import Embedder
 from everthread.errors import BadLine
@@ -32,7 +32,7 @@ ROOM = (
     - NOTES_RESERVE_TOKENS
     - REMEMBERED
     - REPLY_RESERVE_TOKENS
-    - estimate(prefix(DEFAULT))
+    - estimate(build_prefix(DEFAULT_CHARACTER))
 )
 
 
@@ -109,7 +109,7 @@ class _Session:
 
     def add(self, line: Line) -> None:
         self.lines.append(line)
-        self.costs.append(cost(line, estimate))
+        self.costs.append(count_line_tokens(line, estimate))
 
     def window(self, recipe: Recipe) -> int:
         """Where the lines begin that stand in the window: those not noted yet, and the recipe's overlap."""
@@ -145,7 +145,7 @@ class Replay:
                 self._leave(line)
             if self._last[new.session] == place and ("note" in wanted or "summary" in wanted):
                 self._open.pop(line.session, None)
-                self._desk.end(line.session, line.said_at)
+                self._desk.end_session(line.session, line.said_at)
                 self._desk.join()
 
     def _leave(self, line: Line) -> None:
@@ -157,5 +157,5 @@ class Replay:
         if gone and not any(waiting.kind == "notes" for waiting in self.memory.jobs()):
             self._desk.submit(make_job("notes", session.lines[first : first + gone]))
             self._desk.join()
-            noted = self._desk.noted(session.lines)
+            noted = self._desk.last_noted_seq(session.lines)
             session.noted = sum(each.seq <= noted for each in session.lines)

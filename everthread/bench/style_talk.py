@@ -76,7 +76,9 @@ def of_bank(memory: Memory) -> Talk:
     kept = [line for line in memory.lines(Filter(role="assistant")) if not line.metadata.get("partial")]
     sample = _sample(memory, kept)
     if sample is None:
-        raise BadInput(f"bank {memory.bank!r} has no reply of {style_sample.LEAST} words or more; talk with it first")
+        raise BadInput(
+            f"bank {memory.bank!r} has no reply of {style_sample.MIN_SAMPLE_WORDS} words or more; talk with it first"
+        )
     return Talk(sample.text, tuple(line.text for line in kept if line.seq > sample.seq))
 
 

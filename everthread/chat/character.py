@@ -14,9 +14,9 @@ from everthread.errors import BadInput
 from everthread.stores.limits import UNKEEPABLE
 from everthread.types import JSONValue
 
-LONGEST_TEXT = 100_000  # characters of one field; some 25,000 tokens, more than most models read at all
-DEEPEST = 100  # lists and objects within one another in a card; real ones have about ten
-LARGEST_NUMBER = 1024  # bits; what a larger one is, readers of JSON don't agree about
+MAX_FIELD_CHARS = 100_000  # characters of one field; some 25,000 tokens, more than most models read at all
+MAX_CARD_DEPTH = 100  # lists and objects within one another in a card; real ones have about ten
+MAX_NUMBER_BITS = 1024  # bits; what a larger one is, readers of JSON don't agree about
 _STANDS_FOR = re.compile(r"\{\{(char|user)\}\}|<(char|bot|user)>", re.IGNORECASE)  # the second in older cards
 
 
@@ -57,13 +57,13 @@ class Character:
             raise BadInput(f"card must be a mapping, got {shortly(self.card)}")
         object.__setattr__(self, "card", _copy(self.card))
 
-    def filled(self, text: str) -> str:
+    def fill_names(self, text: str) -> str:
         """A text with the names in it. {{char}}, <char> and <bot> are the character, {{user}} and <user> the person,
         in any case of letters."""
         names = {"user": self.person}
         return _STANDS_FOR.sub(lambda m: names.get((m[1] or m[2]).lower(), self.nickname or self.name), text)
 
-    def edited(self, **changes: Any) -> Character:
+    def with_changes(self, **changes: Any) -> Character:
         """The character with these fields changed. BadInput for a field that it doesn't have, and as for a new one."""
         known = [each.name for each in fields(self)]
         if unknown := sorted(changes.keys() - set(known)):
@@ -90,8 +90,8 @@ class Character:
 def _check_text(what: str, text: object) -> None:
     if not isinstance(text, str):
         raise BadInput(f"{what} must be text, got {shortly(text)}")
-    if len(text) > LONGEST_TEXT:
-        raise BadInput(f"{what} has {len(text):,} characters; at most {LONGEST_TEXT:,} are allowed, so shorten it")
+    if len(text) > MAX_FIELD_CHARS:
+        raise BadInput(f"{what} has {len(text):,} characters; at most {MAX_FIELD_CHARS:,} are allowed, so shorten it")
     _whole(text, what)
 
 
@@ -117,15 +117,15 @@ def _whole(text: str, what: str) -> str:
 
 def _copy(value: object, depth: int = 0) -> JSONValue:
     """The value with lists for tuples, sharing nothing that can be changed. BadInput if it is not JSON."""
-    if depth > DEEPEST:
-        raise BadInput(f"card is nested more than {DEEPEST} deep; simplify it")
+    if depth > MAX_CARD_DEPTH:
+        raise BadInput(f"card is nested more than {MAX_CARD_DEPTH} deep; simplify it")
     if isinstance(value, str):
         return _whole(value, "card")
     if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
         return {_whole(key, "card"): _copy(each, depth + 1) for key, each in value.items()}
     if isinstance(value, list | tuple):
         return [_copy(each, depth + 1) for each in value]
-    if value is None or (isinstance(value, int) and value.bit_length() <= LARGEST_NUMBER):
+    if value is None or (isinstance(value, int) and value.bit_length() <= MAX_NUMBER_BITS):
         return value
     if isinstance(value, float) and isfinite(value):
         return value
@@ -133,9 +133,9 @@ def _copy(value: object, depth: int = 0) -> JSONValue:
     raise BadInput(f"card must be what JSON can hold, and holds {kind}{'' if kind == 'int' else ' ' + shortly(value)}")
 
 
-EDITABLE = tuple(each.name for each in fields(Character) if each.name != "card")
+EDITABLE_FIELDS = tuple(each.name for each in fields(Character) if each.name != "card")
 
-DEFAULT = Character(
+DEFAULT_CHARACTER = Character(
     name="Ever",
     description=(
         "{{char}} is someone to talk with: friendly, attentive and plain-spoken. {{char}} listens closely, asks when "

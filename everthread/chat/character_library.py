@@ -282,7 +282,7 @@ def edit(name: str, picture: Path | None, as_json: bool, **texts: str | None) ->
         raise BadInput(f"nothing is given to be changed; give --{', --'.join((*OPTIONS, 'picture'))}")
     if (file := _file(name)) is None:
         raise _not_found(name)
-    character = load(name).edited(**changes)
+    character = load(name).with_changes(**changes)
     if character.name != name:  # by hand
         raise BadInput(f"{file} holds {character.name!r} by now; import it as that, and remove {name!r}")
     save(character, picture=picture, force=True)

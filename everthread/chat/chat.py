@@ -24,13 +24,13 @@ from everthread.bank.line_validation import clean_line
 from everthread.bank.settings import remember_policy
 from everthread.chat import ending, pins, style_sample
 from everthread.chat.character import Character
-from everthread.chat.conversation import Conversation, current_session, going_on, is_open
+from everthread.chat.conversation import Conversation, current_session, find_resumable, is_open
 from everthread.chat.ending import QUESTION as QUESTION
 from everthread.chat.goodbye import next_step
 from everthread.chat.offline_reply import PassthroughFilter, StaticStream, discard, render
-from everthread.chat.prompt_builder import Turn, build_prompt, is_character_line, prefix
+from everthread.chat.prompt_builder import Turn, build_prefix, build_prompt, is_character_line
 from everthread.chat.reminders import Reminders
-from everthread.chat.reply import MAX_REPLY_CHARS, CutShort, Reply, noted
+from everthread.chat.reply import MAX_REPLY_CHARS, Reply, Truncation, reply_metadata
 from everthread.chat.reply_filter import ReplyFilter
 from everthread.chat.scribe_worker import ScribeWorker
 from everthread.chat.window import Window
@@ -102,7 +102,7 @@ class Chat:
         sampling: Sampling | None = None,
         clock: Callable[[], datetime] | None = None,
         count: Counter | None = None,
-        desk: ScribeWorker | None = None,
+        scribe_worker: ScribeWorker | None = None,
         budget: int | None = None,
         banks: Collection[str] = (),
     ) -> None:
@@ -117,7 +117,7 @@ class Chat:
         """
         self.memory, self.llm, self.budget = memory, llm, budget
         self.banks: Collection[str] = multi_bank.existing_banks(memory.store, banks) if banks else ()
-        self.scribe = desk.scribe if desk and scribe is None else factory.scribe(llm, scribe)
+        self.scribe = scribe_worker.scribe if scribe_worker and scribe is None else factory.scribe(llm, scribe)
         self.sampling = sampling or Sampling()
         self._count = lru_cache(TOKEN_CACHE_SIZE)(
             count or memory.count
@@ -125,9 +125,9 @@ class Chat:
         self._clock = clock
         self._owns_memory = self._closed = False
         self.participants: Collection[str] = ()  # who else is there, for whom the character must not speak
-        self._owns_desk = desk is None
-        self._desk = desk or ScribeWorker(memory, self.scribe)
-        self.last: Reply | None = None
+        self._owns_desk = scribe_worker is None
+        self._desk = scribe_worker or ScribeWorker(memory, self.scribe)
+        self.last_reply: Reply | None = None
         self._roomy: Character | None = None  # the character that was seen to leave room for a conversation
         settings = self._settings = memory.settings()  # as they were when the conversation was looked at
         self._character, self._kept = factory.character(character, settings), settings.get(SETTING_CHARACTER)
@@ -192,7 +192,7 @@ class Chat:
         said = replace(self._line(text, self._character.person, "user"), key=key)
         clean_line(said, self._now())
         self._greet(said)
-        self._conversation.add(said, late=True)
+        self._conversation.add(said, defer_embedding=True)
         return self._answer(replaces=None)
 
     def answer(self) -> Reply:
@@ -228,7 +228,7 @@ class Chat:
         if old.role == "user":
             self._check_fits()
         metadata: dict[str, JSONValue] = {META_HEARD: True} if old.metadata.get(META_HEARD) else {}
-        metadata |= self._desk.echoes.metadata(text) if is_character_line(old) else {}
+        metadata |= self._desk.quotes.metadata(text) if is_character_line(old) else {}
         self._conversation.edit(place, text, self._now(), metadata)
         self._drop_reminders(gone)
         return self._answer(replaces=None) if old.role == "user" else None
@@ -251,7 +251,7 @@ class Chat:
         of it goes as well. Raises as `Memory.forget`."""
         self.refresh()
         receipt = self.memory.forget(seq=seq) if seq > 0 else None
-        self.last = None  # what it recalled may tell of the line
+        self.last_reply = None  # what it recalled may tell of the line
         self._conversation.forget(seq)
         self._conversation.refresh()
         return receipt
@@ -274,7 +274,7 @@ class Chat:
             if remember is False:
                 receipt = self.memory.forget(session=session)
             else:
-                self._desk.end(session, self._now())
+                self._desk.end_session(session, self._now())
         self._begin(None, private, resume=False)  # what was said in private is gone
         return EndResult(session, bool(remember) and stands, receipt=receipt)
 
@@ -291,7 +291,7 @@ class Chat:
         return self._conversation.lines
 
     @property
-    def unanswered(self) -> bool:
+    def is_unanswered(self) -> bool:
         """Whether the person's last line has got no reply, because the model failed or the process ended."""
         return bool(self.lines) and self.lines[-1].role == "user" and not self.question
 
@@ -307,7 +307,7 @@ class Chat:
         if self.llm is None or self.lines or not self._character.greeting.strip():
             return ""
         met = any(speaker.role == "assistant" for speaker in self.memory.store.corpus(self.memory.bank).speakers)
-        return "" if met else self._character.filled(self._character.greeting.strip())
+        return "" if met else self._character.fill_names(self._character.greeting.strip())
 
     @property
     def notes(self) -> str:
@@ -319,7 +319,9 @@ class Chat:
     def offer(self) -> str:
         """One thing that could be brought up now that the conversation begins; nothing, later on."""
         found = (
-            None if self.lines or not self.memory.recipe.offers else self._offering.event(self._last_seen, self._now())
+            None
+            if self.lines or not self.memory.recipe.offers
+            else self._offering.next_event(self._last_seen, self._now())
         )
         return found[1] if found else ""
 
@@ -353,7 +355,7 @@ class Chat:
 
     def edit_character(self, **changes: str) -> Character:
         """Change the character, its place or the person's name, from now on. BadInput names what can be changed."""
-        self.character = self._character.edited(**changes)
+        self.character = self._character.with_changes(**changes)
         return self._character
 
     @property
@@ -375,12 +377,12 @@ class Chat:
             self._character, self._kept = factory.character(None, settings), kept
         self._conversation.refresh()
 
-    def use_memory(self, memory: Memory, desk: ScribeWorker) -> None:
+    def use_memory(self, memory: Memory, scribe_worker: ScribeWorker) -> None:
         """Go on with the same bank by another recipe."""
         self._settle_reply()
-        self.memory, self._desk, self._offering = memory, desk, Reminders(memory)
+        self.memory, self._desk, self._offering = memory, scribe_worker, Reminders(memory)
         self._conversation.memory = memory
-        self._window = Window(self._conversation, desk, self._count)
+        self._window = Window(self._conversation, scribe_worker, self._count)
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until what is being written about the conversation is done; False where that takes longer."""
@@ -416,10 +418,10 @@ class Chat:
         private = private or agreed is False
         last = current_session(sessions, at)
         if session is None:
-            session = going_on(last, at) if resume else None
+            session = find_resumable(last, at) if resume else None
         session = session or session_name(micros(at), lambda name: {each.id for each in sessions})
         if last and is_open(last) and last.id != session and not private and at - last.last_at > SESSION_GAP:
-            self._desk.end(last.id, at, agreed is True)
+            self._desk.end_session(last.id, at, agreed is True)
         self._conversation = Conversation(self.memory, session)
         self._conversation.private = private
         self._window = Window(self._conversation, self._desk, self._count)
@@ -428,7 +430,7 @@ class Chat:
             self._desk.start()
 
     def _style(self, replaces: Line | None = None) -> str:
-        return style_sample.sample(self.memory, self._settings, () if replaces is None else (replaces.seq,))
+        return style_sample.find_sample(self.memory, self._settings, () if replaces is None else (replaces.seq,))
 
     # ---------------------------------------------------------------- answering
 
@@ -438,35 +440,35 @@ class Chat:
         step = next_step(
             text,
             name=self._character.name,
-            pending=bool(self.question),
-            begun=any(line.role == "user" for line in self.lines),
-            remember=remember_policy(self._settings),
-            asks=not self.incognito and (self.memory.recipe.needs_consent or setting == "ask"),
+            question_pending=bool(self.question),
+            has_spoken=any(line.role == "user" for line in self.lines),
+            policy=remember_policy(self._settings),
+            ends_conversation=not self.incognito and (self.memory.recipe.needs_consent or setting == "ask"),
         )
         if step in ("remember", "forget"):
-            return ending.ending_reply(self.end(step == "remember"))
+            return ending.build_ending_reply(self.end(step == "remember"))
         if step not in ("ask", "part"):
-            return None if step == "go on" else ending.consent_question(self.session, None)
-        line = self._conversation.add(replace(self._line(text, person, "user"), key=key), late=True)
+            return None if step == "go on" else ending.build_consent_question(self.session, None)
+        line = self._conversation.add(replace(self._line(text, person, "user"), key=key), defer_embedding=True)
         if step == "part":
-            return ending.ending_reply(self.end(True), line, "Goodbye!")
+            return ending.build_ending_reply(self.end(True), line, "Goodbye!")
         self.memory.set_setting(SETTING_ASKED_AT, line.seq)
         self._settings = self.memory.settings()
-        return ending.consent_question(self.session, line)
+        return ending.build_consent_question(self.session, line)
 
     def _answer(self, replaces: Line | None) -> Reply:
         if self.question:
-            return ending.consent_question(self.session, self.lines[-1])
+            return ending.build_consent_question(self.session, self.lines[-1])
         notes = self._window.notes(replaces)
         standing = [line for line in self.lines if replaces is None or line.seq != replaces.seq]
         newest = standing.pop() if standing else None
         if self.llm is None:
-            self.last = self._offline_reply(newest)
+            self.last_reply = self._offline_reply(newest)
         else:
-            self.last = self._build_reply(
+            self.last_reply = self._build_reply(
                 self.llm, newest, self._window.lines(standing, notes, self._context), notes, replaces
             )
-        return self.last
+        return self.last_reply
 
     @property
     def _context(self) -> int:
@@ -476,7 +478,9 @@ class Chat:
         self, llm: LLM, newest: Line | None, window: list[Line], notes: Unit | None, replaces: Line | None
     ) -> Reply:
         pinned = [
-            line for line in pins.list_pins(self.memory, self._settings) if line.seq not in self._conversation.hidden
+            line
+            for line in pins.list_pins(self.memory, self._settings)
+            if line.seq not in self._conversation.hidden_seqs
         ]
         context = self._recall(newest, [*window, *pinned, *([replaces] if replaces else [])], notes)
         sample = self._character.sample or self._style(replaces)
@@ -511,7 +515,7 @@ class Chat:
 
     def _recall(self, newest: Line | None, window: list[Line], notes: Unit | None = None) -> Context:
         said, seen = (newest.text, [*window, newest]) if newest else ("", window)
-        shown = self._conversation.hidden.union(line.seq for line in seen if line.seq > 0)
+        shown = self._conversation.hidden_seqs.union(line.seq for line in seen if line.seq > 0)
         budget, floor = (self._remembered, None) if self.llm else (OFFLINE_BUDGET, FLOOR)
         moment = self._now() if self._clock else None
         session = self.session if self.memory.recipe.uses_buffer and not self.incognito else None
@@ -520,17 +524,22 @@ class Chat:
             count=self._count, banks=multi_bank.beside(self.memory, self.banks),
         )  # fmt: skip
         if not self.incognito:  # what it was asked for is to leave no trace
-            self._desk.background = context.lines
-        self._desk.echoes.add(line.text for each in (context, *context.others) for line in each.lines)
+            self._desk.background_lines = context.lines
+        self._desk.quotes.add(line.text for each in (context, *context.others) for line in each.lines)
         return context
 
-    def _keep(self, text: str, replaces: Line | None, truncation: CutShort, refused: bool, offered: int | None) -> Line:
+    def _keep(
+        self, text: str, replaces: Line | None, truncation: Truncation, refused: bool, offered: int | None
+    ) -> Line:
         """Keep a reply, and discard the one that it replaces. offered is the line that it could bring up."""
-        metadata = {**noted(self.llm.name if self.llm else "", truncation, refused), **self._desk.echoes.metadata(text)}
+        metadata = {
+            **reply_metadata(self.llm.name if self.llm else "", truncation, refused),
+            **self._desk.quotes.metadata(text),
+        }
         metadata |= {} if offered is None else {META_OFFERED: offered}
         gone = [replaces] if replaces else []
         said = self._line(text, self._character.name, "assistant", metadata)
-        line = self._conversation.add(said, refused=refused, instead=gone, late=True)
+        line = self._conversation.add(said, refused=refused, replacing=gone, defer_embedding=True)
         self._after_reply(line, gone if not refused else [])
         return line
 
@@ -538,7 +547,7 @@ class Chat:
         """What is done behind the back of whoever talks. The line is kept: where this fails, a later turn does it."""
         try:
             if not self.incognito:
-                self._offering.keep([] if line.retracted_at else [line], gone)
+                self._offering.record([] if line.retracted_at else [line], gone)
                 if style_sample.is_sample(line) and not self._style():
                     self.memory.set_setting(SETTING_SAMPLE, line.seq)
                     self._settings = self.memory.settings()
@@ -556,20 +565,20 @@ class Chat:
     def _drop_reminders(self, lines: list[Line]) -> list[Line]:
         """What discarded lines had brought up, they have not; but those have that were gone back to."""
         if lines and not self.incognito:
-            self._offering.keep(self.lines, lines)
+            self._offering.record(self.lines, lines)
         return lines
 
     def _queue_notes(self) -> None:
         """Have what no longer has room in the window noted. It leaves when that is done, and not before."""
         if not self.incognito:
-            self._window.leave(self._window_budget(), NOTES_REBUILD_CONTEXTS * self._context)
+            self._window.queue_notes(self._window_budget(), NOTES_REBUILD_CONTEXTS * self._context)
 
     def _window_budget(self) -> int:
         """Tokens of the window: what is left beside the character, what changes every turn, the reply, and an eighth
         for the window to grow in while what leaves it is noted."""
         fixed = (
-            self._count(prefix(self._character, self.sample))
-            + pins.ROOM
+            self._count(build_prefix(self._character, self.sample))
+            + pins.PINS_BUDGET_TOKENS
             + NOTES_RESERVE_TOKENS
             + self._remembered
             + self._reply_room
@@ -600,7 +609,7 @@ class Chat:
     def _greet(self, said: NewLine) -> None:
         if text := self.greeting:
             greeting = self._line(text, self._character.name, "assistant", {META_GREETING: True})
-            self._conversation.add(replace(greeting, said_at=said.said_at), late=True)
+            self._conversation.add(replace(greeting, said_at=said.said_at), defer_embedding=True)
 
     def _line(self, text: str, speaker: str, role: Role, metadata: Metadata | None = None) -> NewLine:
         asked: Metadata = {META_NEEDS_CONSENT: True} if self.memory.recipe.needs_consent else {}
@@ -617,5 +626,5 @@ class Chat:
 
     def _settle_reply(self) -> None:
         """A reply that was not read to its end is kept as far as it came."""
-        if self.last is not None:
-            self.last.stop()
+        if self.last_reply is not None:
+            self.last_reply.stop()

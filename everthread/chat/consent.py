@@ -13,7 +13,7 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-LONGEST = 200  # characters; nobody says yes in more
+MAX_ANSWER_CHARS = 200  # characters; nobody says yes in more
 
 # Phrases, with a comma between them. What says yes or no by itself:
 _YES = """
@@ -96,11 +96,13 @@ _REMEMBERING = {
 }
 _UNCLEAR = {**_REMEMBERING, **_phrases(_HESITATION, _Phrase(None))}
 _WORDS = 5  # of the longest phrase
-FEW = 8  # words of an unclear answer at most; more are a subject of their own
-FEWEST = 4  # words up to which a text that begins with a yes or a no is an unclear answer, whatever follows
+MAX_UNCLEAR_WORDS = 8  # words of an unclear answer at most; more are a subject of their own
+MAX_SHORT_ANSWER_WORDS = (
+    4  # words up to which a text that begins with a yes or a no is an unclear answer, whatever follows
+)
 
 
-def consent(answer: str) -> bool | None:
+def parse_consent(answer: str) -> bool | None:
     """The answer to "Shall I remember this?": True for a yes, False for a no, None where it is neither."""
     return _read(answer, _REMEMBERING)
 
@@ -110,21 +112,21 @@ def parse_yes_no(answer: str) -> bool | None:
     return _read(answer, _ANY)
 
 
-def unclear(answer: str) -> bool:
+def is_unclear(answer: str) -> bool:
     """Returns whether a text without a clear yes or no is still about the question "Shall I remember this?".
 
     It is if it only hesitates ("not now"), or begins with a yes or a no and is short or goes on as an answer does
     ("yes, but not my job"). "OK so today I met Anna" is another subject.
     """
-    if len(answer) > LONGEST:
+    if len(answer) > MAX_ANSWER_CHARS:
         return False
     clauses = [found for words in _clauses(answer) if (found := list(_found(words, _UNCLEAR)))]
     phrases = [phrase for clause in clauses for phrase in clause]
-    if not phrases or len(phrases) > FEW:
+    if not phrases or len(phrases) > MAX_UNCLEAR_WORDS:
         return False
     if all(phrases):
         return True
-    goes_on = len(phrases) <= FEWEST or len(clauses[0]) == 1 or phrases[1] is not None
+    goes_on = len(phrases) <= MAX_SHORT_ANSWER_WORDS or len(clauses[0]) == 1 or phrases[1] is not None
     return phrases[0] is not None and phrases[0].says is not None and goes_on
 
 
@@ -136,7 +138,7 @@ def _clauses(answer: str) -> Iterator[list[str]]:
 
 
 def _read(answer: str, known: Mapping[str, _Phrase]) -> bool | None:
-    if len(answer) > LONGEST or _ASKS.search(answer):
+    if len(answer) > MAX_ANSWER_CHARS or _ASKS.search(answer):
         return None
     said: set[bool | None] = set()
     for words in _clauses(answer):

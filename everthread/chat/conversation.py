@@ -28,7 +28,7 @@ class Conversation:
         """The session as the bank has it; one without lines begins with the first that is added."""
         self.session = session
         self.private = False
-        self.hidden: set[int] = set()  # the numbers of lines that were discarded in private
+        self.hidden_seqs: set[int] = set()  # the numbers of lines that were discarded in private
         self.memory = memory
         self.lines: list[Line] = in_position_order(list(memory.lines(Filter(session=session))))
 
@@ -39,14 +39,14 @@ class Conversation:
         new: NewLine,
         *,
         refused: bool = False,
-        instead: Sequence[Line] = (),
-        late: bool = False,
+        replacing: Sequence[Line] = (),
+        defer_embedding: bool = False,
         corrects: Line | None = None,
     ) -> Line:
         """Keep a line after the others, or instead of some of them, which are discarded: all at once or not at all.
         A refused one is kept as retracted: it is not shown, and nothing is discarded for it. late and corrects as for
         `Memory.replace`, as which it raises."""
-        gone = {line.seq for line in instead}
+        gone = {line.seq for line in replacing}
         before = next((line.seq for line in reversed(self.lines) if line.seq > 0 and line.seq not in gone), None)
         new = replace(new, session=self.session, parent=before, retracted_at=new.said_at if refused else None)
         discarded = () if refused else gone
@@ -54,7 +54,7 @@ class Conversation:
             line = self._unwritten(new)
         else:
             seq = None if corrects is None else corrects.seq
-            line = self.memory.replace_lines(discarded, [new], defer_embedding=late, corrects=seq)[0]
+            line = self.memory.replace_lines(discarded, [new], defer_embedding=defer_embedding, corrects=seq)[0]
         self._drop(discarded)
         if not refused and line not in self.lines:  # one with a key may stand already
             self.lines.append(line)
@@ -66,18 +66,18 @@ class Conversation:
         seq = min([0, *(line.seq for line in self.lines)]) - 1
         return Line(seq, self.session, kept.role, kept.speaker, kept.text, at, None, kept.metadata)
 
-    def edit(self, place: int, text: str, said_at: datetime, metadata: Metadata) -> Line:
+    def edit(self, position: int, text: str, said_at: datetime, metadata: Metadata) -> Line:
         """Put a text in place of a line's, which stays pinned if it was; what came after it is discarded. The line that
         now stands there. Raises BadLine, with nothing changed."""
-        old = self.lines[place]
+        old = self.lines[position]
         new = NewLine(text, old.speaker, old.role, said_at, metadata=metadata, key=source_key(old))
-        return self.add(new, instead=self.lines[place:], corrects=old)
+        return self.add(new, replacing=self.lines[position:], corrects=old)
 
     # --------------------------------------------------------------- discarding
 
-    def truncate(self, place: int) -> list[Line]:
+    def truncate(self, position: int) -> list[Line]:
         """Discard the lines from this place on, all at once or not at all."""
-        gone = self.lines[place:]
+        gone = self.lines[position:]
         if gone and not self.private:
             self.memory.replace_lines([line.seq for line in gone])
         self._drop({line.seq for line in gone})
@@ -87,7 +87,7 @@ class Conversation:
         if gone:
             self.lines = [line for line in self.lines if line.seq not in gone]
         if self.private:
-            self.hidden.update(seq for seq in gone if seq > 0)
+            self.hidden_seqs.update(seq for seq in gone if seq > 0)
 
     def forget(self, seq: int) -> None:
         """Leave out a line that stands nowhere else any more."""
@@ -96,7 +96,7 @@ class Conversation:
     def end_private(self) -> None:
         """End what was private: its lines go, and those that it hid are there again."""
         self.private = False
-        self.hidden.clear()
+        self.hidden_seqs.clear()
         self.lines = in_position_order(list(self.memory.lines(Filter(session=self.session))))
 
     # ------------------------------------------------------------------ looking
@@ -164,7 +164,7 @@ class Conversation:
         return roots[bisect_left(roots, line.seq) - 1]
 
 
-def going_on(last: Session | None, at: datetime) -> str | None:
+def find_resumable(last: Session | None, at: datetime) -> str | None:
     """Name the session that goes on, if it is the latest: one that was not ended, with a line of the last hour."""
     return last.id if last and is_open(last) and at - last.last_at <= SESSION_GAP else None
 

@@ -9,15 +9,15 @@ from everthread.types import Context, EndResult, Line
 QUESTION = "Shall I remember this conversation?"
 
 
-def consent_question(session: str, goodbye: Line | None) -> Reply:
+def build_consent_question(session: str, goodbye: Line | None) -> Reply:
     """Returns the reply that asks whether to remember the conversation: to a goodbye, or to an unclear answer."""
     lead = "Goodbye!" if goodbye else "Please answer yes or no, or go on talking."
-    return ending_reply(EndResult(session, None, QUESTION), goodbye, f"{lead} {QUESTION}")
+    return build_ending_reply(EndResult(session, None, QUESTION), goodbye, f"{lead} {QUESTION}")
 
 
-def ending_reply(ending: EndResult, goodbye: Line | None = None, text: str = "") -> Reply:
+def build_ending_reply(ending: EndResult, goodbye: Line | None = None, text: str = "") -> Reply:
     """Returns a reply that says how the conversation ended. It is never kept as a line."""
     text = text or ("I will remember it." if ending.remembered else "Nothing of it is left.")
     reply = Reply(Context("", 0, (), (), (), 0.0), None, lambda: StaticStream(text), PassthroughFilter(), discard)
-    reply.ending, reply.said = ending, goodbye
+    reply.ending, reply.goodbye = ending, goodbye
     return reply

@@ -20,12 +20,14 @@ from everthread.text.relative_time import how_long_ago
 from everthread.text.time_expressions import DAY, MONTHS, RECKONED, WEEK, WEEKDAYS, Date, absolute_dates
 from everthread.types import Hit, JSONValue, Line
 
-STRONG = 0.1  # relevance of a hit: of MADial's moments 84% of such hits are the right memory; docs/log.md
+MIN_RELEVANCE = 0.1  # relevance of a hit: of MADial's moments 84% of such hits are the right memory; docs/log.md
 MIN_AGE = timedelta(days=1)  # what was said since is still fresh in mind
-PAST = 14 * DAY  # after which nobody asks any more how it went
+MAX_EVENT_AGE = 14 * DAY  # after which nobody asks any more how it went
 MIN_TURNS_BETWEEN = 8  # turns between two offers; a friend who brings up something at every turn is a nuisance
-KEPT = 200  # lines that are remembered as offered; by then so much was said that one of them may be news again
-LONGEST = 300  # characters of a line in a phrase
+MAX_OFFERED_LINES = (
+    200  # lines that are remembered as offered; by then so much was said that one of them may be news again
+)
+MAX_PHRASE_CHARS = 300  # characters of a line in a phrase
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,29 +35,29 @@ class Event:
     """Something that a line announced for the days from first to last. what is the sentence that did."""
 
     line: Line
-    first: date
-    last: date
-    what: str
+    first_day: date
+    last_day: date
+    sentence: str
 
 
 @dataclass(frozen=True, slots=True)
 class ReminderHistory:
     """What was brought up of late. turns counts those since the last offer, seqs are the lines offered."""
 
-    turns: int = MIN_TURNS_BETWEEN
+    turns_since_offer: int = MIN_TURNS_BETWEEN
     seqs: tuple[int, ...] = field(default=())
 
-    def allowed(self, seq: int) -> bool:
+    def allows(self, seq: int) -> bool:
         """Whether this line may be brought up now: not so soon after another, and never twice."""
-        return self.turns >= MIN_TURNS_BETWEEN and seq not in self.seqs
+        return self.turns_since_offer >= MIN_TURNS_BETWEEN and seq not in self.seqs
 
     def offered(self, seq: int) -> ReminderHistory:
         """With this line brought up just now."""
-        return ReminderHistory(0, (*self.seqs, seq)[-KEPT:])
+        return ReminderHistory(0, (*self.seqs, seq)[-MAX_OFFERED_LINES:])
 
     def next_turn(self) -> ReminderHistory:
         """One turn later."""
-        return ReminderHistory(min(self.turns + 1, MIN_TURNS_BETWEEN), self.seqs)
+        return ReminderHistory(min(self.turns_since_offer + 1, MIN_TURNS_BETWEEN), self.seqs)
 
     def new_session(self) -> ReminderHistory:
         """At the beginning of another session, where one may be made however short the last was."""
@@ -63,7 +65,7 @@ class ReminderHistory:
 
     def to_json(self) -> JSONValue:
         """As a bank's settings keep it."""
-        return {"turns": self.turns, "seqs": list(self.seqs)}
+        return {"turns": self.turns_since_offer, "seqs": list(self.seqs)}
 
     @staticmethod
     def from_json(value: JSONValue) -> ReminderHistory:
@@ -72,7 +74,7 @@ class ReminderHistory:
             case {"turns": int(turns), "seqs": [*seqs]} if turns >= 0:
                 found = tuple(seq for seq in seqs if isinstance(seq, int))
                 if len(found) == len(seqs):
-                    return ReminderHistory(min(turns, MIN_TURNS_BETWEEN), found[-KEPT:])
+                    return ReminderHistory(min(turns, MIN_TURNS_BETWEEN), found[-MAX_OFFERED_LINES:])
         raise BadInput(f"offers must be what Offers.to_json wrote, got {value!r}; begin anew with Offers()")
 
 
@@ -94,28 +96,30 @@ def parse_event(line: Line) -> Event | None:
     return None
 
 
-def due_events(events: Iterable[Event], now: datetime, since: datetime) -> list[Event]:
+def due_events(events: Iterable[Event], now: datetime, last_seen: datetime) -> list[Event]:
     """The events whose last day has passed since the two last spoke, at most PAST ago, or which are today or tomorrow:
     the telling ones first, then the nearest."""
-    today, spoke = now.date(), since.astimezone(now.tzinfo).date()
+    today, spoke = now.date(), last_seen.astimezone(now.tzinfo).date()
 
     def apart(event: Event) -> timedelta:
-        return max(today - event.last, event.first - today, timedelta(0))
+        return max(today - event.last_day, event.first_day - today, timedelta(0))
 
     def concerns(event: Event) -> bool:
-        passed = spoke <= event.last < today and today - event.last <= PAST
-        return passed or (event.last >= today and event.first <= today + DAY)
+        passed = spoke <= event.last_day < today and today - event.last_day <= MAX_EVENT_AGE
+        return passed or (event.last_day >= today and event.first_day <= today + DAY)
 
     return sorted(
         filter(concerns, events),
-        key=lambda event: (not _OCCASION.search(normalize(event.what)), apart(event), -event.line.seq),
+        key=lambda event: (not _OCCASION.search(normalize(event.sentence)), apart(event), -event.line.seq),
     )
 
 
 def best_old_hit(hits: Sequence[Hit], now: datetime) -> Hit | None:
     """The best hit, if a person said it at least OLD ago and it bears on the moment by STRONG or more."""
     fit = [
-        hit for hit in hits if hit.relevance >= STRONG and hit.line.role == "user" and now - hit.line.said_at >= MIN_AGE
+        hit
+        for hit in hits
+        if hit.relevance >= MIN_RELEVANCE and hit.line.role == "user" and now - hit.line.said_at >= MIN_AGE
     ]
     return max(fit, key=lambda hit: (hit.relevance, hit.score), default=None)
 
@@ -123,20 +127,20 @@ def best_old_hit(hits: Sequence[Hit], now: datetime) -> Hit | None:
 def phrase(found: Event | Hit, now: datetime) -> str:
     """One line for a prompt: who said what when, and for which day."""
     line = found.line
-    said = found.what if isinstance(found, Event) else " ".join(line.text.split())
-    said = said if len(said) <= LONGEST else f"{said[:LONGEST].rstrip()}…"
+    said = found.sentence if isinstance(found, Event) else " ".join(line.text.split())
+    said = said if len(said) <= MAX_PHRASE_CHARS else f"{said[:MAX_PHRASE_CHARS].rstrip()}…"
     ago = how_long_ago(line.said_at, now)
     text = f'On {_written(line.said_at.date())} ({ago}) {join_rows(line.speaker)} said: "{said}"'
     return f"{text} That was for {_named(found, now)}." if isinstance(found, Event) else text
 
 
 def _named(event: Event, now: datetime) -> str:
-    if event.first != event.last:
-        return f"the days from {_written(event.first)} to {_written(event.last)}"
-    away = (event.first - now.date()).days
+    if event.first_day != event.last_day:
+        return f"the days from {_written(event.first_day)} to {_written(event.last_day)}"
+    away = (event.first_day - now.date()).days
     if away in _NEAR:
         return _NEAR[away]
-    return f"{_written(event.first)} ({how_long_ago(datetime.combine(event.first, now.timetz()), now)})"
+    return f"{_written(event.first_day)} ({how_long_ago(datetime.combine(event.first_day, now.timetz()), now)})"
 
 
 def _written(day: date) -> str:

@@ -13,11 +13,11 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from everthread.chat.consent import consent, unclear
+from everthread.chat.consent import is_unclear, parse_consent
 
-LONGEST = 200  # characters of a goodbye; a longer text is talk
-LONGEST_NAME = 20  # characters of an unknown name in a clause of its own: "Bye, Jonas!"
-PHRASES = Path(__file__).with_name("goodbyes.toml")
+MAX_GOODBYE_CHARS = 200  # characters of a goodbye; a longer text is talk
+MAX_NAME_CHARS = 20  # characters of an unknown name in a clause of its own: "Bye, Jonas!"
+PHRASES_FILE = Path(__file__).with_name("goodbyes.toml")
 
 Step = Literal["ask", "ask again", "remember", "forget", "part", "go on"]
 
@@ -30,7 +30,15 @@ _ASKS = re.compile("[?？¿؟]")
 Tokens = tuple[str, ...]
 
 
-def next_step(said: str, *, name: str, pending: bool, begun: bool, remember: bool | None, asks: bool = True) -> Step:
+def next_step(
+    text: str,
+    *,
+    name: str,
+    question_pending: bool,
+    has_spoken: bool,
+    policy: bool | None,
+    ends_conversation: bool = True,
+) -> Step:
     """Decides what follows what a person said.
 
     Args:
@@ -45,26 +53,26 @@ def next_step(said: str, *, name: str, pending: bool, begun: bool, remember: boo
         "remember" or "forget" for an answer, "ask" for a goodbye that the question follows, "part" for one that ends
         the conversation as the bank is set, "ask again" for an unclear answer, and "go on" for anything else.
     """
-    if pending and (agreed := _consent(said, name)) is not None:
+    if question_pending and (agreed := _consent(text, name)) is not None:
         return "remember" if agreed else "forget"
-    if asks and (begun or remember is False) and is_goodbye(said, name):
-        return "ask" if remember is None else "part"
-    return "ask again" if pending and unclear(said) else "go on"
+    if ends_conversation and (has_spoken or policy is False) and is_goodbye(text, name):
+        return "ask" if policy is None else "part"
+    return "ask again" if question_pending and is_unclear(text) else "go on"
 
 
 def _consent(said: str, name: str) -> bool | None:
     """Returns the answer of a text that may also say goodbye: "Yes. See you tomorrow!" agrees."""
-    if len(said) > LONGEST or _ASKS.search(said) or consent(said) is not None:
-        return consent(said)
+    if len(said) > MAX_GOODBYE_CHARS or _ASKS.search(said) or parse_consent(said) is not None:
+        return parse_consent(said)
     goodbyes, _ = _phrases()
     beside = _silent() | _names(name)
     rest = [clause for clause in _CLAUSES.split(said) if not _covered(_tokens(clause), goodbyes, beside)]
-    return consent(", ".join(rest))
+    return parse_consent(", ".join(rest))
 
 
 def is_goodbye(text: str, name: str = "") -> bool:
     """Returns whether a text is a goodbye and nothing else. name is that of the character it is said to."""
-    if len(text) > LONGEST or _ASKS.search(text):
+    if len(text) > MAX_GOODBYE_CHARS or _ASKS.search(text):
         return False
     goodbyes, beside = _phrases()
     names = _names(name)
@@ -94,7 +102,9 @@ def _covered(words: Tokens, goodbyes: frozenset[Tokens], beside: frozenset[Token
 
 
 def _may_be_name(clause: str) -> bool:
-    return len(clause.split()) == 1 and len(clause.strip()) <= (LONGEST_NAME if clause.isascii() else LONGEST_NAME // 4)
+    return len(clause.split()) == 1 and len(clause.strip()) <= (
+        MAX_NAME_CHARS if clause.isascii() else MAX_NAME_CHARS // 4
+    )
 
 
 def _names(name: str) -> frozenset[Tokens]:
@@ -108,7 +118,7 @@ def _tokens(text: str) -> Tokens:
 
 @cache
 def _phrases() -> tuple[frozenset[Tokens], frozenset[Tokens]]:
-    languages = tomllib.loads(PHRASES.read_text(encoding="utf-8")).values()
+    languages = tomllib.loads(PHRASES_FILE.read_text(encoding="utf-8")).values()
     goodbyes, beside = (
         frozenset(_tokens(phrase) for language in languages for phrase in language[kind])
         for kind in ("goodbye", "beside")
@@ -119,7 +129,7 @@ def _phrases() -> tuple[frozenset[Tokens], frozenset[Tokens]]:
 @cache
 def _silent() -> frozenset[Tokens]:
     """Returns what may accompany a goodbye and neither agrees nor refuses."""
-    return frozenset(phrase for phrase in _phrases()[1] if consent(" ".join(phrase)) is None)
+    return frozenset(phrase for phrase in _phrases()[1] if parse_consent(" ".join(phrase)) is None)
 
 
 @cache

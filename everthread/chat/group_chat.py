@@ -32,7 +32,7 @@ class GroupChat:
             self.enter(chat)
 
     @property
-    def present(self) -> tuple[str, ...]:
+    def names(self) -> tuple[str, ...]:
         """The names of those who are there."""
         return tuple(chat.character.name for chat in self._present)
 
@@ -63,7 +63,7 @@ class GroupChat:
         """What this character says to the scene as it stands, piece by piece. The others have heard it once it is over,
         as far as it came; a refusal they don't hear. Raises as `Reply`, and NotFound."""
         chat = self.chat(name)
-        chat.participants = [name for name in self.present if name != chat.character.name]
+        chat.participants = [name for name in self.names if name != chat.character.name]
         return self._overheard(chat, chat.answer())
 
     def _overheard(self, chat: Chat, reply: Reply) -> Generator[str]:
@@ -75,10 +75,10 @@ class GroupChat:
                 others = [other for other in self._present if other is not chat]
                 _broadcast(others, lambda other: other.add_line(line.text, line.speaker, of_character=True))
 
-    def addressed(self, text: str) -> str:
+    def find_addressee(self, text: str) -> str:
         """Who should answer: whose name stands first in a text, else whoever is there and has not spoken for longest.
         Where one name begins with another, it is the longer. NotFound in an empty scene."""
-        found = {name: (match.start(), -len(name)) for name in self.present if (match := _find_name(name, text))}
+        found = {name: (match.start(), -len(name)) for name in self.names if (match := _find_name(name, text))}
         if found:
             return min(found, key=lambda name: found[name])
         if not self._present:
@@ -90,7 +90,7 @@ class GroupChat:
         for chat in self._present:
             if _same(chat.character.name, name):
                 return chat
-        there = ", ".join(self.present) or "nobody"
+        there = ", ".join(self.names) or "nobody"
         raise NotFound(f"{name!r} is not there; present are: {there}")
 
 

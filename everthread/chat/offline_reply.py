@@ -26,8 +26,8 @@ def render(context: Context, first: bool, private: bool) -> str:
 class PassthroughFilter:
     """In place of `Speech`: every word is shown."""
 
-    over = False
-    why: Literal["", "person", "long"] = ""
+    is_over = False
+    stop_reason: Literal["", "person", "long"] = ""
 
     def feed(self, piece: str) -> str:
         return piece

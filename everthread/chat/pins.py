@@ -18,9 +18,9 @@ from everthread.types import JSONValue, Line
 if TYPE_CHECKING:
     from everthread.memory import Memory
 
-MOST = 20  # lines
-ROOM = 200  # tokens of them in a prompt: a dozen short lines, a fortieth of the usual context
-SHORTEST = 12  # characters of a line that is cut to fit: less tells nothing
+MAX_PINS = 20  # lines
+PINS_BUDGET_TOKENS = 200  # tokens of them in a prompt: a dozen short lines, a fortieth of the usual context
+MIN_CUT_CHARS = 12  # characters of a line that is cut to fit: less tells nothing
 
 
 def list_pins(memory: Memory, settings: Mapping[str, JSONValue] | None = None) -> list[Line]:
@@ -41,8 +41,8 @@ def add(memory: Memory, seq: int) -> list[Line]:
         seqs = [each for each in numbers(value) if each not in gone]
         if seq in seqs:
             return value
-        if len(seqs) >= MOST:
-            raise BadInput(f"{MOST} lines are pinned already, the most that may be; take one of them off first")
+        if len(seqs) >= MAX_PINS:
+            raise BadInput(f"{MAX_PINS} lines are pinned already, the most that may be; take one of them off first")
         return [*sorted([*seqs, seq])]
 
     memory.store.update_setting(memory.bank, SETTING_PINNED, pinned)
@@ -59,12 +59,12 @@ def render(lines: Sequence[Line], count: Counter = estimate) -> str:
     """The lines as text for a prompt, dated and named as passages are, in ROOM tokens: the newest, where not all have
     room. One that is longer alone is cut."""
     for first in range(len(lines)):
-        if count(text := format_lines(lines[first:])) <= ROOM:
+        if count(text := format_lines(lines[first:])) <= PINS_BUDGET_TOKENS:
             return text
     return _cut(format_lines(lines[-1:]), count) if lines else ""
 
 
 def _cut(text: str, count: Counter) -> str:
-    while count(text) > ROOM and len(text) > SHORTEST:
+    while count(text) > PINS_BUDGET_TOKENS and len(text) > MIN_CUT_CHARS:
         text = text[: len(text) * 3 // 4].rstrip() + "…"
     return text

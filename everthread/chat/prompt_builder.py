@@ -28,15 +28,15 @@ from everthread.text.indentation import indent, join_rows
 from everthread.text.tokens import Counter, estimate
 from everthread.types import Context, Line, Message
 
-ENVELOPE = 5  # tokens that a chat API spends on a message beside its text
+MESSAGE_OVERHEAD_TOKENS = 5  # tokens that a chat API spends on a message beside its text
 PROTECTED_LINES = (
     6  # lines of the window that stay longer than what is remembered: without them nobody knows what is talked of
 )
 WINDOW_KEEP_RATIO = (
     0.5  # of a full window that is left by a cut: a cut costs the cache, so it is a seldom and a large one
 )
-OPENING = "(The conversation begins.)"  # some models want the person to speak first
-GAP = "\n[…]\n"  # where the middle of a line is left out
+OPENING_MESSAGE = "(The conversation begins.)"  # some models want the person to speak first
+ELLIPSIS = "\n[…]\n"  # where the middle of a line is left out
 
 RULES = """\
 You are {{char}}, talking with {{user}}. Speak as {{char}} alone, in {{char}}'s own voice, and only for {{char}}: \
@@ -62,8 +62,8 @@ class Turn:
     context: Context | None = None
     offer: str = ""  # one thing that could be brought up
     sample: str = ""  # of the character's style
-    told: Told | None = None  # how what is remembered is put; None: as `lines_told` does
-    behind: bool = False  # whether it stands behind the newest line, not before it
+    render_memories: Told | None = None  # how what is remembered is put; None: as `lines_told` does
+    memories_last: bool = False  # whether it stands behind the newest line, not before it
     pinned: str = ""  # what always stands in the prompt
     rules: str = RULES  # the instruction that opens the prompt
 
@@ -96,12 +96,12 @@ def build_prompt(character: Character, turn: Turn, budget: int, count: Counter =
 
 def count_tokens(messages: Sequence[Message], count: Counter) -> int:
     """The tokens of messages."""
-    return sum(count(message.content) + ENVELOPE for message in messages)
+    return sum(count(message.content) + MESSAGE_OVERHEAD_TOKENS for message in messages)
 
 
-def cost(line: Line, count: Counter) -> int:
+def count_line_tokens(line: Line, count: Counter) -> int:
     """The tokens of a line in the window."""
-    return count(format_line(line)) + ENVELOPE
+    return count(format_line(line)) + MESSAGE_OVERHEAD_TOKENS
 
 
 def leaving(costs: Sequence[int], limit: int) -> int:
@@ -116,13 +116,13 @@ def leaving(costs: Sequence[int], limit: int) -> int:
     return gone
 
 
-def shared_prefix(before: Prompt, after: Prompt, count: Counter = estimate) -> float:
+def shared_prefix_ratio(before: Prompt, after: Prompt, count: Counter = estimate) -> float:
     """Which share of a prompt's tokens (0..1) stood at the beginning of the one before, word for word: what a server's
     prompt cache need not read again."""
     same = 0
     for old, new in zip(before.messages, after.messages, strict=False):
         if old == new:
-            same += count(new.content) + ENVELOPE
+            same += count(new.content) + MESSAGE_OVERHEAD_TOKENS
             continue
         if old.role == new.role:
             same += count(_common(old.content, new.content))
@@ -147,13 +147,13 @@ def _messages(character: Character, turn: Turn) -> list[Message]:
     """All of it. Lines of one side that follow one another are one message, for many models want the sides to take
     turns, the person first and last."""
     lines = [*turn.window, *([turn.newest] if turn.newest and is_character_line(turn.newest) else [])]
-    said = [("user", OPENING)] if lines and is_character_line(lines[0]) else []
+    said = [("user", OPENING_MESSAGE)] if lines and is_character_line(lines[0]) else []
     said += [(_role(line), format_line(line)) for line in lines]
-    said.append(("user", last_message(character, turn)))
+    said.append(("user", build_last_message(character, turn)))
     sides = [
         Message(role, "\n\n".join(text for _, text in texts)) for role, texts in groupby(said, lambda each: each[0])
     ]
-    return [Message("system", prefix(character, turn.sample, turn.pinned, turn.rules)), *sides]
+    return [Message("system", build_prefix(character, turn.sample, turn.pinned, turn.rules)), *sides]
 
 
 def is_character_line(line: Line) -> bool:
@@ -165,32 +165,32 @@ def _role(line: Line) -> Literal["user", "assistant"]:
     return "assistant" if is_character_line(line) else "user"
 
 
-def prefix(character: Character, sample: str = "", pinned: str = "", rules: str = RULES) -> str:
+def build_prefix(character: Character, sample: str = "", pinned: str = "", rules: str = RULES) -> str:
     """What the prompt begins with, turn after turn the same."""
-    name, ours = character.name, replace(character, nickname="").filled(rules)  # a nickname is for the card's texts
-    opening = character.filled(character.instructions.strip() or "{{original}}").replace("{{original}}", ours)
+    name, ours = character.name, replace(character, nickname="").fill_names(rules)  # a nickname is for the card's texts
+    opening = character.fill_names(character.instructions.strip() or "{{original}}").replace("{{original}}", ours)
     return _joined(
         opening,
-        _part(f"About {name}", character.filled(character.description)),
-        _part("The situation", character.filled(character.scenario)),
-        _part(f"How {name} talks, in dialogues made up for the purpose", character.filled(character.examples)),
+        _part(f"About {name}", character.fill_names(character.description)),
+        _part("The situation", character.fill_names(character.scenario)),
+        _part(f"How {name} talks, in dialogues made up for the purpose", character.fill_names(character.examples)),
         _said(f"How {name} talks, in a reply of {name}'s own: keep to this style, not to its words", sample),
         _part(f"What {name} always bears in mind, said in earlier conversations", pinned),
     )
 
 
-def last_message(character: Character, turn: Turn) -> str:
+def build_last_message(character: Character, turn: Turn) -> str:
     """What changes every turn, and the newest line."""
     name, at = character.name, turn.now
-    place = f", at: {join_rows(character.filled(character.location))}" if character.location else ""
+    place = f", at: {join_rows(character.fill_names(character.location))}" if character.location else ""
     return _joined(
         _said(f"{name}'s notes", turn.notes),
-        "" if turn.behind else memory_section(turn, name),
+        "" if turn.memories_last else build_memory_section(turn, name),
         _part(f"What {name} could bring up, if the moment is right", turn.offer),
         f"(It is {at:%A}, {at.day} {at:%B} {at.year:04d}, {at:%H:%M}{place}.)",
-        character.filled(character.reminder),
+        character.fill_names(character.reminder),
         _newest(character, turn.newest),
-        memory_section(turn, name) if turn.behind else "",
+        build_memory_section(turn, name) if turn.memories_last else "",
     )
 
 
@@ -203,11 +203,11 @@ def _newest(character: Character, line: Line | None) -> str:
     return format_line(line)
 
 
-def memory_section(turn: Turn, name: str) -> str:
+def build_memory_section(turn: Turn, name: str) -> str:
     """What is remembered, as the recipe puts it."""
     if not turn.context or not turn.context.text:
         return ""
-    told, others = turn.told or lines_told, turn.context.others
+    told, others = turn.render_memories or lines_told, turn.context.others
     ours = told(turn.context, name, turn.now) if turn.context.lines or not others else ""
     parts = [f"[Said to {name} by others, in the bank {each.bank}]\n{told(each, name, turn.now)}" for each in others]
     return _joined(ours, *parts)
@@ -253,7 +253,7 @@ def _trim(character: Character, turn: Turn, over: int, count: Counter) -> tuple[
         return "sample", character, replace(turn, sample="")
     if turn.pinned:
         return "pinned", character, replace(turn, pinned="")
-    if turn.newest and len(turn.newest.text) > 2 * len(GAP):
+    if turn.newest and len(turn.newest.text) > 2 * len(ELLIPSIS):
         return "newest line", character, replace(turn, newest=_shorter(turn.newest, over, count))
     return "", character, turn
 
@@ -262,7 +262,7 @@ def _older(turn: Turn, over: int, spared: int, count: Counter) -> Turn:
     """Without so many of the oldest lines that `over` tokens are saved, but for the last `spared`."""
     gone = 0
     while over > 0 and len(turn.window) - gone > spared:
-        over -= cost(turn.window[gone], count)
+        over -= count_line_tokens(turn.window[gone], count)
         gone += 1
     return replace(turn, window=turn.window[gone:])
 
@@ -282,8 +282,8 @@ def _shorter(line: Line, over: int, count: Counter) -> Line:
     text, room = line.text, count(line.text) - over
 
     def around(half: int) -> str:
-        return text[:half] + GAP + text[len(text) - half :]
+        return text[:half] + ELLIPSIS + text[len(text) - half :]
 
-    longest = (len(text) - len(GAP) - 1) // 2
+    longest = (len(text) - len(ELLIPSIS) - 1) // 2
     half = bisect_right(range(longest + 1), room, key=lambda half: count(around(half))) - 1
     return replace(line, text=around(max(half, 0)))

@@ -16,11 +16,13 @@ from everthread.text.analyzer import STOP, UNSPACED, normalize
 from everthread.text.line_features import SMALL_TALK
 from everthread.types import JSONValue
 
-RUN = 6  # words of one text in a row that are no chance; "I don't know what to say" is as long as small talk gets
-QUOTED = 4  # words of a whole text that are none either, in quotation marks
-TELLING = 2  # of them say something: "how are you doing" does not
-TEXTS = 2_000  # kept at most, the latest
-WORDS = 200_000  # in them at most, however few they are; but for the latest, which is always kept
+MIN_RUN_WORDS = (
+    6  # words of one text in a row that are no chance; "I don't know what to say" is as long as small talk gets
+)
+MIN_QUOTE_WORDS = 4  # words of a whole text that are none either, in quotation marks
+MIN_CONTENT_WORDS = 2  # of them say something: "how are you doing" does not
+MAX_TEXTS = 2_000  # kept at most, the latest
+MAX_RUNS = 200_000  # in them at most, however few they are; but for the latest, which is always kept
 
 Spans = list[tuple[int, int]]  # from a character until before another
 
@@ -50,23 +52,23 @@ class QuoteIndex:
                 self._texts[key] = self._texts.pop(key)
                 continue
             words = [word for word, _ in _words(text)]
-            if _weight(words) < QUOTED:
+            if _weight(words) < MIN_QUOTE_WORDS:
                 continue
             self._texts[key] = runs = _runs(words)
             self._words += len(runs)
             for run in runs:
                 self._runs.setdefault(run, set()).add(key)
-            if _weight(words) < RUN and len(set(words) - STOP - SMALL_TALK) >= TELLING:
+            if _weight(words) < MIN_RUN_WORDS and len(set(words) - STOP - SMALL_TALK) >= MIN_CONTENT_WORDS:
                 self._quotable[key] = hash(tuple(words))
-            while len(self._texts) > TEXTS or (self._words > WORDS and len(self._texts) > 1):
+            while len(self._texts) > MAX_TEXTS or (self._words > MAX_RUNS and len(self._texts) > 1):
                 self._forget(next(iter(self._texts)))
 
     def metadata(self, reply: str) -> dict[str, JSONValue]:
         """The metadata that tell which spans of a reply repeat recalled text; none where it repeats nothing."""
-        spans = self.spans(reply)
+        spans = self.find_spans(reply)
         return {META_ECHO: [list(span) for span in spans]} if spans else {}
 
-    def spans(self, reply: str) -> Spans:
+    def find_spans(self, reply: str) -> Spans:
         """The spans of the reply that repeat recalled text, ascending and apart: runs of at least RUN words of one
         text, and whole shorter texts in quotation marks. Marks and quotes directly around belong to them."""
         found = list(_words(reply))
@@ -87,8 +89,8 @@ class QuoteIndex:
         for at, run in enumerate([*_runs(words), None]):
             texts = tuple(self._runs.get(run, ())) if run is not None else ()  # the talk may go on and add to them
             for text in open_runs.keys() - texts:
-                first, last = open_runs.pop(text), at + RUN - 2
-                if _weight(words[first : last + 1]) >= RUN:
+                first, last = open_runs.pop(text), at + MIN_RUN_WORDS - 2
+                if _weight(words[first : last + 1]) >= MIN_RUN_WORDS:
                     yield first, last
             for text in texts:
                 open_runs.setdefault(text, at)
@@ -102,7 +104,7 @@ class QuoteIndex:
             start, _ = _with_marks(reply, *at[first])
             if not any(char in _QUOTES for char in reply[start : at[first][0]]):
                 continue
-            for last in range(first + QUOTED - 1, min(first + 2 * RUN, len(words))):
+            for last in range(first + MIN_QUOTE_WORDS - 1, min(first + 2 * MIN_RUN_WORDS, len(words))):
                 end = _with_marks(reply, *at[last])[1]
                 closed = any(char in _QUOTES for char in reply[at[last][1] : end])
                 if closed and hash(tuple(words[first : last + 1])) in quotable:
@@ -118,7 +120,7 @@ class QuoteIndex:
         self._quotable.pop(key, None)
 
 
-def without(text: str, spans: Sequence[tuple[int, int]]) -> str:
+def remove_spans(text: str, spans: Sequence[tuple[int, int]]) -> str:
     """The text without these spans, which are ascending and apart, and without the blanks that would stand double."""
     if not spans:
         return text
@@ -143,7 +145,7 @@ def _weight(words: Sequence[str]) -> float:
 
 def _runs(words: Sequence[str]) -> list[int]:
     """The hash of each run of RUN words."""
-    return [hash(run) for run in zip(*(words[start:] for start in range(RUN)), strict=False)]
+    return [hash(run) for run in zip(*(words[start:] for start in range(MIN_RUN_WORDS)), strict=False)]
 
 
 def _with_marks(text: str, start: int, end: int) -> tuple[int, int]:

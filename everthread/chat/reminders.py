@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from everthread.chat.events import (
-    KEPT,
+    MAX_OFFERED_LINES,
     MIN_TURNS_BETWEEN,
     ReminderHistory,
     best_old_hit,
@@ -39,7 +39,7 @@ class Reminders:
         self,
         lines: Sequence[Line],
         context: Context,
-        since: datetime | None,
+        last_seen: datetime | None,
         now: datetime,
         replaces: Line | None = None,
     ) -> Offer | None:
@@ -47,22 +47,22 @@ class Reminders:
         when the two spoke last, before this conversation. What the reply that is to be replaced has brought up may be
         brought up again."""
         spoken = [line for line in lines if is_character_line(line)]
-        if not spoken and (event := self.event(since, now, replaces)) is not None:
+        if not spoken and (event := self.next_event(last_seen, now, replaces)) is not None:
             return event
         hit = best_old_hit(context.hits, now)
-        if hit is None or not self._recent(spoken, replaces).allowed(hit.line.seq):
+        if hit is None or not self._recent(spoken, replaces).allows(hit.line.seq):
             return None
         return hit.line.seq, phrase(hit, now)
 
-    def event(self, since: datetime | None, now: datetime, replaces: Line | None = None) -> Offer | None:
+    def next_event(self, last_seen: datetime | None, now: datetime, replaces: Line | None = None) -> Offer | None:
         """What the person announced, and has happened since the two spoke last, or is about to."""
-        if since is None:
+        if last_seen is None:
             return None
         last = self._memory.store.corpus(self._memory.bank).last_seq
         recent = self._memory.lines(Filter(role="user"), after=max(0, last - SCAN_LINES))
         events = [event for line in recent if (event := parse_event(line)) is not None]
         made = self._history_without(replaces)
-        fresh = [event for event in due_events(events, now, since) if event.line.seq not in made]
+        fresh = [event for event in due_events(events, now, last_seen) if event.line.seq not in made]
         return (fresh[0].line.seq, phrase(fresh[0], now)) if fresh else None
 
     def _history_without(self, *gone: Line | None) -> tuple[int, ...]:
@@ -77,12 +77,12 @@ class Reminders:
         )
         return ReminderHistory(min(turns, MIN_TURNS_BETWEEN), self._history_without(replaces))
 
-    def keep(self, came: Sequence[Line], gone: Sequence[Line]) -> None:
+    def record(self, added: Sequence[Line], removed: Sequence[Line]) -> None:
         """Keep what was brought up by the lines that came, and not by those that are gone. Raises StoreUnavailable."""
-        seqs = list(self._history_without(*gone))
-        seqs += [seq for line in came if (seq := _seq(line)) is not None and seq not in seqs]
+        seqs = list(self._history_without(*removed))
+        seqs += [seq for line in added if (seq := _seq(line)) is not None and seq not in seqs]
         if tuple(seqs) != self._seqs:
-            offers = ReminderHistory(0, tuple(seqs)[-KEPT:])
+            offers = ReminderHistory(0, tuple(seqs)[-MAX_OFFERED_LINES:])
             self._memory.set_setting(SETTING_OFFERS, offers.to_json())
             self._seqs = offers.seqs
 

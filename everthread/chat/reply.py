@@ -16,14 +16,14 @@ from everthread.text.refusal import refuses
 from everthread.types import Context, EndResult, JSONValue, Line, Usage
 
 MAX_REPLY_CHARS = 65_536  # characters of a reply: an hour's reading; what would come behind is not waited for
-REFUSED = ("content_filter", "refusal")
+REFUSAL_REASONS = ("content_filter", "refusal")
 
 
 # Why a reply is not whole: somebody stopped it, or went on; its stream broke off; it had reached the most it may have.
-CutShort = Literal["", "stopped", "broken", "length"]
+Truncation = Literal["", "stopped", "broken", "length"]
 
 
-def noted(model: str, truncation: CutShort, refused: bool) -> dict[str, JSONValue]:
+def reply_metadata(model: str, truncation: Truncation, refused: bool) -> dict[str, JSONValue]:
     """What a reply's metadata say: which model gave it, and whether it was cut short or a refusal."""
     partial: dict[str, JSONValue] = {"partial": True, "cut": truncation} if truncation else {}
     return {"model": model, **partial, **({"refused": True} if refused else {})}
@@ -32,7 +32,7 @@ def noted(model: str, truncation: CutShort, refused: bool) -> dict[str, JSONValu
 class SaveReply(Protocol):
     """What is done with a reply once it is over: the line that was kept of it."""
 
-    def __call__(self, text: str, *, truncation: CutShort, refused: bool) -> Line | None: ...
+    def __call__(self, text: str, *, truncation: Truncation, refused: bool) -> Line | None: ...
 
 
 class Reply(Iterator[str]):
@@ -52,8 +52,8 @@ class Reply(Iterator[str]):
         context: Context,
         prompt: Prompt | None,
         start: Callable[[], Stream],
-        speech: ReplyFilter | PassthroughFilter,
-        keep: SaveReply,
+        reply_filter: ReplyFilter | PassthroughFilter,
+        save: SaveReply,
     ) -> None:
         self.context = context  # what was recalled for it
         self.prompt = prompt  # what the model was asked; None where there is no model
@@ -61,12 +61,12 @@ class Reply(Iterator[str]):
         self.notes = ""  # the notes that it was asked with
         self.text = ""
         self.line: Line | None = None
-        self.truncation: CutShort = ""
+        self.truncation: Truncation = ""
         self.refused = False
         self.ending: EndResult | None = None  # how the conversation ended, or the question whether to remember it
-        self.said: Line | None = None  # the goodbye that was kept with it, if any
+        self.goodbye: Line | None = None  # the goodbye that was kept with it, if any
         self.usage = Usage()
-        self._start, self._speech, self._keep = start, speech, keep
+        self._start, self._speech, self._keep = start, reply_filter, save
         self._stream: Stream | None = None
         self._failed: EverthreadError | None = None  # when it was asked for
         self._ended = self._stopped = False  # the stream
@@ -107,27 +107,27 @@ class Reply(Iterator[str]):
         with self._ending:  # another thread may be keeping it just now
             raise StopIteration
 
-    def listen(self, told: Callable[[str], None], over: Callable[[], None]) -> None:
+    def listen(self, on_text: Callable[[str], None], on_end: Callable[[], None]) -> None:
         """Ask for it, and have the pieces told as they come, as far as the stream can do so by itself; then that it is
         over. Who iterates on then waits for no piece, keeps it, and hears what went wrong. Whoever is told must be
         quick, and not stop it: others are waiting."""
 
         def heard(piece: str) -> bool:
             if shown := self._read(piece):
-                told(shown)
+                on_text(shown)
             return not self._ended
 
         tells = False
         try:
             stream = self._asked()
             if isinstance(stream, PushStream):
-                stream.listen(heard, over)
+                stream.listen(heard, on_end)
                 tells = True
         except EverthreadError as error:
             self._failed = error
         finally:  # a model of somebody else's may raise anything; whoever iterates asks it again, and hears of it
             if not tells:
-                over()
+                on_end()
 
     def stop(self) -> None:
         """Stop it, from any thread: when this returns, what has arrived is kept."""
@@ -156,11 +156,11 @@ class Reply(Iterator[str]):
             if self._over:
                 return ""
             shown = self._speech.end() if piece is None else self._speech.feed(piece)
-            self._ended = piece is None or self._speech.over
+            self._ended = piece is None or self._speech.is_over
             self.text += shown
             return shown
 
-    def _finish(self, truncation: CutShort = "") -> bool:
+    def _finish(self, truncation: Truncation = "") -> bool:
         """Keep what there is, once; whether it was not done before. truncation: why it ends before the stream does."""
         with self._ending:
             with self._lock:
@@ -173,8 +173,8 @@ class Reply(Iterator[str]):
                 self._stream.close()
                 self.usage, finish = self._stream.usage, self._stream.finish
             said = self.text.strip()
-            self.refused = finish in REFUSED or (not truncation and bool(said) and refuses(said))
-            if not truncation and (finish == "length" or self._speech.why == "long"):
+            self.refused = finish in REFUSAL_REASONS or (not truncation and bool(said) and refuses(said))
+            if not truncation and (finish == "length" or self._speech.stop_reason == "long"):
                 truncation = "length"
             self.truncation = truncation or ("broken" if finish == "content_filter" else "")
             if said:

@@ -13,11 +13,13 @@ from typing import Literal
 
 from everthread.errors import BadInput
 
-Why = Literal["", "person", "long"]
+StopReason = Literal["", "person", "long"]
 
 USER_LABELS = ("You", "User", "Human", "用户", "你", "人类")  # what models call the person they speak for
-OWN_LABELS = ("Assistant", "AI")  # and themselves
-TEMPLATE: dict[str, Why] = {  # marks of chat templates that end a reply; behind some the person is to speak
+ASSISTANT_LABELS = ("Assistant", "AI")  # and themselves
+TEMPLATE_MARKS: dict[
+    str, StopReason
+] = {  # marks of chat templates that end a reply; behind some the person is to speak
     "<|im_end|>": "",
     "<|eot_id|>": "",
     "<|end|>": "",
@@ -29,19 +31,19 @@ TEMPLATE: dict[str, Why] = {  # marks of chat templates that end a reply; behind
     "### User": "person",
     "### Human": "person",
 }
-THOUGHTS = ("<think>", "<thinking>", "<reasoning>")  # open a block that nobody is to see
-DECORATED = 8  # characters that may stand on either side of a name; with more it is no label
-UNSEEN = 8  # times as many characters as may be shown are read at most: a model may think for ever
-AT_ONCE = 1_000  # characters of a piece that are read together
+THINKING_TAGS = ("<think>", "<thinking>", "<reasoning>")  # open a block that nobody is to see
+MAX_DECORATION_CHARS = 8  # characters that may stand on either side of a name; with more it is no label
+MAX_READ_FACTOR = 8  # times as many characters as may be shown are read at most: a model may think for ever
+MAX_PART_CHARS = 1_000  # characters of a piece that are read together
 
 _CLOSING = {pair[0]: pair[1] for pair in "[] () <> “” ‘’ «» 「」 『』 【】".split()}
 _DECORATION = frozenset("*_`\"'").union(_CLOSING, _CLOSING.values())
 _AROUND = "".join(_DECORATION) + " \t\u00a0\u3000\u200b\u200e\u200f\u2060\ufeff"
 _LINE_END = "[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]"  # as str.splitlines has them
-_STOP = re.compile(f"(?P<line>{_LINE_END})|" + "|".join(map(re.escape, TEMPLATE)), re.IGNORECASE | re.ASCII)
-_WHY = {mark.lower(): why for mark, why in TEMPLATE.items()}
+_STOP = re.compile(f"(?P<line>{_LINE_END})|" + "|".join(map(re.escape, TEMPLATE_MARKS)), re.IGNORECASE | re.ASCII)
+_WHY = {mark.lower(): why for mark, why in TEMPLATE_MARKS.items()}
 _MARK_PARTS = frozenset(mark[:size] for mark in _WHY for size in range(1, len(mark)))
-_TAG_PARTS = frozenset(tag[:size] for tag in THOUGHTS for size in range(1, len(tag)))
+_TAG_PARTS = frozenset(tag[:size] for tag in THINKING_TAGS for size in range(1, len(tag)))
 _SMALL = {capital: capital + 32 for capital in range(ord("A"), ord("Z") + 1)}  # str.lower may lengthen a text
 
 
@@ -55,12 +57,12 @@ class ReplyFilter:
     BadInput if longest is under 1.
     """
 
-    def __init__(self, speaker: str, others: Collection[str], longest: int = 65_536) -> None:
-        if longest < 1:
-            raise BadInput(f"longest must be at least 1 character, got {longest}")
-        self.over = False
-        self.why: Why = ""
-        self._longest = longest
+    def __init__(self, speaker: str, others: Collection[str], max_chars: int = 65_536) -> None:
+        if max_chars < 1:
+            raise BadInput(f"longest must be at least 1 character, got {max_chars}")
+        self.is_over = False
+        self.stop_reason: StopReason = ""
+        self._longest = max_chars
         self._labels = _Labels(speaker, others)
         self._read = 0  # characters
         self._shown = 0  # characters
@@ -75,13 +77,13 @@ class ReplyFilter:
         """What may be shown, now that this piece came."""
         shown: list[str] = []
         for part in _parts(piece):
-            if self.over:
+            if self.is_over:
                 break
-            part = part[: UNSEEN * self._longest - self._read]
+            part = part[: MAX_READ_FACTOR * self._longest - self._read]
             self._read += len(part)
             self._held += part
             shown += self._settled(last=False)
-            if self._read == UNSEEN * self._longest:
+            if self._read == MAX_READ_FACTOR * self._longest:
                 self._stop("long")
         return "".join(shown)
 
@@ -92,7 +94,7 @@ class ReplyFilter:
     def _settled(self, last: bool) -> Iterator[str]:
         """What is to be shown of the held text, as far as that is settled; to its end, if it is the last."""
         going = True
-        while going and self._held and not self.over:
+        while going and self._held and not self.is_over:
             if self._thought:
                 going = self._think()
             elif self._begins:
@@ -115,11 +117,11 @@ class ReplyFilter:
         """Begin a line, dropping what is no speech. Whether that is settled."""
         text = self._held.lstrip()
         self._wait(self._held[: len(self._held) - len(text)])
-        if self.over:
+        if self.is_over:
             return False
         self._held = text
         if not self._shown:
-            if tag := next((tag for tag in THOUGHTS if text[: len(tag)].translate(_SMALL) == tag), None):
+            if tag := next((tag for tag in THINKING_TAGS if text[: len(tag)].translate(_SMALL) == tag), None):
                 self._thought, self._held = f"</{tag[1:]}", text[len(tag) :]
                 return True
             if text.translate(_SMALL) in _TAG_PARTS and not last:
@@ -133,7 +135,7 @@ class ReplyFilter:
                 self._held, self._bare = rest, True
             case _Label():
                 self._stop("person")
-        return not self.over
+        return not self.is_over
 
     def _go_on(self, last: bool) -> tuple[str, bool]:
         """Read to the end of the line. What of it is shown, and whether its end was there."""
@@ -165,23 +167,23 @@ class ReplyFilter:
 
     def _wait(self, blanks: str) -> None:
         """Hold blanks back until something follows them."""
-        if self._shown and not self._bare and not self.over:
+        if self._shown and not self._bare and not self.is_over:
             self._blanks.append(blanks)
             self._blank += len(blanks)
             if self._blank > self._longest - self._shown:
                 self._stop("long")
 
-    def _stop(self, why: Why) -> None:
+    def _stop(self, why: StopReason) -> None:
         """Nothing more is read or shown."""
-        if not self.over:
-            self.over, self.why = True, why
+        if not self.is_over:
+            self.is_over, self.stop_reason = True, why
         self._held, self._blanks, self._blank = "", [], 0
 
 
 def _parts(piece: str) -> Iterator[str]:
     """A piece of the stream, a line at a time and at most AT_ONCE characters: what is held is copied at each label."""
     for line in piece.splitlines(keepends=True):
-        yield from (line[at : at + AT_ONCE] for at in range(0, len(line), AT_ONCE))
+        yield from (line[at : at + MAX_PART_CHARS] for at in range(0, len(line), MAX_PART_CHARS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +203,7 @@ class _Labels:
             ([speaker], True),
             ([*others, *USER_LABELS], False),
             (_ends_of(others), False),
-            ([*_ends_of([speaker]), *OWN_LABELS], True),
+            ([*_ends_of([speaker]), *ASSISTANT_LABELS], True),
         ):
             for name in names:
                 letters = _letters(name.strip(_AROUND))
@@ -244,7 +246,7 @@ def _rest(opened: list[str], closed: list[str], text: str, last: bool) -> str | 
 def _around(text: str, start: int) -> int:
     """Where the decoration of a name that begins at start ends."""
     end = start
-    while end < min(len(text), start + DECORATED) and text[end] in _AROUND:
+    while end < min(len(text), start + MAX_DECORATION_CHARS) and text[end] in _AROUND:
         end += 1
     return end
 

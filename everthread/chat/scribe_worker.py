@@ -47,8 +47,8 @@ class ScribeWorker:
         """Where many desks share a machine: turn is held while a scribe writes, calm while lines are embedded."""
         self.memory, self.scribe = memory, scribe
         self._turn, self._calm = scribe_slot, background_slot
-        self.background: Sequence[Line] = ()  # what was recalled lately: for the notes to be understood by
-        self.echoes = QuoteIndex()
+        self.background_lines: Sequence[Line] = ()  # what was recalled lately: for the notes to be understood by
+        self.quotes = QuoteIndex()
         self._closing = self._closed = False
         self._not_before: dict[tuple[str, str, int], float] = {}  # by time.monotonic()
         self.renew()
@@ -60,20 +60,20 @@ class ScribeWorker:
         self._writing = threading.Lock()  # held while what was written is kept
         self._working = False
 
-    def submit(self, work: ScribeJob) -> None:
+    def submit(self, job: ScribeJob) -> None:
         """Queue work, durably, and see that it is done."""
-        self.memory.enqueue(work)
+        self.memory.enqueue(job)
         self.start()
 
-    def end(self, session: str, at: datetime, agreed: bool = True) -> None:
+    def end_session(self, session: str, at: datetime, agreed_to_remember: bool = True) -> None:
         """Have a session summarised, and noted as far as it isn't, where the recipe wants either, and end it; in this
         order, for the process may. Where the person has not agreed, nothing is written of what was said under a recipe
         that asks, whatever the recipe is now."""
         lines, recipe = list(self.memory.lines(Filter(session=session))), self.memory.recipe
-        if lines and (agreed or not any(line.metadata.get(META_NEEDS_CONSENT) for line in lines)):
+        if lines and (agreed_to_remember or not any(line.metadata.get(META_NEEDS_CONSENT) for line in lines)):
             if recipe.summaries:
                 self.submit(make_job("summary", lines))
-            noted = self.noted(lines)
+            noted = self.last_noted_seq(lines)
             rest = [line for line in lines if line.seq > noted]
             if rest and recipe.notes:
                 self.submit(make_job("notes", rest))
@@ -177,7 +177,7 @@ class ScribeWorker:
     def _do(self, work: ScribeJob) -> None:
         lines = self._lines(work)
         about = {line.seq for line in lines}
-        background = self._still_valid([line for line in self.background if line.seq not in about])
+        background = self._still_valid([line for line in self.background_lines if line.seq not in about])
         if work.kind == "summary":
             old = self._summarized(work.session)
             unit = self._summary(work, lines, old)
@@ -247,7 +247,7 @@ class ScribeWorker:
         self, work: ScribeJob, lines: Sequence[Line], old: Unit | None, background: Sequence[Line]
     ) -> NewUnit | None:
         """The notes with these lines in them. Where nothing of them is worth a note, the old ones stand for them."""
-        if not lines or self.noted(list(self.memory.lines(Filter(session=work.session)))) >= lines[-1].seq:
+        if not lines or self.last_noted_seq(list(self.memory.lines(Filter(session=work.session)))) >= lines[-1].seq:
             return None
         written = self.scribe.note(old.text if old else "", background, lines)
         text = self._drop_echoes(written, [line.text for line in lines] + ([old.text] if old else []))
@@ -274,7 +274,7 @@ class ScribeWorker:
             log.info("secrets are left out by rules alone: %s", error)
             return redaction.strip(text)
 
-    def noted(self, lines: Sequence[Line]) -> int:
+    def last_noted_seq(self, lines: Sequence[Line]) -> int:
         """Up to which of these lines, all those of one session, the notes go; 0 where none is noted. The notes are of
         all sessions, which may alternate."""
         seqs = {line.seq for line in lines}
@@ -286,7 +286,7 @@ class ScribeWorker:
         said = QuoteIndex()
         said.add(sources)
         rows = written.splitlines()
-        return "\n".join(row for row in rows if not self.echoes.spans(row) or said.spans(row))
+        return "\n".join(row for row in rows if not self.quotes.find_spans(row) or said.find_spans(row))
 
 
 def make_job(kind: str, lines: Sequence[Line]) -> ScribeJob:

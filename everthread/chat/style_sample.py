@@ -12,14 +12,14 @@ from everthread.types import JSONValue, Line
 if TYPE_CHECKING:
     from everthread.memory import Memory
 
-LEAST = 20  # words of a reply that shows a style
-LONGEST = 2_000  # characters of it: some 300 words, which stand in every prompt
+MIN_SAMPLE_WORDS = 20  # words of a reply that shows a style
+MAX_SAMPLE_CHARS = 2_000  # characters of it: some 300 words, which stand in every prompt
 
 
-def sample(memory: Memory, settings: Mapping[str, JSONValue], without: Collection[int] = ()) -> str:
+def find_sample(memory: Memory, settings: Mapping[str, JSONValue], exclude: Collection[int] = ()) -> str:
     """The first reply that was long enough, by the bank's settings, if it still stands, and is none of those."""
     seq = settings.get(SETTING_SAMPLE)
-    found = memory.store.get(memory.bank, [seq]) if isinstance(seq, int) and seq not in without else []
+    found = memory.store.get(memory.bank, [seq]) if isinstance(seq, int) and seq not in exclude else []
     return found[0].text if found else ""
 
 
@@ -28,4 +28,4 @@ def is_sample(line: Line) -> bool:
     if line.metadata.get("partial") or line.metadata.get("refused"):
         return False
     words = len(line.text) // 2 if is_unspaced_script(line.text) else len(line.text.split())
-    return words >= LEAST and len(line.text) <= LONGEST
+    return words >= MIN_SAMPLE_WORDS and len(line.text) <= MAX_SAMPLE_CHARS

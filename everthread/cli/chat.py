@@ -26,7 +26,7 @@ from everthread.common.keys import SETTING_REMEMBER
 from everthread.errors import BadInput, EverthreadError
 from everthread.types import Sampling
 
-CARDS = (card.JSON, card.PNG)
+CARD_SUFFIXES = (card.JSON, card.PNG)
 
 
 @click.command()
@@ -102,16 +102,16 @@ def chat(
         _scene(bank, character, given, values, as_json)
         return
     if character and not values["incognito"]:
-        bank = settled(bank, character[0], given["store"], asks=sys.stdin.isatty() and not as_json)
-    with opened(bank, character[0] if character else None, given, **values) as (conversation, keeps):
+        bank = choose_bank(bank, character[0], given["store"], asks=sys.stdin.isatty() and not as_json)
+    with open_chat(bank, character[0] if character else None, given, **values) as (conversation, keeps):
         if as_json:
-            show_answers(conversation, keeps)
+            run_json(conversation, keeps)
         else:
-            ChatRepl(conversation, keeps=keeps).run()
+            ChatRepl(conversation, can_save=keeps).run()
 
 
 @contextmanager
-def opened(
+def open_chat(
     bank: str,
     character: str | None,
     given: dict[str, Any],
@@ -142,7 +142,7 @@ def opened(
         yield conversation, there or not incognito
 
 
-def settled(bank: str, character: str, store: str | Path | None, *, asks: bool) -> str:
+def choose_bank(bank: str, character: str, store: str | Path | None, *, asks: bool) -> str:
     """The bank to talk in with a character. Where it holds what another one remembers, the person says whether the
     character takes its place or has a bank of its own; without a terminal a line on standard error says which it is."""
     with suppress(LookupError), closing(factory.store(store, create=False)) as found:
@@ -154,7 +154,7 @@ def settled(bank: str, character: str, store: str | Path | None, *, asks: bool) 
 
 
 def _chosen(bank: str, now: str, name: str, asks: bool) -> str:
-    own, held = own_bank(bank, now, name), f"bank {bank!r} holds what {now} remembers"
+    own, held = character_bank(bank, now, name), f"bank {bank!r} holds what {now} remembers"
     if not asks:
         click.echo(f"({held}; {name} takes {now}'s place. --bank {own} would be a bank of its own)", err=True)
         return bank
@@ -164,7 +164,7 @@ def _chosen(bank: str, now: str, name: str, asks: bool) -> str:
     return own if click.prompt("Answer", type=click.Choice(["own", "this"]), err=True) == "own" else bank
 
 
-def own_bank(bank: str, now: str, name: str) -> str:
+def character_bank(bank: str, now: str, name: str) -> str:
     """The bank of a character's own: laura/captain-vey, next to laura or laura/ever."""
     below, beside = ("/" + re.sub(r"[\s/]+", "-", each.lower()) for each in (name, now))
     return bank.removesuffix(beside) + below
@@ -188,10 +188,10 @@ def _bank_exists(store: str | Path | None, bank: str, character: str | None) -> 
     return there
 
 
-def show_answers(conversation: Chat, keeps: bool) -> None:
+def run_json(conversation: Chat, keeps: bool) -> None:
     """Answer each line of standard input by one JSON object on a line."""
     written: list[str] = []
-    talk = ChatRepl(conversation, _no_input, written.append, keeps=keeps, asks=False)
+    talk = ChatRepl(conversation, _no_input, written.append, can_save=keeps, interactive=False)
     for raw in filter(None, map(bytes.strip, sys.stdin.buffer)):
         if raw.lower() == b"/quit":
             return
@@ -199,16 +199,16 @@ def show_answers(conversation: Chat, keeps: bool) -> None:
         try:
             said = decode_utf8(raw).strip()
             if is_command(said):
-                last = talk.command(said)
+                last = talk.run_command(said)
                 answer = {"command": said, "answer": "".join(written) + last}
             else:
-                answer = answered(conversation, conversation.reply(unescape(said)))
+                answer = build_answer(conversation, conversation.reply(unescape(said)))
         except EverthreadError as error:
             answer = {"error": str(error)}
         click.echo(to_json(answer))
 
 
-def answered(conversation: Chat, reply: Reply) -> dict[str, Any]:
+def build_answer(conversation: Chat, reply: Reply) -> dict[str, Any]:
     """What was recalled for a line, and the reply; None where no model is there to give one."""
     try:
         text = "".join(reply)
@@ -228,7 +228,9 @@ def _no_input(question: str) -> str:
 def _scene(bank: str, names: tuple[str, ...], given: dict[str, Any], values: dict[str, Any], as_json: bool) -> None:
     if as_json:
         raise BadInput("--json goes with one character; give --character once, or leave out --json")
-    called = [character_library.load(name).name if Path(name).suffix.lower() in CARDS else name for name in names]
+    called = [
+        character_library.load(name).name if Path(name).suffix.lower() in CARD_SUFFIXES else name for name in names
+    ]
     if twice := [name for name in called if called.count(name) > 1]:
         raise BadInput(f"{twice[0]!r} can't be there twice; give each --character once")
     banks = [f"{bank}/{own}" for own in called]
@@ -238,6 +240,7 @@ def _scene(bank: str, names: tuple[str, ...], given: dict[str, Any], values: dic
         )  # or the first would have a bank by the time that the second isn't found
     with ExitStack() as stack:
         chats = [
-            stack.enter_context(opened(own, name, given, **values))[0] for own, name in zip(banks, names, strict=True)
+            stack.enter_context(open_chat(own, name, given, **values))[0]
+            for own, name in zip(banks, names, strict=True)
         ]
         GroupChatRepl(GroupChat(chats)).run()

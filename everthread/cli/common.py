@@ -22,8 +22,8 @@ from everthread.text.formatting import date_heading, format_line
 from everthread.types import Filter, Hit, Line, Role
 
 Command = TypeVar("Command", bound=Callable[..., None])
-JSON = "--json"
-AS_JSON = "everthread.as_json"  # whether JSON was asked for; click keeps it for all of one invocation
+JSON_OPTION = "--json"
+META_AS_JSON = "everthread.as_json"  # whether JSON was asked for; click keeps it for all of one invocation
 LAZY_COMMANDS = {
     "bench": "everthread.bench.commands",
     "characters": "everthread.chat.character_library",
@@ -60,13 +60,13 @@ class Group(click.Group):
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, TextIOWrapper):
                 stream.reconfigure(errors="backslashreplace")  # what a terminal can't show must not end the command
-        asked = JSON in args_before_double_dash(args)
+        asked = JSON_OPTION in args_before_double_dash(args)
         try:
             ctx = super().make_context(info_name, args, parent, **extra)
         except click.UsageError as error:
-            show_error(error.format_message(), asked)
+            print_json_error(error.format_message(), asked)
             raise
-        ctx.meta[AS_JSON] = asked
+        ctx.meta[META_AS_JSON] = asked
         return ctx
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -75,8 +75,8 @@ class Group(click.Group):
             sys.stdout.flush()
             return result
         except click.ClickException as error:
-            error = self.explained(ctx, error)
-            show_error(error.format_message(), ctx.meta[AS_JSON])
+            error = self.explain_misplaced_option(ctx, error)
+            print_json_error(error.format_message(), ctx.meta[META_AS_JSON])
             raise error from None  # click adds how the command is used
         except EverthreadError as error:
             fail(ctx, str(error), 2 if isinstance(error, BadInput | ConfigError) else 1)
@@ -92,7 +92,7 @@ class Group(click.Group):
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             fail(ctx, f"the output can't be written ({error.strerror}); make room, or send it elsewhere", 1)
 
-    def explained(self, ctx: click.Context, error: click.ClickException) -> click.ClickException:
+    def explain_misplaced_option(self, ctx: click.Context, error: click.ClickException) -> click.ClickException:
         """The error; one about an option that stands behind the command, and belongs before it, says so."""
         if not isinstance(error, click.NoSuchOption) or error.ctx is None:
             return error
@@ -127,14 +127,14 @@ def args_before_double_dash(arguments: Sequence[str]) -> Sequence[str]:
     return arguments[: arguments.index("--")] if "--" in arguments else arguments
 
 
-def show_error(words: str, as_json: bool) -> None:
+def print_json_error(words: str, as_json: bool) -> None:
     """What went wrong, on standard output, for whoever reads JSON there."""
     if as_json:
         click.echo(to_json({"error": words}))
 
 
 def fail(ctx: click.Context, words: str, status: int) -> NoReturn:
-    show_error(words, ctx.meta[AS_JSON])
+    print_json_error(words, ctx.meta[META_AS_JSON])
     click.echo(f"everthread: {escape_control_chars(words)}", err=True)
     ctx.exit(status)
 
@@ -169,10 +169,10 @@ def _named(ctx: click.Context, parameter: click.Parameter, given: tuple[str, ...
 
 
 def json_option(command: Command) -> Command:
-    return click.option(JSON, "as_json", is_flag=True, help="Print JSON.")(command)
+    return click.option(JSON_OPTION, "as_json", is_flag=True, help="Print JSON.")(command)
 
 
-def where_options(command: Command) -> Command:
+def filter_options(command: Command) -> Command:
     for option in (
         click.option("--session", multiple=True, help="Only this session. May be given again."),
         click.option("--speaker", multiple=True, help="Only what this speaker said. May be given again."),
@@ -201,7 +201,7 @@ def parse_time(text: str | None) -> datetime | None:
     return at if at.tzinfo else at.replace(tzinfo=UTC)
 
 
-def where(values: dict[str, Any]) -> Filter:
+def build_filter(values: dict[str, Any]) -> Filter:
     """The filter of `where_options`, taken out of the command's values."""
     session, speaker, role, since, until = (
         values.pop(name) for name in ("session", "speaker", "role", "since", "until")
@@ -242,12 +242,12 @@ def show_json(value: Any) -> None:
     click.echo(to_json(value, indent=2))
 
 
-def show_line(line: Line) -> str:
+def render_line(line: Line) -> str:
     gone = "(retracted) " if line.retracted_at else ""
     return escape_control_chars(f"{line.seq:>6}  {line.said_at:%Y-%m-%d %H:%M}  {gone}{format_line(line)}")
 
 
-def show_hit(hit: Hit, signals: bool) -> str:
+def render_hit(hit: Hit, signals: bool) -> str:
     place = f" in {hit.bank}" if hit.bank else ""
     text = f"{hit.relevance:4.0%}  {date_heading(hit.line)} #{hit.line.seq}{place}\n"
     rows = (f"{'>' if line.seq == hit.line.seq else ' '} {format_line(line)}" for line in hit.passage)

@@ -22,7 +22,7 @@ from everthread.stores.postgres import dsn
 from everthread.stores.sqlite.bank_file import orphans
 from everthread.stores.sqlite.store import SQLiteStore
 
-NEEDED = ("numpy", "onnxruntime", "tokenizers", "pystemmer", "httpx", "click", "platformdirs")
+REQUIRED_PACKAGES = ("numpy", "onnxruntime", "tokenizers", "pystemmer", "httpx", "click", "platformdirs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Finding:
 def examine(store: str | None, embedder: str | None, banks: Sequence[str] = ()) -> Iterator[Finding]:
     """Look at the installation, the configuration, the model, and these banks (all, when none is named)."""
     yield Finding("python", True, f"{platform.python_version()}, SQLite {sqlite3.sqlite_version}")
-    for package in NEEDED:
+    for package in REQUIRED_PACKAGES:
         yield _installed(package)
     yield Finding("store", True, dsn.shown(store or config.load().store))
     yield _recipe()

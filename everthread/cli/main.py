@@ -17,17 +17,17 @@ from everthread.cli import doctor
 from everthread.cli.common import (
     Group,
     bank_option,
+    build_filter,
     category_option,
     decode_utf8,
+    filter_options,
     json_option,
     parse_time,
+    render_hit,
+    render_line,
     set_option,
-    show_hit,
     show_json,
-    show_line,
     to_jsonable,
-    where,
-    where_options,
 )
 from everthread.cli.repl import LEGEND, pluralize
 from everthread.cli.sanitize import escape_control_chars
@@ -79,11 +79,11 @@ def main(ctx: click.Context, /, **values: Any) -> None:
 
 
 @contextmanager
-def open_store(ctx: click.Context, /, bank: str, make: bool = False) -> Iterator[Store]:
+def open_store(ctx: click.Context, /, bank: str, create: bool = False) -> Iterator[Store]:
     """The store of a bank. A bank that is only read must be there, so that a mistyped name is not a new bank."""
-    store = factory.store(ctx.obj["store"], make)
+    store = factory.store(ctx.obj["store"], create)
     try:
-        if not make and not store.exists(bank):
+        if not create and not store.exists(bank):
             there = store.banks()
             more = " …" if len(there) > SHOWN_BANKS else ""
             known = f"there are {', '.join(there[:SHOWN_BANKS])}{more}" if there else "there are none yet"
@@ -94,9 +94,9 @@ def open_store(ctx: click.Context, /, bank: str, make: bool = False) -> Iterator
 
 
 @contextmanager
-def open_memory(ctx: click.Context, /, bank: str, make: bool = False) -> Iterator[Memory]:
+def open_memory(ctx: click.Context, /, bank: str, create: bool = False) -> Iterator[Memory]:
     """The memory of a bank, as `kept` has it."""
-    with open_store(ctx, bank, make) as store, Memory.open(bank, **{**ctx.obj, "store": store}) as memory:
+    with open_store(ctx, bank, create) as store, Memory.open(bank, **{**ctx.obj, "store": store}) as memory:
         yield memory
 
 
@@ -120,7 +120,7 @@ def observe(ctx: click.Context, /, text: str, bank: str, said_at: str | None, as
     retracted line does not count: the new one is kept, and has its key.
     """
     said, at = read_stdin() if text == "-" else text, parse_time(said_at)
-    with open_memory(ctx, bank, make=True) as memory:
+    with open_memory(ctx, bank, create=True) as memory:
         last = memory.store.corpus(bank).last_seq
         line = memory.observe(said, said_at=at, **values)
     known = line.seq <= last
@@ -129,7 +129,7 @@ def observe(ctx: click.Context, /, text: str, bank: str, said_at: str | None, as
         return
     if known:
         click.echo(f"already known as line {line.seq}; nothing was kept")
-    click.echo(show_line(line))
+    click.echo(render_line(line))
 
 
 def read_stdin() -> str:
@@ -163,7 +163,7 @@ def import_(
     """
     at = None if tz is None else zone(tz)
     with spooled(file) as path:
-        counts = imported(ctx, path, bank, form, only=only, assistant=assistant, tz=at)
+        counts = import_file(ctx, path, bank, form, only=only, assistant=assistant, tz=at)
     if as_json:
         show_json({"bank": bank, **counts})
         return
@@ -174,16 +174,16 @@ def import_(
     )
 
 
-def imported(ctx: click.Context, file: Path, bank: str, form: str | None, **options: Any) -> dict[str, Any]:
+def import_file(ctx: click.Context, file: Path, bank: str, form: str | None, **options: Any) -> dict[str, Any]:
     """Check the file and keep its lines; what was read, added and skipped."""
     source = importing.source(file, form, **options)
-    with open_memory(ctx, bank, make=True) as memory:
+    with open_memory(ctx, bank, create=True) as memory:
         importing.check_compatible(memory, source)
         with click.progressbar(length=source.lines, label=f"{file.name} → {bank}", file=sys.stderr) as bar:
             return importing.import_lines(memory, source, bar.update)
 
 
-in_option = click.option(
+banks_option = click.option(
     "--in", "banks", metavar="BANK", multiple=True, help="In this bank, not --bank. May be given again."
 )
 
@@ -191,9 +191,9 @@ in_option = click.option(
 @main.command()
 @click.argument("query")
 @bank_option
-@in_option
+@banks_option
 @click.option("-k", default=5, show_default=True, help="How many hits.")
-@where_options
+@filter_options
 @category_option
 @click.option("--as-of", metavar="TIME", help="What was known then.")
 @click.option("--why", is_flag=True, help="Show the signals behind each score.")
@@ -216,7 +216,7 @@ def recall(
     Of several banks (--in) the lines are one list, and each names its bank.
     Where nothing seems relevant, the nearest lines are shown all the same, and standard error says so.
     """
-    chosen, at = where(values), parse_time(as_of)
+    chosen, at = build_filter(values), parse_time(as_of)
     with open_memory(ctx, banks[0] if banks else bank) as memory:
         hits = memory.recall(query, k, where=chosen, as_of=at, banks=banks or None)
         if as_json:
@@ -224,7 +224,7 @@ def recall(
             return
         asked = (Memory(each, memory.store, memory.embedder, memory.recipe) for each in banks or [bank])
         relevant = any(each.context(query, where=chosen, as_of=at) for each in asked)
-        rows = [show_hit(hit, why) for hit in hits] or [explain_no_hits(memory, query, chosen, at is not None)]
+        rows = [render_hit(hit, why) for hit in hits] or [explain_no_hits(memory, query, chosen, at is not None)]
     click.echo("\n\n".join([*rows, LEGEND] if why and hits else rows))
     if hits and not relevant:
         click.echo("(nothing here seems relevant, so a context would be empty; these lines come nearest)", err=True)
@@ -235,7 +235,7 @@ def explain_no_hits(memory: Memory, query: str, chosen: Filter, dated: bool) -> 
     if not query.strip():
         return "nothing was asked"
     if chosen.category is not None:
-        return f"no summary that fits has this category; {in_categories(memory)}"
+        return f"no summary that fits has this category; {list_categories(memory)}"
     if dated or chosen != Filter():
         return "no line fits these filters"
     if not (lines := memory.stats().lines):
@@ -244,7 +244,7 @@ def explain_no_hits(memory: Memory, query: str, chosen: Filter, dated: bool) -> 
     return f"no {kinds} was found by the recipe {memory.recipe.name}; lines the bank holds: {lines}"
 
 
-def in_categories(memory: Memory) -> str:
+def list_categories(memory: Memory) -> str:
     """Says which categories the units of a bank have."""
     known = sorted({unit.category for unit in memory.units() if unit.category})
     return f"the bank has {', '.join(known)}" if known else "the bank has none"
@@ -253,10 +253,10 @@ def in_categories(memory: Memory) -> str:
 @main.command()
 @click.argument("query")
 @bank_option
-@in_option
+@banks_option
 @click.option("--budget", default=1000, show_default=True, help="Tokens at most.")
 @click.option("--all", "everything", is_flag=True, help="Also when nothing seems relevant.")
-@where_options
+@filter_options
 @category_option
 @click.option("--as-of", metavar="TIME", help="What was known then.")
 @json_option
@@ -277,7 +277,7 @@ def context(
 
     Of several banks (--in) the text has a part for each, under the bank's name.
     """
-    chosen = where(values)
+    chosen = build_filter(values)
     with open_memory(ctx, banks[0] if banks else bank) as memory:
         found = memory.context(
             *(query, budget),
@@ -298,7 +298,7 @@ def context(
 
 @main.command()
 @bank_option
-@where_options
+@filter_options
 @click.option("--after", default=0, help="Only lines behind this number.")
 @click.option("--limit", type=int, help="At most so many.")
 @click.option("--retracted", is_flag=True, help="Retracted lines too.")
@@ -308,14 +308,14 @@ def lines(
     ctx: click.Context, /, bank: str, after: int, limit: int | None, retracted: bool, as_json: bool, **values: Any
 ) -> None:
     """List what was said, in order."""
-    chosen = where(values)
+    chosen = build_filter(values)
     with open_memory(ctx, bank) as memory:
         found = memory.lines(chosen, after=after, limit=limit, retracted=retracted)
         if as_json:
             show_json(list(found))
             return
         for line in found:
-            click.echo(show_line(line))
+            click.echo(render_line(line))
 
 
 @main.command()
@@ -333,7 +333,7 @@ def seed(ctx: click.Context, /, file: Path, bank: str, as_json: bool) -> None:
     texts = general_knowledge.paragraphs(whole(file))
     if not texts:
         raise BadInput(f"invalid file {str(file)!r}: it holds no text; expected texts with blank rows between them")
-    with open_memory(ctx, bank, make=True) as memory:
+    with open_memory(ctx, bank, create=True) as memory:
         new = general_knowledge.seed(memory, texts)
         held = len(memory.units(general_knowledge.KIND, current=True))
     if as_json:
@@ -376,7 +376,7 @@ def units(
     """Show what a scribe has written of the lines: of KIND (note, summary), or all."""
     with open_memory(ctx, bank) as memory:
         found = memory.units(kind, current=current, category=category)
-        known = in_categories(memory)
+        known = list_categories(memory)
     if as_json:
         show_json(found)
         return
@@ -430,7 +430,7 @@ def retract(ctx: click.Context, /, seq: int, bank: str, as_json: bool) -> None:
     """Take line SEQ out of recall for good; its text stays in the record. `forget` removes it."""
     with open_memory(ctx, bank) as memory:
         line = memory.retract(seq)
-    show_json(line) if as_json else click.echo(show_line(line).lstrip())
+    show_json(line) if as_json else click.echo(render_line(line).lstrip())
 
 
 @main.command()

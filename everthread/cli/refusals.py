@@ -16,8 +16,8 @@ from everthread.text.refusal import refuses
 from everthread.text.refusal_words import Words, extended, merged, read, shipped
 from everthread.types import Filter
 
-REPLIES = 500  # of a bank's latest, of which refusing words are learnt
-EXAMPLES = 3  # of replies that the new words condemn
+MAX_REPLIES = 500  # of a bank's latest, of which refusing words are learnt
+MAX_EXAMPLES = 3  # of replies that the new words condemn
 
 
 @click.command()
@@ -101,7 +101,7 @@ def _of_bank(ctx: click.Context, /, bank: str) -> list[str]:
         if not store.exists(bank):
             raise NotFound(f"there is no bank {bank!r}; `everthread banks` lists them")
         with Memory.open(bank, store=store, embedder="hash", recipe="default") as memory:
-            lines = list(memory.lines(Filter(role="assistant"), retracted=True))[-REPLIES:]
+            lines = list(memory.lines(Filter(role="assistant"), retracted=True))[-MAX_REPLIES:]
     texts = [line.text for line in sorted(lines, key=lambda line: not line.metadata.get("refused"))]
     if not texts:
         raise BadInput(f"bank {bank!r} has no replies to learn from; talk with it first, or leave --bank away")
@@ -137,5 +137,5 @@ def _tell(found: dict[str, float], condemned: list[str], replies: list[str]) -> 
         click.echo(
             f"With them {len(condemned)} more of {len(replies)} replies count as refusals{':' if condemned else '.'}"
         )
-        for text in condemned[:EXAMPLES]:
+        for text in condemned[:MAX_EXAMPLES]:
             click.echo(escape_control_chars(f"       {text[:100]}"))

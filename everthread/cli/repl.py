@@ -9,9 +9,9 @@ from contextlib import suppress
 from itertools import dropwhile
 
 from everthread.bank.settings import REMEMBER_POLICIES, remember_policy
-from everthread.chat.character import EDITABLE
+from everthread.chat.character import EDITABLE_FIELDS
 from everthread.chat.chat import Chat
-from everthread.chat.consent import consent, parse_yes_no
+from everthread.chat.consent import parse_consent, parse_yes_no
 from everthread.chat.group_chat import GroupChat
 from everthread.chat.reply import Reply
 from everthread.cli.sanitize import escape_control_chars
@@ -47,14 +47,14 @@ Whatever you type is said, and remembered; what is to begin with a slash begins 
   /stats            what this memory holds, and what the model has used
   /help             this text
   /quit             leave; you can go on later (so do quit, exit, Ctrl-D; Ctrl-C stops a reply)"""
-SCENE_HELP = "/next NAME lets someone speak, /leave NAME and /enter NAME say who is there, /quit ends it."
-ENDINGS = ("/quit", "quit", "exit")
-UNSET = "not set: /end asks, and a goodbye where the recipe asks"
-WITHOUT = ". To talk without it, leave --model away or say --model none: you are shown what is remembered"
+GROUP_HELP = "/next NAME lets someone speak, /leave NAME and /enter NAME say who is there, /quit ends it."
+QUIT_WORDS = ("/quit", "quit", "exit")
+POLICY_UNSET = "not set: /end asks, and a goodbye where the recipe asks"
+NO_MODEL_HINT = ". To talk without it, leave --model away or say --model none: you are shown what is remembered"
 UNANSWERED = "(what you said last got no reply; /again asks for one)"
-HISTORY = 200  # lines of the person that the arrow keys bring back
-LINES = 10
-WIDTH = 70  # characters of a line in a list
+MAX_HISTORY_LINES = 200  # lines of the person that the arrow keys bring back
+DEFAULT_LINES = 10
+MAX_ROW_CHARS = 70  # characters of a line in a list
 
 
 _NUMBER = re.compile(r"#?(-?\d{1,19})", re.ASCII)
@@ -78,25 +78,25 @@ class ChatRepl:
     in, stays in private. asks: whether there is a person who can be asked."""
 
     def __init__(
-        self, chat: Chat, read: Read = _ask, write: Write = _print, *, keeps: bool = True, asks: bool = True
+        self, chat: Chat, read: Read = _ask, write: Write = _print, *, can_save: bool = True, interactive: bool = True
     ) -> None:
-        self.chat, self.read, self.write, self.keeps, self.asks = chat, read, write, keeps, asks
-        self.ended = ""  # the conversation that was ended last
-        self.over = False  # whether one was, and it was told what became of it
+        self.chat, self.read, self.write, self.can_save, self.interactive = chat, read, write, can_save, interactive
+        self.ended_session = ""  # the conversation that was ended last
+        self.ending_shown = False  # whether one was, and it was told what became of it
         self.commands: dict[str, Callable[[str], str]] = {
-            "/why": lambda _: why(self.chat.last.context if self.chat.last else None),
-            "/notes": lambda _: notes(self.chat),
-            "/lines": self.lines,
-            "/again": self.again,
+            "/why": lambda _: explain_reply(self.chat.last_reply.context if self.chat.last_reply else None),
+            "/notes": lambda _: format_notes(self.chat),
+            "/lines": self.show_lines,
+            "/again": self.regenerate,
             "/edit": self.edit,
             "/correct": self.correct,
             "/undo": self.undo,
             "/branch": self.branch,
             "/forget": self.forget,
-            "/set": self.set,
-            "/incognito": self.incognito,
+            "/set": self.change_setting,
+            "/incognito": self.toggle_incognito,
             "/end": self.end,
-            "/stats": lambda _: stats(self.chat),
+            "/stats": lambda _: format_stats(self.chat),
             "/help": lambda _: HELP,
         }
 
@@ -104,27 +104,27 @@ class ChatRepl:
         """Read and answer until the end."""
         if sys.stdin.isatty():
             _recallable(self.chat)
-        self.say(greeting(self.chat))
+        self.say(greeting_text(self.chat))
         while True:
             try:
                 said = self.read(f"{self.chat.character.person}> ").strip()
             except (EOFError, KeyboardInterrupt):
                 said = "/quit"
-            if said.lower() in ENDINGS or said.lower().startswith("/quit "):
+            if said.lower() in QUIT_WORDS or said.lower().startswith("/quit "):
                 self.say(f"\n{self.leave()}")
                 return
             try:
                 if said:
                     self.handle(said)
             except _QuitRequested:
-                self.say(f"\n{goodbye(self.chat.incognito)}")
+                self.say(f"\n{goodbye_text(self.chat.incognito)}")
                 return
 
     def handle(self, said: str) -> None:
         """Do what was typed. What can't be done is told in one line, and the talk goes on."""
         try:
             if is_command(said):
-                self.say(self.command(said))
+                self.say(self.run_command(said))
             else:
                 self.stream(self.chat.reply(unescape(said)))
         except EverthreadError as error:
@@ -132,11 +132,11 @@ class ChatRepl:
         except KeyboardInterrupt:
             self.say("\n(stopped)")
 
-    def command(self, said: str) -> str:
+    def run_command(self, said: str) -> str:
         """The answer to a slash command; what it streams is written before."""
         name, _, argument = said.replace("\t", " ").partition(" ")
         if name.lower() not in self.commands:
-            raise BadQuery(f"{shortened(name)!r} is no command; /help lists them, and what begins with // is said")
+            raise BadQuery(f"{shorten(name)!r} is no command; /help lists them, and what begins with // is said")
         return self.commands[name.lower()](argument.strip())
 
     def say(self, text: str) -> None:
@@ -147,7 +147,7 @@ class ChatRepl:
     def stream(self, reply: Reply) -> None:
         """Show a reply as it comes. Ctrl-C stops it, and what has come is kept."""
         if reply.ending is not None:
-            self.parted(reply.ending, "".join(reply))
+            self.show_ending(reply.ending, "".join(reply))
             return
         speaks = self.chat.llm is not None
         if speaks:
@@ -162,34 +162,34 @@ class ChatRepl:
             return
         except EverthreadError as error:
             kept = " What had come is kept." if reply.line else ""
-            without = WITHOUT if isinstance(error, LLMUnavailable) and not reply.line else ""
+            without = NO_MODEL_HINT if isinstance(error, LLMUnavailable) and not reply.line else ""
             self.say(f"\n({error}.{kept} What you said is kept; /again asks for a reply{without})")
             return
         self.write("\n")
         self.say(reply_notice(reply))
 
-    def parted(self, ending: EndResult, text: str) -> None:
+    def show_ending(self, ending: EndResult, text: str) -> None:
         """Show the question that a goodbye leads to, or how the conversation ended."""
-        self.say(text if ending.remembered is None else self.concluded(ending))
+        self.say(text if ending.remembered is None else self.note_ending(ending))
 
-    def concluded(self, ending: EndResult) -> str:
+    def note_ending(self, ending: EndResult) -> str:
         """Notes that a conversation has ended; the text that says so."""
-        self.ended = ending.session if ending.remembered else ""
-        self.over = True
+        self.ended_session = ending.session if ending.remembered else ""
+        self.ending_shown = True
         return f"{ending_message(ending)} What you say now begins another conversation; /quit leaves."
 
     # ------------------------------------------------------------------ commands
 
-    def lines(self, argument: str) -> str:
+    def show_lines(self, argument: str) -> str:
         if argument == "all":
             every = self.chat.memory.lines(Filter(session=self.chat.session), retracted=True)
             return "\n".join(map(format_line, every)) or "Nothing was said in this conversation yet."
-        many = number(argument) if argument else LINES
+        many = parse_seq(argument) if argument else DEFAULT_LINES
         if many < 1:
             raise BadQuery(f"/lines shows the last lines, so many as you say; {argument!r} is none")
         return "\n".join(map(format_line, self.chat.lines[-many:])) or "Nothing was said in this conversation yet."
 
-    def again(self, argument: str) -> str:
+    def regenerate(self, argument: str) -> str:
         self.stream(self.chat.regenerate())
         return ""
 
@@ -197,7 +197,7 @@ class ChatRepl:
         """/edit 12 What I meant to say; without a number the person's last line."""
         first, _, rest = argument.partition(" ")
         if _NUMBER.fullmatch(first):
-            seq, text = number(first), rest.strip()
+            seq, text = parse_seq(first), rest.strip()
             if not text:
                 raise BadQuery(f"what is to stand in line {seq}? Write /edit {seq} and the text")
         else:
@@ -210,7 +210,7 @@ class ChatRepl:
                 raise BadQuery("you have said nothing yet that could be edited")
             seq, text = mine[-1].seq, argument
         before = self.chat.lines
-        if self.asks and not self.discards(seq):
+        if self.interactive and not self.confirm_discarding(seq):
             return "nothing was changed"
         reply = self.chat.edit(seq, text)
         standing = {line.seq for line in self.chat.lines}
@@ -221,7 +221,7 @@ class ChatRepl:
             return f"({pluralize(len(gone), 'line')} discarded; /branch {gone[-1].seq} goes back to them)"
         return "edited" if reply is None else ""
 
-    def discards(self, seq: int) -> bool:
+    def confirm_discarding(self, seq: int) -> bool:
         """Whether to go on from a line, though what the person said after it is discarded."""
         later = list(dropwhile(lambda line: line.seq != seq, self.chat.lines))[1:]
         if not any(line.role == "user" for line in later):
@@ -238,7 +238,7 @@ class ChatRepl:
             raise BadQuery("correct which line, and to what? Write /correct, a line's number and the text")
         if self.chat.incognito:
             raise BadQuery("incognito writes nothing; say /incognito to end it, then correct the line")
-        line = self.chat.memory.correct(number(first), text.strip())
+        line = self.chat.memory.correct(parse_seq(first), text.strip())
         self.chat.refresh()
         return f"corrected:\n{format_line(line)}"
 
@@ -250,27 +250,27 @@ class ChatRepl:
         if not argument:
             raise BadQuery("go on from which line? Write /branch and a number that /lines all shows")
         before = [line.seq for line in self.chat.lines]
-        gone = self.chat.branch(number(argument))
+        gone = self.chat.branch(parse_seq(argument))
         if [line.seq for line in self.chat.lines] == before:
             return "nothing changed"
         rows = ["we go on from:", format_line(self.chat.lines[-1])]  # under a new number, if it was a discarded one
         rows += ["discarded:", *map(format_line, gone)] if gone else []
-        return "\n".join([*rows, UNANSWERED] if self.chat.unanswered and self.chat.llm else rows)
+        return "\n".join([*rows, UNANSWERED] if self.chat.is_unanswered and self.chat.llm else rows)
 
     def forget(self, argument: str) -> str:
         """/forget 12, /forget last, /forget session; for good, so it is asked first, unless a yes comes with it."""
         chat = self.chat
         what, _, answer = argument.partition(" ")
         if answer and parse_yes_no(answer) is None:
-            raise BadQuery(f"{shortened(answer)!r} is neither yes nor no; write /forget {what}, and you are asked")
+            raise BadQuery(f"{shorten(answer)!r} is neither yes nor no; write /forget {what}, and you are asked")
         if not what:
             raise BadQuery("forget what? Write /forget and a number that /lines or /why shows, or last, or session")
         if what == "session":
             return self.forget_session(answer)
         if what == "last":
-            gone = chat.lines[last_said(chat) :]
+            gone = chat.lines[last_user_position(chat) :]
         else:
-            seq = number(what)
+            seq = parse_seq(what)
             found = chat.lines if seq < 0 else chat.memory.lines(after=seq - 1, limit=1, retracted=True)
             gone = [line for line in found if line.seq == seq]
         if not gone and what == "last":
@@ -286,11 +286,11 @@ class ChatRepl:
 
     def forget_session(self, answer: str) -> str:
         """Forget this conversation, or the one that has just been ended, where nothing was said since."""
-        if not self.chat.lines and self.ended:
+        if not self.chat.lines and self.ended_session:
             if not self.confirm("Forget all of the conversation that has just ended, for good?", answer):
                 return "nothing was forgotten"
-            receipt = self.chat.memory.forget(session=self.ended)
-            self.ended = ""
+            receipt = self.chat.memory.forget(session=self.ended_session)
+            self.ended_session = ""
             return f"forgotten: {pluralize(receipt.lines, 'line')}"
         if not self.chat.lines:
             raise BadQuery(
@@ -305,32 +305,32 @@ class ChatRepl:
         """Whether it is to be done, by the answer that came with the command, or else by asking."""
         return bool(parse_yes_no(answer)) if answer else self.ask_yes_no(question)
 
-    def set(self, argument: str) -> str:
+    def change_setting(self, argument: str) -> str:
         """/set location the harbour; alone, what there is to set."""
         what, _, text = argument.partition(" ")
         if not argument:
-            shown = ((name, shortened(getattr(self.chat.character, name))) for name in EDITABLE)
+            shown = ((name, shorten(getattr(self.chat.character, name))) for name in EDITABLE_FIELDS)
             rows = [f"{name:>12}  {text or '-'}" for name, text in shown]
             return "\n".join(
                 [*rows, f"{SETTING_REMEMBER:>12}  {self.chat.memory.settings().get(SETTING_REMEMBER, 'ask')}"]
             )
         if what == SETTING_REMEMBER:
-            return self.remember(text.strip())
-        if what not in EDITABLE:
-            raise BadQuery(f"a character has no {shortened(what)!r}; it has {', '.join(EDITABLE)}")
+            return self.set_policy(text.strip())
+        if what not in EDITABLE_FIELDS:
+            raise BadQuery(f"a character has no {shorten(what)!r}; it has {', '.join(EDITABLE_FIELDS)}")
         if not text.strip():
             value = getattr(self.chat.character, what)
             return f"{what}: {value} (to empty it: /set {what} -)" if value else f"{what}: nothing"
         self.chat.edit_character(**{what: "" if text.strip() == "-" else text.strip()})
         return f"{what}: {'nothing' if text.strip() == '-' else text.strip()}, from now on"
 
-    def remember(self, value: str) -> str:
+    def set_policy(self, value: str) -> str:
         """Whether conversations are remembered, from now on. What was said of this one is in the bank until it ends."""
         memory = self.chat.memory
         if not value:
-            current = memory.settings().get(SETTING_REMEMBER, UNSET)
-            return f"{SETTING_REMEMBER}: {current} (one of {', '.join(REMEMBER_POLICIES)})"
-        if not self.keeps:
+            policy = memory.settings().get(SETTING_REMEMBER, POLICY_UNSET)
+            return f"{SETTING_REMEMBER}: {policy} (one of {', '.join(REMEMBER_POLICIES)})"
+        if not self.can_save:
             raise BadQuery("this bank is not there yet and none is made in private; begin again without --incognito")
         memory.set_setting(SETTING_REMEMBER, value)
         if REMEMBER_POLICIES[value] is False:
@@ -350,10 +350,14 @@ class ChatRepl:
                 self.say(f"\nThe conversation was not ended: {error}")
             except _QuitRequested:
                 pass  # they were asked already
-        return SOON if self.over and not chat.lines and not chat.incognito else goodbye(chat.incognito)
+        return (
+            SHORT_GOODBYE
+            if self.ending_shown and not chat.lines and not chat.incognito
+            else goodbye_text(chat.incognito)
+        )
 
-    def incognito(self, argument: str) -> str:
-        if not self.keeps:
+    def toggle_incognito(self, argument: str) -> str:
+        if not self.can_save:
             raise BadQuery("this bank is not there yet and none is made in private; begin again without --incognito")
         self.chat.incognito = not self.chat.incognito
         if self.chat.incognito:
@@ -362,18 +366,20 @@ class ChatRepl:
 
     def end(self, argument: str) -> str:
         """Ask until the answer is a yes or a no, unless it comes with the command: /end no."""
-        if argument and consent(argument) is None:
-            raise BadQuery(f"{shortened(argument)!r} is neither yes nor no; say /end yes, /end no, or /end to be asked")
+        if argument and parse_consent(argument) is None:
+            raise BadQuery(f"{shorten(argument)!r} is neither yes nor no; say /end yes, /end no, or /end to be asked")
         said = bool(self.chat.lines)
-        ending = self.end_conversation(consent(argument))
+        ending = self.end_conversation(parse_consent(argument))
         if not said and not ending.remembered and ending.receipt is None:
             return "There was nothing to end."
-        return self.concluded(ending)
+        return self.note_ending(ending)
 
     def end_conversation(self, remember: bool | None) -> EndResult:
         """The conversation ended, once it is clear whether it is to be remembered."""
         ending = self.chat.end(remember)
-        return ending if ending.remembered is not None else self.chat.end(self.ask_yes_no(ending.question, consent))
+        return (
+            ending if ending.remembered is not None else self.chat.end(self.ask_yes_no(ending.question, parse_consent))
+        )
 
     def ask_yes_no(self, question: str, understood: Callable[[str], bool | None] = parse_yes_no) -> bool:
         """Whether the person says yes; asked again until it is clear. Nobody there to answer: BadQuery."""
@@ -383,7 +389,7 @@ class ChatRepl:
                 said = self.read(f"{question} (yes or no) ")
             except (EOFError, KeyboardInterrupt):
                 raise BadQuery("there was no answer; nothing was changed") from None
-            if said.strip().lower() in ENDINGS:
+            if said.strip().lower() in QUIT_WORDS:
                 raise _QuitRequested
             if is_command(said.strip()):
                 raise BadQuery("that was no answer; nothing was changed. Say it again, now that nothing is asked")
@@ -394,57 +400,57 @@ class ChatRepl:
 class GroupChatRepl:
     """A scene in one terminal: whoever is called by name answers, else whoever has not spoken for longest."""
 
-    def __init__(self, scene: GroupChat, read: Read = _ask, write: Write = _print) -> None:
-        self.scene, self.read, self.write = scene, read, write
-        self.gone: dict[str, Chat] = {}
-        self.incognito = all(chat.incognito for chat in map(scene.chat, scene.present))
+    def __init__(self, group: GroupChat, read: Read = _ask, write: Write = _print) -> None:
+        self.group, self.read, self.write = group, read, write
+        self.absent: dict[str, Chat] = {}
+        self.incognito = all(chat.incognito for chat in map(group.chat, group.names))
 
     def run(self) -> None:
         """Read and answer until the end."""
         private = " Incognito: nothing you say is written." if self.incognito else ""
-        self.write(f"You talk with {' and '.join(self.scene.present)}.{private} {SCENE_HELP}\n")
+        self.write(f"You talk with {' and '.join(self.group.names)}.{private} {GROUP_HELP}\n")
         while True:
             try:
                 said = self.read("> ").strip()
             except (EOFError, KeyboardInterrupt):
                 said = "/quit"
-            if said.lower() in ENDINGS:
-                self.write(f"\n{goodbye(self.incognito)}\n")
+            if said.lower() in QUIT_WORDS:
+                self.write(f"\n{goodbye_text(self.incognito)}\n")
                 return
             try:
-                self.heed(said)
+                self.handle(said)
             except EverthreadError as error:
                 self.write(f"That could not be done: {error}\n")
             except KeyboardInterrupt:
                 self.write("\n(stopped)\n")
 
-    def heed(self, said: str) -> None:
+    def handle(self, said: str) -> None:
         """Do what was typed."""
         name, _, argument = (part.strip() for part in said.partition(" "))
         name = name.lower()
         if name == "/leave":
-            chat = self.scene.leave(argument)
-            self.gone[chat.character.name.casefold()] = chat
+            chat = self.group.leave(argument)
+            self.absent[chat.character.name.casefold()] = chat
             self.write(f"{chat.character.name} goes, and hears nothing more.\n")
         elif name == "/enter":
-            if argument.casefold() not in self.gone:
-                raise BadQuery(f"nobody called {argument!r} has left; gone are {', '.join(self.gone) or 'none'}")
-            self.scene.enter(self.gone.pop(argument.casefold()))
-            self.write(f"{self.scene.present[-1]} is back.\n")
+            if argument.casefold() not in self.absent:
+                raise BadQuery(f"nobody called {argument!r} has left; gone are {', '.join(self.absent) or 'none'}")
+            self.group.enter(self.absent.pop(argument.casefold()))
+            self.write(f"{self.group.names[-1]} is back.\n")
         elif name == "/next":
-            self.speak(argument or self.scene.addressed(""))
+            self.speak(argument or self.group.find_addressee(""))
         elif is_command(said):
-            unknown = "" if name in ("/help", "/") else f"{shortened(name)} is no command of a scene. "
-            self.write(f"{unknown}{SCENE_HELP}\n")
+            unknown = "" if name in ("/help", "/") else f"{shorten(name)} is no command of a scene. "
+            self.write(f"{unknown}{GROUP_HELP}\n")
         elif said:
-            who = self.scene.addressed(said)
-            self.scene.say(unescape(said))
+            who = self.group.find_addressee(said)
+            self.group.say(unescape(said))
             self.speak(who)
 
     def speak(self, name: str) -> None:
         """Show what a character says as it comes. Ctrl-C stops it, and what has come is kept."""
-        chat = self.scene.chat(name)
-        reply = self.scene.reply(name)
+        chat = self.group.chat(name)
+        reply = self.group.reply(name)
         self.write(f"{chat.character.name}: ")
         try:
             for piece in reply:
@@ -452,7 +458,7 @@ class GroupChatRepl:
         except KeyboardInterrupt:
             self.write("\n(stopped; what had come is kept)")
         else:
-            told = reply_notice(chat.last) if chat.last else ""
+            told = reply_notice(chat.last_reply) if chat.last_reply else ""
             self.write(f"\n{told}" if told else "")
         finally:
             reply.close()
@@ -467,15 +473,15 @@ def ending_message(ending: EndResult) -> str:
     return "It is remembered." if ending.remembered else "Nothing of it is left."
 
 
-SOON = "Until next time."  # what has become of the conversation was told when it ended
+SHORT_GOODBYE = "Until next time."  # what has become of the conversation was told when it ended
 
 
-def goodbye(private: bool) -> str:
+def goodbye_text(private: bool) -> str:
     """What is said when the talk is over."""
     return f"Until next time; {'nothing that was said in private is kept' if private else 'it is all kept'}."
 
 
-def greeting(chat: Chat) -> str:
+def greeting_text(chat: Chat) -> str:
     """What this is, what is known, and who is there."""
     known = chat.memory.stats()
     first = known.first_said_at
@@ -494,7 +500,7 @@ def greeting(chat: Chat) -> str:
         f"{with_whom}{private}",
         "Talk, ask, come back later. /help for commands.",
     ]
-    if chat.unanswered and chat.llm:
+    if chat.is_unanswered and chat.llm:
         rows.append(UNANSWERED)
     if chat.question:
         rows.append(f"\n{chat.question}")
@@ -514,14 +520,14 @@ def reply_notice(reply: Reply) -> str:
     return ""
 
 
-def why(last: Context | None) -> str:
+def explain_reply(last: Context | None) -> str:
     """What was behind the last answer."""
     if last is None:
         return "Nothing has been recalled yet, or nothing since a line was forgotten."
     rows = [f"relevance of the whole {last.relevance:.0%}{'' if last.hits else '; nothing bore on it'}"]
     for hit in last.hits:
         signals = "  ".join(f"{name} {value:.2f}" for name, value in hit.signals.items() if value)
-        said = f"{hit.line.speaker}: {shortened(hit.line.text)}"
+        said = f"{hit.line.speaker}: {shorten(hit.line.text)}"
         rows.append(f"{hit.relevance:4.0%}  #{hit.line.seq} {said}\n      {signals}")
     around = {line.seq for hit in last.hits for line in hit.passage}
     held = [format_line(line) for line in last.lines if line.seq not in around]
@@ -531,7 +537,7 @@ def why(last: Context | None) -> str:
     return "\n".join([*rows, LEGEND] if last.hits else rows)
 
 
-def stats(chat: Chat) -> str:
+def format_stats(chat: Chat) -> str:
     """What the bank holds, and what was spent on it."""
     held = chat.memory.stats()
     said = f"{pluralize(held.lines, 'line')} in {pluralize(held.sessions, 'session')} by {', '.join(held.speakers)}"
@@ -546,7 +552,7 @@ def stats(chat: Chat) -> str:
     return "\n".join(rows)
 
 
-def notes(chat: Chat) -> str:
+def format_notes(chat: Chat) -> str:
     """The notes as they stand, and what is still to be written of them."""
     if not chat.memory.recipe.notes:
         return f"With the recipe {chat.memory.recipe.name} no notes are kept."
@@ -559,24 +565,24 @@ def notes(chat: Chat) -> str:
 def format_line(line: Line) -> str:
     """A line in a list."""
     gone = "(discarded) " if line.retracted_at else ""
-    return f"{line.seq:>6}  {gone}{line.speaker}: {shortened(line.text)}"
+    return f"{line.seq:>6}  {gone}{line.speaker}: {shorten(line.text)}"
 
 
-def shortened(text: str) -> str:
+def shorten(text: str) -> str:
     """The beginning of a text, in one row."""
-    row = " ".join(text[: 10 * WIDTH].split())
-    return row[:WIDTH] + ("…" if len(row) > WIDTH or len(text) > 10 * WIDTH else "")
+    row = " ".join(text[: 10 * MAX_ROW_CHARS].split())
+    return row[:MAX_ROW_CHARS] + ("…" if len(row) > MAX_ROW_CHARS or len(text) > 10 * MAX_ROW_CHARS else "")
 
 
-def last_said(chat: Chat) -> int:
+def last_user_position(chat: Chat) -> int:
     """Return the position of the person's last line."""
     return max((at for at, line in enumerate(chat.lines) if line.role == "user"), default=len(chat.lines))
 
 
-def number(text: str) -> int:
+def parse_seq(text: str) -> int:
     """The number of a line, as it was typed."""
     if (found := _NUMBER.fullmatch(text)) is None:
-        raise BadQuery(f"{shortened(text)!r} is no number of a line; /lines and /why show them")
+        raise BadQuery(f"{shorten(text)!r} is no number of a line; /lines and /why show them")
     return int(found[1])
 
 
@@ -602,6 +608,6 @@ def _recallable(chat: Chat) -> None:
     except ImportError:  # Windows has a line editor of its own
         return
     last = chat.memory.store.corpus(chat.memory.bank).last_seq
-    for line in chat.memory.lines(Filter(speaker=chat.character.person), after=max(0, last - 2 * HISTORY)):
+    for line in chat.memory.lines(Filter(speaker=chat.character.person), after=max(0, last - 2 * MAX_HISTORY_LINES)):
         with suppress(UnicodeEncodeError):  # what this terminal can't show can't be typed there, either
             readline.add_history(next(filter(None, line.text.splitlines())))

@@ -21,12 +21,14 @@ from everthread.server.settings import Settings
 from everthread.server.sms.twilio import host_of
 from everthread.server.workers import runner
 
-PORT = 7391
+DEFAULT_PORT = 7391
 
 
 @click.command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="Where to serve. Anywhere else needs a key.")
-@click.option("--port", type=click.IntRange(0, 65535), default=PORT, show_default=True, help="0: any that is free.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=DEFAULT_PORT, show_default=True, help="0: any that is free."
+)
 @click.option("--open", "opens", is_flag=True, help="Open the page in the browser.")
 @click.option(
     "-m", "--model", metavar="NAME", help="A model's name, http://host/v1#model, or none. Default: as for chat."

@@ -136,7 +136,7 @@ def state(chat: Chat, usage: Usage, replying: bool) -> StateView:
             "notes": chat.notes,
             "incognito": chat.incognito,
             "remember": REMEMBER[remember_policy(chat.memory.settings())],
-            "unanswered": chat.unanswered,
+            "unanswered": chat.is_unanswered,
             "question": chat.question,
             "replying": replying,
             "character": chat.character.to_json(),

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from everthread.chat import card
-from everthread.chat.character import DEFAULT, Character
+from everthread.chat.character import DEFAULT_CHARACTER, Character
 from everthread.errors import BadFile, BadInput, StoreUnavailable
 
 V1 = {
@@ -111,7 +111,7 @@ def test_a_flat_card_of_the_first_version_is_read_and_keeps_what_else_it_holds(t
 
 
 def test_a_nickname_is_what_char_stands_for(tmp_path: Path) -> None:
-    assert card.read(file(tmp_path, V3)).filled("{{char}}") == "Norrie"
+    assert card.read(file(tmp_path, V3)).fill_names("{{char}}") == "Norrie"
 
 
 def test_fields_repeated_outside_for_older_programs_are_read_once(tmp_path: Path) -> None:
@@ -278,7 +278,7 @@ def test_what_only_v3_knows_is_kept_in_a_v2_card_too() -> None:
 
 
 def test_our_own_fields_stand_in_the_extensions_beside_those_of_others() -> None:
-    nora = card.from_card(V2).edited(location="on the stairs", person="Ben", sample="Mind the step.")
+    nora = card.from_card(V2).with_changes(location="on the stairs", person="Ben", sample="Mind the step.")
     extensions = card.to_card(nora)["data"]["extensions"]
     assert extensions == {
         **DATA["extensions"],
@@ -295,12 +295,12 @@ def test_our_extensions_of_a_later_version_are_kept() -> None:
 
 
 def test_an_edited_description_leaves_no_personality_behind() -> None:
-    data = card.to_card(card.from_card(V2).edited(description="A sailor."))["data"]
+    data = card.to_card(card.from_card(V2).with_changes(description="A sailor."))["data"]
     assert (data["description"], data["personality"]) == ("A sailor.", "")
 
 
 def test_a_description_edited_before_the_personality_leaves_it_as_it_is() -> None:
-    data = card.to_card(card.from_card(V2).edited(description="A sailor.\n\ndry, patient"))["data"]
+    data = card.to_card(card.from_card(V2).with_changes(description="A sailor.\n\ndry, patient"))["data"]
     assert (data["description"], data["personality"]) == ("A sailor.", "dry, patient")
 
 
@@ -329,16 +329,16 @@ def test_a_v2_picture_holds_no_v3_card(tmp_path: Path) -> None:
 def test_a_copy_of_a_picture_differs_in_nothing_but_the_card(tmp_path: Path) -> None:
     other = [chunk(b"tEXt", b"Comment\0by hand"), chunk(b"gAMA", b"\0\0\xb1\x8f"), chunk(b"prVt", bytes(range(256)))]
     source = file(tmp_path, picture(text(b"chara", V2), *other, text(b"ccv3", V3)) + b"behind the end", "old.png")
-    card.write(DEFAULT, tmp_path / "new.png", picture=source)
+    card.write(DEFAULT_CHARACTER, tmp_path / "new.png", picture=source)
     raw = (tmp_path / "new.png").read_bytes()
     kept = [part for part in parts(raw) if part[1].split(b"\0")[0] not in (b"chara", b"ccv3")]
     assert kept == parts(picture(*other))
     assert raw.endswith(b"behind the end")
-    assert card.read(tmp_path / "new.png") == DEFAULT
+    assert card.read(tmp_path / "new.png") == DEFAULT_CHARACTER
 
 
 def test_without_a_picture_a_plain_one_is_made_that_any_program_can_show(tmp_path: Path) -> None:
-    card.write(DEFAULT, tmp_path / "card.png")
+    card.write(DEFAULT_CHARACTER, tmp_path / "card.png")
     width, height, rows, _ = png.Reader(bytes=(tmp_path / "card.png").read_bytes()).asRGB8()
     assert {bytes(row) for row in rows} == {bytes((94, 120, 148)) * width}
     assert width == height == 256
@@ -346,18 +346,18 @@ def test_without_a_picture_a_plain_one_is_made_that_any_program_can_show(tmp_pat
 
 def test_a_card_that_is_replaced_keeps_its_picture(tmp_path: Path) -> None:
     path = file(tmp_path, picture(text(b"chara", V2)), "card.png")
-    card.write(DEFAULT, path, force=True)
+    card.write(DEFAULT_CHARACTER, path, force=True)
     assert parts(path.read_bytes())[:2] == parts(picture())[:2]
-    assert card.read(path) == DEFAULT
+    assert card.read(path) == DEFAULT_CHARACTER
 
 
 def test_a_file_that_is_there_is_not_replaced_unless_forced(tmp_path: Path) -> None:
     path = file(tmp_path, V2)
     with pytest.raises(BadInput, match="is there already"):
-        card.write(DEFAULT, path)
+        card.write(DEFAULT_CHARACTER, path)
     assert card.read(path).name == "Nora"
-    card.write(DEFAULT, path, force=True)
-    assert card.read(path) == DEFAULT
+    card.write(DEFAULT_CHARACTER, path, force=True)
+    assert card.read(path) == DEFAULT_CHARACTER
 
 
 @pytest.mark.parametrize(
@@ -376,7 +376,7 @@ def test_what_cannot_be_written_is_refused_and_nothing_is_there(
     name: str, options: dict[str, Any], words: str, tmp_path: Path
 ) -> None:
     with pytest.raises(BadInput, match=words):
-        card.write(DEFAULT, tmp_path / name, **options)
+        card.write(DEFAULT_CHARACTER, tmp_path / name, **options)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -394,7 +394,7 @@ def test_a_card_that_could_not_be_read_again_is_not_made(kept: dict[str, Any], w
 
 
 def test_a_card_too_large_to_be_read_again_is_not_written(tmp_path: Path) -> None:
-    large = DEFAULT.edited(card={"x": "y" * card.LARGEST})
+    large = DEFAULT_CHARACTER.with_changes(card={"x": "y" * card.LARGEST})
     with pytest.raises(BadInput, match="would have more than 32 MB"):
         card.write(large, tmp_path / "card.json")
     assert list(tmp_path.iterdir()) == []
@@ -404,10 +404,10 @@ def test_a_write_that_fails_leaves_what_was_there_and_nothing_else(tmp_path: Pat
     path = tmp_path / "card.json"
     path.mkdir()
     with pytest.raises(StoreUnavailable, match=r"card.json can't be written"):
-        card.write(DEFAULT, path, force=True)
+        card.write(DEFAULT_CHARACTER, path, force=True)
     assert list(tmp_path.iterdir()) == [path]
     with pytest.raises(StoreUnavailable, match="see to its folder"):
-        card.write(DEFAULT, tmp_path / "nowhere" / "card.json")
+        card.write(DEFAULT_CHARACTER, tmp_path / "nowhere" / "card.json")
 
 
 # --------------------------------------------------------------------- properties

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread.chat.character import DEEPEST, DEFAULT, LONGEST_TEXT, Character
+from everthread.chat.character import DEFAULT_CHARACTER, MAX_CARD_DEPTH, MAX_FIELD_CHARS, Character
 from everthread.errors import BadInput
 
 NORA = Character("Nora", "A keeper of a lighthouse.", person="Ben")
@@ -40,7 +40,7 @@ def nested(depth: int) -> Any:
         ({"name": "Nora", "person": "Ben", "nickname": "BEN"}, "nickname 'BEN' is the person's name, too"),
         ({"name": "Nora", "nickname": " "}, "nickname must be text that is not blank"),
         ({"name": "Nora", "description": None}, "description must be text, got None"),
-        ({"name": "Nora", "scenario": "x" * (LONGEST_TEXT + 1)}, "scenario has 100,001 characters; at most 100,000"),
+        ({"name": "Nora", "scenario": "x" * (MAX_FIELD_CHARS + 1)}, "scenario has 100,001 characters; at most 100,000"),
         ({"name": "Nora", "greeting": "a\ud800"}, "greeting holds '\\ud800' at 1"),
         ({"name": "Nora", "card": []}, r"card must be a mapping, got \[\]"),
         ({"name": "Nora", "card": {"a": {1: 2}}}, "card must be what JSON can hold, and holds dict {1: 2}"),
@@ -49,7 +49,7 @@ def nested(depth: int) -> Any:
         ({"name": "Nora", "card": {"a": 10**5000}}, "and holds int"),
         ({"name": "Nora", "card": {"a": "\0"}}, "card holds '\\x00' at 0"),
         ({"name": "Nora", "card": {"\udc00": 1}}, "card holds '\\udc00' at 0"),
-        ({"name": "Nora", "card": {"a": nested(DEEPEST)}}, "card is nested more than 100 deep"),
+        ({"name": "Nora", "card": {"a": nested(MAX_CARD_DEPTH)}}, "card is nested more than 100 deep"),
     ],
 )
 def test_a_character_that_cannot_be_is_refused_with_a_reason(fields: dict[str, Any], words: str) -> None:
@@ -59,35 +59,35 @@ def test_a_character_that_cannot_be_is_refused_with_a_reason(fields: dict[str, A
 
 
 def test_texts_and_cards_at_the_limit_are_taken() -> None:
-    character = Character("x" * 200, "y" * LONGEST_TEXT, card={"a": nested(DEEPEST - 1)})
-    assert len(character.description) == LONGEST_TEXT
+    character = Character("x" * 200, "y" * MAX_FIELD_CHARS, card={"a": nested(MAX_CARD_DEPTH - 1)})
+    assert len(character.description) == MAX_FIELD_CHARS
 
 
 def test_names_are_filled_in_whatever_the_case_of_letters() -> None:
     text = "{{char}} {{Char}} {{USER}} <USER> <user> <BOT> <char> {{original}} {char} <START>"
-    assert NORA.filled(text) == "Nora Nora Ben Ben Ben Nora Nora {{original}} {char} <START>"
+    assert NORA.fill_names(text) == "Nora Nora Ben Ben Ben Nora Nora {{original}} {char} <START>"
 
 
 def test_a_nickname_stands_in_the_texts_in_place_of_the_name() -> None:
-    assert NORA.edited(nickname="Norrie").filled("{{char}} and {{user}}") == "Norrie and Ben"
+    assert NORA.with_changes(nickname="Norrie").fill_names("{{char}} and {{user}}") == "Norrie and Ben"
 
 
 def test_a_name_that_looks_like_another_placeholder_is_not_filled_in_again() -> None:
-    assert Character("{{user}}", person="<BOT>").filled("{{char}}, {{user}}") == "{{user}}, <BOT>"
-    assert Character(r"\1", person="Ben").filled("{{char}}") == r"\1"
+    assert Character("{{user}}", person="<BOT>").fill_names("{{char}}, {{user}}") == "{{user}}, <BOT>"
+    assert Character(r"\1", person="Ben").fill_names("{{char}}") == r"\1"
 
 
 def test_a_character_is_edited_and_the_one_before_stays() -> None:
-    moved = NORA.edited(location="on the beach", person="Ann")
+    moved = NORA.with_changes(location="on the beach", person="Ann")
     assert (moved.location, moved.person, moved.name) == ("on the beach", "Ann", "Nora")
     assert NORA.location == ""
 
 
 def test_an_edit_is_checked_like_a_new_character() -> None:
     with pytest.raises(BadInput, match=r"a character has no 'mood'; it has name, description, location, .*nickname"):
-        NORA.edited(mood="glad")
+        NORA.with_changes(mood="glad")
     with pytest.raises(BadInput, match="person's name, too"):
-        NORA.edited(person="Nora")
+        NORA.with_changes(person="Nora")
 
 
 def test_a_card_is_the_characters_own_and_does_not_change_with_what_it_was_made_of() -> None:
@@ -131,5 +131,5 @@ def test_json_with_a_wrong_type_is_refused() -> None:
 
 
 def test_the_default_character_greets_by_its_name() -> None:
-    assert DEFAULT.filled(DEFAULT.greeting).startswith("Hello, I'm Ever.")
-    assert "{{" not in DEFAULT.filled(DEFAULT.description)
+    assert DEFAULT_CHARACTER.fill_names(DEFAULT_CHARACTER.greeting).startswith("Hello, I'm Ever.")
+    assert "{{" not in DEFAULT_CHARACTER.fill_names(DEFAULT_CHARACTER.description)

@@ -145,7 +145,7 @@ def test_a_picture_is_kept_as_it_came(tmp_path: Path) -> None:
 
 def test_a_character_with_a_picture_keeps_it_when_it_is_edited(tmp_path: Path) -> None:
     character_library.add(pictured(tmp_path / "nora.png", NORA))
-    file = character_library.save(NORA.edited(location="ashore"), force=True)
+    file = character_library.save(NORA.with_changes(location="ashore"), force=True)
     assert [*character_library.folder().iterdir()] == [file]
     assert png_text.texts(file.read_bytes(), file)["title"] == b"Nora"
     assert character_library.load("Nora").location == "ashore"
@@ -154,7 +154,7 @@ def test_a_character_with_a_picture_keeps_it_when_it_is_edited(tmp_path: Path) -
 @pytest.mark.parametrize("kinds", [("json", "png"), ("png", "json")])
 def test_a_character_has_one_file_whatever_is_imported_over_it(kinds: tuple[str, str], tmp_path: Path) -> None:
     for kind, at in zip(kinds, ("here", "there"), strict=True):
-        card.write(NORA.edited(location=at), tmp_path / f"nora.{kind}")
+        card.write(NORA.with_changes(location=at), tmp_path / f"nora.{kind}")
         character_library.add(tmp_path / f"nora.{kind}", force=True)
     assert [file.suffix for file in character_library.folder().iterdir()] == [f".{kinds[1]}"]
     assert character_library.load("Nora").location == "there"
@@ -253,7 +253,7 @@ def test_of_files_of_which_one_is_wrong_none_is_imported(tmp_path: Path) -> None
 
 
 def test_an_import_over_a_character_wants_force(tmp_path: Path) -> None:
-    card.write(NORA.edited(location="ashore"), tmp_path / "nora.json")
+    card.write(NORA.with_changes(location="ashore"), tmp_path / "nora.json")
     character_library.save(NORA)
     assert "there is a character 'Nora' already" in error("import", tmp_path / "nora.json")
     assert character_library.load("Nora") == NORA

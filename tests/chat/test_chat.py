@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from everthread.chat.character import DEFAULT, Character
+from everthread.chat.character import DEFAULT_CHARACTER, Character
 from everthread.chat.chat import QUESTION, Chat
 from everthread.chat.offline_reply import LABEL
-from everthread.chat.prompt_builder import Turn, build_prompt, shared_prefix
+from everthread.chat.prompt_builder import Turn, build_prompt, shared_prefix_ratio
 from everthread.common.keys import META_ECHO
 from everthread.errors import BadInput, BadLine, BadQuery, LLMUnavailable, NotFound, StoreUnavailable
 from everthread.factory import RECIPES
@@ -210,9 +210,9 @@ def test_a_model_that_fails_at_once_leaves_the_line_and_the_session_goes_on(talk
     with pytest.raises(LLMUnavailable):
         said(chat, "Are you there?")
     assert recorded(memory)[-1] == "Nora: Are you there?"
-    assert chat.unanswered
+    assert chat.is_unanswered
     assert "".join(chat.answer()) == "Here I am."
-    assert not chat.unanswered
+    assert not chat.is_unanswered
 
 
 def test_an_empty_reply_is_told_and_not_kept(talk: Talk, memory: Memory) -> None:
@@ -390,7 +390,7 @@ def test_a_line_whose_reply_never_came_is_there_when_the_session_resumes(talk: T
     chat = talk()
     chat.reply("Is anybody there?")  # and the process ends
     again = talk("I am.")
-    assert again.unanswered
+    assert again.is_unanswered
     assert "".join(again.answer()) == "I am."
 
 
@@ -506,21 +506,21 @@ def test_what_leaves_the_window_is_in_the_notes_and_each_older_note_stays_a_unit
     assert chat.notes.split("\n")[0] in asked(chat)
     window = [line for line in chat.lines if line.seq > notes[-1].last_seq]
     assert f"{window[0].speaker}: {window[0].text}" in asked(chat)
-    assert chat.last is not None
-    assert chat.last.prompt is not None
-    assert chat.last.prompt.cut == ()
+    assert chat.last_reply is not None
+    assert chat.last_reply.prompt is not None
+    assert chat.last_reply.prompt.cut == ()
 
 
 def test_the_window_is_cut_in_blocks_so_that_the_prefix_holds(talk: Talk) -> None:
     chat = talk(*["Aye, that is a long way to sail for anyone at all."] * 60, context=4000)
     shares = []
     for turn in range(60):
-        before = chat.last.prompt if chat.last else None
+        before = chat.last_reply.prompt if chat.last_reply else None
         said(chat, f"On day {turn} we sailed to island number {turn} with her yellow boat and two dogs.")
         chat.wait(120)
-        assert chat.last is not None
-        if before is not None and chat.last.prompt is not None:
-            shares.append(shared_prefix(before, chat.last.prompt))
+        assert chat.last_reply is not None
+        if before is not None and chat.last_reply.prompt is not None:
+            shares.append(shared_prefix_ratio(before, chat.last_reply.prompt))
     assert sum(share < 0.5 for share in shares[10:]) <= 3
     assert sum(shares[10:]) / len(shares[10:]) > 0.75
 
@@ -593,7 +593,7 @@ def test_the_bank_keeps_its_character_and_its_changes(talk: Talk, memory: Memory
 
 
 def test_without_a_character_the_default_one_talks(talk: Talk) -> None:
-    assert talk(character=None).character == DEFAULT
+    assert talk(character=None).character == DEFAULT_CHARACTER
 
 
 def test_a_character_has_no_unknown_field(talk: Talk) -> None:
@@ -779,7 +779,7 @@ def test_lines_of_a_character_that_was_renamed_are_still_its_own(talk: Talk) -> 
     chat = talk("Aye.", "Other.", character=Character("Captain", person="Nora"))
     said(chat, "Hello.")
     chat.edit_character(name="Admiral", person="Nora the Brave")
-    assert not chat.unanswered
+    assert not chat.is_unanswered
     "".join(chat.regenerate())
     assert standing(chat) == ["Nora: Hello.", "Admiral: Other."]
     assert [line.text for line in chat.undo()] == ["Hello.", "Other."]
@@ -797,7 +797,7 @@ def test_what_another_character_said_is_not_this_ones_to_take_back(talk: Talk) -
     chat = talk("Aye.", character=Character("Captain", person="Nora"))
     chat.add_line("Soup is ready.", "Cook", of_character=True)
     assert chat.undo() == []
-    assert not chat.unanswered
+    assert not chat.is_unanswered
     assert standing(chat) == ["Cook: Soup is ready."]
 
 
@@ -824,12 +824,12 @@ def test_a_first_line_that_is_longer_than_the_models_context_is_shortened_in_the
     text = "whale " * 50_000 + "That is all."
     said(chat, text)
     assert asked(chat).endswith("That is all.")
-    assert chat.last is not None
-    assert chat.last.prompt is not None
-    assert chat.last.prompt.tokens <= 2400 - 512
+    assert chat.last_reply is not None
+    assert chat.last_reply.prompt is not None
+    assert chat.last_reply.prompt.tokens <= 2400 - 512
     assert text in [line.text for line in memory.lines()]
     said(chat, "And now?")
-    assert chat.last.prompt.tokens <= 2400 - 512
+    assert chat.last_reply.prompt.tokens <= 2400 - 512
 
 
 def test_a_line_that_is_refused_leaves_no_greeting_behind(talk: Talk, memory: Memory) -> None:
@@ -1043,7 +1043,7 @@ def test_a_bank_of_a_chat_without_a_model_goes_on_with_one(memory: Memory, clock
         said(silent, "My sister Mia moved to Lisbon.")
         said(silent, "She has two dogs.")
     chat = talk("Aye.")
-    assert chat.unanswered
+    assert chat.is_unanswered
     assert "".join(chat.answer()) == "Aye."
     assert [message.role for message in prompts(chat)[-1]] == ["system", "user"]
 
@@ -1169,7 +1169,7 @@ def test_what_was_recalled_in_private_is_no_background_of_the_notes(talk: Talk, 
     said(chat, "I moved to Lisbon with my sister Mia.")
     chat.incognito = True
     said(chat, "Where is the gold, in the cave behind the waterfall?")
-    assert "gold lies in the cave" in chat.last.context.text if chat.last else False
+    assert "gold lies in the cave" in chat.last_reply.context.text if chat.last_reply else False
     chat.incognito = False
     chat.end(remember=True)
     assert chat.wait(120)
@@ -1182,9 +1182,9 @@ def test_a_window_of_no_lines_holds_none(talk: Talk, memory: Memory) -> None:
     chat = talk(character=Character("Captain", person="Nora"))
     said(chat, "I moved to Lisbon.")
     said(chat, "And to Oslo.")
-    assert chat.last
-    assert chat.last.prompt
-    assert len(chat.last.prompt.messages) == 2  # who the character is, and the newest line
+    assert chat.last_reply
+    assert chat.last_reply.prompt
+    assert len(chat.last_reply.prompt.messages) == 2  # who the character is, and the newest line
 
 
 # ---------------------------------------------------------------------------- other banks
@@ -1213,9 +1213,9 @@ def test_a_reply_draws_on_what_was_said_in_other_banks(
         assert "Bob: The ferry to Capri was cancelled." in prompt
         assert "walnuts" not in prompt
         assert prompt.index("Nora: We were to take") < prompt.index("in the bank bob")
-        assert chat.last is not None
-        assert {line.seq for line in chat.last.context.lines} == {1}
-        assert [other.bank for other in chat.last.context.others] == ["bob"]
+        assert chat.last_reply is not None
+        assert {line.seq for line in chat.last_reply.context.lines} == {1}
+        assert [other.bank for other in chat.last_reply.context.others] == ["bob"]
     assert others.store.stats("bob", "").lines == 1
 
 

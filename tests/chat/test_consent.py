@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread.bank.settings import remember_policy
-from everthread.chat.consent import LONGEST, consent, parse_yes_no
+from everthread.chat.consent import MAX_ANSWER_CHARS, parse_consent, parse_yes_no
 from everthread.types import JSONValue
 
 YES = """
@@ -65,17 +65,17 @@ def each(table: str) -> list[str]:
 
 @pytest.mark.parametrize("answer", each(YES))
 def test_a_yes_is_a_yes(answer: str) -> None:
-    assert consent(answer) is True
+    assert parse_consent(answer) is True
 
 
 @pytest.mark.parametrize("answer", each(NO))
 def test_a_no_is_a_no(answer: str) -> None:
-    assert consent(answer) is False
+    assert parse_consent(answer) is False
 
 
 @pytest.mark.parametrize("answer", [*each(NEITHER), "", " ", "\n", "yes\nno", "\u202eyes on"])
 def test_what_is_neither_is_asked_again(answer: str) -> None:
-    assert consent(answer) is None
+    assert parse_consent(answer) is None
 
 
 @pytest.mark.parametrize(
@@ -83,32 +83,32 @@ def test_what_is_neither_is_asked_again(answer: str) -> None:
 )
 def test_what_is_to_be_remembered_is_no_answer_to_another_question(answer: str) -> None:
     assert parse_yes_no(answer) is None
-    assert consent(answer) is not None
+    assert parse_consent(answer) is not None
 
 
 @pytest.mark.parametrize(
     ("answer", "is_yes"), [("yes", True), ("Ja!", True), ("no", False), ("don't", False), ("eh", None)]
 )
 def test_a_plain_answer_answers_any_question(answer: str, is_yes: bool | None) -> None:
-    assert parse_yes_no(answer) is consent(answer) is is_yes
+    assert parse_yes_no(answer) is parse_consent(answer) is is_yes
 
 
 def test_an_answer_that_goes_on_and_on_is_none() -> None:
-    assert consent("yes " * (LONGEST // 4)) is True
-    assert consent("yes " * 250_000) is None
-    assert consent("no" + " " * 1_000_000) is None
+    assert parse_consent("yes " * (MAX_ANSWER_CHARS // 4)) is True
+    assert parse_consent("yes " * 250_000) is None
+    assert parse_consent("no" + " " * 1_000_000) is None
 
 
 @given(st.text(max_size=60))
 def test_nothing_but_known_words_is_ever_an_answer(text: str) -> None:
-    assert consent(f"{text} xyzzy") is None
-    assert consent(f"xyzzy {text}") is None
+    assert parse_consent(f"{text} xyzzy") is None
+    assert parse_consent(f"xyzzy {text}") is None
 
 
 @given(st.sampled_from(each(YES)), st.sampled_from(each(NO)))
 def test_a_yes_and_a_no_together_are_neither(yes: str, no: str) -> None:
-    assert consent(f"{yes}, {no}") is None
-    assert consent(f"{no}, {yes}") is None
+    assert parse_consent(f"{yes}, {no}") is None
+    assert parse_consent(f"{no}, {yes}") is None
 
 
 @pytest.mark.parametrize(("value", "answer"), [("always", True), ("ask", None), ("never", False)])

@@ -37,7 +37,7 @@ def kept(memory: Memory) -> list[str]:
 def test_a_line_that_stands_for_others_is_kept_and_they_are_retracted_at_once(memory: Memory) -> None:
     talk = opened(memory)
     add(talk, "one", "two", "three")
-    line = talk.add(NewLine("other", "Nora", said_at=NOON), instead=talk.lines[1:])
+    line = talk.add(NewLine("other", "Nora", said_at=NOON), replacing=talk.lines[1:])
     assert texts(talk) == kept(memory) == ["one", "other"]
     assert line.parent == talk.lines[0].seq
 
@@ -45,7 +45,7 @@ def test_a_line_that_stands_for_others_is_kept_and_they_are_retracted_at_once(me
 def test_a_refused_line_does_not_stand_and_nothing_is_discarded_for_it(memory: Memory) -> None:
     talk = opened(memory)
     add(talk, "one", "two")
-    refused = talk.add(NewLine("never", "Captain", "assistant", NOON), refused=True, instead=talk.lines[1:])
+    refused = talk.add(NewLine("never", "Captain", "assistant", NOON), refused=True, replacing=talk.lines[1:])
     assert texts(talk) == kept(memory) == ["one", "two"]
     assert refused.parent == talk.lines[0].seq
     assert refused.retracted_at is not None
@@ -66,11 +66,11 @@ def test_what_is_discarded_in_private_is_only_hidden(memory: Memory) -> None:
     talk.truncate(2)
     talk.edit(1, "secret", NOON, {})
     assert texts(talk) == ["one", "secret"]
-    assert talk.hidden == {2, 3}
+    assert talk.hidden_seqs == {2, 3}
     assert kept(memory) == ["one", "two", "three"]
     talk.end_private()
     assert texts(talk) == ["one", "two", "three"]
-    assert talk.hidden == set()
+    assert talk.hidden_seqs == set()
 
 
 def test_in_private_nothing_that_others_say_comes_in_and_what_they_forget_goes(memory: Memory) -> None:

@@ -45,7 +45,7 @@ def test_a_goodbye_is_kept_and_answered_with_the_question(asking: Memory) -> Non
         assert "".join(reply) == f"Goodbye! {QUESTION}"
         assert reply.ending is not None
         assert (reply.ending.remembered, reply.ending.question, reply.line) == (None, QUESTION, None)
-        assert (chat.question, chat.unanswered) == (QUESTION, False)
+        assert (chat.question, chat.is_unanswered) == (QUESTION, False)
         assert texts(asking) == [MOVED, "Aye.", "ok bye then!"]
 
 
@@ -141,7 +141,7 @@ def test_a_goodbye_that_is_taken_back_or_edited_is_no_longer_asked_about(asking:
     with begun(asking) as chat:
         said(chat, "bye")
         chat.undo()
-        assert (chat.question, chat.unanswered) == ("", False)
+        assert (chat.question, chat.is_unanswered) == ("", False)
         said(chat, "bye")
         reply = chat.edit(chat.lines[-1].seq, "By the way, she has a dog.")
         assert reply is not None

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread.chat.events import (
-    KEPT,
-    LONGEST,
+    MAX_EVENT_AGE,
+    MAX_OFFERED_LINES,
+    MAX_PHRASE_CHARS,
+    MIN_RELEVANCE,
     MIN_TURNS_BETWEEN,
-    PAST,
-    STRONG,
     Event,
     ReminderHistory,
     best_old_hit,
@@ -172,8 +172,8 @@ def test_lines_that_announce_something_are_told() -> None:
     for row in rows(ANNOUNCING):
         days, text = row.split(" | ")
         found = parse_event(line(text))
-        if found is None or (found.first, found.last) != expected(days):
-            wrong.append((text, found and (found.first, found.last)))
+        if found is None or (found.first_day, found.last_day) != expected(days):
+            wrong.append((text, found and (found.first_day, found.last_day)))
     assert len(rows(ANNOUNCING)) >= 40
     assert len(wrong) <= 0.1 * len(rows(ANNOUNCING)), wrong
 
@@ -210,7 +210,7 @@ def test_an_event_is_the_sentence_that_tells_of_it_and_its_day_is_the_speakers_o
 def test_days_are_reckoned_from_the_day_on_which_it_was_said(said_on: str, text: str, days: tuple[str, str]) -> None:
     found = parse_event(line(text, datetime.fromisoformat(said_on).replace(hour=9, tzinfo=UTC)))
     assert found is not None
-    assert (found.first.isoformat(), found.last.isoformat()) == days
+    assert (found.first_day.isoformat(), found.last_day.isoformat()) == days
 
 
 @pytest.mark.parametrize("text", ["My exam was on 2 May 2020.", "My exam is on 2 May 2020.", "My exam is on 31 June."])
@@ -222,7 +222,7 @@ def test_a_day_that_is_gone_or_was_never_is_none_to_come(text: str) -> None:
 def test_any_text_of_any_time_can_be_read(text: str, said_at: datetime) -> None:
     for said in (text, f"{text} My exam is in 999 months. {text}", f"My exam is on the {text[:2]}th"):
         found = parse_event(line(said, said_at))
-        assert found is None or said_at.date() <= found.first <= found.last
+        assert found is None or said_at.date() <= found.first_day <= found.last_day
 
 
 # ------------------------------------------------------------------- due
@@ -249,8 +249,8 @@ def test_what_passed_before_they_spoke_or_long_ago_is_not_due() -> None:
     old = Event(said, date(2026, 11, 17), date(2026, 11, 17), said.text)
     assert due_events([old], NOW, SAID) == []
     assert due_events([old], NOW, SAID - 2 * timedelta(days=1)) == [old]
-    assert due_events([old], datetime(2026, 11, 17, 9, tzinfo=UTC) + PAST, SAID - timedelta(days=3)) == [old]
-    assert due_events([old], datetime(2026, 11, 18, 9, tzinfo=UTC) + PAST, SAID - timedelta(days=3)) == []
+    assert due_events([old], datetime(2026, 11, 17, 9, tzinfo=UTC) + MAX_EVENT_AGE, SAID - timedelta(days=3)) == [old]
+    assert due_events([old], datetime(2026, 11, 18, 9, tzinfo=UTC) + MAX_EVENT_AGE, SAID - timedelta(days=3)) == []
 
 
 def test_the_telling_and_near_come_first() -> None:
@@ -270,8 +270,8 @@ def hit(relevance: float, hours: float = 48, role: Role = "user", score: float =
 def test_the_strongest_hit_is_told_if_it_is_strong_and_old_enough_and_a_persons() -> None:
     assert best_old_hit([hit(0.4), hit(0.7), hit(0.9), hit(0.6)], NOW) == hit(0.9)
     assert best_old_hit([hit(0.7, score=1), hit(0.7, score=2)], NOW) == hit(0.7, score=2)
-    assert best_old_hit([hit(STRONG, 24)], NOW) == hit(STRONG, 24)
-    weak = [hit(STRONG - 0.01), hit(0.9, 23.9), hit(0.9, -5), hit(0.9, role="assistant")]
+    assert best_old_hit([hit(MIN_RELEVANCE, 24)], NOW) == hit(MIN_RELEVANCE, 24)
+    weak = [hit(MIN_RELEVANCE - 0.01), hit(0.9, 23.9), hit(0.9, -5), hit(0.9, role="assistant")]
     assert best_old_hit(weak, NOW) is best_old_hit([], NOW) is None
 
 
@@ -280,30 +280,34 @@ def test_the_strongest_hit_is_told_if_it_is_strong_and_old_enough_and_a_persons(
 
 def test_after_an_offer_there_is_none_for_a_while_and_never_the_same_again() -> None:
     offers = ReminderHistory()
-    assert offers.allowed(1)
+    assert offers.allows(1)
     offers = offers.offered(1)
     for _ in range(MIN_TURNS_BETWEEN):
-        assert not offers.allowed(2)
+        assert not offers.allows(2)
         offers = offers.next_turn()
-    assert offers.allowed(2)
-    assert not offers.allowed(1)
+    assert offers.allows(2)
+    assert not offers.allows(1)
 
 
 def test_another_session_may_begin_with_one() -> None:
     begun = ReminderHistory().offered(1).next_turn().new_session()
-    assert begun.allowed(2)
-    assert not begun.allowed(1)
+    assert begun.allows(2)
+    assert not begun.allows(1)
 
 
 def test_only_the_latest_offers_are_kept() -> None:
     offers = ReminderHistory()
-    for seq in range(KEPT + 1):
+    for seq in range(MAX_OFFERED_LINES + 1):
         offers = offers.offered(seq)
-    assert offers.seqs == tuple(range(1, KEPT + 1))
+    assert offers.seqs == tuple(range(1, MAX_OFFERED_LINES + 1))
 
 
 @given(
-    st.builds(ReminderHistory, st.integers(0, MIN_TURNS_BETWEEN), st.lists(st.integers(1), max_size=KEPT).map(tuple))
+    st.builds(
+        ReminderHistory,
+        st.integers(0, MIN_TURNS_BETWEEN),
+        st.lists(st.integers(1), max_size=MAX_OFFERED_LINES).map(tuple),
+    )
 )
 def test_offers_come_back_from_json_as_they_were(offers: ReminderHistory) -> None:
     assert ReminderHistory.from_json(json.loads(json.dumps(offers.to_json()))) == offers
@@ -336,6 +340,6 @@ def test_an_event_is_told_with_the_days_it_was_said_and_was_for(days: str, named
 
 def test_a_hit_is_told_in_one_line_however_long_it_is() -> None:
     assert phrase(hit(0.9, 24), NOW) == 'On 20 November 2026 (yesterday) Nora said: "I miss the sea."'
-    long = line("word\n" * LONGEST)
+    long = line("word\n" * MAX_PHRASE_CHARS)
     assert phrase(Hit(long, 1.0, 0.9, {}, (long,)), NOW).endswith('word…"')
     assert "\n" not in phrase(Hit(long, 1.0, 0.9, {}, (long,)), NOW)

@@ -60,7 +60,9 @@ def test_any_text_is_read(text: str) -> None:
 def step(
     said: str, *, pending: bool = False, begun: bool = True, remember: bool | None = None, asks: bool = True
 ) -> Step:
-    return next_step(said, name=NAME, pending=pending, begun=begun, remember=remember, asks=asks)
+    return next_step(
+        said, name=NAME, question_pending=pending, has_spoken=begun, policy=remember, ends_conversation=asks
+    )
 
 
 def test_a_goodbye_is_followed_by_the_question_where_it_is_to_be_asked() -> None:

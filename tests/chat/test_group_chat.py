@@ -74,7 +74,7 @@ def test_each_remembers_only_what_it_was_present_for_also_after_it_is_back(make:
     scene = GroupChat([captain, cook])
     scene.say("The ship sails on Monday.")
     gone = scene.leave("cook")
-    assert (gone, scene.present) == (cook, ("Captain",))
+    assert (gone, scene.names) == (cook, ("Captain",))
     scene.say("The treasure lies in the cellar. Where in it?")
     said(scene, "Captain")
     scene.enter(cook)
@@ -186,7 +186,7 @@ def test_two_scenes_on_one_store_hear_nothing_of_each_other(make: Make) -> None:
     second.say("What a lovely garden.")
     for name, text in (("Captain", "treasure"), ("Cook", "treasure")):
         assert text in heard(first.chat(name))[0][1]
-    assert [len(heard(scene.chat(name))) for scene in (first, second) for name in scene.present] == [1, 1, 1, 1]
+    assert [len(heard(scene.chat(name))) for scene in (first, second) for name in scene.names] == [1, 1, 1, 1]
 
 
 # ------------------------------------------------------------------------- who is there
@@ -201,7 +201,7 @@ def test_two_of_one_name_or_bank_can_not_be_in_a_scene(make: Make, tmp_path: Pat
     again = SQLiteStore(tmp_path / ".." / tmp_path.name)  # another object, and the same files
     with pytest.raises(BadInput, match="share the bank"):
         scene.enter(make("Mate", bank="Captain", on=again))
-    assert scene.present == ("Captain", "Cook")
+    assert scene.names == ("Captain", "Cook")
     again.close()
 
 
@@ -221,7 +221,7 @@ def test_who_is_not_there_is_told_with_those_who_are(make: Make) -> None:
     with pytest.raises(NotFound, match="present are: nobody"):
         scene.chat("Captain")
     with pytest.raises(NotFound, match="nobody is there who could answer"):
-        scene.addressed("Captain?")
+        scene.find_addressee("Captain?")
     assert scene.say("Hello?") == []
 
 
@@ -241,7 +241,7 @@ def test_who_is_not_there_is_told_with_those_who_are(make: Make) -> None:
     ],
 )
 def test_who_is_called_by_name_is_addressed(make: Make, text: str, who: str) -> None:
-    assert GroupChat([make(name) for name in ("Al", "Al Capone", "Bea", "小明", "小明子")]).addressed(text) == who
+    assert GroupChat([make(name) for name in ("Al", "Al Capone", "Bea", "小明", "小明子")]).find_addressee(text) == who
 
 
 def test_else_it_is_whoever_was_silent_for_longest(make: Make) -> None:
@@ -249,12 +249,12 @@ def test_else_it_is_whoever_was_silent_for_longest(make: Make) -> None:
     scene.say("Well?")
     order = []
     for _ in range(4):
-        order.append(scene.addressed("And?"))
+        order.append(scene.find_addressee("And?"))
         said(scene, order[-1])
     assert order == ["Al", "Bea", "Al", "Bea"]
     scene.enter(make("Cid"))
     scene.say("Well?")
-    assert scene.addressed("And?") == "Al"
+    assert scene.find_addressee("And?") == "Al"
 
 
 # -------------------------------------------------------------------------- hardship

@@ -32,7 +32,7 @@ from hardship.llm import (
 
 from everthread.chat.character import Character
 from everthread.chat.chat import Chat
-from everthread.chat.reply import MAX_REPLY_CHARS, CutShort
+from everthread.chat.reply import MAX_REPLY_CHARS, Truncation
 from everthread.chat.reply import Reply as ChatReply
 from everthread.chat.reply_filter import ReplyFilter
 from everthread.cli.repl import ChatRepl
@@ -245,7 +245,7 @@ def test_a_process_killed_in_the_middle_of_a_reply_leaves_the_line_and_the_sessi
             assert texts(memory) == ["Is anybody there?"]
             assert memory.store.check("alice") == []
             with Chat(memory, CAPTAIN, OpenAICompatible(server.url, "m"), scribe=ExtractiveScribe()) as chat:
-                assert chat.unanswered
+                assert chat.is_unanswered
                 assert "".join(chat.answer()) == "I am here."
             assert texts(memory) == ["Is anybody there?", "I am here."]
 
@@ -265,7 +265,7 @@ class Kept:
         self.begun, self.go = threading.Event(), threading.Event()
         self.texts: list[str] = []
 
-    def __call__(self, text: str, *, truncation: CutShort, refused: bool) -> Line | None:
+    def __call__(self, text: str, *, truncation: Truncation, refused: bool) -> Line | None:
         self.begun.set()
         assert self.go.wait(PATIENCE)
         self.texts.append(text)
@@ -277,7 +277,7 @@ class Interrupted(ChatReply):
 
     told = threading.Event()
 
-    def _finish(self, truncation: CutShort = "") -> bool:
+    def _finish(self, truncation: Truncation = "") -> bool:
         self.told.wait(PATIENCE)
         return super()._finish(truncation)
 

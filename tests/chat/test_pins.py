@@ -59,7 +59,7 @@ def test_a_pinned_line_that_is_retracted_or_forgotten_is_pinned_no_more(memory: 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_what_several_processes_pin_at_once_is_all_pinned(memory: Memory) -> None:
-    seqs = keep(memory, *(f"Line {number}." for number in range(pins.MOST)))
+    seqs = keep(memory, *(f"Line {number}." for number in range(pins.MAX_PINS)))
 
     def pin(these: list[int]) -> None:
         for seq in these:
@@ -73,23 +73,23 @@ def test_what_several_processes_pin_at_once_is_all_pinned(memory: Memory) -> Non
 
 
 def test_only_lines_that_stand_can_be_pinned_and_only_so_many(memory: Memory) -> None:
-    seqs = keep(memory, *(f"Line {number}." for number in range(pins.MOST + 1)))
+    seqs = keep(memory, *(f"Line {number}." for number in range(pins.MAX_PINS + 1)))
     with pytest.raises(NotFound, match="no line 99"):
         pins.add(memory, 99)
     for seq in seqs[:-1]:
         pins.add(memory, seq)
     with pytest.raises(BadInput, match="20 lines are pinned already"):
         pins.add(memory, seqs[-1])
-    assert len(pins.remove(memory, seqs[0])) == pins.MOST - 1
+    assert len(pins.remove(memory, seqs[0])) == pins.MAX_PINS - 1
     assert pins.add(memory, seqs[-1])[-1].seq == seqs[-1]
 
 
 @pytest.mark.parametrize("text", ["A few words that are said. " * 3, "endless " * 5_000, "无" * 3_000])
 def test_what_is_pinned_has_room_in_so_many_tokens(memory: Memory, text: str) -> None:
-    for seq in keep(memory, *([text] * pins.MOST)):
+    for seq in keep(memory, *([text] * pins.MAX_PINS)):
         pins.add(memory, seq)
     told = pins.render(pins.list_pins(memory))
-    assert 0 < estimate(told) <= pins.ROOM
+    assert 0 < estimate(told) <= pins.PINS_BUDGET_TOKENS
     assert text[:5] in told
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from everthread.chat.character import Character
 from everthread.chat.prompt_builder import (
-    OPENING,
+    OPENING_MESSAGE,
     PROTECTED_LINES,
     RULES,
     WINDOW_KEEP_RATIO,
@@ -20,7 +20,7 @@ from everthread.chat.prompt_builder import (
     count_tokens,
     format_line,
     leaving,
-    shared_prefix,
+    shared_prefix_ratio,
 )
 from everthread.errors import BadQuery
 from everthread.text.tokens import Counter, estimate
@@ -112,7 +112,7 @@ def test_sides_take_turns_and_the_person_speaks_first() -> None:
     window = [line(1, "Ahoy!", "Captain"), line(2, "Hello."), line(3, "You there?"), line(4, "Arr", "Parrot")]
     prompt = build_prompt(CAPTAIN, Turn(window, line(5, "Well?"), NOW), 4000)
     assert [message.role for message in prompt.messages] == ["system", "user", "assistant", "user"]
-    assert prompt.messages[1].content == OPENING
+    assert prompt.messages[1].content == OPENING_MESSAGE
     assert prompt.messages[3].content.startswith("Nora: Hello.\n\nNora: You there?\n\nParrot: Arr\n\n")
 
 
@@ -240,18 +240,18 @@ def test_the_newest_line_stays_however_long_it_is() -> None:
 
 def test_prompts_share_what_stands_the_same_at_their_beginning() -> None:
     one = Prompt((Message("system", "a b c"), Message("user", "d e f")), 16)
-    assert shared_prefix(one, one) == 1.0
-    assert shared_prefix(one, replace(one, messages=(Message("system", "z"),), tokens=6)) == 0.0
-    half = shared_prefix(one, Prompt((one.messages[0], Message("user", "x y z")), 16))
+    assert shared_prefix_ratio(one, one) == 1.0
+    assert shared_prefix_ratio(one, replace(one, messages=(Message("system", "z"),), tokens=6)) == 0.0
+    half = shared_prefix_ratio(one, Prompt((one.messages[0], Message("user", "x y z")), 16))
     assert half == 0.5
-    assert shared_prefix(one, Prompt((Message("user", "a b c"),), 8)) == 0.0
+    assert shared_prefix_ratio(one, Prompt((Message("user", "a b c"),), 8)) == 0.0
 
 
 def test_a_growing_window_keeps_the_cache() -> None:
     window = talk(60)
     before = build_prompt(CAPTAIN, Turn(window[:50], window[50], NOW, "n"), 8000)
     after = build_prompt(CAPTAIN, Turn(window[:52], window[52], NOW, "m"), 8000)
-    assert shared_prefix(before, after) > 0.9
+    assert shared_prefix_ratio(before, after) > 0.9
 
 
 def test_the_rules_name_nobody_before_they_are_filled_in() -> None:
@@ -268,7 +268,7 @@ def test_a_characters_own_line_is_its_own_also_as_the_newest() -> None:
     assert prompt.messages[2].content == "Captain: North."
     assert prompt.messages[3].content.endswith("(Nobody has answered yet: go on.)")
     alone = build_prompt(CAPTAIN, Turn([], line(1, "Ahoy!", "Captain"), NOW), 4000)
-    assert [message.content for message in alone.messages[1:3]] == [OPENING, "Captain: Ahoy!"]
+    assert [message.content for message in alone.messages[1:3]] == [OPENING_MESSAGE, "Captain: Ahoy!"]
 
 
 def test_a_character_that_speaks_unasked_is_asked_to_begin() -> None:

@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from everthread.chat import quote_detection
-from everthread.chat.quote_detection import RUN, TEXTS, WORDS, QuoteIndex, without
+from everthread.chat.quote_detection import MAX_RUNS, MAX_TEXTS, MIN_RUN_WORDS, QuoteIndex, remove_spans
 
 LISBON = "I moved to Lisbon in May because of the light."
 WORD = st.sampled_from("a b cat Dog it's Lisbon über 我 们 好 天 2026 don’t".split())
@@ -25,7 +25,7 @@ def recalled(*texts: str) -> QuoteIndex:
 
 
 def repeated(reply: str, *texts: str) -> list[str]:
-    return [reply[start:end] for start, end in recalled(*texts).spans(reply)]
+    return [reply[start:end] for start, end in recalled(*texts).find_spans(reply)]
 
 
 def words(text: str) -> list[str]:
@@ -37,9 +37,9 @@ def words(text: str) -> list[str]:
 
 @given(st.lists(TEXT, max_size=6), TEXT)
 def test_spans_are_inside_ascending_and_apart(texts: list[str], reply: str) -> None:
-    edges = [edge for span in recalled(*texts).spans(reply) for edge in span]
+    edges = [edge for span in recalled(*texts).find_spans(reply) for edge in span]
     assert edges == sorted(edges)
-    assert all(start < end for start, end in recalled(*texts).spans(reply))
+    assert all(start < end for start, end in recalled(*texts).find_spans(reply))
     assert not edges or (edges[0] >= 0 and edges[-1] <= len(reply))
 
 
@@ -47,10 +47,10 @@ def test_spans_are_inside_ascending_and_apart(texts: list[str], reply: str) -> N
 def test_a_text_that_is_long_enough_is_covered_wherever_it_is_embedded(
     others: list[str], text: str, before: str, after: str
 ) -> None:
-    assume(quote_detection._weight(words(text)) >= RUN)
+    assume(quote_detection._weight(words(text)) >= MIN_RUN_WORDS)
     reply = f"{before} {text} {after}"
     start, end = len(before) + 1, len(before) + 1 + len(text)
-    covered = [at for span in recalled(*others, text).spans(reply) for at in range(*span)]
+    covered = [at for span in recalled(*others, text).find_spans(reply) for at in range(*span)]
     assert {at for at in range(start, end) if reply[at].isalnum()} <= set(covered)
 
 
@@ -58,18 +58,18 @@ def test_a_text_that_is_long_enough_is_covered_wherever_it_is_embedded(
 def test_a_reply_that_shares_no_run_of_words_repeats_nothing(texts: list[str], reply: str) -> None:
     def runs(text: str) -> set[tuple[str, ...]]:
         said = words(text)
-        return {tuple(said[at : at + RUN]) for at in range(len(said) - RUN + 1)}
+        return {tuple(said[at : at + MIN_RUN_WORDS]) for at in range(len(said) - MIN_RUN_WORDS + 1)}
 
     assume(not any(runs(text) & runs(reply) for text in texts))
     assume(not any(quote in reply for quote in '"'))
-    assert recalled(*texts).spans(reply) == []
+    assert recalled(*texts).find_spans(reply) == []
 
 
 @given(st.lists(TEXT, max_size=6), TEXT)
 def test_a_reply_without_what_it_repeats_keeps_all_else(texts: list[str], reply: str) -> None:
-    spans = recalled(*texts).spans(reply)
+    spans = recalled(*texts).find_spans(reply)
     left = [char for at, char in enumerate(reply) if not any(start <= at < end for start, end in spans)]
-    assert "".join(without(reply, spans).split()) == "".join("".join(left).split())
+    assert "".join(remove_spans(reply, spans).split()) == "".join("".join(left).split())
 
 
 # ------------------------------------------------------------------- runs
@@ -147,25 +147,25 @@ def texts(count: int) -> list[str]:
 
 
 def test_the_latest_texts_are_kept() -> None:
-    seen = recalled(*texts(TEXTS + 1))
-    assert seen.spans(texts(1)[0]) == []
-    assert all(seen.spans(text) == [(0, len(text))] for text in texts(TEXTS + 1)[1:])
-    assert len(seen._texts) == TEXTS
+    seen = recalled(*texts(MAX_TEXTS + 1))
+    assert seen.find_spans(texts(1)[0]) == []
+    assert all(seen.find_spans(text) == [(0, len(text))] for text in texts(MAX_TEXTS + 1)[1:])
+    assert len(seen._texts) == MAX_TEXTS
 
 
 def test_a_text_that_is_recalled_again_is_the_latest_again() -> None:
-    seen = recalled(*texts(TEXTS), texts(1)[0], "one more that was said on another day")
-    assert seen.spans(texts(1)[0]) == [(0, len(texts(1)[0]))]
-    assert not seen.spans(texts(2)[1])
+    seen = recalled(*texts(MAX_TEXTS), texts(1)[0], "one more that was said on another day")
+    assert seen.find_spans(texts(1)[0]) == [(0, len(texts(1)[0]))]
+    assert not seen.find_spans(texts(2)[1])
 
 
 def test_long_texts_are_kept_while_there_is_room() -> None:
-    long = [" ".join(f"w{number}x{word}" for word in range(WORDS // 2)) for number in range(3)]
+    long = [" ".join(f"w{number}x{word}" for word in range(MAX_RUNS // 2)) for number in range(3)]
     seen = recalled(*long)
-    assert [bool(seen.spans(text[:1_000])) for text in long] == [False, True, True]
-    longest = " ".join(f"v{word}" for word in range(2 * WORDS))
+    assert [bool(seen.find_spans(text[:1_000])) for text in long] == [False, True, True]
+    longest = " ".join(f"v{word}" for word in range(2 * MAX_RUNS))
     seen.add([longest])
-    assert [bool(seen.spans(text[:1_000])) for text in (*long, longest)] == [False, False, False, True]
+    assert [bool(seen.find_spans(text[:1_000])) for text in (*long, longest)] == [False, False, False, True]
 
 
 def test_nothing_is_left_of_what_is_forgotten() -> None:
@@ -180,9 +180,9 @@ def test_nothing_is_left_of_what_is_forgotten() -> None:
 
 def test_what_is_left_reads_on() -> None:
     reply = f"Well. {LISBON} How is it there?\n\nTell me."
-    assert without(reply, recalled(LISBON).spans(reply)) == "Well. How is it there?\n\nTell me."
-    assert without(LISBON, recalled(LISBON).spans(LISBON)) == ""
-    assert without(" as it is ", []) == " as it is "
+    assert remove_spans(reply, recalled(LISBON).find_spans(reply)) == "Well. How is it there?\n\nTell me."
+    assert remove_spans(LISBON, recalled(LISBON).find_spans(LISBON)) == ""
+    assert remove_spans(" as it is ", []) == " as it is "
 
 
 def test_a_scribe_may_look_while_the_talk_goes_on() -> None:
@@ -192,7 +192,7 @@ def test_a_scribe_may_look_while_the_talk_goes_on() -> None:
     sys.setswitchinterval(1e-6)
     try:
         with ThreadPoolExecutor(1) as pool:
-            looked = pool.submit(lambda: [seen.spans(text) for _ in range(25)])
+            looked = pool.submit(lambda: [seen.find_spans(text) for _ in range(25)])
             for n in itertools.count():
                 if looked.done():
                     break

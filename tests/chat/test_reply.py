@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 import pytest
 from hardship import PATIENCE
 
-from everthread.chat.reply import CutShort, Reply
+from everthread.chat.reply import Reply, Truncation
 from everthread.chat.reply_filter import ReplyFilter
 from everthread.errors import LLMUnavailable, StoreUnavailable
 from everthread.testing import ScriptedLLM, StreamCut
@@ -26,7 +26,7 @@ class Kept:
         self.texts: list[tuple[str, bool]] = []
         self.error = error
 
-    def __call__(self, text: str, *, truncation: CutShort, refused: bool) -> Line | None:
+    def __call__(self, text: str, *, truncation: Truncation, refused: bool) -> Line | None:
         if self.error is not None:
             raise self.error
         self.texts.append((text, bool(truncation)))
@@ -134,7 +134,7 @@ def test_stopping_while_another_thread_waits_for_the_model_returns_with_the_repl
 def test_a_reply_is_at_its_end_for_all_who_read_it_only_once_it_is_kept() -> None:
     keeping, go = threading.Event(), threading.Event()
 
-    def keep(text: str, *, truncation: CutShort, refused: bool) -> Line | None:
+    def keep(text: str, *, truncation: Truncation, refused: bool) -> Line | None:
         keeping.set()
         assert go.wait(PATIENCE)
         return Line(1, "s", "assistant", "Captain", text, datetime.now(UTC))

@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread.chat.reply_filter import DECORATED, TEMPLATE, THOUGHTS, UNSEEN, USER_LABELS, ReplyFilter
+from everthread.chat.reply_filter import (
+    MAX_DECORATION_CHARS,
+    MAX_READ_FACTOR,
+    TEMPLATE_MARKS,
+    THINKING_TAGS,
+    USER_LABELS,
+    ReplyFilter,
+)
 from everthread.errors import BadInput
 
 # What makes trouble, and what is cut to pieces between it.
@@ -52,13 +59,13 @@ PARTS = [
         "x",
     ),
     *("Hello there.", "Nora: ", "**Captain:** ", "</think>", "</Thinking>", "我很好。"),
-    *TEMPLATE,
-    *THOUGHTS,
+    *TEMPLATE_MARKS,
+    *THINKING_TAGS,
 ]
 TEXTS = st.lists(st.sampled_from(PARTS) | st.text("Ca:* \nN<y", max_size=3), max_size=20).map("".join)
 FORBIDDEN = re.compile(
-    rf"[*_`\"'\[\]()<>“”‘’«»「」『』【】 \t]{{0,{DECORATED}}}(?:Nora|{'|'.join(USER_LABELS)})"
-    rf"[*_`\"'\[\]()<>“”‘’«»「」『』【】 \t]{{0,{DECORATED}}}[:：]",
+    rf"[*_`\"'\[\]()<>“”‘’«»「」『』【】 \t]{{0,{MAX_DECORATION_CHARS}}}(?:Nora|{'|'.join(USER_LABELS)})"
+    rf"[*_`\"'\[\]()<>“”‘’«»「」『』【】 \t]{{0,{MAX_DECORATION_CHARS}}}[:：]",
     re.IGNORECASE,
 )
 
@@ -71,7 +78,7 @@ def said(*pieces: str, longest: int = 65_536) -> tuple[str, bool, str]:
     """What is shown in all of these pieces, and whether and why it was over."""
     reading = speech(longest)
     text = "".join([*(reading.feed(piece) for piece in pieces), reading.end()])
-    return text, reading.over, reading.why
+    return text, reading.is_over, reading.stop_reason
 
 
 def cut(text: str, places: list[int]) -> list[str]:
@@ -91,7 +98,7 @@ def test_it_makes_no_difference_how_a_reply_is_cut_into_pieces(text: str, places
 def test_no_line_that_is_shown_begins_with_the_label_of_another(text: str) -> None:
     shown = said(text)[0]
     assert not [line for line in shown.splitlines() if FORBIDDEN.match(line.lstrip())]
-    assert not [mark for mark in TEMPLATE if mark in shown]
+    assert not [mark for mark in TEMPLATE_MARKS if mark in shown]
     assert shown == shown.strip()
 
 
@@ -109,7 +116,7 @@ def test_little_is_held_back(text: str) -> None:
     shown = ""
     for count, letter in enumerate(text, 1):
         shown += reading.feed(letter)
-        assert reading.over or count - len(shown) <= 2 * DECORATED + len("Captain Nemo") + 1
+        assert reading.is_over or count - len(shown) <= 2 * MAX_DECORATION_CHARS + len("Captain Nemo") + 1
 
 
 @given(TEXTS, st.integers(1, 30))
@@ -129,7 +136,7 @@ def test_an_ordinary_reply_comes_out_piece_by_piece() -> None:
     shown = ["Aye", ",", " No", "ra", ":", " the", " sea", " is", " calm", ".", "\n\nSleep", " well", "!", ""]
     assert [reading.feed(piece) for piece in pieces] == shown
     assert reading.end() == ""
-    assert not reading.over
+    assert not reading.is_over
 
 
 def test_what_may_become_a_label_waits_for_the_piece_that_decides() -> None:
@@ -191,7 +198,7 @@ def test_a_reply_ends_where_it_begins_to_speak_for_the_person(label: str) -> Non
     "reply",
     [
         *("Dear Nora: the sea is calm.", "You are right: it is.", "Nora", "You", "Tell me, Nora:", "Norah: a song"),
-        *("I said to her:\nyou know the way.", "Noted: all well.", f"{'*' * (DECORATED + 1)}Nora: hi"),
+        *("I said to her:\nyou know the way.", "Noted: all well.", f"{'*' * (MAX_DECORATION_CHARS + 1)}Nora: hi"),
     ],
 )
 def test_a_name_that_is_no_label_stays(reply: str) -> None:
@@ -202,7 +209,7 @@ def test_a_person_is_known_by_the_first_and_the_last_name_too() -> None:
     for label in ("Nora Lind:", "Nora:", "Lind:"):
         reading = ReplyFilter("Nemo", ["Nora Lind"])
         assert reading.feed(f"Aye.\n{label} hi") == "Aye."
-        assert reading.why == "person"
+        assert reading.stop_reason == "person"
 
 
 def test_where_names_are_shared_a_whole_name_goes_before_a_part_and_the_person_before_the_character() -> None:
@@ -216,14 +223,14 @@ def test_where_names_are_shared_a_whole_name_goes_before_a_part_and_the_person_b
 # ------------------------------------------------------------------- marks and thoughts
 
 
-@pytest.mark.parametrize("mark", TEMPLATE)
+@pytest.mark.parametrize("mark", TEMPLATE_MARKS)
 def test_the_marks_of_a_template_end_a_reply(mark: str) -> None:
     for written in (mark, mark.lower(), mark.upper()):
-        assert said(f"Aye. \n{written}\nNora, wait") == ("Aye.", True, TEMPLATE[mark])
-        assert said(*f"Aye {written}") == ("Aye", True, TEMPLATE[mark])
+        assert said(f"Aye. \n{written}\nNora, wait") == ("Aye.", True, TEMPLATE_MARKS[mark])
+        assert said(*f"Aye {written}") == ("Aye", True, TEMPLATE_MARKS[mark])
 
 
-@pytest.mark.parametrize("tag", THOUGHTS)
+@pytest.mark.parametrize("tag", THINKING_TAGS)
 def test_thoughts_are_dropped(tag: str) -> None:
     end = f"</{tag[1:]}"
     for written in (
@@ -243,7 +250,7 @@ def test_thoughts_are_dropped(tag: str) -> None:
 def test_a_reply_that_will_not_stop_is_cut() -> None:
     reading = speech(10)
     assert [reading.feed(piece) for piece in ["12345 ", "789", "0abc", "def"]] == ["12345", " 789", "0", ""]
-    assert (reading.over, reading.why, reading.end()) == (True, "long", "")
+    assert (reading.is_over, reading.stop_reason, reading.end()) == (True, "long", "")
 
 
 def test_a_reply_of_just_that_length_is_whole() -> None:
@@ -255,11 +262,11 @@ def test_a_reply_of_just_that_length_is_whole() -> None:
 def test_an_endless_stream_of_anything_is_over_sometime(endless: str) -> None:
     reading = speech(100)
     fed = 0
-    while not reading.over:
+    while not reading.is_over:
         reading.feed(endless)
         fed += len(endless)
-        assert fed <= UNSEEN * 100 + len(endless)
-    assert reading.why == "long"
+        assert fed <= MAX_READ_FACTOR * 100 + len(endless)
+    assert reading.stop_reason == "long"
 
 
 def test_a_length_of_nothing_is_refused() -> None:

@@ -168,7 +168,7 @@ def test_a_memory_that_is_forgotten_while_it_is_in_the_background_is_in_no_notes
     told = said(memory, "old", TOM)
     scribe = Waiting()
     busy = desk(scribe)
-    busy.background = told
+    busy.background_lines = told
     busy.submit(make_job("notes", said(memory, "s", MIA)))
     assert scribe.writes.wait(PATIENCE)
     memory.forget(seq=told[0].seq)
@@ -187,14 +187,14 @@ def test_notes_that_went_with_a_line_are_no_background_any_more_though_their_las
     scribe = Waiting()
     scribe.go.set()
     busy = desk(scribe)
-    busy.background = [unit_search.line(gone)]
+    busy.background_lines = [unit_search.line(gone)]
     memory.forget(seq=told[0].seq)
     again = memory.add_unit(NewUnit("note", "The evening went.", 2, 2, told[1].said_at, sources=(2,)))
     assert again.id == gone.id  # the number is given anew
     busy.submit(make_job("notes", said(memory, "s", MIA)))
     assert busy.join(PATIENCE)
     assert "Oslo" not in memory.units("note")[-1].text
-    busy.background = [unit_search.line(again)]
+    busy.background_lines = [unit_search.line(again)]
     busy.submit(make_job("notes", said(memory, "t", TOM.replace("Oslo", "Bergen"))))
     assert busy.join(PATIENCE)
     assert "The evening went." in memory.units("note")[-1].text  # what stands is background, as the scribe tells
@@ -262,14 +262,14 @@ def test_of_sessions_that_alternate_each_is_noted(memory: Memory, desk: Opened) 
     one, other = said(memory, "s", MIA), said(memory, "t", TOM)
     writing.submit(make_job("notes", other))
     assert writing.join(PATIENCE)
-    assert (writing.noted(one), writing.noted(other)) == (0, other[-1].seq)
+    assert (writing.last_noted_seq(one), writing.last_noted_seq(other)) == (0, other[-1].seq)
     writing.submit(make_job("notes", one))
     assert writing.join(PATIENCE)
     notes = writing.notes()
     assert notes is not None
     assert "Lisbon" in notes.text
     assert "Oslo" in notes.text
-    assert (writing.noted(one), writing.noted(other)) == (one[-1].seq, other[-1].seq)
+    assert (writing.last_noted_seq(one), writing.last_noted_seq(other)) == (one[-1].seq, other[-1].seq)
     memory.retract(other[0].seq)
     assert writing.notes() is None  # they told of it
 
@@ -292,7 +292,7 @@ def test_notes_stand_where_the_lines_that_leave_say_nothing_and_the_lines_leave_
     notes = other.notes()
     assert notes is not None
     assert "Lisbon" in notes.text
-    assert other.noted(list(memory.lines(Filter(session="s")))) == idle[-1].seq
+    assert other.last_noted_seq(list(memory.lines(Filter(session="s")))) == idle[-1].seq
     assert memory.jobs() == []
 
 

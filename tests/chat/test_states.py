@@ -273,7 +273,7 @@ class Talking(RuleBasedStateMachine):
     # -------------------------------------------------------------- what must hold
 
     def prompt(self) -> str:
-        last = self.chat.last
+        last = self.chat.last_reply
         assert last is not None
         assert last.prompt is not None
         return "\n".join(message.content for message in last.prompt.messages)
@@ -317,9 +317,9 @@ class Talking(RuleBasedStateMachine):
         roles = [message.role for message in messages]
         assert roles[0] == "system"
         assert roles[1:] == ["user", "assistant"] * (len(roles) // 2 - 1) + ["user"]
-        assert self.chat.last is not None
-        assert self.chat.last.prompt is not None
-        assert self.chat.last.prompt.tokens <= CONTEXT - REPLY
+        assert self.chat.last_reply is not None
+        assert self.chat.last_reply.prompt is not None
+        assert self.chat.last_reply.prompt.tokens <= CONTEXT - REPLY
 
     @invariant()
     def what_is_private_or_forgotten_is_in_no_file(self) -> None:

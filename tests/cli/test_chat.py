@@ -20,7 +20,7 @@ from hardship.terminal import Terminal
 from everthread.chat import card, character_library
 from everthread.chat.character import Character
 from everthread.chat.chat import QUESTION
-from everthread.cli.chat import own_bank
+from everthread.cli.chat import character_bank
 from everthread.cli.main import main
 from everthread.memory import Memory
 from everthread.testing import HashEmbedder
@@ -388,7 +388,7 @@ def test_whoever_leaves_the_question_changes_nothing(run: Run, tmp_path: Path) -
     [("laura", "laura/captain-vey"), ("laura/ever", "laura/captain-vey"), ("laura/work", "laura/work/captain-vey")],
 )
 def test_a_bank_of_its_own_is_next_to_that_of_the_other(bank: str, own: str) -> None:
-    assert own_bank(bank, "Ever", "Captain Vey") == own
+    assert character_bank(bank, "Ever", "Captain Vey") == own
 
 
 # ------------------------------------------------------- a bank keeps its recipe

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from everthread.cli.doctor import NEEDED, Finding, examine
+from everthread.cli.doctor import REQUIRED_PACKAGES, Finding, examine
 from everthread.errors import ConfigError
 from everthread.memory import Memory
 from everthread.testing import HashEmbedder
@@ -26,7 +26,7 @@ def made(folder: Path, bank: str) -> Path:
 
 def test_everything_that_is_needed_is_looked_at(tmp_path: Path) -> None:
     found = findings(tmp_path)
-    assert set(found) == {"python", *NEEDED, "store", "recipe", "embedder", "language model"}
+    assert set(found) == {"python", *REQUIRED_PACKAGES, "store", "recipe", "embedder", "language model"}
     assert all(finding.ok for finding in found.values())
     assert "SQLite" in found["python"].detail
     assert found["store"].detail == str(tmp_path)

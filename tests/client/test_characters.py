@@ -13,7 +13,7 @@ from hardship.loopback import serving
 
 from everthread import BadFile, BadInput, BadQuery, Character, Client, ConfigError, NotFound
 from everthread.chat import card, character_library, png_text
-from everthread.chat.character import DEFAULT
+from everthread.chat.character import DEFAULT_CHARACTER
 from everthread.client.characters import Characters
 from everthread.recipes.default import Default
 from everthread.server import server_db
@@ -54,18 +54,18 @@ def there(url: str) -> Iterator[Characters]:
 
 
 def test_a_character_is_kept_loaded_and_removed(there: Characters) -> None:
-    assert there.listed() == [DEFAULT.name]
+    assert there.listed() == [DEFAULT_CHARACTER.name]
     there.save(NORA)
-    assert there.listed() == [DEFAULT.name, NORA.name]
+    assert there.listed() == [DEFAULT_CHARACTER.name, NORA.name]
     assert there.load(NORA.name) == NORA == character_library.load(NORA.name)
     there.remove(NORA.name)
-    assert there.listed() == [DEFAULT.name]
-    assert there.load(DEFAULT.name) == DEFAULT
+    assert there.listed() == [DEFAULT_CHARACTER.name]
+    assert there.load(DEFAULT_CHARACTER.name) == DEFAULT_CHARACTER
 
 
 def test_another_of_the_name_is_replaced_only_if_that_is_said(there: Characters) -> None:
     there.save(NORA)
-    other = NORA.edited(description="A diver.")
+    other = NORA.with_changes(description="A diver.")
     for keep in (lambda: there.save(other), lambda: there.add(json.dumps(card.to_card(other)).encode())):
         with pytest.raises(BadInput, match=r"there is a character .* already; import it with force=True"):
             keep()
@@ -91,7 +91,7 @@ def test_a_card_goes_out_and_comes_in_again(there: Characters, tmp_path: Path, f
 def test_a_picture_stays_where_its_character_is_changed(there: Characters) -> None:
     there.save(NORA)
     there.add(there.export(NORA.name, "png"), force=True)
-    there.save(NORA.edited(description="A diver."), force=True)
+    there.save(NORA.with_changes(description="A diver."), force=True)
     assert character_library.has_picture(NORA.name)
     assert there.load(NORA.name).description == "A diver."
 
@@ -101,7 +101,7 @@ def test_there_may_be_more_than_come_at_a_time(there: Characters, monkeypatch: p
     names = [f"Nora {n}" for n in range(5)]
     for name in names:
         there.save(Character(name))
-    assert there.listed() == [DEFAULT.name, *names]
+    assert there.listed() == [DEFAULT_CHARACTER.name, *names]
 
 
 def test_one_that_is_not_there_is_not_found(there: Characters) -> None:
@@ -109,7 +109,7 @@ def test_one_that_is_not_there_is_not_found(there: Characters) -> None:
         with pytest.raises(NotFound, match="there is no character 'Nemo'"):
             ask("Nemo")
     with pytest.raises(NotFound):
-        there.remove(DEFAULT.name)
+        there.remove(DEFAULT_CHARACTER.name)
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "\ud800"])
@@ -123,7 +123,7 @@ def test_a_name_that_no_address_holds_is_told(there: Characters, name: str) -> N
 def test_what_is_no_card_is_told(there: Characters, content: bytes) -> None:
     with pytest.raises(BadFile):
         there.add(content)
-    assert there.listed() == [DEFAULT.name]
+    assert there.listed() == [DEFAULT_CHARACTER.name]
 
 
 def test_what_is_too_large_and_what_is_not_bytes_is_told(there: Characters, tmp_path: Path) -> None:
@@ -138,8 +138,8 @@ def test_a_key_for_one_bank_is_not_for_them(store: SQLiteStore, url: str) -> Non
     with closing(Keys(server_db.path(store))) as keys:
         secret = keys.new("alice's", ["alice"], ["read", "write", "chat", "forget"])
     with Client(url, "alice", secret) as client:
-        assert client.characters.load(DEFAULT.name) == DEFAULT  # whoever may talk sees them
+        assert client.characters.load(DEFAULT_CHARACTER.name) == DEFAULT_CHARACTER  # whoever may talk sees them
         with pytest.raises(ConfigError, match="this key is not for that"):
             client.characters.save(NORA)
         with pytest.raises(ConfigError, match="this key is not for that"):
-            client.characters.remove(DEFAULT.name)
+            client.characters.remove(DEFAULT_CHARACTER.name)

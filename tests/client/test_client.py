@@ -39,7 +39,7 @@ from everthread import (
     Sampling,
     StoreUnavailable,
 )
-from everthread.chat.character import DEFAULT
+from everthread.chat.character import DEFAULT_CHARACTER
 from everthread.client import connection
 from everthread.llms.openai_compatible import OpenAICompatible
 from everthread.recipes.default import Default
@@ -341,7 +341,7 @@ def test_a_bank_has_a_character_of_its_own(client: Client) -> None:
     with pytest.raises(NotFound):
         client.set_character(Character("Nora"))
     client.observe("Hello.")
-    assert client.character() == DEFAULT
+    assert client.character() == DEFAULT_CHARACTER
     nora = Character("Nora", "A sailor, 你好.", person="Ann", card={"data": {"tags": ["sea"], "n": [1, 2.5, None]}})
     client.set_character(nora)
     assert client.character() == nora

@@ -99,9 +99,9 @@ def compare(folder: Path, last: States, number: int) -> None:
             gone = {line.text for line in memory.lines(retracted=True)} - set(stands)
             assert not any(text in shown for text in gone)
             assert list(chat.reply(f"Are you still there in round {number}?"))
-            assert chat.last is not None
-            assert chat.last.prompt is not None
-            whole = "\n".join(message.content for message in chat.last.prompt.messages)
+            assert chat.last_reply is not None
+            assert chat.last_reply.prompt is not None
+            whole = "\n".join(message.content for message in chat.last_reply.prompt.messages)
             assert not any(text in whole for text in gone)
             chat.undo()
 

@@ -444,7 +444,7 @@ def test_a_bare_prompt_opens_with_one_line_of_instruction(talked: Memory) -> Non
         "".join(chat.reply(MILK))
         assert isinstance(chat.llm, ScriptedLLM)
         first = chat.llm.prompts[-1][0].content.splitlines()[0]
-    assert first == JONAS.filled(BARE)
+    assert first == JONAS.fill_names(BARE)
 
 
 def test_a_characters_own_instructions_hold_in_a_bare_prompt(talked: Memory) -> None:
@@ -453,7 +453,7 @@ def test_a_characters_own_instructions_hold_in_a_bare_prompt(talked: Memory) -> 
     with Chat(bare, strict, ScriptedLLM(["Aye."]), clock=Clock()) as chat:
         "".join(chat.reply(MILK))
         assert isinstance(chat.llm, ScriptedLLM)
-        assert chat.llm.prompts[-1][0].content.startswith(f"Speak in rhymes. {JONAS.filled(BARE)}")
+        assert chat.llm.prompts[-1][0].content.startswith(f"Speak in rhymes. {JONAS.fill_names(BARE)}")
 
 
 @pytest.mark.parametrize(("threshold", "passes"), [(0.4, True), (0.65, True), (0.8, False)])

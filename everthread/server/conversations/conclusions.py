@@ -25,13 +25,13 @@ class Conclusions:
 
     def emit(self, running: ReplyStream, reply: Reply, told: bool) -> bool:
         """Emits all events of the reply; told: with the goodbye that was kept. Returns whether it is an ending."""
-        if told and reply.said is not None:
-            running.put("line", line_event(reply.said))
+        if told and reply.goodbye is not None:
+            running.put("line", line_event(reply.goodbye))
         name, data = ending_event(reply)
         running.put(name, data)
         deque(reply, 0).clear()
         running.end("done", done_event(None, reply))
-        if name == "ended" and running.key is not None and reply.said is None:
+        if name == "ended" and running.key is not None and reply.goodbye is None:
             self._by_key[running.key] = running
             while len(self._by_key) > KEPT:
                 self._by_key.popitem(last=False)

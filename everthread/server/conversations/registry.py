@@ -23,8 +23,8 @@ from weakref import WeakValueDictionary
 from everthread.bank import validation
 from everthread.bank.line_validation import clean_line
 from everthread.chat.chat import Chat
-from everthread.chat.consent import consent
-from everthread.chat.conversation import current_session, going_on
+from everthread.chat.consent import parse_consent
+from everthread.chat.conversation import current_session, find_resumable
 from everthread.chat.reply import Reply
 from everthread.chat.scribe_worker import ScribeWorker
 from everthread.errors import BadInput, EverthreadError, ModelError
@@ -123,7 +123,7 @@ class ConversationRegistry:
 
             with self._changing(talk):
                 self._unwritten(talk, incognito)
-                if not forgets and consent(text) is False:
+                if not forgets and parse_consent(text) is False:
                     self._see_unasked(talk)
                 running = self._start(
                     talk, options, lambda chat: chat.reply(text, key), echo_user_line=True, key=key, said=text
@@ -258,7 +258,7 @@ class ConversationRegistry:
                 self._leave(bank)
             yield
             for talk in talks:
-                talk.running = talk.chat.last = None
+                talk.running = talk.chat.last_reply = None
 
     @contextmanager
     def _silent(self, bank: str) -> Iterator[None]:
@@ -278,7 +278,7 @@ class ConversationRegistry:
         for talk in self._of(bank):
             with talk.lock:
                 self._stop(talk)
-                talk.running = talk.chat.last = None
+                talk.running = talk.chat.last_reply = None
 
     def _of(self, bank: str) -> list[OpenConversation]:
         """The open conversations of a bank, in one order: so nobody who holds some waits for another who does."""
@@ -393,7 +393,7 @@ class ConversationRegistry:
             if running.claim():
                 talk.usage += reply.usage
                 if self.claims.own is not None and not talk.chat.incognito:
-                    talk.chat.last = None  # what is forgotten by way of another worker would still be told here
+                    talk.chat.last_reply = None  # what is forgotten by way of another worker would still be told here
                     talk.running = None
                 running.end(*told)
                 self.claims.release(talk.chat.memory.bank, running)
@@ -513,7 +513,7 @@ class ConversationRegistry:
             if held is not None:
                 self._talks.move_to_end((memory.bank, held.chat.session))
                 return held
-        fresh = OpenConversation(Chat(memory, None, self.engine.llm, session=name, desk=self.desk(memory)))
+        fresh = OpenConversation(Chat(memory, None, self.engine.llm, session=name, scribe_worker=self.desk(memory)))
         at = memory.bank, fresh.chat.session
         with self._lock:
             begun = self._talks.get((memory.bank, self._current.get(memory.bank, "")))
@@ -532,7 +532,7 @@ class ConversationRegistry:
         if held is not None and held.chat.incognito:
             return held.chat.session
         at = now()
-        if (last := going_on(current_session(memory.sessions(), at), at)) is not None:
+        if (last := find_resumable(current_session(memory.sessions(), at), at)) is not None:
             return last
         return held.chat.session if held is not None and not held.chat.lines else None
 

@@ -143,7 +143,7 @@ def set_bank_character(memory: Changing, once: Once, body: CharacterBody) -> dic
 @router.patch("/{bank}/character", response_model=CharacterView, response_model_exclude_unset=True)
 def change_bank_character(memory: Changing, once: Once, body: CharacterChanges) -> dict[str, Any]:
     """Change some of the bank's character, from now on: its description, where you are, your name."""
-    changed = factory.character(None, memory.settings()).edited(**body.given())
+    changed = factory.character(None, memory.settings()).with_changes(**body.given())
     return _set(memory, once, "character", changed.to_json(), _character)
 
 

@@ -13,7 +13,7 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi import Path as InPath
 
 from everthread.chat import card, character_library
-from everthread.chat.character import DEFAULT, Character
+from everthread.chat.character import DEFAULT_CHARACTER, Character
 from everthread.errors import BadFile, BadInput, NotFound
 from everthread.server import paths
 from everthread.server.auth import ChattingAny, ForgettingAll, WritingAll
@@ -51,8 +51,8 @@ def _known(name: str) -> str:
 def _loaded(name: str) -> Character:
     """A character of the folder, or ours."""
     with _inside():
-        if name == DEFAULT.name and name not in character_library.listed():
-            return DEFAULT
+        if name == DEFAULT_CHARACTER.name and name not in character_library.listed():
+            return DEFAULT_CHARACTER
         return character_library.load(_known(name))
 
 
@@ -60,7 +60,7 @@ def _loaded(name: str) -> Character:
 def characters(engine: ChattingAny, after: After = None, limit: Limit = DEFAULT_LIMIT) -> dict[str, Any]:
     """List the characters that there are to be talked with."""
     behind = place(after, (str,))
-    names = sorted({*character_library.listed(), DEFAULT.name})
+    names = sorted({*character_library.listed(), DEFAULT_CHARACTER.name})
     found = (_item(name) for name in names if behind is None or name > behind[0])
     return page((each for each in found if each), limit, lambda item: [item["name"]])
 

@@ -193,9 +193,9 @@ class SmsConversation:
         step: Step = next_step(
             text,
             name=chat.character.name,
-            pending=State.of(memory).ask == "remember",
-            begun=any(line.role == "user" for line in chat.lines),
-            remember=remember,
+            question_pending=State.of(memory).ask == "remember",
+            has_spoken=any(line.role == "user" for line in chat.lines),
+            policy=remember,
         )
         if step in ("remember", "forget"):
             return self._answered(memory, step == "remember")
@@ -310,7 +310,9 @@ class SmsConversation:
         )
         if private is not None and private.lines and self._now() - private.lines[-1].said_at <= SESSION_GAP:
             return private
-        chat = Chat(memory, llm=self.engine.llm, session=session, clock=self._clock, desk=self.talks.desk(memory))
+        chat = Chat(
+            memory, llm=self.engine.llm, session=session, clock=self._clock, scribe_worker=self.talks.desk(memory)
+        )
         if chat.incognito:
             self._private[memory.bank] = chat
             while len(self._private) > PRIVATE:

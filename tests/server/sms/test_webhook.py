@@ -16,7 +16,7 @@ from fastapi.testclient import TestClient
 from hardship import PATIENCE, llm, twilio
 from hardship.twilio import ACCOUNT, ALICE, BOT, TOKEN, URL, Phone
 
-from everthread.chat.character import DEFAULT, Character
+from everthread.chat.character import DEFAULT_CHARACTER, Character
 from everthread.common.keys import META_GREETING
 from everthread.errors import ConfigError
 from everthread.llms.openai_compatible import OpenAICompatible
@@ -44,7 +44,7 @@ class Greeted(Phone):
 
     def send(self, text: str, *, sid: str | None = None, **more: str) -> list[str]:
         came = super().send(text, sid=sid, **more)
-        return came[1:] if came[:1] == [DEFAULT.filled(DEFAULT.greeting)] else came
+        return came[1:] if came[:1] == [DEFAULT_CHARACTER.fill_names(DEFAULT_CHARACTER.greeting)] else came
 
 
 @dataclass
