@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from everthread import config
-from everthread.chat.character import DEFAULT_CHARACTER
-from everthread.chat.character import Character
+from everthread.chat.character import DEFAULT_CHARACTER, Character
 from everthread.common.installation import install_extra
 from everthread.common.keys import SETTING_CHARACTER, SETTING_RECIPE
 from everthread.config import Config

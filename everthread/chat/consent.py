@@ -1,169 +1,131 @@
-"""Parses the answer to "May I remember this conversation?" as a yes or a no. Pure.
+"""Reads an answer of yes or no, above all to "Shall I remember this conversation?". Pure.
 
-An answer is read phrase by phrase, the longest that fits first, and counts only if it is nothing but phrases of one
-side: "not now" and "yes, but not the part about my job" are neither, and whoever asks asks again. So is an answer that
-asks itself. In one clause, from mark to mark, something is bidden once and last: "don't, forget it" is a no, "don't
-forget it" a yes, and "no forget it" could be either. A wrong reading is far worse than asking again.
+`consent_phrases.toml` holds the phrases by language. An answer is read phrase by phrase, the longest match first, and
+counts only if it consists of phrases of one side: "not now" and "yes, but not the part about my job" are unclear, so
+the question is asked again. An answer that is itself a question is unclear too. Within a clause a command comes once
+and last: "don't, forget it" is a no, "don't forget it" a yes, and "no forget it" could be either. A wrong reading costs
+far more than a second question.
 """
 
 from __future__ import annotations
 
 import re
+import tomllib
 import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 
-MAX_ANSWER_CHARS = 200  # characters; nobody says yes in more
+MAX_ANSWER_CHARS = 200  # a longer text is no answer
+MAX_UNCLEAR_WORDS = 8  # phrases of an unclear answer; a longer text is another subject
+MAX_PHRASE_WORDS = 5  # words of a phrase in the file
+MAX_SHORT_ANSWER_WORDS = 4  # a text this short that begins with a yes or a no is an unclear answer, whatever follows
+PHRASES_FILE = Path(__file__).with_name("consent_phrases.toml")
 
-# Phrases, with a comma between them. What says yes or no by itself:
-_YES = """
-    y, yes, yep, yeah, yup, aye, sure, sure thing, ok, okay, alright, all right, absolutely, certainly, definitely,
-    agreed, fine, of course, ja, jawohl, klar, gern, gerne, natürlich, na klar, oui, bien sûr, d'accord, sí, si, claro,
-    claro que sí, sim, certo, да, конечно, hai, はい, うん, 네, 예, 是, 是的, 好, 好的, 好啊, 可以, 行, 当然, 当然可以,
-    👍, 👌, ✅
-    """
-_NO = """
-    n, no, nope, nah, no way, of course not, certainly not, absolutely not, definitely not, nein, nee, nej,
-    auf keinen fall, non, não, nao, нет, いいえ, 아니요, 아니, 👎, ❌, 🚫
-    """
-# What bids to do it, or not to:
-_DO = "do, do it, do so, go ahead, by all means, 要, 要的"
-_DONT = """
-    don't, do not, never, please not, rather not, i'd rather not, better not, lieber nicht, bitte nicht, не надо, いや,
-    不, 不要, 不用, 不用了, 不了, 不行, 不必, 不可以, 别
-    """
-# The same where it is asked whether to remember:
-_REMEMBER = """
-    remember, keep, save, remember all, remember everything, keep all, keep everything, don't forget, do not forget,
-    never forget, nicht vergessen, vergiss es nicht, 记住, 记住吧, 记得, 记下来, 留着, 保留, 别忘, 别忘了, 别忘掉,
-    别忘记, 不要忘, 不要忘了, 不要忘掉, 不要忘记, 不许忘, 覚えて, 忘れないで
-    """
-_DONT_REMEMBER = """
-    don't remember, do not remember, never remember, don't keep, do not keep, never keep, don't save, do not save,
-    不记, 不要记, 不要记住, 不要记得, 不用记, 不用记住, 别记, 别记住, 别记得, 不要保留, 不要留着
-    """
-_FORGET = """
-    forget, delete, discard, forget all, forget everything, forget all of it, delete all, delete everything, vergiss es,
-    忘了吧, 忘掉, 忘掉吧, 忘了它, 忘れて
-    """
-_EITHER = """
-    thanks, thank you, please, that, this, it, the conversation, this conversation, danke, bitte, merci, gracias,
-    obrigado, obrigada, 谢谢, 谢谢你, 请
-    """
-# What neither agrees nor refuses, and is no other subject:
-_HESITATION = """
-    now, not now, not yet, later, maybe, maybe later, perhaps, possibly, whatever, never mind, i don't mind,
-    i don't know, don't know, dunno, idk, no idea, not sure, i'm not sure, not really, why, why not, what, huh, um, uh,
-    hm, hmm, well, and, or, but, i guess, i think, both, neither, kind of, sort of, it depends, ask me later,
-    ask me tomorrow, vielleicht, später, jetzt, jetzt nicht, noch nicht, nicht jetzt, weiß nicht, ich weiß nicht,
-    keine ahnung, mal sehen, egal, mir egal, warum, wieso, was, hä, quizás, quizá, tal vez, luego, más tarde,
-    ahora, ahora no, no sé, todavía no, me da igual, por qué, qué, peut-être, plus tard,
-    pas maintenant, je ne sais pas, forse, talvez,
-    不知道, 也许, 可能, 以后再说, 再说吧, 再说, 随便, 现在不, 现在, 为什么, 什么, 不一定, 看情况
-    """
 _APOSTROPHE = re.compile("[’ʼ`´]")
-_LOOKS = re.compile("[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]")  # of a sign: its style and the colour of its skin
-_APART = re.compile("(谢谢你?|请|[👍👌✅👎❌🚫])")  # may stand beside other words without a blank
-_ASKS = re.compile("[?？¿؟]")
-_MARKS = re.compile(r"(?:[^\w\s'👍👌✅👎❌🚫]|_)+")
+_EMOJI_VARIANTS = re.compile("[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]")  # presentation selectors and skin tones
+_UNSPACED_PHRASES = re.compile("(谢谢你?|请|[👍👌✅👎❌🚫])")  # may touch the next word without a space
+_QUESTION_MARK = re.compile("[?？¿؟]")
+_CLAUSE_MARKS = re.compile(r"(?:[^\w\s'👍👌✅👎❌🚫]|_)+")
 
 
 @dataclass(frozen=True, slots=True)
 class _Phrase:
-    """says is None for what goes with either side. bids: what comes behind it in a clause would be bidden, too."""
-
-    says: bool | None
-    bids: bool = False
-    turned: bool = False  # by a no before it: "no forget" may be a "don't forget"
+    answer: bool | None  # None: may accompany either answer
+    commands: bool = False  # the rest of its clause would be part of the command
+    flips_after_no: bool = False  # "no forget" may be meant as "don't forget"
 
 
-def _phrases(text: str, phrase: _Phrase) -> dict[str, _Phrase]:
-    return {" ".join(each.split()): phrase for each in text.split(",")}
-
-
-_ANY = {
-    **_phrases(_YES, _Phrase(True)),
-    **_phrases(_NO, _Phrase(False)),
-    **_phrases(_DO, _Phrase(True, bids=True)),
-    **_phrases(_DONT, _Phrase(False, bids=True)),
-    **_phrases(_EITHER, _Phrase(None)),
+_KINDS = {  # the kinds of phrases in the file; where two kinds share a phrase, the later one holds
+    "yes": _Phrase(True),
+    "no": _Phrase(False),
+    "do": _Phrase(True, commands=True),
+    "do_not": _Phrase(False, commands=True),
+    "filler": _Phrase(None),
+    "remember": _Phrase(True, commands=True),
+    "do_not_remember": _Phrase(False, commands=True),
+    "forget": _Phrase(False, commands=True, flips_after_no=True),
+    "hesitation": _Phrase(None),
 }
-_REMEMBERING = {
-    **_ANY,
-    **_phrases(_REMEMBER, _Phrase(True, bids=True)),
-    **_phrases(_DONT_REMEMBER, _Phrase(False, bids=True)),
-    **_phrases(_FORGET, _Phrase(False, bids=True, turned=True)),
-}
-_UNCLEAR = {**_REMEMBERING, **_phrases(_HESITATION, _Phrase(None))}
-_WORDS = 5  # of the longest phrase
-MAX_UNCLEAR_WORDS = 8  # words of an unclear answer at most; more are a subject of their own
-MAX_SHORT_ANSWER_WORDS = (
-    4  # words up to which a text that begins with a yes or a no is an unclear answer, whatever follows
-)
+_ANY_QUESTION = ("yes", "no", "do", "do_not", "filler")
+_REMEMBER_QUESTION = (*_ANY_QUESTION, "remember", "do_not_remember", "forget")
+_UNCLEAR_ANSWER = (*_REMEMBER_QUESTION, "hesitation")
 
 
 def parse_consent(answer: str) -> bool | None:
-    """The answer to "Shall I remember this?": True for a yes, False for a no, None where it is neither."""
-    return _read(answer, _REMEMBERING)
+    """Read an answer to "Shall I remember this?": True for yes, False for no, None if it is unclear."""
+    return _parse(answer, _REMEMBER_QUESTION)
 
 
 def parse_yes_no(answer: str) -> bool | None:
-    """The answer to any other question. To "Shall I forget this?" a "remember it" is no yes, nor is "forget it" one."""
-    return _read(answer, _ANY)
+    """Read an answer to any other question. To "Shall I forget this?", neither "remember it" nor "forget it" is a
+    yes."""
+    return _parse(answer, _ANY_QUESTION)
 
 
 def is_unclear(answer: str) -> bool:
-    """Returns whether a text without a clear yes or no is still about the question "Shall I remember this?".
+    """Return whether a text without a clear yes or no is still about the question "Shall I remember this?".
 
     It is if it only hesitates ("not now"), or begins with a yes or a no and is short or goes on as an answer does
     ("yes, but not my job"). "OK so today I met Anna" is another subject.
     """
     if len(answer) > MAX_ANSWER_CHARS:
         return False
-    clauses = [found for words in _clauses(answer) if (found := list(_found(words, _UNCLEAR)))]
+    known = _phrases(_UNCLEAR_ANSWER)
+    clauses = [found for words in _clauses(answer) if (found := list(_match(words, known)))]
     phrases = [phrase for clause in clauses for phrase in clause]
     if not phrases or len(phrases) > MAX_UNCLEAR_WORDS:
         return False
     if all(phrases):
         return True
-    goes_on = len(phrases) <= MAX_SHORT_ANSWER_WORDS or len(clauses[0]) == 1 or phrases[1] is not None
-    return phrases[0] is not None and phrases[0].says is not None and goes_on
+    continues = len(phrases) <= MAX_SHORT_ANSWER_WORDS or len(clauses[0]) == 1 or phrases[1] is not None
+    return phrases[0] is not None and phrases[0].answer is not None and continues
+
+
+@cache
+def _phrases(kinds: tuple[str, ...]) -> Mapping[str, _Phrase]:
+    """Return the phrases of these kinds in all languages."""
+    languages = tomllib.loads(PHRASES_FILE.read_text(encoding="utf-8")).values()
+    return {
+        text.casefold(): _KINDS[kind] for kind in kinds for language in languages for text in language.get(kind, ())
+    }
 
 
 def _clauses(answer: str) -> Iterator[list[str]]:
-    """Yields the words of each clause, from mark to mark."""
-    text = _LOOKS.sub("", _APOSTROPHE.sub("'", unicodedata.normalize("NFC", answer))).casefold()
-    for clause in _MARKS.split(text):
-        yield _APART.sub(r" \1 ", clause).replace("dont", "don't").split()
+    """Yield the words of each clause, between punctuation marks."""
+    text = _EMOJI_VARIANTS.sub("", _APOSTROPHE.sub("'", unicodedata.normalize("NFC", answer))).casefold()
+    for clause in _CLAUSE_MARKS.split(text):
+        yield _UNSPACED_PHRASES.sub(r" \1 ", clause).replace("dont", "don't").split()
 
 
-def _read(answer: str, known: Mapping[str, _Phrase]) -> bool | None:
-    if len(answer) > MAX_ANSWER_CHARS or _ASKS.search(answer):
+def _parse(answer: str, kinds: tuple[str, ...]) -> bool | None:
+    if len(answer) > MAX_ANSWER_CHARS or _QUESTION_MARK.search(answer):
         return None
-    said: set[bool | None] = set()
+    answers: set[bool | None] = set()
     for words in _clauses(answer):
-        found = list(_found(words, known))
-        if not _clear(found):
+        found = list(_match(words, _phrases(kinds)))
+        if not _is_unambiguous(found):
             return None
-        said |= {phrase.says for phrase in found if phrase}
-    sides = said - {None}
+        answers |= {phrase.answer for phrase in found if phrase}
+    sides = answers - {None}
     return sides.pop() if len(sides) == 1 else None
 
 
-def _found(words: list[str], known: Mapping[str, _Phrase]) -> Iterator[_Phrase | None]:
-    """The phrases of a clause, the longest first; None for a word that belongs to none."""
+def _match(words: list[str], known: Mapping[str, _Phrase]) -> Iterator[_Phrase | None]:
+    """Yield the phrases of a clause, the longest match first; None for a word that belongs to none."""
     while words:
-        size = next((size for size in range(_WORDS, 0, -1) if " ".join(words[:size]) in known), 1)
+        size = next((size for size in range(MAX_PHRASE_WORDS, 0, -1) if " ".join(words[:size]) in known), 1)
         yield known.get(" ".join(words[:size]))
         del words[:size]
 
 
-def _clear(found: list[_Phrase | None]) -> bool:
-    """Whether a clause can be read in one way only."""
-    refused = bidden = False
+def _is_unambiguous(found: list[_Phrase | None]) -> bool:
+    """Return whether a clause can be read in one way only."""
+    refused = commanded = False
     for phrase in found:
-        if phrase is None or (bidden and phrase.says is not None) or (phrase.turned and refused):
+        if phrase is None or (commanded and phrase.answer is not None) or (phrase.flips_after_no and refused):
             return False
-        bidden = bidden or phrase.bids
-        refused = refused or phrase.says is False
+        commanded = commanded or phrase.commands
+        refused = refused or phrase.answer is False
     return True

@@ -1,11 +1,19 @@
 from __future__ import annotations
 
+import tomllib
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread.bank.settings import remember_policy
-from everthread.chat.consent import MAX_ANSWER_CHARS, parse_consent, parse_yes_no
+from everthread.chat.consent import (
+    MAX_ANSWER_CHARS,
+    PHRASES_FILE,
+    is_unclear,
+    parse_consent,
+    parse_yes_no,
+)
 from everthread.types import JSONValue
 
 YES = """
@@ -120,3 +128,20 @@ def test_a_bank_may_answer_beforehand(value: str, answer: bool | None) -> None:
 def test_a_bank_that_says_nothing_known_leaves_it_to_the_person(value: JSONValue) -> None:
     assert remember_policy({"remember": value}) is None
     assert remember_policy({}) is None
+
+
+def test_every_phrase_of_the_file_is_read_as_the_answer_that_it_is() -> None:
+    languages = tomllib.loads(PHRASES_FILE.read_text(encoding="utf-8"))
+    phrases = [(kind, text) for kinds in languages.values() for kind, texts in kinds.items() for text in texts]
+    for kind, text in phrases:
+        match kind:
+            case "yes" | "do" | "no" | "do_not":
+                assert parse_yes_no(text) is parse_consent(text) is (kind in ("yes", "do")), text
+            case "remember" | "do_not_remember" | "forget":
+                assert parse_consent(text) is (kind == "remember"), text
+                assert parse_yes_no(text) is None, text
+            case "filler" | "hesitation":
+                assert parse_consent(text) is None, text
+                assert is_unclear(text), text
+            case _:
+                pytest.fail(f"unknown kind {kind!r}")
