@@ -10,12 +10,11 @@ from dataclasses import replace
 from datetime import tzinfo
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from everthread import config
 from everthread.chat.character import DEFAULT_CHARACTER, Character
 from everthread.common.installation import install_extra
-from everthread.common.keys import SETTING_CHARACTER, SETTING_RECIPE
+from everthread.common.keys import SETTING_CHARACTER
 from everthread.config import Config
 from everthread.embedders.names import embedder as embedder
 from everthread.errors import BadInput, ConfigError, NotFound
@@ -31,7 +30,7 @@ from everthread.recipes.goodai.recipe import GoodAI
 from everthread.recipes.membot import Membot
 from everthread.recipes.options import changed
 from everthread.recipes.packabby import Packabby
-from everthread.recipes.saved_recipe import SavedRecipe, setting
+from everthread.recipes.saved_recipe import SavedRecipe
 from everthread.recipes.snapshots import Snapshots
 from everthread.scribes.base import Scribe
 from everthread.scribes.extractive import ExtractiveScribe
@@ -42,9 +41,6 @@ from everthread.text.tokens import Counter as TokenCounter
 from everthread.transfer import foreign, jsonl, locomo, messages, realtalk, transcript, whatsapp
 from everthread.transfer.files import describe, like_json, load
 from everthread.types import JSONValue, NewLine
-
-if TYPE_CHECKING:
-    from everthread.memory import Memory
 
 RECIPES: dict[str, Recipe] = {
     recipe.name: recipe for recipe in (Default(), Membot(), Packabby(), Emi(), GoodAI(), Snapshots())
@@ -245,20 +241,6 @@ def configured() -> dict[str, Recipe]:
         except BadInput as error:
             raise ConfigError(f"{config.file()} sets [recipes.{name}]: {error}") from None
     return found
-
-
-def settle(memory: Memory) -> None:
-    """Have a new bank keep the recipe that was named when it was opened, as its first line is written."""
-    if memory.settles:
-        memory.settles = False
-        keep(memory)
-
-
-def keep(memory: Memory) -> None:
-    """Have a bank keep the recipe that it is open with, for all who open it without naming one."""
-    told = setting(memory.recipe, configured().get(memory.recipe.name))
-    if memory.settings().get(SETTING_RECIPE) != told:
-        memory.set_setting(SETTING_RECIPE, told)
 
 
 def character(spec: Character | str | None, settings: Mapping[str, JSONValue]) -> Character:

@@ -1,48 +1,62 @@
-"""Memory: what one bot remembers in one relationship. Read this first.
+"""Memory: the API of one bank. Each method validates what it is given and delegates; the work is done elsewhere.
 
-    observe   line ─ clean ─ units ─ embed ─ store
-    recall    query ─ rewrite ─ search ─ fuse ─ gate ─ expand ─ hits
-    context   hits ─ buffer ─ budget ─ text
+A line comes in (observe)
+    bank.line_validation    clean_line                checks and normalises it
+    bank.line_keys          sort_out                  finds the lines that are stored already
+    bank.line_preparation   prepare_lines             counts its terms, flags what it says
+    embedders.encoder       Encoder.try_embed         embeds its pieces
+    stores.base             Store.append              writes it, in one transaction
+    recipes.base            Recipe.update             writes what derives from lines
 
-Each step is a function in the file named for it; this file calls them in order and knows nothing of SQL or of scores.
+A question comes in (recall, context)
+    recipes.dispatch        search                    chooses what answers it
+    bank.embedding_backlog  EmbeddingBacklog.embed_pending   embeds the lines that wait for it
+    recipes.default         Default.recall            composes what follows, as each recipe does in its own way
+    recall.reader           BankReader.candidates     reads the bank
+    recall.query            parse_query               finds its terms, names and times
+    recall.time_overview    lines_in_span             finds the lines of a time, if it names nothing else
+    embedders.encoder       Encoder.try_embed_query   embeds it
+    recall.candidates       search                    finds the lines near to it in meaning or in words
+    recall.features         signals                   measures each of them
+    recall.features         score                     weighs the signals
+    recall.relevance_gate   probabilities             turns scores into chances
+    recall.neighbours       build_hits                reads the best, each among its neighbours
+    recall.buffer           push                      adds the passages that stay in view (context)
+    recall.context_packing  fit                       fills the budget (context)
 """
 
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-import numpy as np
-
 from everthread import factory
 from everthread.bank import corrections, damage, deletion, line_keys, validation
-from everthread.bank.embedding_backlog import EmbeddingBacklog, embedding_text, reindex
-from everthread.bank.entries import entries as prepared
+from everthread.bank.embedding_backlog import EmbeddingBacklog, reindex
+from everthread.bank.line_preparation import prepare_lines
 from everthread.bank.line_validation import clean_line, keepable
 from everthread.bank.line_versions import corrected
 from everthread.bank.settings import check_setting
-from everthread.embedders import shapes
-from everthread.embedders.calibration import EmbedderState, calibrate
+from everthread.common.keys import SETTING_RECIPE
+from everthread.embedders.encoder import FAILURES, Encoder
 from everthread.embedders.onnx import Embedder
-from everthread.errors import BadInput, BadLine, BadQuery, EverthreadError, ModelError
-from everthread.recall import candidates, features, multi_bank, neighbours, time_overview, unit_search
-from everthread.recall import query as rewrite
-from everthread.recall.candidates import Candidates
-from everthread.recipes.base import Candidate, ContextBudget, Query, Recipe, SearchResult
+from everthread.errors import BadInput, BadLine, BadQuery, EverthreadError
+from everthread.recall import multi_bank
+from everthread.recall.reader import BankReader
+from everthread.recall.results import ContextBudget, Query
+from everthread.recipes import dispatch, saved_recipe
+from everthread.recipes.base import Recipe
 from everthread.recipes.saved_recipe import SavedRecipe
 from everthread.stores.base import Store
 from everthread.stores.limits import LARGEST_SEQ
 from everthread.stores.shared_rows import missing
-from everthread.stores.shared_rows import offered as as_offered
-from everthread.text.analyzer import is_unspaced_script
-from everthread.text.line_features import split
 from everthread.text.tokens import Counter, estimate
 from everthread.types import (
     Context,
@@ -56,25 +70,15 @@ from everthread.types import (
     Receipt,
     Role,
     ScribeJob,
-    Seqs,
     Session,
     Stats,
     Unit,
-    Vector,
-    Vectors,
     now,
 )
 
 log = logging.getLogger("everthread")
 
 BATCH = 512  # lines embedded and written together by observe_many: one fsync each
-COOLDOWN = 30.0  # seconds without trying an embedder that has just failed, so that lines are kept at once meanwhile
-BLANK = "…"  # embedded for a line that says nothing of its own, so that its vector is near to no other
-UNEMBEDDED = (
-    "a bank has no vectors of %s: lines are found by their words alone; run reindex, by a recipe that embeds lines, or "
-    "name its old embedder"
-)
-FAILURES = (ModelError, RuntimeError, OSError)  # of an embedder; the last two are how torch and sockets fail
 
 Progress = Callable[[int], None]
 
@@ -91,13 +95,19 @@ class Memory:
     """
 
     def __init__(self, bank: str, store: Store, embedder: Embedder, recipe: Recipe) -> None:
-        """A bank of an open store, which stays the caller's to close; `open` is the usual way."""
-        store.corpus(bank)  # makes the bank, or says now what is wrong with it
-        self.bank, self.store, self.embedder, self.recipe = bank, store, embedder, recipe
-        self._owns_store = self.settles = False  # the latter: whether the first line has the bank keep the recipe
-        self.state = EmbedderState()
+        """Open a bank of an open store, which the caller closes; `open` is the usual way."""
+        store.corpus(bank)  # creates the bank, or raises now if it can't be read
+        self.bank, self.store, self.recipe = bank, store, recipe
         self.count: Counter = estimate  # the tokens of a text
-        self.backlog = EmbeddingBacklog(store, bank, embedder.name, self.try_embed, recipe.embedded)
+        self._encoder = Encoder(embedder)
+        self.backlog = EmbeddingBacklog(store, bank, embedder.name, self._encoder.try_embed, recipe.embedded)
+        self.reader = BankReader(store, bank, self._encoder, self.backlog)  # for recipes and benchmarks
+        self._owns_store = self._saves_recipe = False  # the latter: with the first line
+
+    @property
+    def embedder(self) -> Embedder:
+        """The embedding model."""
+        return self._encoder.embedder
 
     @classmethod
     def open(
@@ -122,7 +132,7 @@ class Memory:
                 bank, held, factory.embedder(embedder), factory.recipe(recipe, SavedRecipe.of(held, bank), options)
             )
             memory.count = factory.counter(tokens)
-            memory.settles = bool(recipe or options) and not held.corpus(bank).last_seq
+            memory._saves_recipe = bool(recipe or options) and not held.corpus(bank).last_seq
         except BaseException:
             if held is not store:
                 held.close()
@@ -198,9 +208,11 @@ class Memory:
     ) -> list[Line]:
         """Write one batch. Lines known by their key are not embedded again; the store itself sees to it that none is
         written twice, whoever else is writing."""
-        factory.settle(self)
+        if self._saves_recipe:
+            self._saves_recipe = False
+            self.save_recipe()
         there, fresh = line_keys.sort_out(self.store, self.bank, lines, replacing)
-        entries = prepared(fresh, () if defer_embedding else self.recipe.embedded, self.try_embed)
+        entries = prepare_lines(fresh, () if defer_embedding else self.recipe.embedded, self._encoder.try_embed)
         put: list[Line] = []
         if fresh or replacing:
             put = self.store.append(self.bank, entries, self.embedder.name, instead=replacing, corrects=corrects)
@@ -214,36 +226,9 @@ class Memory:
         """Have the recipe write what it writes of lines. They are kept in any case: where it fails, the next line or
         question brings it."""
         try:
-            self.recipe.update(self)
+            self.recipe.update(self.reader)
         except (EverthreadError, *FAILURES) as error:
             log.warning("what %s writes beside the lines waits: %s", self.recipe.name, error)
-
-    def import_lines(self, lines: Sequence[Line]) -> None:
-        """Write lines of another store under their own numbers, which must be greater than the bank's last. Retracted
-        ones come back as if they weren't: `retract` them. Raises BadLine and StoreUnavailable."""
-        entries = prepared([as_offered(line) for line in lines], self.recipe.embedded, self.try_embed)
-        entries = [replace(entry, seq=line.seq) for entry, line in zip(entries, lines, strict=True)]
-        self.store.append(self.bank, entries, self.embedder.name)
-
-    def try_embed(self, texts: Sequence[str]) -> list[Vectors] | None:
-        """The vectors of each text's pieces, or None when the embedder is down: what is kept is kept without."""
-        if time.monotonic() < self.state.retry_at:
-            return None
-        try:
-            return self._vectors(texts)
-        except FAILURES as error:
-            self._start_cooldown(error)
-            return None
-
-    def _vectors(self, texts: Sequence[str]) -> list[Vectors]:
-        parts = [split(text) or [BLANK] for text in texts]
-        made = shapes.passages(self.embedder, [piece for part in parts for piece in part])  # (N, E, D)
-        ends = np.cumsum([len(part) for part in parts])[:-1]
-        return [each.reshape(-1, each.shape[-1]) for each in np.split(made, ends)]
-
-    def _start_cooldown(self, error: Exception) -> None:
-        self.state.retry_at = time.monotonic() + COOLDOWN
-        log.warning("no vectors for now, lines are kept and found by their words; later run reindex: %s", error)
 
     # ------------------------------------------------------------------- recall
 
@@ -257,147 +242,36 @@ class Memory:
         exclude: Collection[int] = (),
         banks: Collection[str] | None = None,
     ) -> list[Hit]:
-        """The k lines that bear most on the query, best first; fewer when the bank has fewer.
+        """Find what bears most on a query.
 
-        where restricts which lines are shown, also around a hit; as_of leaves out all that was said later, and is the
-        moment, on the asker's clock, from which "yesterday" and "last week" are told (else this machine's now).
-        A question of nothing but a time ("What did we talk about yesterday?") gives the lines said then, and no other.
-        without are lines that are in the prompt already: they are no hits, stand in no passage, and nothing is found
-        for their sake.
-        Every hit carries a calibrated relevance: to inject nothing when nothing is relevant, use `context` or test it.
-        where.kind names the units to be found instead of lines ("note", "summary", "fact"), but for facts that a later
-        one has superseded: each comes as a line of its own, with its id in the metadata as "unit", and its relevance is
-        only its cosine to the query, no calibrated chance.
-        banks of the same store are searched instead of this one, which must be named to be among them; the hits of all
-        are one list by relevance, and each names its bank. It is the caller's to know who may see what of whom.
-        A blank query recalls nothing. Raises BadQuery, and NotFound for a bank that is not there.
+        Args:
+            query: the question. A blank one finds nothing; one of nothing but a time ("What did we talk about
+                yesterday?") finds the lines said then.
+            k: hits at most.
+            where: a filter on the lines that are found, or shown around a hit. With `kind`, units of these kinds are
+                found in place of lines ("note", "summary", "fact"; of facts, the current ones); a unit comes as a line
+                of its own, with its id in the metadata as "unit", and its relevance is its cosine, not calibrated.
+            as_of: the moment as of which the bank is read, on the asker's clock; what was said later is ignored, and
+                "yesterday" is the day before. None: now.
+            exclude: numbers of lines that are in the prompt already; they are neither found nor shown.
+            banks: names of banks in the same store that are searched in place of this one. Access control is the
+                caller's responsibility.
+
+        Returns:
+            The hits, best first, each with a calibrated relevance; of several banks, by relevance, each with its bank.
+
+        Raises:
+            BadQuery: for an invalid argument.
+            NotFound: for a bank that doesn't exist.
         """
         validation.check_positive(k, "k")
-        asked = Query(query, where, as_of, validation.check_seqs(exclude))
-        return self._recall(asked, k).hits if banks is None else multi_bank.recall(self, banks, asked, k)
-
-    def candidates(
-        self,
-        query: str,
-        k: int = 0,
-        *,
-        where: Filter | None = None,
-        as_of: datetime | None = None,
-        exclude: Collection[int] = (),
-    ) -> tuple[Candidates, features.Signals]:
-        """The candidates for a query, at least k of them, and the raw signals of each: what `recall` weighs, and
-        weights are fitted on."""
-        validation.check_query(query)
-        gone = validation.check_seqs(exclude)
-        self.backlog.embed_pending(gone)
-        past = None if as_of is None else self.store.filter_seqs(self.bank, Filter(), as_of)
-        corpus = self.store.corpus(self.bank, past)
-        clock = as_of or now().astimezone()  # the asker's, as far as it is known
-        asked = rewrite.parse_query(query, corpus.names, clock)
-        then = time_overview.lines_in_span(self.store, self.bank, asked, clock, as_of) if asked.overview else None
-        allowed = past if where is None else self.store.filter_seqs(self.bank, where, as_of)
-        vector = self.embed_query(asked.dense)
-        found = candidates.search(
-            *(self.store, self.bank, self.embedder.name, asked, vector, corpus),
-            allowed=allowed,
-            visible=past,
-            in_span=then,
-            exclude=np.array(sorted(gone), np.int64) if gone else None,
-            k=k,
+        asked, search = (
+            Query(query, where, as_of, validation.check_seqs(exclude)),
+            partial(dispatch.search, self.recipe),
         )
-        self._warn(found, vector, gone)
-        if vector is not None:
-            found = replace(found, cosine=self.calibrate(found.cosine))
-        return found, features.signals(asked, found)
-
-    def nearest(self, text: str, k: int, asked: Query) -> list[tuple[int, float]]:
-        """The k lines nearest in meaning to a text, and their cosines as the shipped model would give them; by codes
-        first, exactly then. None where no embedder answers, or the lines have no vectors."""
-        if (vector := self.embed_query(text)) is None:
-            return []
-        model = self.embedder.name
-        wanted = max(k + len(asked.exclude), candidates.DENSE_CANDIDATES)
-        seqs = self.store.nearest(self.bank, model, vector, wanted, self.visible_seqs(asked))
-        seqs = seqs[~np.isin(seqs, list(asked.exclude))]
-        cosines = self.calibrate(self.store.cosines(self.bank, model, vector, seqs))
-        best = np.argsort(-cosines, kind="stable")[:k]
-        return [(int(seqs[at]), float(cosines[at])) for at in best if not np.isnan(cosines[at])]
-
-    def visible_seqs(self, asked: Query) -> Seqs | None:
-        """The lines that may be recalled for a question, ascending; None: all that stand."""
-        return self.store.filter_seqs(self.bank, asked.where or Filter(), asked.as_of)
-
-    def with_neighbours(
-        self, ranked: Sequence[Candidate], width: int, allowed: Seqs | None, without: Collection[int] = ()
-    ) -> list[Hit]:
-        """The lines that were found, each with `width` neighbours on either side as far as they may be shown."""
-        return neighbours.build_hits(ranked, width, lambda seqs: self.get_visible(seqs, allowed), without)
-
-    def _recall(self, asked: Query, k: int) -> SearchResult:
-        if kinds := unit_search.kinds(asked.where, asked.as_of):
-            return self.find_units(asked, kinds, k)
-        if isinstance(asked.query, str) and not asked.query.strip():  # nothing is asked, so no embedder is
-            return SearchResult(allowed=self.visible_seqs(asked))
-        validation.check_query(asked.query)
-        self.backlog.embed_pending(asked.exclude)
-        return self._recipe_for(asked.where).recall(self, asked, k)
-
-    def _recipe_for(self, where: Filter | None) -> Recipe:
-        """The recipe; the default, where lines are asked for by name and the recipe finds none."""
-        unit_search.see_category(where, self.recipe.name, self.recipe.categorised)
-        lines = where is not None and where.kind is not None and not unit_search.kinds(where)
-        return factory.RECIPES["default"] if lines and "line" not in self.recipe.kinds else self.recipe
-
-    def find_units(self, asked: Query, kinds: tuple[str, ...], k: int) -> SearchResult:
-        """The k units of these kinds that bear most on a question: by their cosines and the words that they share."""
-        validation.check_query(asked.query)
-        query, where, as_of = asked.query, asked.where or Filter(), asked.as_of
-        rewritten = rewrite.parse_query(query, self.store.corpus(self.bank).names, as_of or now().astimezone())
-        vector = self.embed_query(rewritten.dense) if query.strip() else None
-        units = unit_search.eligible(self.store.units(self.bank, kinds), where, as_of) if query.strip() else []
-        cosines = {} if vector is None else self.unit_cosines(vector, kinds)
-        hits = self.with_sessions(unit_search.rank(rewritten, units, cosines, k))
-        whole = max((hit.relevance for hit in hits), default=0.0)
-        passes = not rewritten.small_talk and any(hit.score >= unit_search.MIN_UNIT_SCORE for hit in hits)
-        return SearchResult(
-            hits, whole, passes, rewritten.terms, allowed=np.empty(0, np.int64)
-        )  # no lines were asked for
-
-    def unit_cosines(self, vector: Vector, kinds: Sequence[str]) -> dict[unit_search.Key, float]:
-        """How near the units of these kinds are to a question's vector, by kind and id; as `shipped`."""
-        told = self.store.unit_cosines(self.bank, self.embedder.name, vector, kinds)
-        values = self.calibrate(np.array([cosine for *_, cosine in told], np.float32)).tolist()
-        return {(kind, number): value for (kind, number, _), value in zip(told, values, strict=True)}
-
-    def with_sessions(self, hits: Sequence[Hit]) -> list[Hit]:
-        """Hits that are units, each in the session of the last line that it was written of."""
-        sessions = {line.seq: line.session for line in self.store.get(self.bank, [hit.line.seq for hit in hits])}
-        return [unit_search.with_session(hit, sessions) for hit in hits]
-
-    def calibrate(self, cosines: features.Floats) -> features.Floats:
-        """Cosines of the embedder as the shipped model would give them, as far as a query was embedded yet."""
-        return cosines if self.state.scale is None else self.state.scale.shipped(cosines)
-
-    def _warn(self, found: Candidates, vector: Vector | None, without: Collection[int]) -> None:
-        """Say once that a bank has no vectors of this model: it would answer, only worse, and nobody would know why."""
-        if vector is None or self.bank in self.state.warned:
-            return
-        missing = np.isnan(found.cosine)
-        if len(missing) and missing.all() and not np.isin(found.rows.seq, list(without)).all():
-            self.state.warned.add(self.bank)
-            log.warning(UNEMBEDDED, self.embedder.name)
-
-    def embed_query(self, text: str) -> Vector | None:
-        """The vector of a question; None where no embedder answers, or it knows nothing of the question's script."""
-        if time.monotonic() < self.state.retry_at or (is_unspaced_script(text) and not self.embedder.multilingual):
-            return None
-        try:
-            vector = shapes.question(self.embedder, text)  # first, for it is given up sooner than many texts are
-            self.state.scale = self.state.scale or calibrate(self.embedder, vector.shape[-1])
-            return vector
-        except FAILURES as error:
-            self._start_cooldown(error)
-            return None
+        if banks is not None:
+            return multi_bank.recall(self.reader, banks, asked, k, search)
+        return search(self.reader, asked, k).hits
 
     def context(
         self,
@@ -414,49 +288,41 @@ class Memory:
         count: Counter | None = None,
         banks: Collection[str] | None = None,
     ) -> Context:
-        """What is remembered that bears on the query, laid out for a prompt in at most `budget` tokens by `count`.
+        """Lay out what bears on a query as text for a prompt; empty when nothing is relevant.
 
-        When nothing is relevant the text is empty, unless gate is False. Hits less relevant than min_relevance (the
-        recipe's, if not given) are left out, however much room there is. With a session, passages recalled at its
-        earlier turns stay in view for a while (the relevance buffer), also when this query recalls nothing, as a blank
-        one does. without as for `recall`; such lines are in no passage of the buffer, either. notes are those that are
-        in the prompt already, which a recipe of notes would show else. banks as for `recall`: the text has a part for
-        each bank, under its name; lines, hits and cut are of this memory's bank, and `others` are the contexts of the
-        other banks. session, without and notes hold for this memory's bank alone. Raises BadQuery, and NotFound as
-        `recall`.
+        Args:
+            query: the question. A blank one finds nothing, and shows what the session's buffer holds.
+            budget: tokens that the text may have.
+            where: as for `recall`.
+            as_of: as for `recall`.
+            session: a session whose earlier passages stay in view for a while (the relevance buffer).
+            gate: whether a query to which nothing is relevant gives an empty text.
+            min_relevance: relevance below which a hit is left out; None: the recipe's.
+            exclude: as for `recall`; these lines are left out of the buffer's passages, too.
+            notes: the notes that are in the prompt already, which a recipe of notes then doesn't repeat.
+            count: counts the tokens of a text; None: as the memory was opened.
+            banks: as for `recall`. The text has a part for each bank under its name; lines, hits and cut are those of
+                this memory's bank, to which session, exclude and notes apply alone; `others` holds the other contexts.
+
+        Returns:
+            The context.
+
+        Raises:
+            BadQuery: for an invalid argument.
+            NotFound: for a bank that doesn't exist.
         """
         validation.check_positive(budget, "budget")
-        if banks is not None:
-            options = {
-                "where": where,
-                "as_of": as_of,
-                "gate": gate,
-                "min_relevance": min_relevance,
-                "count": count or self.count,
-            }
-            return multi_bank.context(
-                self, banks, query, budget, options, session=session, without=exclude, notes=notes
-            )
         if min_relevance is not None and not (isinstance(min_relevance, int | float) and 0 <= min_relevance <= 1):
             raise BadQuery(f"min_relevance must be a relevance from 0 to 1, got {min_relevance!r}")
         if session is not None:
             validation.check_filter_name(session, "session")
         gone = validation.check_seqs(exclude)
-        recipe = self._recipe_for(where)
-        found = self._recall(Query(query, where, as_of, gone, notes), recipe.max_hits)
-        least = recipe.min_relevance if min_relevance is None else min_relevance
-        hits = [hit for hit in found.hits if hit.relevance >= least] if found.passes or not gate else []
-        return recipe.lay_out(
-            self, replace(found, hits=hits), ContextBudget(budget, count or self.count, session, gone, gate)
-        )
-
-    def get_visible(self, seqs: Sequence[int], allowed: Seqs | None) -> list[Line]:
-        """These lines, as far as the filter allows: a neighbour must not tell what the line itself could not."""
-        if allowed is None:
-            return self.store.get(self.bank, seqs)
-        wanted = np.asarray(seqs, np.int64)
-        there = np.append(allowed, 0)[np.searchsorted(allowed, wanted)] == wanted
-        return self.store.get(self.bank, wanted[there].tolist())
+        asked = Query(query, where, as_of, gone, notes)
+        limits = ContextBudget(budget, count or self.count, session, gone, gate, min_relevance)
+        build = partial(dispatch.build_context, self.recipe)
+        if banks is not None:
+            return multi_bank.context(self.reader, banks, asked, limits, build)
+        return build(self.reader, asked, limits)
 
     # ------------------------------------------------------- what is remembered
 
@@ -542,7 +408,7 @@ class Memory:
         if supersedes is not None and (type(supersedes) is not int or not 1 <= supersedes <= LARGEST_SEQ):
             raise BadInput(f"supersedes must be the id of a unit, counted from 1, got {supersedes!r}")
         done = done and validation.check_job(done)
-        vectors = self.try_embed([unit.text])
+        vectors = self._encoder.try_embed([unit.text])
         return self.store.put_unit(
             *(self.bank, unit, vectors[0] if vectors else None, self.embedder.name, now()),
             supersedes=supersedes,
@@ -565,11 +431,6 @@ class Memory:
         return self.store.forget_unit(
             self.bank, validation.check_name(kind, "kind"), validation.check_at_least(number, "a unit's id", 1)
         )
-
-    def restore_unit(self, unit: Unit) -> None:
-        """Write a unit of another store as it is there. Raises StoreUnavailable."""
-        vectors = self.try_embed([embedding_text(unit)]) if unit.retracted_at is None else None
-        self.store.restore_unit(self.bank, unit, vectors[0] if vectors else None, self.embedder.name)
 
     def units(self, kind: str | None = None, *, current: bool = False, category: str | None = None) -> list[Unit]:
         """The units that are not retracted, of one kind or category or of all, by kind and id; only those that no other
@@ -601,14 +462,20 @@ class Memory:
         check_setting(name, value)
         self.store.set_setting(self.bank, name, value)
 
+    def save_recipe(self) -> None:
+        """Save the recipe with its options in the bank, which is then opened with it where none is named."""
+        setting = saved_recipe.setting(self.recipe, factory.configured().get(self.recipe.name))
+        if self.settings().get(SETTING_RECIPE) != setting:
+            self.set_setting(SETTING_RECIPE, setting)
+
     def reindex(self, progress: Progress | None = None) -> int:
         """Give every unit, and every line that the recipe embeds, a vector of the present model, and drop those of
         other models; how many lines got one.
 
         May be stopped and started again at any time. Raises ModelError, with what is done kept.
         """
-        self.state.retry_at = 0.0
-        return reindex(self.store, self.bank, self.embedder, self._vectors, BATCH, progress, self.recipe.embedded)
+        self._encoder.resume()
+        return reindex(self.store, self.bank, self.embedder, self._encoder.embed, BATCH, progress, self.recipe.embedded)
 
     def close(self) -> None:
         """Let go of the files, unless the store was given open. The memory can be opened again."""

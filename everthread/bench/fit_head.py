@@ -28,6 +28,7 @@ from everthread.embedders.onnx import Embedder
 from everthread.errors import BadInput
 from everthread.memory import Memory
 from everthread.recall import relevance_gate
+from everthread.recall.results import Query
 
 KEPT = 0.95  # of the questions that a bank can answer, how many the gate must let through
 OTHERS = 4  # strangers' banks that each conversation's questions are asked of
@@ -274,7 +275,7 @@ def _strangely(text: str, own: Conversation, other: Conversation) -> tuple[tuple
 
 
 def _measured(asker: str, bank: Memory, kind: str, text: str, gold: Sequence[int], names: Sequence[str]) -> Trial:
-    found, signals = bank.candidates(text)
+    found, signals = bank.reader.candidates(Query(text))
     matrix = np.stack([signals[name] for name in names], axis=1)  # (C, S)
     rough = np.array([ROUGH.get(name, 0.0) for name in names])
     evidence = relevance_gate.evidence(found, signals, np.zeros(len(matrix), np.float32))

@@ -167,7 +167,7 @@ class Chat:
                 banks=banks,
             )  # fmt: skip
             if (recipe or options) and not chat.incognito:
-                factory.keep(memory)
+                memory.save_recipe()
         except BaseException:
             memory.close()
             raise
@@ -521,7 +521,7 @@ class Chat:
         session = self.session if self.memory.recipe.uses_buffer and not self.incognito else None
         context = self.memory.context(
             said, budget, min_relevance=floor, exclude=shown, as_of=moment, session=session, notes=notes,
-            count=self._count, banks=multi_bank.beside(self.memory, self.banks),
+            count=self._count, banks=multi_bank.with_own_bank(self.memory.store, self.memory.bank, self.banks),
         )  # fmt: skip
         if not self.incognito:  # what it was asked for is to leave no trace
             self._desk.background_lines = context.lines

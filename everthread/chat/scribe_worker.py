@@ -233,7 +233,7 @@ class ScribeWorker:
             return None
         text = self.scribe.summarize(lines, people.most_common(1)[0][0])
         stripped, recipe = self._stripped(text), self.memory.recipe
-        if stripped is None or (kept := recipe.narrowed(self.memory, self.scribe, stripped)) is None:
+        if stripped is None or (kept := recipe.narrowed(self.memory.reader, self.scribe, stripped)) is None:
             return None
         return NewUnit(
             *("summary", kept, lines[0].seq, lines[-1].seq, lines[-1].said_at),

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from everthread.recall.query import Query
+from everthread.recall.query import ParsedQuery
 from everthread.stores.arrays import member, union
 from everthread.stores.base import CorpusStats, Postings, Rows, Store
 from everthread.text.analyzer import is_unspaced_script
@@ -47,7 +47,7 @@ class Candidates:
     cosine: Floats  # (R,)
     postings: Mapping[str, Postings]
     corpus: CorpusStats
-    query: Query
+    query: ParsedQuery
     allowed: Seqs | None  # the lines that may be recalled; None: all
 
 
@@ -55,7 +55,7 @@ def search(
     store: Store,
     bank: str,
     model: str,
-    query: Query,
+    query: ParsedQuery,
     vector: Vector | None,
     corpus: CorpusStats,
     *,

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from everthread.recall.candidates import AFTER, BEFORE, WINDOW, Candidates
-from everthread.recall.query import Query
+from everthread.recall.query import ParsedQuery
 from everthread.stores.arrays import distinct
 from everthread.stores.base import Postings, Rows
 from everthread.text.bm25 import idf, saturation
@@ -43,7 +43,7 @@ SIGNALS = (
 UNKNOWN_COSINE = 0.2  # stands in for a line without a vector: about the mean cosine of a question to any line
 
 
-def signals(query: Query, found: Candidates) -> Signals:
+def signals(query: ParsedQuery, found: Candidates) -> Signals:
     """Every signal of every candidate."""
     rows, at = found.rows, found.at
     if not len(at):

@@ -4,12 +4,9 @@ places: a line stands at its own number, and a corrected one where the line stoo
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
+from everthread.recall.results import Candidate
 from everthread.types import Hit, Line
-
-if TYPE_CHECKING:
-    from everthread.recipes.base import Candidate
 
 Span = tuple[int, int]  # first and last seq, both inclusive
 

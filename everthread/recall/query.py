@@ -51,7 +51,7 @@ LONGEST = 20_000  # characters of a question that are read; a longer one is a do
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class ParsedQuery:
     """A question, understood. named are the bank's speakers whom it names; names is every name in it, as its terms."""
 
     text: str
@@ -67,7 +67,7 @@ class Query:
     tellers: frozenset[str]  # of those named, whoever is to have said it
 
 
-def parse_query(text: str, speakers: Sequence[str], now: datetime) -> Query:
+def parse_query(text: str, speakers: Sequence[str], now: datetime) -> ParsedQuery:
     """Understand a question put to a bank with these speakers; now is the moment of asking, on the asker's clock."""
     text = text[:LONGEST]
     said = messages(text, speakers)
@@ -79,7 +79,7 @@ def parse_query(text: str, speakers: Sequence[str], now: datetime) -> Query:
         times, rest = relative_dates(folded, now)
         last, past = (rest if times else last), True
     whole, matter = "\n".join(said), "\n".join((*said[:-1], last))
-    return Query(
+    return ParsedQuery(
         text=text,
         dense=content_text(matter, speakers),
         terms=tuple(dict.fromkeys(terms(matter))),

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from everthread.recall.candidates import Candidates
 from everthread.recall.features import Signals
-from everthread.recall.query import Query
+from everthread.recall.query import ParsedQuery
 from everthread.text.time_expressions import Span
 
 Floats = npt.NDArray[np.float32]
@@ -65,7 +65,7 @@ def evidence(found: Candidates, values: Signals, scores: Floats) -> dict[str, fl
     }
 
 
-def gate_weights(query: Query, weights: Mapping[str, float]) -> Mapping[str, float]:
+def gate_weights(query: ParsedQuery, weights: Mapping[str, float]) -> Mapping[str, float]:
     """The weights by which the best score is evidence. Lines of last week are no evidence that anything is known of
     what is asked of last week; only of dates have the curves seen how much they are."""
     if not any(isinstance(time, Span) for time in query.times):

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from everthread.recall.candidates import Candidates
 from everthread.recall.features import Floats, Signals, score
-from everthread.recall.query import Query
+from everthread.recall.query import ParsedQuery
 from everthread.stores.arrays import repeats, union
 from everthread.stores.base import Store
 from everthread.text.time_expressions import Span
@@ -32,7 +32,7 @@ RELEVANCE = 0.9  # of the question as a whole and of each line; by hand, as the 
 ZONES = timedelta(hours=14)  # a clock is at most so far from UTC
 
 
-def lines_in_span(store: Store, bank: str, query: Query, clock: datetime, as_of: datetime | None) -> Seqs:
+def lines_in_span(store: Store, bank: str, query: ParsedQuery, clock: datetime, as_of: datetime | None) -> Seqs:
     """The lines said at the times that a question names, by whom it names as having said them; ascending. Of a date
     that comes every year the latest is meant at which anything was said."""
     tellers = tuple(sorted(query.tellers)) or None

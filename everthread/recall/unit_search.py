@@ -15,7 +15,7 @@ import numpy as np
 
 from everthread.errors import BadQuery
 from everthread.recall.features import UNKNOWN_COSINE
-from everthread.recall.query import Query
+from everthread.recall.query import ParsedQuery
 from everthread.stores.filters import any_of, as_json, checked
 from everthread.text.analyzer import terms
 from everthread.text.bm25 import idf
@@ -79,7 +79,7 @@ def _fits(unit: Unit, where: Filter) -> bool:
     )
 
 
-def idf_overlap(query: Query, units: Sequence[Unit]) -> list[float]:
+def idf_overlap(query: ParsedQuery, units: Sequence[Unit]) -> list[float]:
     """Of the rarity of all the question's words among these units, the share whose words stand in each."""
     texts = [set(terms(unit.text)) for unit in units]
     weights = {term: idf(sum(term in text for text in texts), len(texts)) for term in query.terms}
@@ -87,7 +87,7 @@ def idf_overlap(query: Query, units: Sequence[Unit]) -> list[float]:
     return [sum(weights[term] for term in weights.keys() & text) / mass if mass else 0.0 for text in texts]
 
 
-def rank(query: Query, units: Sequence[Unit], cosines: Mapping[Key, float], k: int) -> list[Hit]:
+def rank(query: ParsedQuery, units: Sequence[Unit], cosines: Mapping[Key, float], k: int) -> list[Hit]:
     """The k best units, the later one first where two are as good."""
     found: list[Hit] = []
     for unit, share in zip(units, idf_overlap(query, units), strict=True):

@@ -6,72 +6,27 @@ every number of it is one argument away: `Membot(threshold=0.65)`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import ClassVar
 
 from everthread.bank.validation import check_at_least
 from everthread.chat.prompt_builder import RULES, leaving, lines_told
 from everthread.recall import buffer, neighbours
 from everthread.recall.context_packing import fit
 from everthread.recall.neighbours import Span
+from everthread.recall.reader import BankReader
+from everthread.recall.results import ContextBudget, Query, SearchResult
 from everthread.recipes.options import check, option
-from everthread.text.tokens import Counter, estimate
-from everthread.types import ROLES, Context, Filter, Hit, Line, Role, Sampling, Seqs, Unit
-
-if TYPE_CHECKING:
-    from everthread.memory import Memory
-    from everthread.scribes.base import Scribe
+from everthread.scribes.base import Scribe
+from everthread.stores.base import Store
+from everthread.types import ROLES, Context, Line, Role, Sampling
 
 REMEMBERED = 500  # tokens of what is remembered in a prompt: on LoCoMo 84% of what answers a question is in so many
 OFFERS = "Let the character bring up something of the past unasked."
 WIDEST = 1000  # lines on either side of one at most: all of them would be read
 SHARE = 16  # of a small context, the part that it may take: more, and little of a prompt stays in the server's cache
-
-
-@dataclass(frozen=True, slots=True)
-class Query:
-    """A question put to a bank: of which lines, as of when, and without which."""
-
-    query: str
-    where: Filter | None = None
-    as_of: datetime | None = None
-    exclude: Collection[int] = frozenset()
-    notes: Unit | None = None  # those that stand in the prompt already
-
-
-class Candidate(NamedTuple):
-    """A line that was found, before it is read."""
-
-    seq: int
-    score: float
-    relevance: float
-    signals: Mapping[str, float]
-
-
-@dataclass(frozen=True, slots=True)
-class SearchResult:
-    """Hits, best first, and what is thought of the question as a whole: how relevant the bank is to it (0..1), and
-    whether that is enough to inject anything."""
-
-    hits: list[Hit] = field(default_factory=list)
-    relevance: float = 0.0
-    passes: bool = False
-    terms: tuple[str, ...] = ()  # of the question, by which an excerpt is chosen
-    allowed: Seqs | None = None  # the lines that may be shown; None: all
-
-
-@dataclass(frozen=True, slots=True)
-class ContextBudget:
-    """The room of a context: so many tokens by the counter, for a session whose passages stay in view, if any, and
-    whether what is found must be good enough."""
-
-    budget: int
-    count: Counter = estimate
-    session: str | None = None
-    exclude: Collection[int] = frozenset()
-    gate: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,21 +78,21 @@ class Recipe:
         """The instruction that opens a prompt, unless the character brings its own."""
         return RULES
 
-    def update(self, memory: Memory) -> None:
+    def update(self, reader: BankReader) -> None:
         """Write what derives from the lines alone, as far as it is not written yet. Called after lines were kept or
         taken back; what it does may be cut short at any moment and is then done by the next call."""
 
-    def recall(self, memory: Memory, asked: Query, k: int) -> SearchResult:
+    def recall(self, reader: BankReader, asked: Query, k: int) -> SearchResult:
         """The k best hits for a question that is not blank. Raises BadQuery."""
         raise NotImplementedError
 
-    def lay_out(self, memory: Memory, found: SearchResult, room: ContextBudget) -> Context:
+    def lay_out(self, reader: BankReader, found: SearchResult, room: ContextBudget) -> Context:
         """What was found, as text for a prompt."""
-        held = [] if room.session is None or "line" not in self.kinds else self._held(memory, found, room.session)
+        held = [] if room.session is None or "line" not in self.kinds else self._held(reader, found, room.session)
         held = [line for line in held if line.seq not in room.exclude]
         return fit(found.hits, held, room.budget, room.count, found.relevance, found.terms)
 
-    def _held(self, memory: Memory, found: SearchResult, session: str) -> list[Line]:
+    def _held(self, reader: BankReader, found: SearchResult, session: str) -> list[Line]:
         """The lines in the session's buffer, the newest passage first."""
         new = neighbours.merge(
             span
@@ -145,14 +100,14 @@ class Recipe:
             if hit.kind == "line"
             for span in neighbours.spans(hit.passage)
         )
-        spans = reversed(push_buffer(memory, session, new))
-        return [line for first, last in spans for line in memory.get_visible(range(first, last + 1), found.allowed)]
+        spans = reversed(push_buffer(reader.store, reader.bank, session, new))
+        return [line for first, last in spans for line in reader.get_visible(range(first, last + 1), found.allowed)]
 
     def render(self, context: Context, name: str, now: datetime) -> str:
         """The part of a character's prompt that holds what is remembered, with its heading."""
         return lines_told(context, name, now)
 
-    def narrowed(self, memory: Memory, scribe: Scribe, summary: str) -> str | None:
+    def narrowed(self, reader: BankReader, scribe: Scribe, summary: str) -> str | None:
         """Returns what of a summary is kept; None for nothing. Raises ModelError, and then nothing is kept for now."""
         return summary
 
@@ -169,10 +124,23 @@ class Recipe:
         return min(REMEMBERED, context // SHARE)
 
 
-def push_buffer(memory: Memory, session: str, new: Sequence[Span], capacity: int = buffer.CAPACITY) -> list[Span]:
-    """Push passages into the session's relevance buffer; what it then holds, the oldest first."""
-    before = memory.store.buffer(memory.bank, session)
+def push_buffer(
+    store: Store, bank: str, session: str, new: Sequence[Span], capacity: int = buffer.CAPACITY
+) -> list[Span]:
+    """Push passages into a session's relevance buffer.
+
+    Args:
+        store: the store that holds the bank.
+        bank: the bank's name.
+        session: the session whose buffer it is.
+        new: the passages, oldest first.
+        capacity: passages that the buffer holds at most.
+
+    Returns:
+        The passages in the buffer, oldest first.
+    """
+    before = store.buffer(bank, session)
     held = buffer.push(before, new, capacity)
     if held != before:
-        memory.store.set_buffer(memory.bank, session, held)
+        store.set_buffer(bank, session, held)
     return held

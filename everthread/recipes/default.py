@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from everthread.recall import features, relevance_gate, time_overview
 from everthread.recall.candidates import Candidates
+from everthread.recall.reader import BankReader
 from everthread.recall.relevance_gate import LogisticModel
-from everthread.recipes.base import WIDEST, Candidate, Query, Recipe, SearchResult
+from everthread.recall.results import Candidate, Query, SearchResult
+from everthread.recipes.base import WIDEST, Recipe
 from everthread.recipes.options import option
 from everthread.text.analyzer import is_unspaced_script
-
-if TYPE_CHECKING:
-    from everthread.memory import Memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +138,8 @@ class Default(Recipe):
             return self.words
         return self.assistant if found.corpus.has_assistant else self.friends
 
-    def recall(self, memory: Memory, asked: Query, k: int) -> SearchResult:
-        found, signals = memory.candidates(asked.query, k, where=asked.where, as_of=asked.as_of, exclude=asked.exclude)
+    def recall(self, reader: BankReader, asked: Query, k: int) -> SearchResult:
+        found, signals = reader.candidates(asked, k)
         head = self.head(found)
         if found.query.overview:
             scores = time_overview.scores(found, signals)
@@ -164,5 +162,5 @@ class Default(Recipe):
             )
             for at in best
         ]
-        hits = memory.with_neighbours(ranked, self.neighbours, found.allowed, asked.exclude)
+        hits = reader.with_neighbours(ranked, self.neighbours, found.allowed, asked.exclude)
         return SearchResult(hits, whole, whole >= head.threshold, found.query.terms, found.allowed)

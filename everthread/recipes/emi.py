@@ -8,14 +8,15 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from everthread.errors import ModelError, StoreUnavailable
 from everthread.recall.context_packing import fit
+from everthread.recall.reader import BankReader
 from everthread.recall.rerank import KeywordOverlap, text_of, with_signal
-from everthread.recipes.base import OFFERS, ContextBudget, Query, Recipe, SearchResult
+from everthread.recall.results import ContextBudget, Query, SearchResult
+from everthread.recipes.base import OFFERS, Recipe
 from everthread.recipes.options import option
 from everthread.recipes.role_filter import of_roles
 from everthread.stores.base import CorpusStats
@@ -26,9 +27,6 @@ from everthread.text.keywords import term_counts, top_terms
 from everthread.text.refusal import refuses
 from everthread.text.refusal_words import configured
 from everthread.types import Context, Hit, Line, Role, Seqs
-
-if TYPE_CHECKING:
-    from everthread.memory import Memory
 
 log = logging.getLogger("everthread")
 
@@ -76,34 +74,34 @@ class Emi(Recipe):
     ignored: tuple[str, ...] = option((), "Words that don't count as keywords, in addition to the bot's name.")
     patience: float = option(10.0, "Seconds that a search may take before nothing is recalled.", low=0.01)
 
-    def recall(self, memory: Memory, asked: Query, k: int) -> SearchResult:
+    def recall(self, reader: BankReader, asked: Query, k: int) -> SearchResult:
         """A search that fails, or takes longer than there is patience, finds nothing and says so in the log."""
         pool = ThreadPoolExecutor(1, "everthread emi")
         try:
-            return pool.submit(self._search, memory, asked, k).result(self.patience)
+            return pool.submit(self._search, reader, asked, k).result(self.patience)
         except GIVEN_UP as error:
             log.warning("nothing is recalled this time, for the search failed or took too long: %r", error)
             return SearchResult()
         finally:
             pool.shutdown(wait=False)  # what still searches comes to an end: no store or embedder waits for ever
 
-    def lay_out(self, memory: Memory, found: SearchResult, room: ContextBudget) -> Context:
+    def lay_out(self, reader: BankReader, found: SearchResult, room: ContextBudget) -> Context:
         """What was found for this turn alone, whatever the session's buffer holds."""
         return fit(found.hits, (), room.budget, room.count, found.relevance, found.terms)
 
-    def told(self, context: Context, name: str, now: datetime) -> str:
+    def render(self, context: Context, name: str, now: datetime) -> str:
         """A label and the text, and neither when it was said nor that it was: that would pass for a reproach. Only
         who said it, where that was not the character."""
         said = "\n".join(_set_in(line) for line in context.lines)
         return f"[{LABEL_UNSPACED if is_unspaced_script(said) else LABEL}]\n{said}"
 
-    def _search(self, memory: Memory, asked: Query, k: int) -> SearchResult:
-        past = None if asked.as_of is None else memory.visible_seqs(Query("", as_of=asked.as_of))
-        corpus = memory.store.corpus(memory.bank, past)
+    def _search(self, reader: BankReader, asked: Query, k: int) -> SearchResult:
+        past = None if asked.as_of is None else reader.visible_seqs(Query("", as_of=asked.as_of))
+        corpus = reader.corpus(past)
         roles: tuple[Role, ...] = ("assistant", "user") if self.include_user else ("assistant",)
         asked = replace(asked, where=of_roles(asked.where, roles, corpus))
-        hits = list(islice(_candidates(memory, asked, self.candidates * DEEPER), self.candidates))
-        wanted, *theirs = self._keywords(memory, [asked.query, *map(text_of, hits)], corpus, past)
+        hits = list(islice(_candidates(reader, asked, self.candidates * DEEPER), self.candidates))
+        wanted, *theirs = self._keywords(reader, [asked.query, *map(text_of, hits)], corpus, past)
         mass = max(len(wanted), 1)
         shared = [len(wanted & each) for each in theirs]
         rated = [
@@ -114,23 +112,25 @@ class Emi(Recipe):
         best = sorted(rated, key=lambda hit: -hit.score)[:k]  # of equals the one that came first, which is nearer
         return SearchResult(best, best[0].relevance if best else 0.0, bool(best))
 
-    def _keywords(self, memory: Memory, texts: Sequence[str], corpus: CorpusStats, past: Seqs | None) -> list[set[str]]:
+    def _keywords(
+        self, reader: BankReader, texts: Sequence[str], corpus: CorpusStats, past: Seqs | None
+    ) -> list[set[str]]:
         """Return the keywords of each text, without the bot's own name and the words to ignore."""
         bots = [speaker.name for speaker in corpus.speakers if speaker.role == "assistant"]
         names = {term for text in (*bots, *self.ignored) for term in terms(text)}
         told = [term_counts(text) for text in texts]
         every = list(dict.fromkeys(term for each in told for term in each))
-        postings = memory.store.postings(memory.bank, every, len(every), 0, past)  # 0: they are only counted
+        postings = reader.store.postings(reader.bank, every, len(every), 0, past)  # 0: they are only counted
         counts = {term: posting.df for term, posting in postings.items()}
         return [set(top_terms(each, self.top, counts, corpus.lines)) - names for each in told]
 
 
-def _candidates(memory: Memory, asked: Query, most: int) -> Iterator[Hit]:
+def _candidates(reader: BankReader, asked: Query, most: int) -> Iterator[Hit]:
     """Lines, the nearest first, without refusals: by vector, or by words where there is no vector."""
-    near, signal = memory.nearest(asked.query, most, asked), "cosine"
+    near, signal = reader.nearest(asked, most), "cosine"
     if not near:
-        near, signal = _by_words(memory, asked, most), "share"
-    lines = {line.seq: line for line in memory.get_visible(sorted(seq for seq, _ in near), None)}
+        near, signal = _by_words(reader, asked, most), "share"
+    lines = {line.seq: line for line in reader.get_visible(sorted(seq for seq, _ in near), None)}
     words = configured()
     for seq, value in near:
         line = lines.get(seq)  # it may have been forgotten meanwhile
@@ -138,9 +138,9 @@ def _candidates(memory: Memory, asked: Query, most: int) -> Iterator[Hit]:
             yield Hit(line, 0.0, 0.0, {signal: value}, (line,))
 
 
-def _by_words(memory: Memory, asked: Query, most: int) -> list[tuple[int, float]]:
+def _by_words(reader: BankReader, asked: Query, most: int) -> list[tuple[int, float]]:
     """The lines that hold most of the question's words by their rarity, and the share of it that they hold."""
-    found, signals = memory.candidates(asked.query, most, where=asked.where, as_of=asked.as_of, exclude=asked.exclude)
+    found, signals = reader.candidates(asked, most)
     share = signals["share"]
     best = np.lexsort((-signals["bm25_window"], -share))[:most]
     return [(int(found.seqs[at]), float(share[at])) for at in best if share[at] > 0]

@@ -6,20 +6,18 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from everthread.recall import buffer, neighbours
 from everthread.recall.context_packing import fit
 from everthread.recall.neighbours import Span
-from everthread.recipes.base import OFFERS, WIDEST, Candidate, ContextBudget, Query, Recipe, SearchResult, push_buffer
+from everthread.recall.reader import BankReader
+from everthread.recall.results import Candidate, ContextBudget, Query, SearchResult
+from everthread.recipes.base import OFFERS, WIDEST, Recipe, push_buffer
 from everthread.recipes.options import option
 from everthread.recipes.role_filter import of_roles
 from everthread.text.analyzer import terms
 from everthread.text.formatting import in_order
 from everthread.types import Context, Hit, Line, Role, Seqs
-
-if TYPE_CHECKING:
-    from everthread.memory import Memory
 
 Block = list[Line]
 BLOCK = 300  # tokens of a block of seven lines with its heading, as people talk
@@ -108,20 +106,20 @@ class Membot(Recipe):
     def rules(self) -> str:
         return BARE if self.bare else super().rules
 
-    def recall(self, memory: Memory, asked: Query, k: int) -> Near:
+    def recall(self, reader: BankReader, asked: Query, k: int) -> Near:
         if self.canon:
             return Near()
-        allowed = memory.visible_seqs(asked)
-        corpus = memory.store.corpus(memory.bank)
+        allowed = reader.visible_seqs(asked)
+        corpus = reader.corpus()
         searched = replace(asked, where=of_roles(asked.where, self.embedded, corpus)) if self.replies else asked
-        lines = _lines(memory.visible_seqs(searched), corpus.lines) - len(asked.exclude)
+        lines = _lines(reader.visible_seqs(searched), corpus.lines) - len(asked.exclude)
         threshold = calibrated(lines) if self.threshold is None else self.threshold
-        near = memory.nearest(asked.query, max(k, POOL) if self.recency else k, searched)
+        near = reader.nearest(searched, max(k, POOL) if self.recency else k)
         ranked = [
             Candidate(seq, score, min(max(cosine, 0.0), 1.0), {"cosine": cosine})
             for seq, cosine, score in self._preferred(near, corpus.last_seq, threshold)[:k]
         ]
-        hits = memory.with_neighbours(ranked, self.neighbours, allowed, asked.exclude)
+        hits = reader.with_neighbours(ranked, self.neighbours, allowed, asked.exclude)
         best = max((hit.relevance for hit in hits), default=0.0)
         passes = bool(hits) and best >= threshold
         return Near(hits, best, passes, tuple(dict.fromkeys(terms(asked.query))), allowed, threshold)
@@ -136,35 +134,35 @@ class Membot(Recipe):
             return scored
         return sorted(scored, key=lambda each: (each[1] < threshold, -each[2]))
 
-    def lay_out(self, memory: Memory, found: SearchResult, room: ContextBudget) -> Context:
+    def lay_out(self, reader: BankReader, found: SearchResult, room: ContextBudget) -> Context:
         """The buffer's blocks, the one that came first at the top; without a session, those of this query alone."""
         if any(hit.kind != "line" for hit in found.hits):
-            return super().lay_out(memory, found, room)
+            return super().lay_out(reader, found, room)
         if self.canon:
             return Context("", 0, (), (), (), 0.0)
         if room.gate and isinstance(found, Near):
             found = replace(found, hits=[hit for hit in found.hits if hit.relevance >= found.threshold])
-        return _fit_blocks(self._blocks(memory, found, room), found, room)
+        return _fit_blocks(self._blocks(reader, found, room), found, room)
 
-    def _blocks(self, memory: Memory, found: SearchResult, room: ContextBudget) -> list[Block]:
+    def _blocks(self, reader: BankReader, found: SearchResult, room: ContextBudget) -> list[Block]:
         """What is in view, oldest block first, of lines that may be shown and are not in the prompt already."""
-        spans = self._spans(memory, found.hits, room.session)
+        spans = self._spans(reader, found.hits, room.session)
         seqs = [seq for first, last in spans for seq in range(first, last + 1) if seq not in room.exclude]
-        lines = {line.seq: line for line in memory.get_visible(seqs, found.allowed)}
+        lines = {line.seq: line for line in reader.get_visible(seqs, found.allowed)}
         blocks = [[lines[seq] for seq in range(first, last + 1) if seq in lines] for first, last in spans]
         return _place_corrections([_of_its_sessions(block, found.hits) for block in blocks if block])
 
-    def _spans(self, memory: Memory, hits: Sequence[Hit], session: str | None) -> list[Span]:
+    def _spans(self, reader: BankReader, hits: Sequence[Hit], session: str | None) -> list[Span]:
         new = [span for hit in reversed(hits) for span in neighbours.spans(hit.passage)]  # the best enters last
         if session is None:
             return buffer.push([], new, self.blocks)
-        return push_buffer(memory, session, new, self.blocks)
+        return push_buffer(reader.store, reader.bank, session, new, self.blocks)
 
-    def told(self, context: Context, name: str, now: datetime) -> str:
+    def render(self, context: Context, name: str, now: datetime) -> str:
         text = in_order(context.lines, now)
         return f"[From earlier conversations with {name}]\n{text}" if text else ""
 
-    def remembered(self, context: int) -> int:
+    def memory_budget(self, context: int) -> int:
         """As much as all blocks need, up to a quarter: the window is short, and a server's cache keeps little of it."""
         return min(BLOCK * self.blocks, context // 4)
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,16 +20,15 @@ from everthread.errors import ModelError
 from everthread.recall import unit_search
 from everthread.recall.features import UNKNOWN_COSINE
 from everthread.recall.query import LONGEST
-from everthread.recipes.base import OFFERS, Query, Recipe, SearchResult
+from everthread.recall.reader import BankReader
+from everthread.recall.results import Query, SearchResult
+from everthread.recipes.base import OFFERS, Recipe
 from everthread.recipes.general_knowledge import KIND as GENERAL_KIND
 from everthread.recipes.options import option
 from everthread.scribes.base import CATEGORIES, Scribe
 from everthread.text.analyzer import terms
 from everthread.text.formatting import date_heading
 from everthread.types import Context, Filter, Hit, Line, Sampling, Unit, Vector, Vectors
-
-if TYPE_CHECKING:
-    from everthread.memory import Memory
 
 log = logging.getLogger("everthread")
 
@@ -117,55 +116,57 @@ class Packabby(Recipe):
     _judges: list[Scribe] = field(default_factory=list, init=False, repr=False, compare=False)
     _vectors: dict[tuple[str, int], Vectors] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    def recall(self, memory: Memory, asked: Query, k: int) -> SearchResult:
+    def recall(self, reader: BankReader, asked: Query, k: int) -> SearchResult:
         """The k nearest summaries that pass what is set. A filter is of lines: a summary is found if it allows every
         line of the person's that the summary was written of, and none of them is in the prompt already."""
         query = asked.query[:LONGEST]
-        vector = memory.embed_query(query)
-        near = _by_words(memory, asked) if vector is None else self._near(memory, asked, vector)
-        best = islice(_shown(memory, asked, near), k)
-        hits = memory.with_sessions([hit for hit in map(_hit, best) if self._bears(query, hit)])
+        vector = reader.encoder.try_embed_query(query)
+        near = _by_words(reader, asked) if vector is None else self._near(reader, asked, vector)
+        best = islice(_shown(reader, asked, near), k)
+        hits = reader.with_sessions([hit for hit in map(_hit, best) if self._bears(query, hit)])
         relevance = max((hit.relevance for hit in hits), default=0.0)
         return SearchResult(hits, relevance, bool(hits), tuple(dict.fromkeys(terms(query))))
 
-    def narrowed(self, memory: Memory, scribe: Scribe, summary: str) -> str | None:
+    def narrowed(self, reader: BankReader, scribe: Scribe, summary: str) -> str | None:
         """Returns what of a summary is about the target; all of it without a target."""
         if not self.target.strip():
             return summary
-        return scribe.narrow(summary, self.target, lambda rows: _nearness(memory, self.target, rows))
+        return scribe.narrow(summary, self.target, lambda rows: _nearness(reader, self.target, rows))
 
     def category(self, scribe: Scribe, summary: str) -> str:
         """Returns the category of a summary, one of `categories` or "other"."""
         own = tuple(self.categories)
         return scribe.categorize(summary) if own == CATEGORIES else scribe.categorize(summary, own)
 
-    def told(self, context: Context, name: str, now: datetime) -> str:
+    def render(self, context: Context, name: str, now: datetime) -> str:
         """The summaries, dated, the oldest first, and general knowledge as such; a note before them says that they may
         not matter."""
         texts = ["\n  ".join([_heading(line, now), *line.text.splitlines()]) for line in context.lines]
         return "\n".join([NOTE, *texts])
 
-    def _near(self, memory: Memory, asked: Query, vector: Vector) -> list[_Found]:
+    def _near(self, reader: BankReader, asked: Query, vector: Vector) -> list[_Found]:
         """The summaries that are near enough, the nearest first, the later one where two are as near."""
-        if not (units := _units(memory, asked)):
+        if not (units := _units(reader, asked)):
             return []
-        cosines, least = memory.unit_cosines(vector, RECALLED), self._least(memory, vector)
+        cosines, least = reader.unit_cosines(vector, RECALLED), self._least(reader, vector)
         found = [_Found(unit, cosines.get((unit.kind, unit.id), UNKNOWN_COSINE), "cosine") for unit in units]
         return sorted((each for each in found if each.score >= least), key=_Found.place)
 
-    def _least(self, memory: Memory, vector: Vector) -> float:
+    def _least(self, reader: BankReader, vector: Vector) -> float:
         """The cosine from which a summary is recalled: the threshold, and that of the nearest general text."""
         least = -1.0 if self.threshold is None else self.threshold
-        general = self._embedded(memory, vector.shape[-1])
-        return least if general is None else max(least, float(memory.calibrate(shapes.nearest(general, vector)).max()))
+        general = self._embedded(reader, vector.shape[-1])
+        if general is None:
+            return least
+        return max(least, float(reader.encoder.calibrate(shapes.nearest(general, vector)).max()))
 
-    def _embedded(self, memory: Memory, dim: int) -> Vectors | None:
+    def _embedded(self, reader: BankReader, dim: int) -> Vectors | None:
         """(G, E, D) the vectors of the general texts, embedded once a model; None without texts, or while the embedder
         is down."""
-        key = memory.embedder.name, dim
+        key = reader.encoder.name, dim
         if self.decoys and key not in self._vectors:
             try:
-                self._vectors[key] = shapes.passages(memory.embedder, self.decoys)
+                self._vectors[key] = shapes.passages(reader.encoder.embedder, self.decoys)
             except (ModelError, RuntimeError, OSError) as error:
                 log.warning("a summary is recalled without a look at the general texts: %s", error)
         return self._vectors.get(key)
@@ -188,32 +189,32 @@ class Packabby(Recipe):
             return True
 
 
-def _nearness(memory: Memory, target: str, rows: Sequence[str]) -> list[float]:
+def _nearness(reader: BankReader, target: str, rows: Sequence[str]) -> list[float]:
     """Returns the cosines of rows to a target, as the shipped model would give them; zeros without an embedder."""
-    vector = memory.embed_query(target)
-    made = None if vector is None else memory.try_embed(rows)
+    vector = reader.encoder.try_embed_query(target)
+    made = None if vector is None else reader.encoder.try_embed(rows)
     if vector is None or made is None:
         return [0.0] * len(rows)
-    return [float(memory.calibrate(shapes.nearest(each[:, None], vector)).max()) for each in made]
+    return [float(reader.encoder.calibrate(shapes.nearest(each[:, None], vector)).max()) for each in made]
 
 
-def _units(memory: Memory, asked: Query) -> list[Unit]:
+def _units(reader: BankReader, asked: Query) -> list[Unit]:
     category = None if asked.where is None else asked.where.category
-    units = [unit for kind in RECALLED for unit in memory.units(kind)]
+    units = [unit for kind in RECALLED for unit in reader.units(kind)]
     return unit_search.eligible(units, Filter(category=category), asked.as_of)
 
 
-def _by_words(memory: Memory, asked: Query) -> list[_Found]:
+def _by_words(reader: BankReader, asked: Query) -> list[_Found]:
     """The summaries that share words with the question, those that share most first: where there is no vector of it."""
     wanted = set(terms(asked.query[:LONGEST]))
-    shares = [(unit, len(wanted.intersection(terms(unit.text)))) for unit in _units(memory, asked)]
+    shares = [(unit, len(wanted.intersection(terms(unit.text)))) for unit in _units(reader, asked)]
     return sorted((_Found(unit, many / len(wanted), "share") for unit, many in shares if many), key=_Found.place)
 
 
-def _shown(memory: Memory, asked: Query, found: Sequence[_Found]) -> Iterator[_Found]:
+def _shown(reader: BankReader, asked: Query, found: Sequence[_Found]) -> Iterator[_Found]:
     """Those that the filter allows, of lines none of which is in the prompt already."""
     where = replace(asked.where or Filter(), category=None)
-    allowed = memory.visible_seqs(replace(asked, where=where))
+    allowed = reader.visible_seqs(replace(asked, where=where))
     for each in found:
         if each.unit.kind == GENERAL_KIND and where != Filter():
             continue  # a filter of lines, and it is of none
@@ -221,14 +222,14 @@ def _shown(memory: Memory, asked: Query, found: Sequence[_Found]) -> Iterator[_F
         if allowed is None and not any(first <= seq <= last for seq in asked.exclude):
             yield each  # mostly so: no line needs to be read
             continue
-        seqs = _written_of(memory, each.unit)
+        seqs = _written_of(reader, each.unit)
         if seqs.isdisjoint(asked.exclude) and (allowed is None or np.isin(list(seqs), allowed).all()):
             yield each
 
 
-def _written_of(memory: Memory, unit: Unit) -> set[int]:
+def _written_of(reader: BankReader, unit: Unit) -> set[int]:
     """The person's lines that a summary was written of; of one that somebody else wrote, all lines of its span."""
-    lines = memory.store.get(memory.bank, range(unit.first_seq, unit.last_seq + 1))
+    lines = reader.store.get(reader.bank, range(unit.first_seq, unit.last_seq + 1))
     lines = [line for line in lines if line.session == unit.metadata.get("session")] or lines
     return {line.seq for line in [line for line in lines if line.role == "user"] or lines}
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import islice
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -15,15 +15,14 @@ from everthread.recall import unit_search
 from everthread.recall.context_packing import fit
 from everthread.recall.features import UNKNOWN_COSINE
 from everthread.recall.query import LONGEST
-from everthread.recipes.base import OFFERS, ContextBudget, Query, Recipe, SearchResult
+from everthread.recall.reader import BankReader
+from everthread.recall.results import ContextBudget, Query, SearchResult
+from everthread.recipes.base import OFFERS, Recipe
 from everthread.recipes.options import option
 from everthread.text.analyzer import terms
 from everthread.text.centrality import DIGITS, cosines, mmr
 from everthread.text.formatting import date_heading, format_line
 from everthread.types import Context, Hit, Line, Seqs, Unit
-
-if TYPE_CHECKING:
-    from everthread.memory import Memory
 
 NOTE = "note"
 EVER = datetime.max.replace(tzinfo=UTC)
@@ -82,7 +81,7 @@ class Snapshots(Recipe):
                 "expected 0 <= overlap < evict < window_max"
             )
 
-    def leaving(self, costs: Sequence[int], room: int) -> int:
+    def lines_to_evict(self, costs: Sequence[int], room: int) -> int:
         """So many that at least one goes that was not noted yet; the newest line stays."""
         gone = super().lines_to_evict(costs, room)
         if len(costs) >= self.window_max:
@@ -90,14 +89,14 @@ class Snapshots(Recipe):
         wanted = max(gone, self.overlap + 1) if gone else 0
         return wanted if wanted < len(costs) else 0
 
-    def recall(self, memory: Memory, asked: Query, k: int) -> SnapshotResult:
-        excluded = _excluded(memory, asked)
-        units = [unit for unit in memory.units(NOTE) if not _tells_of(unit, excluded)]
+    def recall(self, reader: BankReader, asked: Query, k: int) -> SnapshotResult:
+        excluded = _excluded(reader, asked)
+        units = [unit for unit in reader.units(NOTE) if not _tells_of(unit, excluded)]
         query = asked.query[:LONGEST]
-        pool = list(islice(_by_text(_scored(memory, query, units), asked.notes), max(k, self.pool)))
-        hits = memory.with_sessions(self._varied(pool)[:k])
+        pool = list(islice(_by_text(_scored(reader, query, units), asked.notes), max(k, self.pool)))
+        hits = reader.with_sessions(self._varied(pool)[:k])
         whole = max((hit.relevance for hit in hits), default=0.0)
-        stands = memory.with_sessions([_hit(unit, 0.0, "notes") for unit in units[-1:] if asked.notes is None])
+        stands = reader.with_sessions([_hit(unit, 0.0, "notes") for unit in units[-1:] if asked.notes is None])
         notes = stands[0] if stands else None
         return SnapshotResult(hits, whole, True, tuple(dict.fromkeys(terms(query))), notes=notes)
 
@@ -107,7 +106,7 @@ class Snapshots(Recipe):
         order = mmr(np.array([hit.score for hit in hits]), near, lambda _: True, self.balance)
         return [hits[place] for place in order]
 
-    def lay_out(self, memory: Memory, found: SearchResult, room: ContextBudget) -> Context:
+    def lay_out(self, reader: BankReader, found: SearchResult, room: ContextBudget) -> Context:
         """The notes as they stand, then the earlier states by their dates."""
         notes = found.notes if isinstance(found, SnapshotResult) else None
         hits = found.hits if notes is None else [notes, *(hit for hit in found.hits if _id(hit) != _id(notes))]
@@ -118,7 +117,7 @@ class Snapshots(Recipe):
                 return replace(context, text=text, tokens=tokens, cut=(*context.cut, *hits[most:]))
         return Context("", 0, (), (), tuple(hits), found.relevance)
 
-    def told(self, context: Context, name: str, now: datetime) -> str:
+    def render(self, context: Context, name: str, now: datetime) -> str:
         """The earlier notes, each with how long ago that was; the layout of a prompt may have left some out."""
         title = f"[Older notes of {name}'s, the oldest first; what a newer one says otherwise is so no more]"
         return "\n\n".join([title, *(_dated(line, now) for line in context.lines)])
@@ -129,15 +128,15 @@ def _id(hit: Hit) -> int:
     return int(str(hit.line.key).rpartition(":")[2])
 
 
-def _scored(memory: Memory, query: str, units: Sequence[Unit]) -> Iterator[Hit]:
+def _scored(reader: BankReader, query: str, units: Sequence[Unit]) -> Iterator[Hit]:
     """The notes as hits, the most relevant first: by their cosines, or where there is no vector of the question, by the
     share of its words in them. Of two that are as relevant, the later one."""
-    vector = memory.embed_query(query)
+    vector = reader.encoder.try_embed_query(query)
     if vector is None:
         wanted = set(terms(query))
         scores = [len(wanted.intersection(terms(unit.text))) / max(len(wanted), 1) for unit in units]
     else:
-        known = memory.unit_cosines(vector, (NOTE,))
+        known = reader.unit_cosines(vector, (NOTE,))
         scores = [round(known.get((NOTE, unit.id), UNKNOWN_COSINE), DIGITS) for unit in units]
     signal = "share" if vector is None else "cosine"
     for score, unit in sorted(zip(scores, units, strict=True), key=lambda each: (-each[0], -each[1].id)):
@@ -158,12 +157,12 @@ def _by_text(hits: Iterable[Hit], notes: Unit | None) -> Iterator[Hit]:
             yield hit
 
 
-def _excluded(memory: Memory, asked: Query) -> Seqs:
+def _excluded(reader: BankReader, asked: Query) -> Seqs:
     """The lines that may not be shown, and those that are in the prompt already, ascending."""
     shown = np.array(sorted(asked.exclude), np.int64)
-    if (allowed := memory.visible_seqs(asked)) is None:
+    if (allowed := reader.visible_seqs(asked)) is None:
         return shown
-    standing = np.asarray(memory.visible_seqs(Query("", as_of=EVER)), np.int64)
+    standing = np.asarray(reader.visible_seqs(Query("", as_of=EVER)), np.int64)
     return np.union1d(np.setdiff1d(standing, allowed), shown)
 
 

@@ -9,10 +9,11 @@ from contextlib import suppress
 
 from everthread import factory
 from everthread.common.keys import SETTING_RECIPE, SETTING_SCRIBE
+from everthread.embedders.encoder import FAILURES
 from everthread.embedders.onnx import Embedder
 from everthread.errors import ConfigError, NotFound
 from everthread.llms.openai_compatible import LLM
-from everthread.memory import FAILURES, Memory
+from everthread.memory import Memory
 from everthread.recipes.base import Recipe
 from everthread.recipes.options import identity
 from everthread.recipes.saved_recipe import SavedRecipe, setting

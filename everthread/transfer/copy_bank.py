@@ -7,16 +7,19 @@ chunks, which come and go, and are cut of the lines alone when they are first as
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from itertools import islice, takewhile
 
+from everthread.bank.embedding_backlog import embedding_text
+from everthread.bank.line_preparation import prepare_lines
 from everthread.common.keys import SETTING_CHUNKS
 from everthread.errors import StoreError
 from everthread.memory import BATCH, Memory
 from everthread.recipes.goodai.token_stream import CHUNK, place
 from everthread.stores.base import Scope
+from everthread.stores.shared_rows import offered as as_offered
 from everthread.types import Line, Unit, now
 
 
@@ -33,7 +36,7 @@ def move(source: Memory, target: Memory, progress: Callable[[int], None] | None 
     _retract(source, target)  # before others come under their keys
     lines = source.lines(after=done, retracted=True)
     while batch := list(islice(lines, BATCH)):
-        target.import_lines(batch)
+        _write_lines(target, batch)
         if progress is not None:
             progress(len(batch))
     _retract(source, target)
@@ -136,7 +139,21 @@ def _units(source: Memory, target: Memory) -> None:
         if unit != theirs.get(key) and unit.last_seq <= last:
             if unit.kind == CHUNK:  # it may come in the place of one of the target's own, which are then cut anew
                 target.store.set_setting(target.bank, SETTING_CHUNKS, None)
-            target.restore_unit(unit)
+            _write_unit(target, unit)
+
+
+def _write_lines(target: Memory, lines: Sequence[Line]) -> None:
+    """Write lines under their own numbers, which are greater than the bank's last; retracted ones as current."""
+    new = [as_offered(line) for line in lines]
+    prepared = prepare_lines(new, target.recipe.embedded, target.reader.encoder.try_embed)
+    numbered = [replace(each, seq=line.seq) for each, line in zip(prepared, lines, strict=True)]
+    target.store.append(target.bank, numbered, target.embedder.name)
+
+
+def _write_unit(target: Memory, unit: Unit) -> None:
+    """Write a unit under its own number."""
+    vectors = target.reader.encoder.try_embed([embedding_text(unit)]) if unit.retracted_at is None else None
+    target.store.restore_unit(target.bank, unit, vectors[0] if vectors else None, target.embedder.name)
 
 
 def _every(memory: Memory) -> list[Unit]:

@@ -51,7 +51,7 @@ def opened(folder: Path, embedder: Embedder) -> Memory:
 
 def seen(memory: Memory, embedder: Embedder) -> Memory:
     """The memory once it knows how the embedder's cosines lie, for which it has some sentences embedded."""
-    memory.embed_query("hello")
+    memory.reader.encoder.try_embed_query("hello")
     embedder.texts.clear()
     embedder.begun.clear()
     return memory

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from everthread import Memory
 from everthread.bench.metrics import KS
 from everthread.bench.questions import Conversation, Question
 from everthread.bench.recipes import compare, write_costs
@@ -18,7 +17,9 @@ from everthread.bench.run import run as measure
 from everthread.cli.main import main
 from everthread.errors import BadInput, ConfigError
 from everthread.factory import store as open_store
-from everthread.recipes.base import Candidate, Query, Recipe, SearchResult
+from everthread.recall.reader import BankReader
+from everthread.recall.results import Candidate, Query, SearchResult
+from everthread.recipes.base import Recipe
 from everthread.recipes.default import Default
 from everthread.scribes.extractive import ExtractiveScribe
 from everthread.testing import HashEmbedder
@@ -64,12 +65,12 @@ class Newest(Recipe):
     """Whatever is asked, the newest line; it passes unless a stranger is named."""
 
     name = "newest"
-    about = "the newest line"
-    hits: int = 1
+    description = "the newest line"
+    max_hits: int = 1
 
-    def recall(self, memory: Memory, asked: Query, k: int) -> SearchResult:
-        newest = memory.stats().lines
-        hits = memory.with_neighbours([Candidate(newest, 1.0, 1.0, {})], 0, memory.visible_seqs(asked))
+    def recall(self, reader: BankReader, asked: Query, k: int) -> SearchResult:
+        newest = reader.corpus().lines
+        hits = reader.with_neighbours([Candidate(newest, 1.0, 1.0, {})], 0, reader.visible_seqs(asked))
         return SearchResult(hits, 1.0, "Ben" not in asked.query)
 
 
@@ -78,13 +79,13 @@ class Summaries(Recipe):
     """The summaries of sessions, all of them."""
 
     name = "summaries"
-    about = "what a scribe wrote of each session"
+    description = "what a scribe wrote of each session"
     kinds = ("summary",)
     notes = False
-    floor: float = 0.0
+    min_relevance: float = 0.0
 
-    def recall(self, memory: Memory, asked: Query, k: int) -> SearchResult:
-        return memory.find_units(asked, self.kinds, k)
+    def recall(self, reader: BankReader, asked: Query, k: int) -> SearchResult:
+        return reader.search_units(asked, self.kinds, k)
 
 
 def test_every_figure_of_a_recipe_that_finds_lines() -> None:

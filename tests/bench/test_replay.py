@@ -11,7 +11,9 @@ import pytest
 from everthread import Memory
 from everthread.bench.replay import ROOM, CountingScribe, RememberingEmbedder, Replay
 from everthread.errors import BadLine, ScribeFailed
-from everthread.recipes.base import Query, Recipe, SearchResult
+from everthread.recall.reader import BankReader
+from everthread.recall.results import Query, SearchResult
+from everthread.recipes.base import Recipe
 from everthread.scribes.base import NOTES
 from everthread.scribes.extractive import ExtractiveScribe
 from everthread.testing import HashEmbedder
@@ -40,10 +42,10 @@ class Units(Recipe):
     """Finds units of its kinds by meaning and words."""
 
     name = "units"
-    about = "what a scribe wrote"
+    description = "what a scribe wrote"
 
-    def recall(self, memory: Memory, asked: Query, k: int) -> SearchResult:
-        return memory.find_units(asked, self.kinds, k)
+    def recall(self, reader: BankReader, asked: Query, k: int) -> SearchResult:
+        return reader.search_units(asked, self.kinds, k)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +62,7 @@ class Notes(Units):
     summaries = False
     overlap: int = 1
 
-    def leaving(self, costs: Sequence[int], room: int) -> int:
+    def lines_to_evict(self, costs: Sequence[int], room: int) -> int:
         assert room == ROOM
         return 3 if len(costs) >= 4 else 0
 

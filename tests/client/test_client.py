@@ -119,9 +119,8 @@ def test_its_methods_are_those_of_memory_and_take_the_same() -> None:
 
 def test_what_memory_has_and_it_has_not_is_what_only_a_store_beside_it_can_do() -> None:
     public = {name for name in vars(Memory) if not name.startswith("_") and callable(getattr(Memory, name))}
-    inner = {"allowed", "dequeue", "embed", "embed_query", "find_units", "grown", "measure", "nearest", "open"}
-    inner |= {"placed", "queue", "queued", "reindex", "replace", "restore", "restore_unit", "shipped", "shown"}
-    assert public - set(vars(Client)) == inner | {"unit_cosines", "write"}
+    inner = {"add_unit", "dequeue", "enqueue", "jobs", "open", "reindex", "replace_lines", "save_recipe"}
+    assert public - set(vars(Client)) == inner
 
 
 Told = dict[str, Any]

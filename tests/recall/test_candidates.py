@@ -17,6 +17,7 @@ from everthread.errors import BadQuery
 from everthread.memory import Memory
 from everthread.recall import features
 from everthread.recall.candidates import EXHAUSTIVE_LIMIT, Candidates, top_k, with_windows
+from everthread.recall.results import Query
 from everthread.recipes.default import Default
 from everthread.testing import HashEmbedder
 from everthread.types import Filter, NewLine, Seqs
@@ -70,12 +71,12 @@ def test_in_a_small_bank_every_line_is_a_candidate(tmp_path: Path) -> None:
     with remembered(tmp_path, [f"Line number {n}." for n in range(40)]) as memory:
         memory.retract(7)
         memory.forget(seq=9)
-        found, _ = memory.candidates("something else entirely")
+        found, _ = memory.reader.candidates(Query("something else entirely"))
         assert found.seqs.tolist() == [seq for seq in range(1, 41) if seq not in (7, 9)]
 
 
 def test_a_large_bank_is_not_scored_whole(large: Memory) -> None:
-    found, _ = large.candidates(next(large.lines(after=99)).text)
+    found, _ = large.reader.candidates(Query(next(large.lines(after=99)).text))
     assert EXHAUSTIVE_LIMIT < LINES
     assert len(found.seqs) < LINES / 2
     assert (np.diff(found.seqs) > 0).all()
@@ -85,7 +86,7 @@ def test_a_large_bank_is_not_scored_whole(large: Memory) -> None:
 def test_the_best_by_every_signal_is_nearly_always_a_candidate(large: Memory, questions: list[str]) -> None:
     by_score, by_cosine, first_ten = [], [], []
     for question in questions:
-        found, _ = large.candidates(question)
+        found, _ = large.reader.candidates(Query(question))
         every = whole(large, found)
         exact = weighed(large, every)
         by_score.append(exact[0] in found.seqs)
@@ -103,7 +104,7 @@ def test_a_line_is_found_again_by_its_own_words(large: Memory) -> None:
 
 def test_the_scores_of_candidates_are_those_of_an_exact_search(large: Memory, questions: list[str]) -> None:
     for question in questions[::10]:
-        found, got = large.candidates(question)
+        found, got = large.reader.candidates(Query(question))
         every = features.signals(found.query, whole(large, found))
         for name in set(got) - {"cosine_session"}:  # which is of the candidates in the session
             np.testing.assert_allclose(got[name], every[name][found.seqs - 1], rtol=1e-3, atol=1e-3, err_msg=name)
@@ -183,8 +184,8 @@ def test_the_best_are_those_of_the_greatest_weight(weights: list[int], most: int
 def test_of_a_long_question_in_a_script_without_spaces_as_many_words_count(tmp_path: Path) -> None:
     words = [f"{chr(0x7000 + 2 * n)}{chr(0x7001 + 2 * n)}" for n in range(24)]  # 24 words of two characters
     with remembered(tmp_path, words) as memory:
-        found, signals = memory.candidates("，".join(words))
+        found, signals = memory.reader.candidates(Query("，".join(words)))
         assert len(found.postings) == 72
         assert (signals["share"] > 0).all()
-        spaced, _ = memory.candidates(" ".join(f"word{n}" for n in range(40)))
+        spaced, _ = memory.reader.candidates(Query(" ".join(f"word{n}" for n in range(40))))
         assert len(spaced.postings) == 24

@@ -21,7 +21,8 @@ from everthread.memory import Memory
 from everthread.recall import features
 from everthread.recall.candidates import Candidates
 from everthread.recall.features import UNKNOWN_COSINE
-from everthread.recall.query import Query, parse_query
+from everthread.recall.query import ParsedQuery, parse_query
+from everthread.recall.results import Query
 from everthread.testing import HashEmbedder
 from everthread.text import analyzer as text
 from everthread.text.analyzer import HEAD
@@ -63,7 +64,7 @@ class Naive:
     lines: Sequence[Line]
     sessions: int  # also those of which every line was retracted
     last_session: int
-    query: Query
+    query: ParsedQuery
 
     def signals(self, line: Line) -> dict[str, float]:
         asked = self.neighbour(line, -1)
@@ -190,14 +191,14 @@ def test_every_signal_is_what_its_definition_says(
     lines: list[NewLine], asked: str, date: str, retracted: set[int], forgotten: set[int]
 ) -> None:
     with tempfile.TemporaryDirectory() as folder, remembered(folder, lines) as memory:
-        memory.embedder = Polyglot()
+        memory.reader.encoder.embedder = Polyglot()
         for seq in forgotten & set(range(1, len(lines) + 1)):
             memory.forget(seq=seq)
         for seq in (retracted - forgotten) & set(range(1, len(lines) + 1)):
             memory.retract(seq)
         numbers = {int(line.session[1:]) for line in memory.lines(retracted=True)}
         query = f"{asked} {date}"
-        found, got = memory.candidates(query)
+        found, got = memory.reader.candidates(Query(query))
         corpus = memory.store.corpus("bank")
         naive = Naive(
             list(memory.lines()), len(numbers), max(numbers, default=0), parse_query(query, corpus.names, BEGUN)
@@ -210,19 +211,19 @@ def test_every_signal_is_what_its_definition_says(
 
 
 def measured(memory: Memory, query: str) -> tuple[Candidates, dict[str, list[float]]]:
-    found, signals = memory.candidates(query)
+    found, signals = memory.reader.candidates(Query(query))
     return found, {name: values.tolist() for name, values in signals.items()}
 
 
 def test_the_signals_are_those_that_are_named(tmp_path: Path) -> None:
     with remembered(tmp_path, ["I built a kite.", "Well done!"]) as memory:
-        assert tuple(memory.candidates("kite")[1]) == features.SIGNALS
-        assert tuple(memory.candidates("")[1]) == features.SIGNALS
+        assert tuple(memory.reader.candidates(Query("kite"))[1]) == features.SIGNALS
+        assert tuple(memory.reader.candidates(Query(""))[1]) == features.SIGNALS
 
 
 def test_an_empty_bank_has_empty_signals(tmp_path: Path) -> None:
     with remembered(tmp_path, []) as memory:
-        found, signals = memory.candidates("kite")
+        found, signals = memory.reader.candidates(Query("kite"))
         assert len(found.seqs) == 0
         assert set(signals) == set(features.SIGNALS)
         assert all(values.shape == (0,) for values in signals.values())
@@ -231,7 +232,7 @@ def test_an_empty_bank_has_empty_signals(tmp_path: Path) -> None:
 
 def test_a_line_without_a_vector_counts_as_neither_near_nor_far(tmp_path: Path) -> None:
     with remembered(tmp_path, ["I built a kite.", "Well done!"]) as memory:
-        found, _ = memory.candidates("kite")
+        found, _ = memory.reader.candidates(Query("kite"))
         bare = replace(found, cosine=np.full(len(found.cosine), np.nan, np.float32))
         signals = features.signals(found.query, bare)
         assert signals["cosine"] == pytest.approx([features.UNKNOWN_COSINE] * 2)
@@ -274,7 +275,7 @@ def test_a_few_days_told_from_now_count_as_a_day_and_a_longer_time_as_a_month(
     ago = (400, 20, 6, 0.5)
     lines = [NewLine("I flew a kite.", said_at=now - timedelta(days=days), session=f"s{days}") for days in ago]
     with remembered(tmp_path, lines) as memory:
-        signals = memory.candidates(f"Where did I fly the kite {told}?", as_of=now)[1]
+        signals = memory.reader.candidates(Query(f"Where did I fly the kite {told}?", as_of=now))[1]
         assert signals["day"].tolist() == day
         assert signals["month"].tolist() == month
 

@@ -12,6 +12,7 @@ from everthread.errors import EmbedderUnavailable
 from everthread.memory import Memory
 from everthread.recall.candidates import EXHAUSTIVE_LIMIT
 from everthread.recall.relevance_gate import mentions_unknown_name
+from everthread.recall.results import Query
 from everthread.testing import HashEmbedder
 from everthread.types import Filter, NewLine, Vector, Vectors
 
@@ -40,9 +41,9 @@ def test_the_only_allowed_line_with_the_word_is_found_by_the_word_alone(crowded:
 
 def test_a_name_that_stands_everywhere_is_no_stranger_in_a_long_question(crowded: Memory) -> None:
     rare = " ".join(f"number {n} of" for n in range(40))
-    found, _ = crowded.candidates(f"tell me of {rare} the pizza that I had in Lisbon")
+    found, _ = crowded.reader.candidates(Query(f"tell me of {rare} the pizza that I had in Lisbon"))
     assert not mentions_unknown_name(found)
-    assert mentions_unknown_name(crowded.candidates("tell me of the pizza in Reykjavik")[0])
+    assert mentions_unknown_name(crowded.reader.candidates(Query("tell me of the pizza in Reykjavik"))[0])
 
 
 def test_a_bank_that_was_small_then_is_scored_whole_as_it_was_then(tmp_path: Path) -> None:

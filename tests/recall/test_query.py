@@ -8,7 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread.recall.query import LONGEST, Query, content_text, is_subject, is_time_only, messages, named, parse_query
+from everthread.recall.query import (
+    LONGEST,
+    ParsedQuery,
+    content_text,
+    is_subject,
+    is_time_only,
+    messages,
+    named,
+    parse_query,
+)
 from everthread.text.analyzer import normalize
 from everthread.text.time_expressions import Date, Span
 
@@ -16,7 +25,7 @@ NOW = datetime(2026, 11, 21, 14, 30, tzinfo=UTC)  # a Saturday
 FRIENDS = ("Ann", "Bob Miller", "Jean-Luc", "Siobhán O'Brien", "小明")
 
 
-def asked(text: str, speakers: Sequence[str]) -> Query:
+def asked(text: str, speakers: Sequence[str]) -> ParsedQuery:
     return parse_query(text, speakers, NOW)
 
 

@@ -20,6 +20,7 @@ from everthread.recall.relevance_gate import (
     mentions_unknown_name,
     probabilities,
 )
+from everthread.recall.results import Query
 from everthread.recipes.base import Recipe
 from everthread.recipes.default import Default, ScoringProfile
 from everthread.types import NewLine
@@ -73,7 +74,7 @@ def test_a_curve_does_not_overflow() -> None:
 
 def test_evidence_is_absolute_and_of_an_empty_bank_it_is_there_too(tmp_path: Path) -> None:
     with remembered(tmp_path, []) as memory:
-        found, signals = memory.candidates("Where is the kite?")
+        found, signals = memory.reader.candidates(Query("Where is the kite?"))
         assert set(evidence(found, signals, np.empty(0, np.float32))) == set(EVIDENCE)
         assert memory.context("Where is the kite?").text == ""
 
@@ -81,7 +82,7 @@ def test_evidence_is_absolute_and_of_an_empty_bank_it_is_there_too(tmp_path: Pat
 def test_a_question_near_in_meaning_and_in_words_matches_more(tmp_path: Path) -> None:
     with remembered(tmp_path, ["I built a kite of red paper.", "The ferry leaves at nine."]) as memory:
         near, far = (
-            evidence(*memory.candidates(query), np.zeros(2, np.float32))["match"]
+            evidence(*memory.reader.candidates(Query(query)), np.zeros(2, np.float32))["match"]
             for query in ("kite of red paper", "tax declaration of the landlord")
         )
         assert near > far
@@ -100,14 +101,14 @@ def test_a_question_near_in_meaning_and_in_words_matches_more(tmp_path: Path) ->
 )
 def test_a_stranger_is_a_name_never_heard(tmp_path: Path, question: str, strange: bool) -> None:
     with remembered(tmp_path, [NewLine("I went to Lisbon.", "Ann")]) as memory:
-        assert mentions_unknown_name(memory.candidates(question)[0]) is strange
+        assert mentions_unknown_name(memory.reader.candidates(Query(question))[0]) is strange
 
 
 def test_a_line_that_only_asks_is_no_evidence(tmp_path: Path) -> None:
     with remembered(
         tmp_path, [NewLine("Where is the kite?", session="a"), NewLine("The ferry leaves at nine.", session="b")]
     ) as memory:
-        found, signals = memory.candidates("where is my kite")
+        found, signals = memory.reader.candidates(Query("where is my kite"))
         seen = evidence(found, signals, np.array([7, 1], np.float32))
         assert signals["empty"].tolist() == [1, 0]
         assert (seen["top"], seen["match"]) == (1, 0)
@@ -117,7 +118,7 @@ def test_a_line_that_only_asks_is_no_evidence(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("lines", "small"), [(1, 1.0), (SATURATED_LINES, 0.0), (2 * SATURATED_LINES, 0.0)])
 def test_a_bank_of_one_line_is_small_and_a_full_one_is_not(tmp_path: Path, lines: int, small: float) -> None:
     with remembered(tmp_path, ["I built a kite."]) as memory:
-        found, signals = memory.candidates("kite")
+        found, signals = memory.reader.candidates(Query("kite"))
         found = replace(found, corpus=replace(found.corpus, lines=lines))
         seen = evidence(found, signals, np.ones(1, np.float32))
         assert seen["small"] == pytest.approx(small)

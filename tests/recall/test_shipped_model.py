@@ -12,6 +12,7 @@ import pytest
 from everthread.embedders.onnx import Embedder, OnnxEmbedder
 from everthread.errors import EmbedderUnavailable
 from everthread.memory import Memory
+from everthread.recall.results import Query
 from everthread.testing import HashEmbedder
 from everthread.types import NewLine, Vector, Vectors
 
@@ -304,12 +305,12 @@ def test_once_it_is_back_reindexing_gives_every_line_its_vector(model: Embedder,
     with Memory.open("friends", store=tmp_path, embedder=model, recipe="default") as memory:
         assert memory.reindex() == memory.stats().lines
         assert memory.stats().pending == 0
-        found, _ = memory.candidates("Which instrument does Nora play?")
+        found, _ = memory.reader.candidates(Query("Which instrument does Nora play?"))
         assert np.isfinite(found.cosine).all()
 
 
 def test_another_models_vectors_are_never_compared(friends: Memory) -> None:
     other = Memory("friends", friends.store, HashEmbedder(), friends.recipe)
-    found, _ = other.candidates("Which instrument does Nora play?")
+    found, _ = other.reader.candidates(Query("Which instrument does Nora play?"))
     assert np.isnan(found.cosine).all()
     assert other.stats().pending == other.stats().lines

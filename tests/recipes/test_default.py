@@ -11,6 +11,7 @@ from everthread.errors import BadInput
 from everthread.memory import Memory
 from everthread.recall.features import SIGNALS
 from everthread.recall.relevance_gate import EVIDENCE
+from everthread.recall.results import Query
 from everthread.recipes.default import Default, ScoringProfile
 from everthread.testing import HashEmbedder
 from everthread.types import Role
@@ -50,7 +51,7 @@ def test_the_head_is_chosen_by_whether_a_bot_has_spoken(tmp_path: Path, role: Ro
 
 
 def chosen(memory: Memory, question: str) -> ScoringProfile:
-    return Default().head(memory.candidates(question)[0])
+    return Default().head(memory.reader.candidates(Query(question))[0])
 
 
 def test_where_the_embedder_reads_chinese_its_vectors_are_weighed(tmp_path: Path) -> None:

@@ -236,7 +236,7 @@ def test_the_rarest_terms_of_a_long_reply_are_its_keywords(emi: Memory) -> None:
 )
 def test_in_chinese_it_works_with_words_alone(tmp_path: Path, query: str, found: int | None) -> None:
     with chinese(tmp_path) as memory:
-        assert memory.embed_query(query) is None
+        assert memory.reader.encoder.try_embed_query(query) is None
         assert seqs(memory, query, 1) == ([] if found is None else [found])
 
 

@@ -16,7 +16,7 @@ from everthread.chat.chat import Chat
 from everthread.embedders.onnx import OnnxEmbedder
 from everthread.errors import BadInput, EmbedderUnavailable
 from everthread.memory import Memory
-from everthread.recipes.base import Query
+from everthread.recall.results import Query
 from everthread.recipes.default import Default
 from everthread.recipes.membot import BARE, HALVING, LEAST, MANY, THRESHOLD, Membot, Near, calibrated
 from everthread.scribes.extractive import ExtractiveScribe
@@ -404,8 +404,8 @@ def test_a_filter_to_few_lines_lowers_the_calibrated_threshold(memory: Memory) -
     memory.observe_many([NewLine(f"word{n}", session="much") for n in range(2 * MANY)])
     memory.observe("walrus tusk ivory noon", session="little")
     bare = Memory(memory.bank, memory.store, memory.embedder, Membot())
-    everywhere = bare.recipe.recall(bare, Query("walrus"), 3)
-    little = bare.recipe.recall(bare, Query("walrus", Filter(session="little")), 3)
+    everywhere = bare.recipe.recall(bare.reader, Query("walrus"), 3)
+    little = bare.recipe.recall(bare.reader, Query("walrus", Filter(session="little")), 3)
     assert isinstance(everywhere, Near)
     assert isinstance(little, Near)
     assert (everywhere.threshold, little.threshold) == (THRESHOLD, LEAST)

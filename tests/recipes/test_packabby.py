@@ -294,7 +294,7 @@ def test_only_what_is_about_the_target_is_kept(bank: Memory) -> None:
 def test_a_row_is_about_the_target_if_its_meaning_is_near(tmp_path: Path) -> None:
     with Memory.open("mara", store=tmp_path) as memory:
         told = "- 2 March 2026: I adopted a greyhound named Biscuit.\n- 2 March 2026: I love spicy noodles."
-        kept = Packabby(target="pets").narrowed(memory, ExtractiveScribe(), told)
+        kept = Packabby(target="pets").narrowed(memory.reader, ExtractiveScribe(), told)
         assert kept == "- 2 March 2026: I adopted a greyhound named Biscuit."
 
 
@@ -304,7 +304,7 @@ def test_a_target_that_nothing_is_about_keeps_nothing(alone: Memory) -> None:
 
 @pytest.mark.parametrize("target", ["", " ", "work", "Lisbon", "food", "狗", "(", "a" * 300])
 def test_with_a_target_no_more_is_kept_than_without(alone: Memory, target: str) -> None:
-    kept = Packabby(target=target).narrowed(alone, ExtractiveScribe(), SUMMER)
+    kept = Packabby(target=target).narrowed(alone.reader, ExtractiveScribe(), SUMMER)
     assert set((kept or "").splitlines()) <= set(SUMMER.splitlines())
     assert kept == SUMMER if not target.strip() else True
 
@@ -414,7 +414,9 @@ def test_the_score_is_the_cosine_of_the_message_as_it_stands(alone: Memory) -> N
     hits = remembered(alone).recall(CHEESE)
     for hit in hits:
         wanted = float(alone.embedder.embed([hit.line.text])[0] @ alone.embedder.embed_query(CHEESE))
-        assert hit.score == pytest.approx(float(alone.calibrate(np.array([wanted], np.float32))[0]), abs=2e-3)
+        assert hit.score == pytest.approx(
+            float(alone.reader.encoder.calibrate(np.array([wanted], np.float32))[0]), abs=2e-3
+        )
         assert hit.signals == {"cosine": hit.score}
 
 

@@ -16,7 +16,7 @@ from everthread import Filter, Memory, factory
 from everthread.chat.chat import Chat
 from everthread.chat.prompt_builder import leaving
 from everthread.errors import BadInput, BadQuery, ScribeFailed
-from everthread.recipes.base import Query
+from everthread.recall.results import Query
 from everthread.recipes.snapshots import Snapshots
 from everthread.scribes.base import NOTES
 from everthread.scribes.extractive import ExtractiveScribe
@@ -168,7 +168,7 @@ def shown(model: ScriptedLLM) -> list[str]:
 def test_what_goes_out_of_the_window_is_never_only_what_was_noted_already(
     costs: list[int], room: int, overlap: int
 ) -> None:
-    gone = Snapshots(overlap=overlap).leaving(costs, room)
+    gone = Snapshots(overlap=overlap).lines_to_evict(costs, room)
     assert gone == 0 or overlap < gone < len(costs)
     assert gone or len(costs) < 16
     if gone and len(costs) < 16:
@@ -191,9 +191,9 @@ def test_numbers_that_can_not_be_are_refused(numbers: dict[str, Any], complaint:
 
 
 def test_of_sixteen_lines_eight_go_and_of_fifteen_none() -> None:
-    assert Snapshots().leaving([9] * 15, 8000) == 0
-    assert Snapshots().leaving([9] * 16, 8000) == 8
-    assert Snapshots().leaving([9] * 16, 30) == leaving([9] * 16, 30) > 8
+    assert Snapshots().lines_to_evict([9] * 15, 8000) == 0
+    assert Snapshots().lines_to_evict([9] * 16, 8000) == 8
+    assert Snapshots().lines_to_evict([9] * 16, 30) == leaving([9] * 16, 30) > 8
 
 
 @pytest.mark.parametrize("times", [1, 3, 99])
@@ -236,7 +236,8 @@ def test_the_most_relevant_states_are_found_and_not_the_same_thrice(bank: Opened
         "Tea.",
     )
     nearest = [
-        hit.line.key for hit in memory.find_units(Query("When does the ferry to Oslo leave?"), ("note",), 3).hits
+        hit.line.key
+        for hit in memory.reader.search_units(Query("When does the ferry to Oslo leave?"), ("note",), 3).hits
     ]
     assert sorted(map(str, nearest)) == ["note:1", "note:2", "note:3"]
     found = ids(memory, "When does the ferry to Oslo leave?", k=2)
@@ -311,7 +312,7 @@ def test_what_a_question_leaves_out_is_in_no_state_that_is_found(bank: Opened) -
 def test_without_an_embedder_words_find_them(bank: Opened) -> None:
     memory = bank()
     talk(memory)
-    memory.embedder = moody = Moody()
+    memory.reader.encoder.embedder = moody = Moody()
     moody.down = True
     assert "allergic" in memory.context("What did the vet say about Biscuit?").text
     assert ids(memory, "What did the vet say about Biscuit?", k=1) == ["note:8"]

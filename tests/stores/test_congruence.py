@@ -186,7 +186,7 @@ def kept(memory: Memory, what: str, value: Any) -> object:
 def rewritten(memory: Memory, gone: list[int], seqs: list[int], before: int | None) -> bool:
     """Facts in the place of others; the setting that goes with them is only at first what it is said to be."""
     units = [replace(written("fact", seq, seq), sources=(seq,)) for seq in seqs]
-    vectors = memory.try_embed([unit.text for unit in units]) or []
+    vectors = memory.reader.encoder.try_embed([unit.text for unit in units]) or []
     change = UnitReplacement("fact", gone, units, vectors, 2, "told", before, lambda first: first)
     return memory.store.rewrite_units(memory.bank, change, memory.embedder.name, BEGUN)
 

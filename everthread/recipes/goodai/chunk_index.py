@@ -14,19 +14,16 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise, takewhile
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from everthread.bank.embedding_backlog import embedding_text
 from everthread.common.keys import SETTING_CHUNKS
+from everthread.embedders.encoder import Encoder
 from everthread.recipes.goodai.token_stream import CHUNK, SESSION, ChunkPosition, TokenStream, place, tokens
 from everthread.recipes.goodai.tokenizers import Tokenizer
-from everthread.stores.base import CorpusStats, UnitReplacement
+from everthread.stores.base import CorpusStats, Store, UnitReplacement
 from everthread.types import Filter, JSONValue, Line, NewUnit, Session, Unit, now
-
-if TYPE_CHECKING:
-    from everthread.memory import Memory
 
 log = logging.getLogger("everthread")
 
@@ -104,9 +101,15 @@ class ChunkIndex:
     """The chunks of one bank, at most `most` of them; finish, if given, has the last word on new ones."""
 
     def __init__(
-        self, memory: Memory, cut: ChunkingConfig, most: int, finish: Callable[[list[NewUnit]], list[NewUnit]] = list
+        self,
+        store: Store,
+        bank: str,
+        encoder: Encoder,
+        cut: ChunkingConfig,
+        most: int,
+        finish: Callable[[list[NewUnit]], list[NewUnit]] = list,
     ) -> None:
-        self.memory, self.store, self.bank = memory, memory.store, memory.bank
+        self.store, self.bank, self.encoder = store, bank, encoder
         self.cut, self.most, self.finish = cut, most, finish
 
     def update(self, shown: Collection[int] | None = None) -> None:
@@ -305,7 +308,7 @@ class ChunkIndex:
         """Write a change, and the state that it leads to; None where no embedder answers."""
         state = self._evict(state, change)
         units = self.finish(change.new)
-        vectors = self.memory.try_embed([embedding_text(unit) for unit in units]) if units else []
+        vectors = self.encoder.try_embed([embedding_text(unit) for unit in units]) if units else []
         if vectors is None:
             return None
         numbers = {id(unit): number for number, unit in enumerate(change.new)}
@@ -317,7 +320,7 @@ class ChunkIndex:
             return replace(_gone_on(state, change, written), above=above).json()
 
         rewriting = UnitReplacement(CHUNK, change.gone, units, vectors, state.above, SETTING_CHUNKS, kept, after)
-        return self.store.rewrite_units(self.bank, rewriting, self.memory.embedder.name, now())
+        return self.store.rewrite_units(self.bank, rewriting, self.encoder.name, now())
 
     def _evict(self, state: State, change: _Change) -> State:
         """Take the oldest chunks along, where there would be too many; not those that somebody else wrote."""

@@ -10,16 +10,13 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from everthread.common.keys import META_REWRITTEN
 from everthread.errors import EverthreadError
-from everthread.recipes.base import Query
+from everthread.recall.reader import BankReader
+from everthread.recall.results import Query
 from everthread.scribes.base import Scribe
 from everthread.types import Line, NewUnit
-
-if TYPE_CHECKING:
-    from everthread.memory import Memory
 
 log = logging.getLogger("everthread")
 
@@ -35,17 +32,17 @@ class Rewriter:
         self._scribe: Scribe | None = None
         self._retry_at = 0.0  # by time.monotonic()
 
-    def question(self, memory: Memory, asked: Query) -> str:
+    def question(self, reader: BankReader, asked: Query) -> str:
         """Returns a question so that it can be understood without the lines that are in the prompt already."""
-        shown = memory.store.get(memory.bank, sorted(asked.exclude)[-CONTEXT - 1 :])
+        shown = reader.store.get(reader.bank, sorted(asked.exclude)[-CONTEXT - 1 :])
         before = [line for line in shown if line.text.strip() != asked.query.strip()]
         if not before:
             return asked.query
         return self._try(lambda scribe: scribe.rewrite_query(asked.query, before), asked.query)
 
-    def chunks(self, memory: Memory, units: Sequence[NewUnit]) -> list[NewUnit]:
+    def chunks(self, reader: BankReader, units: Sequence[NewUnit]) -> list[NewUnit]:
         """Returns chunks with what they are rewritten to, for their vectors; their own text stays what was said."""
-        return [self._chunk(unit, memory.store.get(memory.bank, unit.sources)) for unit in units]
+        return [self._chunk(unit, reader.store.get(reader.bank, unit.sources)) for unit in units]
 
     def _chunk(self, unit: NewUnit, lines: Sequence[Line]) -> NewUnit:
         text = self._try(lambda scribe: scribe.rewrite_memory(unit.text.strip(), lines), "")

@@ -7,17 +7,19 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from everthread.errors import EverthreadError
 from everthread.recall import unit_search
 from everthread.recall.context_packing import fit
+from everthread.recall.reader import BankReader
+from everthread.recall.results import Candidate, ContextBudget, Query, SearchResult
 from everthread.recall.weighted_score import ScoreWeights
-from everthread.recipes.base import OFFERS, Candidate, ContextBudget, Query, Recipe, SearchResult
+from everthread.recipes.base import OFFERS, Recipe
 from everthread.recipes.goodai import chunk_queue, matching, tokenizers
 from everthread.recipes.goodai.chunk_context import ChunkContextReader
 from everthread.recipes.goodai.chunk_index import ChunkIndex, ChunkingConfig
@@ -38,9 +40,6 @@ from everthread.recipes.goodai.tokenizers import Tokenizer, word_pieces
 from everthread.recipes.options import option
 from everthread.scribes.base import Scribe
 from everthread.types import Context, Hit, JSONValue, Seqs, Unit, Vector, now
-
-if TYPE_CHECKING:
-    from everthread.memory import Memory
 
 log = logging.getLogger("everthread")
 
@@ -155,39 +154,41 @@ class GoodAI(Recipe):
 
         return self.scribe or factory.scribe(factory.llm())
 
-    def written(self, memory: Memory) -> None:
-        self._chunking(memory).update()
+    def update(self, reader: BankReader) -> None:
+        self._chunking(reader).update()
 
-    def _chunking(self, memory: Memory) -> ChunkIndex:
+    def _chunking(self, reader: BankReader) -> ChunkIndex:
         step = self.chunk_capacity - int(self.chunk_capacity * self.chunk_overlap)
         if not self.rewrite:
-            return ChunkIndex(memory, ChunkingConfig(self.chunk_capacity, step, self._tokens), self.capacity)
-        cut = ChunkingConfig(self.chunk_capacity, step, self._tokens, CONTEXT)
-        return ChunkIndex(memory, cut, self.capacity, lambda units: self._rewriter.chunks(memory, units))
+            config = ChunkingConfig(self.chunk_capacity, step, self._tokens)
+            return ChunkIndex(reader.store, reader.bank, reader.encoder, config, self.capacity)
+        config = ChunkingConfig(self.chunk_capacity, step, self._tokens, CONTEXT)
+        rewrite = partial(self._rewriter.chunks, reader)
+        return ChunkIndex(reader.store, reader.bank, reader.encoder, config, self.capacity, rewrite)
 
-    def recall(self, memory: Memory, asked: Query, k: int) -> SearchResult:
+    def recall(self, reader: BankReader, asked: Query, k: int) -> SearchResult:
         if self.rewrite:
-            asked = replace(asked, query=self._rewriter.question(memory, asked))
-        allowed = memory.visible_seqs(asked)
-        if (vector := memory.embed_query(asked.query)) is None:
-            return _by_words(memory, asked, k)
-        self._chunking(memory).update(shown=asked.exclude)
-        found = self._best(asked, k, self._candidates(memory, asked, vector, allowed))
+            asked = replace(asked, query=self._rewriter.question(reader, asked))
+        allowed = reader.visible_seqs(asked)
+        if (vector := reader.encoder.try_embed_query(asked.query)) is None:
+            return _by_words(reader, asked, k)
+        self._chunking(reader).update(shown=asked.exclude)
+        found = self._best(asked, k, self._candidates(reader, asked, vector, allowed))
         hits = [_hit(each) for each in found]
         return SearchResult(hits, max((hit.relevance for hit in hits), default=0.0), bool(hits), allowed=allowed)
 
-    def lay_out(self, memory: Memory, found: SearchResult, room: ContextBudget) -> Context:
+    def lay_out(self, reader: BankReader, found: SearchResult, room: ContextBudget) -> Context:
         hits = [_as_said(hit) if hit.kind == CHUNK else hit for hit in found.hits]
         return fit(hits, (), room.budget, room.count, found.relevance, found.terms)
 
     def _candidates(
-        self, memory: Memory, asked: Query, vector: Vector, allowed: Seqs | None
+        self, reader: BankReader, asked: Query, vector: Vector, allowed: Seqs | None
     ) -> Iterator[tuple[Passage, _Candidate]]:
         """Chunks with their passages, from the nearest on."""
-        around = ChunkContextReader(memory.store, memory.bank, self._tokens, self._growth.most, allowed, asked.exclude)
-        nearest = _nearest(memory, vector, allowed)
+        around = ChunkContextReader(reader.store, reader.bank, self._tokens, self._growth.most, allowed, asked.exclude)
+        nearest = _nearest(reader, vector, allowed)
         while some := dict(islice(nearest, PAGE)):
-            units = {unit.id: unit for unit in memory.store.units(memory.bank, (CHUNK,), ids=list(some))}
+            units = {unit.id: unit for unit in reader.store.units(reader.bank, (CHUNK,), ids=list(some))}
             around.read(list(units.values()))
             for id, distance in some.items():
                 if id in units and (placed := around.of(units[id])) is not None:
@@ -224,30 +225,30 @@ def _matcher(name: str) -> Matcher | None:
     return matching.matcher(name)
 
 
-def _by_words(memory: Memory, asked: Query, k: int) -> SearchResult:
+def _by_words(reader: BankReader, asked: Query, k: int) -> SearchResult:
     """The lines that share words with a question, the best by BM25 first, each with its share of the words."""
-    found, signals = memory.candidates(asked.query, k, where=asked.where, as_of=asked.as_of, exclude=asked.exclude)
+    found, signals = reader.candidates(asked, k)
     scores, shares = signals["bm25_window"], signals["share"]
     best = [at for at in np.argsort(-scores, kind="stable").tolist() if shares[at] > 0][:k]
     ranked = [
         Candidate(int(found.seqs[at]), float(scores[at]), float(shares[at]), {"words": float(shares[at])})
         for at in best
     ]
-    hits = memory.with_neighbours(ranked, NEIGHBOURS, found.allowed, asked.exclude)
+    hits = reader.with_neighbours(ranked, NEIGHBOURS, found.allowed, asked.exclude)
     relevance = max((hit.relevance for hit in hits), default=0.0)
     return SearchResult(hits, relevance, bool(hits), found.query.terms, found.allowed)
 
 
-def _nearest(memory: Memory, vector: Vector, allowed: Seqs | None) -> Iterator[tuple[int, float]]:
+def _nearest(reader: BankReader, vector: Vector, allowed: Seqs | None) -> Iterator[tuple[int, float]]:
     """The ids of all chunks with their distances, the nearest first, but for those whose first or last line may not be
     shown; the lines between these are checked when they are read."""
     shown: Seqs | None = None
     if allowed is not None:
-        spans = memory.store.unit_spans(memory.bank, CHUNK)
+        spans = reader.store.unit_spans(reader.bank, CHUNK)
         shown = spans[np.isin(spans[:, 1], allowed) & np.isin(spans[:, 2], allowed), 0]
     seen: set[int] = set()
     for most in (FEW, None):  # as a rule the few suffice
-        told = memory.store.unit_cosines(memory.bank, memory.embedder.name, vector, (CHUNK,), most)
+        told = reader.store.unit_cosines(reader.bank, reader.encoder.name, vector, (CHUNK,), most)
         ids = np.array([number for _, number, _ in told], np.int64)
         distances = np.maximum(2 - 2 * np.array([cosine for *_, cosine in told], np.float64), 0)
         order = np.lexsort((ids, distances))

@@ -137,7 +137,7 @@ def test_whatever_is_done_the_chunks_are_those_of_the_standing_lines(
             assert len(memory.store.units("bank", retracted=True)) == len(found)
             before = chunks(memory)
             memory.recall("kite")
-            memory.recipe.update(memory)
+            memory.recipe.update(memory.reader)
             assert chunks(memory) == before  # and nothing is left to do
 
 
@@ -301,7 +301,7 @@ def test_two_processes_that_write_at_once_cut_nothing_twice(tmp_path: Path) -> N
                 other.observe(f"meanwhile {self.said}", speaker="Bob", session="a")
             return super().embed(texts)
 
-    one.embedder = Slow(32)
+    one.reader.encoder.embedder = Slow(32)
     one.observe("one two three four five", speaker="Ann", session="a")
     assert held(one, asked(one)) == from_nothing(one, goodai())
     for each in (one, other):
@@ -342,7 +342,7 @@ def test_a_line_that_is_forgotten_while_its_chunk_is_embedded_is_in_none(tmp_pat
                     other.forget(seq=1)
             return super().embed(texts)
 
-    one.embedder = Forgetful(32)
+    one.reader.encoder.embedder = Forgetful(32)
     one.observe("a secret of five words", speaker="Ann", session="a")
     one.observe("good morning to all of you", speaker="Bob", session="a")
     assert held(one, asked(one)) == from_nothing(one, goodai())

@@ -199,7 +199,7 @@ def test_so_are_units_that_come_together(proxy: Proxy, behind: PostgresStore, he
     memory = opened(behind)
     line = next(memory.lines())
     units = [NewUnit("chunk", text, 1, 1, line.said_at, sources=(1,)) for text in ("Hel", "lo.")]
-    vectors = memory.try_embed([unit.text for unit in units]) or []
+    vectors = memory.reader.encoder.try_embed([unit.text for unit in units]) or []
     change = UnitReplacement("chunk", (), units, vectors, 0, "told", None, lambda first: {"first": first})
     proxy.set(lambda: heard)
     assert behind.rewrite_units("alice", change, memory.embedder.name, line.said_at)

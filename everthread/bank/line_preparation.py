@@ -10,7 +10,7 @@ from everthread.text.line_features import flags
 from everthread.types import NewLine, Role, Vectors, now
 
 
-def entries(
+def prepare_lines(
     lines: Sequence[NewLine], roles: Collection[Role], embed: Callable[[Sequence[str]], list[Vectors] | None]
 ) -> list[PreparedLine]:
     """Prepare lines for a store.
@@ -21,7 +21,7 @@ def entries(
         embed: returns the vectors of the pieces of each text, or None while no embedder answers.
 
     Returns:
-        An entry for each line, in their order.
+        What the store takes for each line, in their order.
     """
     texts = [without_quotes(line.text, line.metadata) for line in lines]
     chosen = [at for at, line in enumerate(lines) if line.role in roles]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from everthread.bank.entries import entries
+from everthread.bank.line_preparation import prepare_lines
 from everthread.testing import HashEmbedder
 from everthread.types import ROLES, NewLine, Role, Vectors
 
@@ -22,7 +22,7 @@ def test_only_lines_of_the_roles_are_given_to_the_embedder() -> None:
         asked.append(texts)
         return embedding(asked)
 
-    some, every = entries(LINES, REPLIES, embed), entries(LINES, ROLES, embed)
+    some, every = prepare_lines(LINES, REPLIES, embed), prepare_lines(LINES, ROLES, embed)
     assert asked == [["In Lisbon."], ["Where is Mia?", "In Lisbon.", "Thanks."]]
     assert [entry.vectors is not None for entry in some] == [False, True, False]
     assert all(entry.vectors is not None for entry in every)
@@ -34,12 +34,12 @@ def test_the_embedder_is_not_asked_where_no_line_is_to_be_embedded() -> None:
     def embed(texts: Sequence[str]) -> list[Vectors]:
         raise AssertionError(texts)
 
-    assert [entry.vectors for entry in entries(LINES, TOOLS, embed)] == [None, None, None]
-    assert [entry.vectors for entry in entries(LINES, (), embed)] == [None, None, None]
-    assert entries([], ROLES, embed) == []
+    assert [entry.vectors for entry in prepare_lines(LINES, TOOLS, embed)] == [None, None, None]
+    assert [entry.vectors for entry in prepare_lines(LINES, (), embed)] == [None, None, None]
+    assert prepare_lines([], ROLES, embed) == []
 
 
 def test_without_an_embedder_all_lines_are_prepared_without_vectors() -> None:
-    made = entries(LINES, ROLES, lambda texts: None)
+    made = prepare_lines(LINES, ROLES, lambda texts: None)
     assert [entry.vectors for entry in made] == [None, None, None]
     assert [entry.words.length > 0 for entry in made] == [True, True, True]

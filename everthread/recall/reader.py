@@ -1,0 +1,192 @@
+"""BankReader: read access to one bank, for recipes, recall over several banks, and benchmarks.
+
+It calls the stages of recall that need the store; whatever is decided by numbers alone stays with the recipe.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from everthread.bank.embedding_backlog import EmbeddingBacklog
+from everthread.embedders.encoder import Encoder
+from everthread.recall import candidates, features, neighbours, time_overview, unit_search
+from everthread.recall.candidates import Candidates
+from everthread.recall.query import parse_query
+from everthread.recall.results import Candidate, Query, SearchResult
+from everthread.stores.base import CorpusStats, Store
+from everthread.types import Filter, Hit, Line, Seqs, Unit, Vector, now
+
+log = logging.getLogger("everthread")
+
+UNEMBEDDED = (
+    "a bank has no vectors of %s: lines are found by their words alone; run reindex, by a recipe that embeds lines, or "
+    "name its old embedder"
+)
+
+
+class BankReader:
+    """One bank as recall reads it. Thread-safe."""
+
+    def __init__(self, store: Store, bank: str, encoder: Encoder, backlog: EmbeddingBacklog | None = None) -> None:
+        """Read a bank.
+
+        Args:
+            store: the store that holds the bank.
+            bank: the bank's name; the bank must exist.
+            encoder: embeds questions.
+            backlog: the bank's lines without a vector; None: whatever lines lack one, they stay without.
+        """
+        self.store, self.bank, self.encoder, self._backlog = store, bank, encoder, backlog
+
+    def of_bank(self, bank: str, encoder: Encoder) -> BankReader:
+        """Return a reader of this bank or of another one in the same store, with another encoder.
+
+        Lines of other banks that wait for their vectors go on waiting.
+        """
+        return BankReader(self.store, bank, encoder, self._backlog if bank == self.bank else None)
+
+    def embed_pending(self, exclude: Collection[int] = ()) -> None:
+        """Embed the lines that wait for their vectors, once a query, before it is searched for.
+
+        Args:
+            exclude: numbers of lines that the query can't find, and that may go on waiting.
+        """
+        if self._backlog is not None:
+            self._backlog.embed_pending(exclude)
+
+    # -------------------------------------------------------------------- lines
+
+    def visible_seqs(self, query: Query) -> Seqs | None:
+        """Return the (N,) numbers of the lines that a query may find, ascending; None: all lines."""
+        return self.store.filter_seqs(self.bank, query.where or Filter(), query.as_of)
+
+    def get_visible(self, seqs: Sequence[int], allowed: Seqs | None) -> list[Line]:
+        """Read lines, as far as they may be shown.
+
+        Args:
+            seqs: numbers of lines, which need not exist.
+            allowed: the numbers of the lines that may be shown, ascending; None: all lines.
+        """
+        if allowed is None:
+            return self.store.get(self.bank, seqs)
+        wanted = np.asarray(seqs, np.int64)
+        there = np.append(allowed, 0)[np.searchsorted(allowed, wanted)] == wanted
+        return self.store.get(self.bank, wanted[there].tolist())
+
+    def corpus(self, visible: Seqs | None = None) -> CorpusStats:
+        """Return the statistics of the bank, or of some of its lines."""
+        return self.store.corpus(self.bank, visible)
+
+    def candidates(self, query: Query, k: int = 0) -> tuple[Candidates, features.Signals]:
+        """Find the lines that a query may be about, with everything that scores are made of.
+
+        Args:
+            query: the query.
+            k: hits that are wanted; at least as many candidates are returned, if the bank has them.
+
+        Returns:
+            The candidates, and by name the (C,) signals of each.
+        """
+        where, as_of, exclude = query.where, query.as_of, query.exclude
+        visible = None if as_of is None else self.store.filter_seqs(self.bank, Filter(), as_of)
+        corpus = self.store.corpus(self.bank, visible)
+        clock = as_of or now().astimezone()  # the asker's, as far as it is known
+        parsed = parse_query(query.query, corpus.names, clock)
+        in_span = time_overview.lines_in_span(self.store, self.bank, parsed, clock, as_of) if parsed.overview else None
+        allowed = visible if where is None else self.store.filter_seqs(self.bank, where, as_of)
+        vector = self.encoder.try_embed_query(parsed.dense)
+        found = candidates.search(
+            *(self.store, self.bank, self.encoder.name, parsed, vector, corpus),
+            allowed=allowed,
+            visible=visible,
+            in_span=in_span,
+            exclude=np.array(sorted(exclude), np.int64) if exclude else None,
+            k=k,
+        )
+        if vector is not None:
+            self._warn_if_unembedded(found, exclude)
+            found = replace(found, cosine=self.encoder.calibrate(found.cosine))
+        return found, features.signals(parsed, found)
+
+    def nearest(self, query: Query, k: int) -> list[tuple[int, float]]:
+        """Find the lines nearest in meaning to a query: by codes first, of which the nearest are compared exactly.
+
+        Args:
+            query: the query, whose text is embedded as it is.
+            k: lines that are wanted.
+
+        Returns:
+            Number and calibrated cosine of at most k lines, nearest first; none while the embedder is down.
+        """
+        if (vector := self.encoder.try_embed_query(query.query)) is None:
+            return []
+        model = self.encoder.name
+        wanted = max(k + len(query.exclude), candidates.DENSE_CANDIDATES)
+        seqs = self.store.nearest(self.bank, model, vector, wanted, self.visible_seqs(query))
+        seqs = seqs[~np.isin(seqs, list(query.exclude))]
+        cosines = self.encoder.calibrate(self.store.cosines(self.bank, model, vector, seqs))
+        best = np.argsort(-cosines, kind="stable")[:k]
+        return [(int(seqs[at]), float(cosines[at])) for at in best if not np.isnan(cosines[at])]
+
+    def with_neighbours(
+        self, ranked: Sequence[Candidate], width: int, allowed: Seqs | None, exclude: Collection[int] = ()
+    ) -> list[Hit]:
+        """Read the lines that were chosen, each among its neighbours.
+
+        Args:
+            ranked: the chosen lines, best first.
+            width: neighbours on either side, within the session.
+            allowed: the numbers of the lines that may be shown, ascending; None: all lines.
+            exclude: numbers of lines that are no neighbours.
+        """
+        return neighbours.build_hits(ranked, width, lambda seqs: self.get_visible(seqs, allowed), exclude)
+
+    # -------------------------------------------------------------------- units
+
+    def units(self, *kinds: str) -> list[Unit]:
+        """Return the units of these kinds that are not retracted, by kind and id."""
+        return self.store.units(self.bank, kinds)
+
+    def search_units(self, query: Query, kinds: tuple[str, ...], k: int) -> SearchResult:
+        """Find the units that bear most on a query, by their cosines and by the words that they share.
+
+        Args:
+            query: the query.
+            kinds: the kinds of units that are searched.
+            k: units that are wanted.
+        """
+        text, where, as_of = query.query, query.where or Filter(), query.as_of
+        parsed = parse_query(text, self.store.corpus(self.bank).names, as_of or now().astimezone())
+        vector = self.encoder.try_embed_query(parsed.dense) if text.strip() else None
+        units = unit_search.eligible(self.units(*kinds), where, as_of) if text.strip() else []
+        cosines = {} if vector is None else self.unit_cosines(vector, kinds)
+        hits = self.with_sessions(unit_search.rank(parsed, units, cosines, k))
+        relevance = max((hit.relevance for hit in hits), default=0.0)
+        passes = not parsed.small_talk and any(hit.score >= unit_search.MIN_UNIT_SCORE for hit in hits)
+        no_lines = np.empty(0, np.int64)
+        return SearchResult(hits, relevance, passes, parsed.terms, allowed=no_lines)
+
+    def unit_cosines(self, vector: Vector, kinds: Sequence[str]) -> dict[unit_search.Key, float]:
+        """Return the calibrated cosine of each unit of these kinds to a question's vector, by kind and id."""
+        rows = self.store.unit_cosines(self.bank, self.encoder.name, vector, kinds)
+        values = self.encoder.calibrate(np.array([cosine for *_, cosine in rows], np.float32)).tolist()
+        return {(kind, number): value for (kind, number, _), value in zip(rows, values, strict=True)}
+
+    def with_sessions(self, hits: Sequence[Hit]) -> list[Hit]:
+        """Return hits that are units, each in the session of the last line that it was written of."""
+        sessions = {line.seq: line.session for line in self.store.get(self.bank, [hit.line.seq for hit in hits])}
+        return [unit_search.with_session(hit, sessions) for hit in hits]
+
+    def _warn_if_unembedded(self, found: Candidates, exclude: Collection[int]) -> None:
+        """Log once that a bank has no vectors of this model: it answers, only worse."""
+        warned = self.encoder.state.warned
+        if self.bank in warned:
+            return
+        missing = np.isnan(found.cosine)
+        if len(missing) and missing.all() and not np.isin(found.rows.seq, list(exclude)).all():
+            warned.add(self.bank)
+            log.warning(UNEMBEDDED, self.encoder.name)

@@ -1,0 +1,79 @@
+"""What passes between a memory, a recipe and the stages of recall: queries, candidates, results, budgets."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import NamedTuple
+
+from everthread.text.tokens import Counter, estimate
+from everthread.types import Filter, Hit, Seqs, Unit
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A question to a bank, with its restrictions.
+
+    Attributes:
+        query: the question as it was asked.
+        where: a filter on what may be found.
+        as_of: the moment as of which the bank is read; what was said later is ignored.
+        exclude: numbers of lines that are in the prompt already; they are neither found nor shown.
+        notes: the notes that are in the prompt already.
+    """
+
+    query: str
+    where: Filter | None = None
+    as_of: datetime | None = None
+    exclude: Collection[int] = frozenset()
+    notes: Unit | None = None
+
+
+class Candidate(NamedTuple):
+    """A line that a recipe chose by its number, before its text is read."""
+
+    seq: int
+    score: float
+    relevance: float
+    signals: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """The hits for a query, best first, and the verdict on the query as a whole.
+
+    Attributes:
+        hits: the hits, best first.
+        relevance: how relevant the bank is to the query, from 0 to 1.
+        passes: whether that is enough for a context to hold anything.
+        terms: the terms of the query, by which excerpts of long lines are chosen.
+        allowed: the numbers of the lines that may be shown, ascending; None: all lines.
+    """
+
+    hits: list[Hit] = field(default_factory=list)
+    relevance: float = 0.0
+    passes: bool = False
+    terms: tuple[str, ...] = ()
+    allowed: Seqs | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ContextBudget:
+    """The limits of one context.
+
+    Attributes:
+        budget: tokens that the text may have.
+        count: counts the tokens of a text.
+        session: the session whose relevance buffer is part of the context; None: no buffer.
+        exclude: numbers of lines that are in the prompt already.
+        gate: whether a query to which nothing is relevant gives an empty context.
+        min_relevance: relevance below which a hit is left out; None: the recipe's.
+    """
+
+    budget: int
+    count: Counter = estimate
+    session: str | None = None
+    exclude: Collection[int] = frozenset()
+    gate: bool = True
+    min_relevance: float | None = None

@@ -1,0 +1,63 @@
+"""What answers a query: the search over units, the bank's recipe, or the default recipe in its place."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from everthread.bank import validation
+from everthread.recall import unit_search
+from everthread.recall.reader import BankReader
+from everthread.recall.results import ContextBudget, Query, SearchResult
+from everthread.recipes.base import Recipe
+from everthread.recipes.default import Default
+from everthread.types import Context, Filter
+
+DEFAULT = Default()  # finds lines in a bank whose own recipe finds none
+
+
+def search(recipe: Recipe, reader: BankReader, query: Query, k: int) -> SearchResult:
+    """Find what bears most on a query.
+
+    Args:
+        recipe: the bank's recipe.
+        reader: the bank.
+        query: the query; a blank one finds nothing.
+        k: hits at most.
+
+    Raises:
+        BadQuery: for a filter that the recipe or the units can't have, and for a query that is no text.
+    """
+    if kinds := unit_search.kinds(query.where, query.as_of):
+        validation.check_query(query.query)
+        return reader.search_units(query, kinds, k)
+    if isinstance(query.query, str) and not query.query.strip():
+        return SearchResult(allowed=reader.visible_seqs(query))
+    validation.check_query(query.query)
+    reader.embed_pending(query.exclude)
+    return _recipe_for(recipe, query.where).recall(reader, query, k)
+
+
+def build_context(recipe: Recipe, reader: BankReader, query: Query, budget: ContextBudget) -> Context:
+    """Lay out what bears on a query as text for a prompt.
+
+    Args:
+        recipe: the bank's recipe.
+        reader: the bank.
+        query: the query.
+        budget: the limits of the text.
+
+    Raises:
+        BadQuery: as `search`.
+    """
+    recipe_used = _recipe_for(recipe, query.where)
+    found = search(recipe, reader, query, recipe_used.max_hits)
+    least = recipe_used.min_relevance if budget.min_relevance is None else budget.min_relevance
+    hits = [hit for hit in found.hits if hit.relevance >= least] if found.passes or not budget.gate else []
+    return recipe_used.lay_out(reader, replace(found, hits=hits), budget)
+
+
+def _recipe_for(recipe: Recipe, where: Filter | None) -> Recipe:
+    """Return the recipe, or the default where the filter names lines and the recipe finds none."""
+    unit_search.see_category(where, recipe.name, recipe.categorised)
+    lines = where is not None and where.kind is not None and not unit_search.kinds(where)
+    return DEFAULT if lines and "line" not in recipe.kinds else recipe
