@@ -96,8 +96,8 @@ class Snapshots(Recipe):
         pool = list(islice(_by_text(_scored(reader, query, units), asked.notes), max(k, self.pool)))
         hits = reader.with_sessions(self._varied(pool)[:k])
         whole = max((hit.relevance for hit in hits), default=0.0)
-        stands = reader.with_sessions([_hit(unit, 0.0, "notes") for unit in units[-1:] if asked.notes is None])
-        notes = stands[0] if stands else None
+        current = reader.with_sessions([_hit(unit, 0.0, "notes") for unit in units[-1:] if asked.notes is None])
+        notes = current[0] if current else None
         return SnapshotResult(hits, whole, True, tuple(dict.fromkeys(terms(query))), notes=notes)
 
     def _varied(self, hits: Sequence[Hit]) -> list[Hit]:
