@@ -19,9 +19,10 @@ from everthread.config import Config
 from everthread.embedders.names import embedder as embedder
 from everthread.errors import BadInput, ConfigError, NotFound
 from everthread.llms import discovery, token_counters
+from everthread.llms.base import LLM
 from everthread.llms.discovery import OPENAI
 from everthread.llms.errors import redact_url
-from everthread.llms.openai_compatible import LLM, OpenAICompatible, installed
+from everthread.llms.openai_compatible import OpenAICompatible, installed
 from everthread.recipes.base import Recipe
 from everthread.recipes.default import Default
 from everthread.recipes.emi import Emi

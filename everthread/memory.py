@@ -45,8 +45,8 @@ from everthread.bank.line_validation import clean_line, keepable
 from everthread.bank.line_versions import corrected
 from everthread.bank.settings import check_setting
 from everthread.common.keys import SETTING_RECIPE
+from everthread.embedders.base import Embedder
 from everthread.embedders.encoder import FAILURES, Encoder
-from everthread.embedders.onnx import Embedder
 from everthread.errors import BadInput, BadLine, BadQuery, EverthreadError
 from everthread.recall import multi_bank
 from everthread.recall.reader import BankReader

@@ -16,7 +16,9 @@ from everthread.chat import card, character_library
 from everthread.chat.character import DEFAULT_CHARACTER as OURS
 from everthread.chat.character import Character
 from everthread.common.installation import install_extra
-from everthread.embedders.onnx import OnnxEmbedder, RemoteEmbedder, SentenceTransformerEmbedder
+from everthread.embedders.onnx import OnnxEmbedder
+from everthread.embedders.remote import RemoteEmbedder
+from everthread.embedders.sentence_transformers import SentenceTransformerEmbedder
 from everthread.errors import BadFile, ConfigError, ModelError, NotFound
 from everthread.llms import discovery
 from everthread.llms.openai_compatible import OpenAICompatible

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread.embedders.onnx import Embedder
+from everthread.embedders.base import Embedder
 from everthread.errors import ConfigError, LLMUnavailable, ModelError
-from everthread.llms.openai_compatible import LLM
+from everthread.llms.base import LLM
 from everthread.llms.streaming import estimated
 from everthread.testing import HashEmbedder, ScriptedLLM, StreamCut, words
 from everthread.types import Message, Usage

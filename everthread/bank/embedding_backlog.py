@@ -12,7 +12,7 @@ from itertools import islice
 
 from everthread.common.fork_safety import Lock
 from everthread.common.keys import META_REWRITTEN
-from everthread.embedders.onnx import Embedder
+from everthread.embedders.base import Embedder
 from everthread.embedders.shapes import question
 from everthread.stores.base import Store
 from everthread.text.analyzer import without_quotes

@@ -15,7 +15,7 @@ import numpy as np
 from everthread import factory
 from everthread.bench.metrics import KS, mean, percentile, recall_at
 from everthread.bench.questions import Conversation
-from everthread.embedders.onnx import Embedder
+from everthread.embedders.base import Embedder
 from everthread.types import NewLine
 
 

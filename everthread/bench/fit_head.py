@@ -24,7 +24,7 @@ from everthread.bench.fit import Example, fit, logistic, pruned
 from everthread.bench.metrics import KS
 from everthread.bench.questions import Conversation, Question
 from everthread.bench.run import renamed
-from everthread.embedders.onnx import Embedder
+from everthread.embedders.base import Embedder
 from everthread.errors import BadInput
 from everthread.memory import Memory
 from everthread.recall import relevance_gate

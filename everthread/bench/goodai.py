@@ -22,7 +22,7 @@ from everthread.bench.facts import Item
 from everthread.bench.fuzzy_match import normal, stands
 from everthread.bench.metrics import share
 from everthread.embedders import names
-from everthread.embedders.onnx import Embedder
+from everthread.embedders.base import Embedder
 from everthread.errors import BadInput
 from everthread.recall.rerank_models import EmbedderMatch
 from everthread.recipes.goodai import matching

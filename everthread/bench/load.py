@@ -22,7 +22,7 @@ from everthread import factory
 from everthread.bench import synthetic
 from everthread.bench.metrics import percentile
 from everthread.bench.speed import OBSERVED, QUERIES, BulkEmbedder, Timing, timed
-from everthread.embedders.onnx import Embedder
+from everthread.embedders.base import Embedder
 from everthread.errors import BadInput, EverthreadError
 from everthread.memory import Memory
 from everthread.stores.base import Store

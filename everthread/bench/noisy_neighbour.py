@@ -11,7 +11,7 @@ from typing import Any
 from everthread import factory
 from everthread.bench import synthetic
 from everthread.bench.speed import QUERIES, BulkEmbedder, Timing, timed
-from everthread.embedders.onnx import Embedder
+from everthread.embedders.base import Embedder
 from everthread.errors import BadInput
 from everthread.memory import Memory
 from everthread.stores.base import Store

@@ -23,7 +23,7 @@ from everthread.bench.questions import Conversation, Question
 from everthread.bench.replay import CountingScribe, RememberingEmbedder, Replay
 from everthread.bench.report import BUDGETS
 from everthread.bench.run import strange
-from everthread.embedders.onnx import Embedder
+from everthread.embedders.base import Embedder
 from everthread.errors import BadInput
 from everthread.memory import Memory
 from everthread.recipes.base import Recipe

@@ -17,7 +17,7 @@ from everthread import factory
 from everthread.bench.metrics import KS, gold_in, mean, ndcg_at, percentile, recall_at, share
 from everthread.bench.questions import Conversation, Question
 from everthread.bench.report import BUDGETS, Category, FalseInjection, GatePoint, Report
-from everthread.embedders.onnx import Embedder
+from everthread.embedders.base import Embedder
 from everthread.errors import BadInput
 from everthread.memory import Memory
 from everthread.recipes.base import Recipe

@@ -20,7 +20,7 @@ from everthread import factory
 from everthread.bench.metrics import percentile, share
 from everthread.bench.questions import Conversation
 from everthread.bench.run import renamed
-from everthread.embedders.onnx import Embedder
+from everthread.embedders.base import Embedder
 from everthread.errors import BadInput
 from everthread.memory import Memory
 from everthread.recipes.base import Recipe

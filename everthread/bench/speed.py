@@ -26,7 +26,7 @@ import numpy as np
 from everthread import factory
 from everthread.bench import synthetic
 from everthread.bench.metrics import percentile
-from everthread.embedders.onnx import Embedder
+from everthread.embedders.base import Embedder
 from everthread.errors import BadInput, StoreError
 from everthread.memory import Memory
 from everthread.types import Filter, NewLine, Vector, Vectors

@@ -12,7 +12,7 @@ from uuid import uuid4
 from everthread import factory
 from everthread.bench.metrics import mean, recall_at, share
 from everthread.bench.questions import Conversation
-from everthread.embedders.onnx import Embedder
+from everthread.embedders.base import Embedder
 from everthread.errors import BadInput
 from everthread.memory import Memory
 from everthread.stores.base import Store

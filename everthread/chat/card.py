@@ -10,16 +10,14 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-import os
-import secrets
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from everthread.chat import png_text
 from everthread.chat.character import Character
-from everthread.errors import BadFile, BadInput, StoreUnavailable
+from everthread.common.atomic_write import write_atomically
+from everthread.errors import BadFile, BadInput
 from everthread.transfer.files import file_error, parse, shown
 
 LARGEST = 32 * 1024 * 1024  # bytes of a file; large pictures and whole books of lore have a third of it
@@ -226,20 +224,7 @@ def put(path: Path, raw: bytes, force: bool = False) -> None:
         raise BadInput(f"{path} is there already; name another file, or give --force (in Python force=True)")
     if len(raw) > LARGEST:
         raise BadInput(f"{path} would have more than {LARGEST // 1024**2} MB; take a smaller picture, or {JSON}")
-    beside = path.with_name(f".everthread-{secrets.token_hex(8)}")
-    try:
-        try:
-            with beside.open("xb") as file:
-                file.write(raw)
-                file.flush()
-                os.fsync(file.fileno())
-            beside.replace(path)
-        finally:
-            with suppress(OSError):
-                beside.unlink(missing_ok=True)
-    except OSError as error:
-        why = f"{path} can't be written ({error.strerror})"
-        raise StoreUnavailable(f"{why}; see to its folder, or name another") from error
+    write_atomically(path, raw)
 
 
 def _of_picture(raw: bytes, path: Path) -> tuple[bytes, str]:

@@ -45,9 +45,9 @@ from everthread.common.keys import (
     SETTING_SAMPLE,
 )
 from everthread.common.timestamps import micros
-from everthread.embedders.onnx import Embedder
+from everthread.embedders.base import Embedder
 from everthread.errors import BadInput, BadQuery, StoreUnavailable
-from everthread.llms.openai_compatible import LLM
+from everthread.llms.base import LLM
 from everthread.memory import Memory
 from everthread.recall import multi_bank
 from everthread.recipes.base import Recipe

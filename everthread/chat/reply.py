@@ -11,7 +11,7 @@ from everthread.chat.prompt_builder import Prompt
 from everthread.chat.reply_filter import ReplyFilter
 from everthread.common.fork_safety import register
 from everthread.errors import EverthreadError, LLMUnavailable, ModelError
-from everthread.llms.openai_compatible import PushStream, Stream
+from everthread.llms.base import PushStream, Stream
 from everthread.text.refusal import refuses
 from everthread.types import Context, EndResult, JSONValue, Line, Usage
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from everthread.embedders.onnx import Embedder
+from everthread.embedders.base import Embedder
 from everthread.embedders.shapes import passages
 from everthread.errors import ModelError
 

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from everthread.embedders import shapes
+from everthread.embedders.base import Embedder
 from everthread.embedders.calibration import EmbedderState, calibrate
-from everthread.embedders.onnx import Embedder
 from everthread.errors import ModelError
 from everthread.text.analyzer import is_unspaced_script
 from everthread.text.line_features import split

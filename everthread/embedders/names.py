@@ -7,7 +7,10 @@ from pathlib import Path
 
 from everthread import config
 from everthread.config import Config
-from everthread.embedders.onnx import Embedder, OnnxEmbedder, RemoteEmbedder, SentenceTransformerEmbedder
+from everthread.embedders.base import Embedder
+from everthread.embedders.onnx import OnnxEmbedder
+from everthread.embedders.remote import RemoteEmbedder
+from everthread.embedders.sentence_transformers import SentenceTransformerEmbedder
 from everthread.errors import ConfigError
 from everthread.llms.discovery import OPENAI, openai_key
 from everthread.testing import HashEmbedder

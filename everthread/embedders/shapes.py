@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from everthread.embedders.onnx import Embedder
+from everthread.embedders.base import Embedder
 from everthread.errors import ModelError
 from everthread.types import Vector, Vectors
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
-from everthread.embedders.onnx import parse_retry_after
+from everthread.common.retry import parse_retry_after
 from everthread.errors import ConfigError, LLMDenied, LLMRejected, LLMUnavailable, ModelError, ModelNotFound
 
 if TYPE_CHECKING:

@@ -1,29 +1,29 @@
-"""Language models that write the replies. Whatever speaks OpenAI's chat completions will do.
+"""A client for language models that are served with OpenAI's chat completions.
 
-`OpenAICompatible` asks such a server; `fakes.ScriptedLLM` says what it is told. They know nothing of banks, characters
-or prompts, and they keep nothing of what is said: no error of theirs holds a word of it, nor the key.
+It knows nothing of banks, characters or prompts, and stores nothing of what is said. No error contains a word of it, or
+the key.
 """
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
-import random
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING
 
 from everthread.common.fork_safety import Lock
 from everthread.common.installation import install_extra
-from everthread.embedders.onnx import clean
+from everthread.common.retry import Retries
 from everthread.errors import ConfigError
 from everthread.llms import discovery
+from everthread.llms.base import Stream
 from everthread.llms.errors import CONNECT, LLMErrors, is_retryable, redact_url, refused, retry_after, too_long
 from everthread.llms.event_loop import close_with, run
 from everthread.llms.streaming import Reply, at, counted_by, estimated, peek_error_body, text_at, whole
+from everthread.text.encoding import make_encodable
 from everthread.types import JSONValue, Message, Sampling, Usage
 
 if TYPE_CHECKING:
@@ -31,64 +31,9 @@ if TYPE_CHECKING:
     import openai
 
 
-class Stream(Protocol):
-    """A reply on its way: an iterator over pieces of text, none of them empty.
-
-    While it is iterated it raises LLMUnavailable where it is cut. usage is known once it has ended, finish then says
-    why it ended: "stop", "length", "content_filter", "refusal", or None where the server did not say.
-    """
-
-    @property
-    def usage(self) -> Usage: ...
-
-    @property
-    def finish(self) -> str | None: ...
-
-    def __iter__(self) -> Iterator[str]: ...
-
-    def __next__(self) -> str: ...
-
-    def close(self) -> None:
-        """Stop it, from any thread; the server hears of it, and whoever waits for the next piece gets the end."""
-
-
-@runtime_checkable
-class PushStream(Protocol):
-    """What a Stream has that can tell its pieces by itself, so that no thread has to wait for them."""
-
-    def listen(self, heard: Callable[[str], bool], over: Callable[[], None]) -> None:
-        """Have each piece told as it comes, until heard says False, and then that it is over. The pieces that are left,
-        or what went wrong, are there when it is iterated. Whoever is told must be quick: others are waiting."""
-
-
-class LLM(Protocol):
-    """A language model. Safe from many threads."""
-
-    name: str
-    context: int  # tokens that prompt and reply may have together
-
-    @property
-    def usage(self) -> Usage:
-        """All that was used since it was made."""
-
-    def stream(self, messages: Sequence[Message], sampling: Sampling | None = None) -> Stream:
-        """The reply to these messages. Returns once the server has taken the request.
-
-        Raises LLMUnavailable, LLMDenied, LLMRejected, ModelNotFound.
-        """
-
-    def complete(
-        self,
-        messages: Sequence[Message],
-        schema: Mapping[str, JSONValue] | None = None,
-        sampling: Sampling | None = None,
-    ) -> str:
-        """The whole reply at once; with a JSON schema, as far as the server can, JSON of it. Raises as `stream`."""
-
-
 NON_STREAMING_FACTOR = 5  # times as long as between two pieces a server may be silent over a reply that it sends whole
-FIRST_WAIT = 0.5  # seconds before the second try, doubled for each further one
-PATIENCE = 20.0  # seconds of waiting between all tries together: someone sits before an empty line
+JITTER = 0.25  # the share by which delays are shortened at random
+MAX_TOTAL_DELAY_S = 20.0  # between all attempts together: a person waits in front of an empty line
 
 
 ALLOWED_HEADERS = {  # the SDK would add headers from the environment and describe this machine
@@ -98,14 +43,12 @@ ALLOWED_HEADERS = {  # the SDK would add headers from the environment and descri
 
 
 class OpenAICompatible:
-    """A model behind OpenAI's chat completions: OpenAI, Ollama, vLLM, llama.cpp, LM Studio, OpenRouter and others.
+    """A model on a server with OpenAI's chat completions: OpenAI, Ollama, vLLM, llama.cpp, LM Studio, OpenRouter …
 
-    What is said goes to base_url and nowhere else; redirects are not followed. timeout is how many seconds the server
-    may be silent between two pieces. Broken connections, 408, 409, 429 and 5xx are tried again, before the first piece
-    only, after a pause that doubles, or as long as the server asks for (Retry-After). The pauses take no more than
-    PATIENCE seconds together: whoever is asked to wait longer hears so at once. A server that is silent is not asked
-    again, for it may still be at work. A parameter that it doesn't know is left out from then on.
-    prices are those of a million tokens read and written. ConfigError where the SDK is missing or an argument is none.
+    Messages are sent to `base_url` and nowhere else; redirects are not followed. Before the first piece, broken
+    connections and the statuses 408, 409, 429 and 5xx are retried after a delay that doubles, or that the server asks
+    for (Retry-After), within MAX_TOTAL_DELAY_S. A silent server is not asked again, since it may still be working.
+    A parameter that the server rejects is left out from then on.
     """
 
     def __init__(
@@ -120,6 +63,21 @@ class OpenAICompatible:
         prices: tuple[float, float] | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
+        """Connect to nothing yet.
+
+        Args:
+            base_url: the server's address, such as `http://localhost:11434/v1`.
+            model: the model's name on that server.
+            api_key: sent as a bearer token; local servers need none.
+            context: tokens that prompt and reply may have together.
+            timeout: seconds that the server may be silent between two pieces.
+            retries: attempts after the first.
+            prices: of a million tokens read, and of a million written.
+            sleep: waits between attempts; for tests.
+
+        Raises:
+            ConfigError: if the extra is missing, or the address or the key is invalid.
+        """
         if not installed():
             raise ConfigError(f"language models need an extra: {install_extra('llm')}")
         self.name = model
@@ -181,7 +139,7 @@ class OpenAICompatible:
                     raise ValueError("no message")
         finally:
             run(response.aclose())
-        text = clean(text_at(message, "content") or text_at(message, "refusal"))
+        text = make_encodable(text_at(message, "content") or text_at(message, "refusal"))
         self._used(counted_by(reply) or estimated(messages, text))
         return text
 
@@ -219,21 +177,16 @@ class OpenAICompatible:
                 return response
 
     def _try(self, messages: Sequence[Message], sent: Mapping[str, JSONValue], *, stream: bool) -> httpx2.Response:
-        """Try, and try again where that may help and there is time."""
+        """Send the request, and again where that may help and there is time."""
         import openai
 
-        waited = 0.0
-        for attempt in itertools.count():
+        retries = Retries(self._retries, jitter=JITTER, max_total_delay_s=MAX_TOTAL_DELAY_S, sleep=self._sleep)
+        while True:
             try:
                 return self._post(messages, sent, stream=stream)
             except openai.APIError as error:
-                # By chance a little shorter, so that not all who wait come again at once.
-                wait = retry_after(error) or FIRST_WAIT * 2.0**attempt * random.uniform(0.75, 1.0)
-                if not is_retryable(error) or attempt >= self._retries or waited + wait > PATIENCE:
+                if not is_retryable(error) or not retries.wait(retry_after(error)):
                     raise
-            self._sleep(wait)
-            waited += wait
-        raise AssertionError("never reached")
 
     def _post(self, messages: Sequence[Message], sent: Mapping[str, JSONValue], *, stream: bool) -> httpx2.Response:
         """One request, by the SDK's connections and in its errors. Its methods would cost as much again, before a first
@@ -241,7 +194,7 @@ class OpenAICompatible:
         import httpx2
         import openai
 
-        said = [{"role": each.role, "content": clean(each.content)} for each in messages]
+        said = [{"role": each.role, "content": make_encodable(each.content)} for each in messages]
         http = self._client()
         request = http.build_request(
             *("POST", f"{self._base_url.rstrip('/')}/chat/completions"),

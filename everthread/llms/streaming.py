@@ -16,10 +16,10 @@ from concurrent.futures import CancelledError, Future
 from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any
 
-from everthread.embedders.onnx import clean
 from everthread.errors import ModelError
 from everthread.llms.errors import LLMErrors
 from everthread.llms.event_loop import close_with, run, start
+from everthread.text.encoding import make_encodable
 from everthread.text.tokens import estimate
 from everthread.types import Message, Usage
 
@@ -178,7 +178,7 @@ class Reply:
             self._finish = finish if finish in FINISHES else "stop"
         text = self._half + text
         self._half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
-        return clean(text[: len(text) - len(self._half)])
+        return make_encodable(text[: len(text) - len(self._half)])
 
     async def _end(self) -> None:
         await self._response.aclose()

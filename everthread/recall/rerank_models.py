@@ -17,14 +17,15 @@ import numpy.typing as npt
 from everthread.bank.validation import check_at_least
 from everthread.common.fork_safety import Lock
 from everthread.common.installation import install_extra
+from everthread.embedders.base import Embedder
 from everthread.embedders.calibration import CosineCalibration, calibrate
-from everthread.embedders.onnx import Embedder, clean
 from everthread.embedders.shapes import question
 from everthread.errors import BadInput, ConfigError, ModelError, ModelNotFound
 from everthread.recall.relevance_gate import LogisticModel
 from everthread.recall.rerank import sort_by, text_of, with_signal
 from everthread.scribes.base import Scribe
 from everthread.text.centrality import BALANCE, DIGITS, Floats, mmr
+from everthread.text.encoding import make_encodable
 from everthread.types import Hit
 
 log = logging.getLogger("everthread")
@@ -172,7 +173,7 @@ class CrossEncoder:
         return sort_by(self.name, hits, self.score(query, [text_of(hit) for hit in hits]))
 
     def _numbers(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        pairs = [(clean(query), clean(passage)) for query, passage in pairs]
+        pairs = [(make_encodable(query), make_encodable(passage)) for query, passage in pairs]
         with self._lock:  # torch modules make no promise about threads
             if self._model is None:
                 self._model = self._loaded()

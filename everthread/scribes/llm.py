@@ -11,7 +11,7 @@ from datetime import date
 from typing import TypeVar
 
 from everthread.errors import ScribeFailed
-from everthread.llms.openai_compatible import LLM
+from everthread.llms.base import LLM
 from everthread.scribes import prompts
 from everthread.scribes.base import CATEGORIES, NOTES, SUMMARY, Near
 from everthread.scribes.extractive import checked, dated, day, one_row

@@ -11,9 +11,9 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from everthread.chat.card import put
+from everthread.common.atomic_write import write_atomically
 from everthread.errors import ConfigError
-from everthread.llms.openai_compatible import LLM
+from everthread.llms.base import LLM
 from everthread.scribes.llm import ask
 from everthread.scribes.prompts import quoted
 from everthread.scribes.responses import RefusingWords, Unusable
@@ -101,7 +101,7 @@ def keep(path: Path, words: Mapping[str, float]) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ConfigError(f"the folder of {path} can't be made: {error.strerror}; name another file") from error
-    put(path, _toml(tables).encode(), force=True)
+    write_atomically(path, _toml(tables).encode())
 
 
 def _asked(llm: LLM, asked: str, data: str) -> dict[str, float]:

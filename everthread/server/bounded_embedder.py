@@ -10,7 +10,7 @@ import os
 import threading
 from collections.abc import Sequence
 
-from everthread.embedders.onnx import Embedder
+from everthread.embedders.base import Embedder
 from everthread.types import Vector, Vectors
 
 AT_ONCE = 2  # where there are more processors, the rest is left to what else a server does

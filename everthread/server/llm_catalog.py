@@ -6,7 +6,8 @@ import threading
 import time
 
 from everthread.errors import ConfigError
-from everthread.llms.openai_compatible import LLM, OpenAICompatible
+from everthread.llms.base import LLM
+from everthread.llms.openai_compatible import OpenAICompatible
 
 FRESH = 30.0  # seconds for which a server's list of models is taken as it was
 SHOWN = 20  # names in an error

@@ -9,10 +9,10 @@ from contextlib import suppress
 
 from everthread import factory
 from everthread.common.keys import SETTING_RECIPE, SETTING_SCRIBE
+from everthread.embedders.base import Embedder
 from everthread.embedders.encoder import FAILURES
-from everthread.embedders.onnx import Embedder
 from everthread.errors import ConfigError, NotFound
-from everthread.llms.openai_compatible import LLM
+from everthread.llms.base import LLM
 from everthread.memory import Memory
 from everthread.recipes.base import Recipe
 from everthread.recipes.options import identity

@@ -406,7 +406,7 @@ def test_a_write_that_fails_leaves_what_was_there_and_nothing_else(tmp_path: Pat
     with pytest.raises(StoreUnavailable, match=r"card.json can't be written"):
         card.write(DEFAULT_CHARACTER, path, force=True)
     assert list(tmp_path.iterdir()) == [path]
-    with pytest.raises(StoreUnavailable, match="see to its folder"):
+    with pytest.raises(StoreUnavailable, match="check its folder"):
         card.write(DEFAULT_CHARACTER, tmp_path / "nowhere" / "card.json")
 
 

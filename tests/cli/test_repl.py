@@ -15,7 +15,8 @@ from everthread.chat.group_chat import GroupChat
 from everthread.chat.offline_reply import LABEL
 from everthread.cli.repl import LEGEND, ChatRepl, GroupChatRepl
 from everthread.errors import LLMUnavailable
-from everthread.llms.openai_compatible import LLM, OpenAICompatible
+from everthread.llms.base import LLM
+from everthread.llms.openai_compatible import OpenAICompatible
 from everthread.memory import Memory
 from everthread.recipes.membot import Membot
 from everthread.scribes.extractive import ExtractiveScribe

@@ -12,7 +12,8 @@ import pytest
 from hardship import forked, loopback
 
 from everthread.common.fork_safety import Lock
-from everthread.embedders.onnx import OnnxEmbedder, RemoteEmbedder
+from everthread.embedders.onnx import OnnxEmbedder
+from everthread.embedders.remote import RemoteEmbedder
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork"),

@@ -4,7 +4,9 @@ import pytest
 
 from everthread import factory
 from everthread.embedders.names import embedder
-from everthread.embedders.onnx import OnnxEmbedder, RemoteEmbedder, SentenceTransformerEmbedder
+from everthread.embedders.onnx import OnnxEmbedder
+from everthread.embedders.remote import RemoteEmbedder
+from everthread.embedders.sentence_transformers import SentenceTransformerEmbedder
 from everthread.errors import ConfigError
 from everthread.testing import HashEmbedder
 

@@ -34,8 +34,9 @@ from hypothesis import strategies as st
 
 from everthread.common.installation import install_extra
 from everthread.errors import ConfigError, LLMDenied, LLMRejected, LLMUnavailable, ModelError, ModelNotFound
+from everthread.llms.base import LLM, PushStream, Stream
 from everthread.llms.errors import redact_url
-from everthread.llms.openai_compatible import LLM, OpenAICompatible, PushStream, Stream
+from everthread.llms.openai_compatible import OpenAICompatible
 from everthread.llms.streaming import GLIMPSE, LIMIT, estimated
 from everthread.types import JSONValue, Message, Sampling, Usage
 

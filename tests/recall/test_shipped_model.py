@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from everthread.embedders.onnx import Embedder, OnnxEmbedder
+from everthread.embedders.base import Embedder
+from everthread.embedders.onnx import OnnxEmbedder
 from everthread.errors import EmbedderUnavailable
 from everthread.memory import Memory
 from everthread.recall.results import Query

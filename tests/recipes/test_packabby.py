@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from everthread.chat.character import Character
 from everthread.chat.chat import QUESTION, Chat
 from everthread.cli.repl import ChatRepl
-from everthread.embedders.onnx import Embedder, OnnxEmbedder
+from everthread.embedders.base import Embedder
+from everthread.embedders.onnx import OnnxEmbedder
 from everthread.errors import BadInput, BadQuery, EmbedderUnavailable, ScribeFailed
 from everthread.memory import Memory
 from everthread.recipes.base import Recipe

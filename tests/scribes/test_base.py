@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from everthread.errors import BadInput, LLMUnavailable, ScribeFailed
-from everthread.llms.openai_compatible import LLM, OpenAICompatible, Stream
+from everthread.llms.base import LLM, Stream
+from everthread.llms.openai_compatible import OpenAICompatible
 from everthread.scribes.base import CATEGORIES, Scribe
 from everthread.scribes.extractive import ExtractiveScribe
 from everthread.scribes.llm import LLMScribe

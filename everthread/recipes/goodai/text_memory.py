@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from everthread.embedders import names
-from everthread.embedders.onnx import Embedder, clean
+from everthread.embedders.base import Embedder
 from everthread.errors import BadInput, BadQuery, ConfigError, EmbedderUnavailable, ModelError
 from everthread.recall.weighted_score import ScoreWeights
 from everthread.recipes.goodai import chunk_queue, matching, tokenizers
@@ -43,6 +43,7 @@ from everthread.recipes.goodai.tokenizers import Tokenizer, word_pieces
 from everthread.recipes.goodai.vector_index import VectorIndex
 from everthread.recipes.goodai.word_index import WordIndex
 from everthread.scribes.base import Scribe
+from everthread.text.encoding import make_encodable
 from everthread.text.tokenized_text import Text
 from everthread.types import Line, Metadata, Vectors, now
 
@@ -199,7 +200,7 @@ class TextMemory:
             BadInput: for a text, metadata, time or importance that can't be kept.
             ConfigError: where a scribe is needed. ModelError: where the scribe fails.
         """
-        text = clean(_str(text))
+        text = make_encodable(_str(text))
         if context is not None:
             text = self._writer("context").rewrite_memory(text, lines_of(context, self._clock()))
         at = self._clock() if timestamp is None else _moment(timestamp)
@@ -225,7 +226,7 @@ class TextMemory:
 
         Raises NotFound for a key that isn't there, and what `add_text` raises.
         """
-        old, text = self._queue.get(key), clean(_str(text))
+        old, text = self._queue.get(key), make_encodable(_str(text))
         changes = self._queue.replace(
             key,
             text,
@@ -302,7 +303,7 @@ class TextMemory:
             raise BadQuery(f"can't retrieve {k!r} passages; give a whole number from 1")
         if isinstance(queries, str):
             raise BadQuery(f"queries must be a list, got the text {queries!r}; call retrieve for one query")
-        asked = [clean(_str(query)) for query in queries]
+        asked = [make_encodable(_str(query)) for query in queries]
         if context is not None or rewrite:
             asked = [self._rewritten(query, context) for query in asked]
         if self.is_empty():

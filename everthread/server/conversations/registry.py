@@ -28,7 +28,7 @@ from everthread.chat.conversation import current_session, find_resumable
 from everthread.chat.reply import Reply
 from everthread.chat.scribe_worker import ScribeWorker
 from everthread.errors import BadInput, EverthreadError, ModelError
-from everthread.llms.openai_compatible import LLM
+from everthread.llms.base import LLM
 from everthread.memory import Memory
 from everthread.recall import multi_bank
 from everthread.recipes.options import identity

@@ -16,7 +16,8 @@ from hardship import PATIENCE, SOON, llm
 from hardship.llm import Mute, Reply, Stall
 
 from everthread.chat.chat import Chat
-from everthread.llms.openai_compatible import LLM, OpenAICompatible, Stream
+from everthread.llms.base import LLM, Stream
+from everthread.llms.openai_compatible import OpenAICompatible
 from everthread.memory import Memory
 from everthread.recipes.default import Default
 from everthread.server.chat_schemas import OptionsBody

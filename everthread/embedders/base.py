@@ -1,0 +1,31 @@
+"""The interface that every embedder implements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from everthread.types import Vector, Vectors
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors of unit length, so that a dot product is a cosine.
+
+    Vectors of embedders with different names are never compared.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def multilingual(self) -> bool:
+        """Whether the model understands languages other than English; if not, such text is searched by its words."""
+        ...
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Return one unit vector per text, in order: (N, D); or several per text: (N, E, D)."""
+        ...
+
+    def embed_query(self, text: str) -> Vector:
+        """Return the vector of a question, which some models embed differently: (D,); or several: (Q, D)."""
+        ...

@@ -1,0 +1,65 @@
+"""SentenceTransformerEmbedder: any sentence-transformers model, on torch (an extra)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from everthread.common.fork_safety import Lock
+from everthread.common.installation import install_extra
+from everthread.errors import ConfigError, ModelNotFound
+from everthread.text.encoding import make_encodable
+from everthread.types import Vector, Vectors
+
+if TYPE_CHECKING:
+    import sentence_transformers
+
+
+class SentenceTransformerEmbedder:
+    """Any sentence-transformers model, by name or folder, on torch. A name is downloaded by that library, once.
+
+    device is where torch runs it (`cuda`, `cuda:1`, `mps`, `cpu`); None leaves it to that library.
+    """
+
+    def __init__(
+        self, model: str | Path, batch_size: int = 32, multilingual: bool = True, device: str | None = None
+    ) -> None:
+        self.name = f"sentence-transformers/{model}"
+        self.multilingual = multilingual
+        self._model_name = str(model)
+        self._batch_size = batch_size
+        self._device = device
+        self._lock = Lock()
+        self._loaded: sentence_transformers.SentenceTransformer | None = None
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        return self._encode([make_encodable(text) for text in texts], "encode_document")
+
+    def embed_query(self, text: str) -> Vector:
+        vector: Vector = self._encode([make_encodable(text)], "encode_query")[0]
+        return vector
+
+    def _encode(self, texts: list[str], how: str) -> Vectors:
+        with self._lock:  # torch modules make no promise about threads
+            encode = getattr(self._model(), how)
+            vectors = encode(texts, batch_size=self._batch_size, normalize_embeddings=True, show_progress_bar=False)
+        return np.asarray(vectors, dtype=np.float32).reshape(len(texts), -1)
+
+    def _model(self) -> sentence_transformers.SentenceTransformer:
+        if self._loaded is None:
+            try:
+                from sentence_transformers import SentenceTransformer
+            except ImportError as error:
+                extra = install_extra("sentence-transformers")
+                raise ConfigError(f"{self.name} needs an extra: {extra} ({error})") from error
+            try:
+                self._loaded = SentenceTransformer(self._model_name, device=self._device)
+            except (OSError, ValueError, RuntimeError, AssertionError) as error:  # the last two: an unknown device
+                where = f" on {self._device}" if self._device else ""
+                raise ModelNotFound(
+                    f"{self._model_name!r} can't be loaded{where}; check the name or folder, and the device ({error})"
+                ) from error
+        return self._loaded

@@ -1,0 +1,83 @@
+"""The interfaces of language models and of the replies they stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Protocol, runtime_checkable
+
+from everthread.types import JSONValue, Message, Sampling, Usage
+
+
+class Stream(Protocol):
+    """A reply in progress: an iterator over non-empty pieces of text.
+
+    Iterating raises LLMUnavailable if the reply breaks off. Once it has ended, `usage` is known and `finish` is the
+    reason: "stop", "length", "content_filter", "refusal", or None if the server gave none.
+    """
+
+    @property
+    def usage(self) -> Usage: ...
+
+    @property
+    def finish(self) -> str | None: ...
+
+    def __iter__(self) -> Iterator[str]: ...
+
+    def __next__(self) -> str: ...
+
+    def close(self) -> None:
+        """Stop the reply, from any thread. The server is disconnected, and a thread that waits for a piece returns."""
+
+
+@runtime_checkable
+class PushStream(Protocol):
+    """A Stream that can deliver its pieces to a callback, so that no thread has to wait for them."""
+
+    def listen(self, heard: Callable[[str], bool], over: Callable[[], None]) -> None:
+        """Deliver the pieces as they arrive.
+
+        Iterating afterwards yields the pieces that are left, or raises the error that ended the reply.
+
+        Args:
+            heard: called with each piece; returns False to stop. Must return quickly: it runs on the event loop that
+                all models share.
+            over: called once, after the last piece.
+        """
+
+
+class LLM(Protocol):
+    """A language model. Thread-safe."""
+
+    name: str
+    context: int  # tokens that prompt and reply may have together
+
+    @property
+    def usage(self) -> Usage:
+        """Return the total usage since the object was made."""
+
+    def stream(self, messages: Sequence[Message], sampling: Sampling | None = None) -> Stream:
+        """Ask for a reply; return once the server has accepted the request.
+
+        Raises:
+            LLMUnavailable: if the server can't be reached, is silent or fails.
+            LLMDenied: if it refuses the key.
+            LLMRejected: if it refuses the request.
+            ModelNotFound: if it has no such model.
+        """
+
+    def complete(
+        self,
+        messages: Sequence[Message],
+        schema: Mapping[str, JSONValue] | None = None,
+        sampling: Sampling | None = None,
+    ) -> str:
+        """Return a whole reply.
+
+        Args:
+            messages: the prompt.
+            schema: a JSON schema for the reply, which the server follows as far as it can.
+            sampling: temperature and limits.
+
+        Raises:
+            ModelError: as `stream`.
+        """

@@ -1,0 +1,22 @@
+from pathlib import Path
+
+import pytest
+
+from everthread.common.atomic_write import write_atomically
+from everthread.errors import StoreUnavailable
+
+
+def test_a_file_is_replaced_and_no_other_is_left(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    for content in (b"one", b"two"):
+        write_atomically(path, content)
+        assert path.read_bytes() == content
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "folder"
+    path.mkdir()
+    with pytest.raises(StoreUnavailable, match=r"folder can't be written .*check its folder, or name another"):
+        write_atomically(path, b"x")
+    assert list(tmp_path.iterdir()) == [path]

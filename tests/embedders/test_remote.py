@@ -1,0 +1,289 @@
+import gc
+import http.server
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from typing import Any
+
+import numpy as np
+import pytest
+from hardship import PATIENCE
+from hardship.loopback import Quiet, answering
+
+from everthread.embedders.remote import RemoteEmbedder
+from everthread.errors import EmbedderUnavailable
+
+Reply = Callable[[http.server.BaseHTTPRequestHandler, list[str]], None]
+
+
+class Server:
+    """An /embeddings on the loopback that gives each reply of its script once, then the last for ever."""
+
+    def __init__(self, *script: Reply) -> None:
+        self.script = list(script)
+        self.requests: list[dict[str, Any]] = []
+        self.keys: list[str | None] = []
+        self.connections = 0
+        self.closed = threading.Event()  # once a connection is
+        self.url = ""
+
+    def answer(self, handler: http.server.BaseHTTPRequestHandler) -> None:
+        body = json.loads(handler.rfile.read(int(handler.headers["Content-Length"])))
+        self.requests.append({"path": handler.path, **body})
+        self.keys.append(handler.headers["Authorization"])
+        reply = self.script.pop(0) if len(self.script) > 1 else self.script[0]
+        reply(handler, body["input"])
+
+
+@contextmanager
+def serving(*script: Reply, protocol: str = "HTTP/1.0") -> Iterator[Server]:
+    served = Server(*script)
+
+    class Handler(Quiet):
+        protocol_version = protocol
+
+        def handle(self) -> None:
+            served.connections += 1
+            super().handle()
+            served.closed.set()
+
+        def do_POST(self) -> None:
+            served.answer(self)
+
+    with answering(Handler) as url:
+        served.url = f"{url}/v1"
+        yield served
+
+
+def send(handler: http.server.BaseHTTPRequestHandler, status: int, body: bytes, **headers: str) -> None:
+    handler.send_response(status)
+    for name, value in {"Content-Length": str(len(body)), **headers}.items():
+        handler.send_header(name.replace("_", "-"), value)
+    handler.end_headers()
+    handler.wfile.write(body)
+
+
+def data(rows: list[Any]) -> bytes:
+    return json.dumps({"data": [{"index": i, "embedding": row} for i, row in enumerate(rows)]}).encode()
+
+
+def lengths(handler: http.server.BaseHTTPRequestHandler, texts: list[str]) -> None:
+    """A vector that tells a text by its length, and in reverse order, as the index allows."""
+    items = [{"index": i, "embedding": [len(text), 1.0]} for i, text in enumerate(texts)]
+    send(handler, 200, json.dumps({"data": items[::-1]}).encode())
+
+
+def failing(status: int, body: bytes = b"no", **headers: str) -> Reply:
+    return lambda handler, texts: send(handler, status, body, **headers)
+
+
+def replying(body: bytes) -> Reply:
+    return lambda handler, texts: send(handler, 200, body)
+
+
+def cut(handler: http.server.BaseHTTPRequestHandler, texts: list[str]) -> None:
+    send(handler, 200, b'{"data": [{"ind', Content_Length="1000")
+
+
+def remote(server: Server, **more: Any) -> RemoteEmbedder:
+    return RemoteEmbedder(server.url, "m", **{"retries": 2, "sleep": lambda seconds: None, "timeout": 30.0, **more})
+
+
+def test_remote_vectors_come_in_the_order_of_the_texts_and_with_unit_length() -> None:
+    with serving(lengths) as server:
+        embedder = remote(server, batch_size=2, api_key="k")
+        vectors = embedder.embed(["a", "abc", "abcdef"])
+    np.testing.assert_allclose(vectors[:, 0] / vectors[:, 1], [1, 3, 6], rtol=1e-5)
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1.0, atol=1e-6)
+    assert vectors.dtype == np.float32
+    assert server.requests[0] == {"path": "/v1/embeddings", "model": "m", "input": ["a", "abc"]}
+    assert server.requests[1]["input"] == ["abcdef"]
+    assert server.keys == ["Bearer k", "Bearer k"]
+
+
+def test_a_remote_embedder_without_a_key_sends_none() -> None:
+    with serving(lengths) as server:
+        embedder = remote(server)
+        embedder.embed_query("a")
+    assert server.keys == [None]
+
+
+def test_remote_vectors_without_indexes_are_taken_as_they_come() -> None:
+    body = b'{"data": [{"embedding": [1, 0]}, {"embedding": [0, 2]}]}'
+    with serving(replying(body)) as server:
+        embedder = remote(server)
+        assert embedder.embed(["a", "b"]).tolist() == [[1, 0], [0, 1]]
+
+
+def test_empty_and_strange_texts_are_sent_as_something_a_server_accepts() -> None:
+    with serving(lengths) as server:
+        embedder = remote(server)
+        embedder.embed(["", "\ud83d"])
+    assert server.requests[0]["input"] == [".", "\ufffd"]
+
+
+def test_no_texts_are_not_sent() -> None:
+    with serving(lengths) as server:
+        embedder = remote(server)
+        assert len(embedder.embed([])) == 0
+    assert server.requests == []
+
+
+@pytest.mark.parametrize("fault", [failing(429), failing(503), cut], ids=["429", "503", "cut"])
+def test_a_passing_fault_is_tried_again(fault: Reply) -> None:
+    with serving(fault, lengths) as server:
+        embedder = remote(server)
+        assert embedder.embed_query("abc").shape == (2,)
+    assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize("fault", [failing(429), failing(500), cut], ids=["429", "500", "cut"])
+def test_a_lasting_fault_is_named_after_the_last_try(fault: Reply) -> None:
+    with serving(fault) as server:
+        embedder = remote(server)
+        with pytest.raises(EmbedderUnavailable, match=rf"{server.url}/embeddings.*check"):
+            embedder.embed_query("abc")
+        assert len(server.requests) == 3
+
+
+def test_waiting_doubles() -> None:
+    waits: list[float] = []
+    with serving(failing(500)) as server, pytest.raises(EmbedderUnavailable):
+        remote(server, retries=3, sleep=waits.append).embed_query("abc")
+    assert waits == [0.5, 1.0, 2.0]
+
+
+@pytest.mark.parametrize(("asked", "low", "high"), [("3", 3, 3), ("soon", 0.5, 0.5), ("-1", 0.5, 0.5)])
+def test_the_server_may_say_how_long_to_wait(asked: str, low: float, high: float) -> None:
+    waits: list[float] = []
+    script = (failing(429, Retry_After=asked), lengths)
+    with serving(*script) as server:
+        embedder = remote(server, sleep=waits.append)
+        embedder.embed_query("abc")
+    assert len(waits) == 1
+    assert low <= waits[0] <= high
+
+
+def test_the_server_may_say_until_when_to_wait() -> None:
+    waits: list[float] = []
+    later = format_datetime(datetime.now(UTC) + timedelta(seconds=8), usegmt=True)
+    script = (failing(429, Retry_After=later), lengths)
+    with serving(*script) as server:
+        embedder = remote(server, sleep=waits.append)
+        embedder.embed_query("abc")
+    assert 5 < waits[0] <= 8
+
+
+@pytest.mark.parametrize("status", [301, 400, 401, 404])
+def test_a_refusal_is_not_tried_again(status: int) -> None:
+    with serving(failing(status)) as server:
+        embedder = remote(server)
+        with pytest.raises(EmbedderUnavailable, match=str(status)):
+            embedder.embed_query("abc")
+        assert len(server.requests) == 1
+
+
+def test_no_message_holds_the_key_or_a_password() -> None:
+    key = "sk-very-secret"
+    with serving(failing(401, f"Incorrect API key: {key}".encode())) as server:
+        url = server.url.replace("//", "//user:hush@")
+        with pytest.raises(EmbedderUnavailable) as caught:
+            RemoteEmbedder(url, "m", api_key=key).embed_query("abc")
+    assert "Incorrect API key: [key]" in str(caught.value)
+    assert key not in str(caught.value)
+    assert "hush" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("body", "complaint"),
+    [
+        (b"<html>", "bad reply"),
+        (b"\xff\xfe\x00", "bad reply"),
+        (b"[]", "no list named 'data'"),
+        (b'{"data": [7, 8]}', "no list named 'data'"),
+        (data([[1.0]]), "1 vectors for 2 texts"),
+        (data([[1.0], [float("nan")]]), "not finite"),
+        (data([[1.0], [float("inf")]]), "not finite"),
+        (data([[1.0], [1.0, 2.0]]), "differ in length"),
+        (data([[1.0], ["x"]]), "something else than numbers"),
+        (data([[1.0], None]), "differ in length"),
+        (data([None, None]), "empty"),
+        (data([[], []]), "empty"),
+        (data([[1.0], [0.0]]), "no length"),
+        (data([[1.0], [1e300]]), "no length"),
+        (data([[1.0], [10**400]]), "differ in length"),
+        (b"[" * 100_000, "bad reply"),
+        (b'{"data": [{"index": 0, "embedding": [1]}, {"index": 0, "embedding": [1]}]}', "indexes"),
+        (b'{"data": [{"index": "a", "embedding": [1]}, {"index": 0, "embedding": [1]}]}', "indexes"),
+    ],
+)
+def test_a_reply_that_makes_no_sense_is_named(body: bytes, complaint: str) -> None:
+    with serving(replying(body)) as server, pytest.raises(EmbedderUnavailable, match=complaint):
+        remote(server).embed(["a", "b"])
+
+
+def test_a_dimension_that_changes_is_named() -> None:
+    script = (replying(data([[1.0, 2.0]])), replying(data([[1.0, 2.0, 3.0]])))
+    with serving(*script) as server:
+        embedder = remote(server)
+        embedder.embed_query("a")
+        with pytest.raises(EmbedderUnavailable, match="3 dimensions after 2"):
+            embedder.embed_query("a")
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:1/v1", "ftp://host/v1", "nonsense", "http://[", "http://a:b/v1"])
+def test_a_url_that_leads_nowhere_is_named(url: str) -> None:
+    with pytest.raises(EmbedderUnavailable, match="can't be reached"):
+        RemoteEmbedder(url, "m", sleep=lambda seconds: None).embed_query("abc")
+
+
+def timed(embedder: RemoteEmbedder, texts: list[str]) -> float:
+    """The seconds until it gave up."""
+    began = time.monotonic()
+    with pytest.raises(EmbedderUnavailable, match="ReadTimeout"):
+        embedder.embed(texts)
+    return time.monotonic() - began
+
+
+@pytest.mark.parametrize("fault", ["silent", "in drops"])
+def test_a_server_that_hangs_is_given_up_once_the_patience_is_over(fault: str) -> None:
+    over = threading.Event()
+
+    def hang(handler: http.server.BaseHTTPRequestHandler, texts: list[str]) -> None:
+        if fault == "in drops":
+            handler.send_response(200)
+            handler.end_headers()
+        while not over.wait(0.05):
+            if fault == "in drops":
+                with suppress(OSError):
+                    handler.wfile.write(b" ")
+
+    with serving(hang) as server:
+        embedder = RemoteEmbedder(server.url, "m", timeout=0.3)
+        assert timed(embedder, ["a"]) > 0.2
+        assert timed(embedder, ["a", "b"]) > 1.2  # more texts may take longer
+        over.set()
+    assert len(server.requests) == 2
+
+
+def test_a_wait_that_is_longer_than_the_patience_is_not_begun() -> None:
+    waits: list[float] = []
+    with serving(failing(429, Retry_After="60")) as server, pytest.raises(EmbedderUnavailable, match="answered 429"):
+        remote(server, sleep=waits.append).embed_query("a")
+    assert waits == []
+    assert len(server.requests) == 1
+
+
+def test_the_connection_is_kept_and_closed_with_the_embedder() -> None:
+    with serving(lengths, protocol="HTTP/1.1") as server:
+        embedder = remote(server)
+        for text in ("a", "b"):
+            embedder.embed_query(text)
+        assert server.connections == 1
+        del embedder
+        gc.collect()
+        assert server.closed.wait(PATIENCE)
