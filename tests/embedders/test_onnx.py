@@ -130,7 +130,7 @@ def test_a_fault_on_any_thread_is_raised() -> None:
 
 
 def test_a_folder_without_a_model_is_named_at_once(tmp_path: Path) -> None:
-    with pytest.raises(ModelNotFound, match=r"embedder\.json.*everthread\.models\.export"):
+    with pytest.raises(ModelNotFound, match=r"embedder\.json.*everthread\.embedders\.export"):
         OnnxEmbedder(tmp_path)
 
 
