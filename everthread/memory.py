@@ -44,16 +44,15 @@ from everthread.bank.line_preparation import prepare_lines
 from everthread.bank.line_validation import clean_line, keepable
 from everthread.bank.line_versions import corrected
 from everthread.bank.settings import check_setting
-from everthread.common.keys import SETTING_RECIPE
 from everthread.embedders.base import Embedder
 from everthread.embedders.encoder import FAILURES, Encoder
 from everthread.errors import BadInput, BadLine, BadQuery, EverthreadError
 from everthread.recall import multi_bank
 from everthread.recall.reader import BankReader
 from everthread.recall.results import ContextBudget, Query
-from everthread.recipes import dispatch, saved_recipe
+from everthread.recipes import dispatch
 from everthread.recipes.base import Recipe
-from everthread.recipes.saved_recipe import SavedRecipe
+from everthread.recipes.saved_recipe import SavedRecipe, save_recipe
 from everthread.stores.base import Store
 from everthread.stores.limits import LARGEST_SEQ
 from everthread.stores.shared_rows import missing
@@ -463,10 +462,8 @@ class Memory:
         self.store.set_setting(self.bank, name, value)
 
     def save_recipe(self) -> None:
-        """Save the recipe with its options in the bank, which is then opened with it where none is named."""
-        setting = saved_recipe.setting(self.recipe, factory.configured().get(self.recipe.name))
-        if self.settings().get(SETTING_RECIPE) != setting:
-            self.set_setting(SETTING_RECIPE, setting)
+        """Save the recipe that the bank is open with, for all who open it without naming one."""
+        save_recipe(self.store, self.bank, self.recipe, factory.configured().get(self.recipe.name))
 
     def reindex(self, progress: Progress | None = None) -> int:
         """Give every unit, and every line that the recipe embeds, a vector of the present model, and drop those of

@@ -17,7 +17,7 @@ DIALOGUE = "John: Not everyone is fond of ice cream. Mary: Do you like it?"
 
 
 def main() -> None:
-    scribe = factory.scribe(factory.llm())
+    scribe = factory.open_scribe(factory.open_llm())
     memory = TextMemory.create("minilm", scribe=scribe)
     print(f"Rewritten by {scribe.name}.\n")
 

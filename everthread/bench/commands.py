@@ -356,7 +356,7 @@ def recipes_(
         chosen,
         dataset=dataset,
         embedder=ctx.find_root().obj["embedder"],
-        scribe=factory.scribe(factory.llm(model or "none")),
+        scribe=factory.open_scribe(factory.open_llm(model or "none")),
         progress=lambda text: click.echo(text, err=True),
     )
     click.echo(json.dumps(found.json(), indent=2) if as_json else found.text())

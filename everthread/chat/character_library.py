@@ -1,4 +1,4 @@
-"""The folder of characters, one card a file, and `everthread characters`, which looks after them.
+"""The folder of characters, one card per file.
 
 A name becomes a file's name by escaping, never a path. Upper-case letters are escaped too, so that `Nora` and `nora`
 stay two where file names ignore case.
@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
 from urllib.parse import unquote
 
-import click
 import platformdirs
 
 from everthread.chat import card, png_text
-from everthread.chat.character import Character
-from everthread.cli.common import json_option, show_json, to_json
-from everthread.cli.sanitize import escape_control_chars
+from everthread.chat.character import DEFAULT_CHARACTER, Character
+from everthread.common.keys import SETTING_CHARACTER
 from everthread.errors import BadInput, NotFound, StoreUnavailable
+from everthread.types import JSONValue
 
 LONGEST_STEM = 200  # bytes of a file's name, without its ending; the usual limit is 255
 DIGEST = 32  # characters of the SHA-256 of a longer one, which stand behind its beginning and a ~
@@ -40,6 +38,32 @@ def listed() -> list[str]:
         return []
     named = ((path, _name(path)) for path in folder().iterdir() if path.suffix in (card.JSON, card.PNG))
     return sorted({name for path, name in named if path.stem == _stem(name)})
+
+
+def open_character(spec: Character | str | None, settings: Mapping[str, JSONValue]) -> Character:
+    """Open the character that a conversation is led with.
+
+    Args:
+        spec: a character as it is, the name of one, or the file of a card. Without it, the bank's own. The name of the
+            bank's own means that one, which may have been edited in the bank; `Ever` means the built-in one unless the
+            folder has another of that name.
+        settings: those of the bank.
+
+    Raises:
+        NotFound: if there is no such character.
+        BadFile: for a file that is no card.
+    """
+    saved = settings.get(SETTING_CHARACTER)
+    own = Character.from_json(saved) if isinstance(saved, Mapping) else None
+    if spec is None:
+        return own or DEFAULT_CHARACTER
+    if not isinstance(spec, str):
+        return spec
+    if own is not None and own.name.casefold() == spec.casefold():
+        return own
+    if spec == DEFAULT_CHARACTER.name and spec not in listed():
+        return DEFAULT_CHARACTER
+    return load(spec)
 
 
 def load(name: str | Path) -> Character:
@@ -77,6 +101,23 @@ def add(path: str | Path, *, force: bool = False) -> Character:
     return character
 
 
+def add_all(paths: Sequence[Path], *, force: bool = False) -> list[Character]:
+    """Add the characters of several cards to the folder; where one of them can't be added, none is.
+
+    Raises:
+        BadInput: if two are of one name, or, unless force, one of that name is there already.
+        BadFile: for a file that is no card.
+    """
+    names: dict[str, Path] = {}
+    for path in paths:
+        name = card.read(path).name
+        if name in names:
+            raise BadInput(f"{names[name]} and {path} are both of {name!r}; import one of them")
+        _existing(name, force)
+        names[name] = path
+    return [add(path, force=force) for path in paths]
+
+
 def export(
     name: str | Path, path: str | Path, *, version: int = 3, picture: str | Path | None = None, force: bool = False
 ) -> None:
@@ -102,11 +143,20 @@ def picture(name: str) -> bytes:
     return png_text.with_texts(card.content(file), {}, card.CHUNKS.values(), file)
 
 
-def remove(name: str) -> None:
-    """Take a character out of the folder for good. What was said with it stays in its banks. Raises NotFound."""
+def file_of(name: str) -> Path:
+    """Return the file of the character of this name in the folder.
+
+    Raises:
+        NotFound: if there is none.
+    """
     if (file := _file(name)) is None:
         raise _not_found(name)
-    file.unlink()
+    return file
+
+
+def remove(name: str) -> None:
+    """Take a character out of the folder for good. What was said with it stays in its banks. Raises NotFound."""
+    file_of(name).unlink()
 
 
 def _stem(name: str) -> str:
@@ -176,146 +226,3 @@ def _not_found(name: str) -> NotFound:
     more = " …" if len(there) > SHOWN else ""
     known = f"there are {', '.join(there[:SHOWN])}{more}" if there else "there are none yet"
     return NotFound(f"there is no character {name!r}; {known}. A card's file is named with its ending, .json or .png")
-
-
-# ----------------------------------------------------------------------- commands
-
-Command = TypeVar("Command", bound=Callable[..., None])
-
-OPTIONS = {
-    "description": "Who it is.",
-    "location": "Where you two are.",
-    "scenario": "What is going on.",
-    "greeting": "What it says first.",
-    "person": "Your name, as it knows you.",
-    "nickname": "What it is called in its texts, where that is not its name.",
-    "examples": "Dialogues that show how it speaks, each after a row <START>.",
-    "instructions": "What stands in place of our instructions to the model.",
-    "reminder": "What the model reads last.",
-}
-
-
-def text_options(command: Command) -> Command:
-    for name, words in reversed(OPTIONS.items()):
-        command = click.option(f"--{name}", metavar="TEXT", help=words)(command)
-    return command
-
-
-@click.group(invoke_without_command=True)
-@click.pass_context
-def characters(ctx: click.Context) -> None:
-    """Keep characters to talk with, and exchange them as character cards. Without a command: list them."""
-    if ctx.invoked_subcommand is None:
-        ctx.invoke(list_, as_json=False)
-
-
-@characters.command("list")
-@json_option
-def list_(as_json: bool) -> None:
-    """List the characters."""
-    found = listed()
-    none = "there are no characters yet; make one with: everthread characters new NAME"
-    show_json(found) if as_json else click.echo("\n".join(found) or none)
-
-
-@characters.command()
-@click.argument("name")
-@json_option
-def show(name: str, as_json: bool) -> None:
-    """Show a character, of the folder or of a card's file."""
-    _show(load(name), as_json)
-
-
-@characters.command()
-@click.argument("name")
-@text_options
-@json_option
-def new(name: str, as_json: bool, **texts: str | None) -> None:
-    """Make a character. {{char}} and {{user}} stand for the names in every text."""
-    character = Character(name, **_given(texts))
-    save(character)
-    _show(character, as_json)
-
-
-@characters.command("import")
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--force", is_flag=True, help="Replace characters of the same names.")
-@json_option
-def import_(files: tuple[Path, ...], force: bool, as_json: bool) -> None:
-    """Keep the characters of card FILES, JSON or PNG (V1, V2, V3); of all of them or, where one is wrong, of none."""
-    names: dict[str, Path] = {}
-    for file in files:
-        name = card.read(file).name
-        if name in names:
-            raise BadInput(f"{names[name]} and {file} are both of {name!r}; import one of them")
-        _existing(name, force)
-        names[name] = file
-    done = [add(file, force=force).name for file in files]
-    show_json(done) if as_json else click.echo("\n".join(done))
-
-
-@characters.command("export")
-@click.argument("name")
-@click.argument("file", type=click.Path(path_type=Path))
-@click.option("--version", type=click.Choice(["2", "3"]), default="3", show_default=True, help="Of the card.")
-@click.option("--picture", metavar="PNG", type=click.Path(path_type=Path), help="Default: its own, or a plain one.")
-@click.option("--force", is_flag=True, help="Replace the file.")
-@json_option
-def export_(name: str, file: Path, version: str, picture: Path | None, force: bool, as_json: bool) -> None:
-    """Write a character's card to FILE, whose name ends in .json or .png.
-
-    All of the character is in it, also your name and the place; look at it before you give it to others.
-    """
-    export(name, file, version=int(version), picture=picture, force=force)
-    show_json({"name": name, "file": str(file)}) if as_json else click.echo(f"{name} → {file}")
-
-
-@characters.command()
-@click.argument("name")
-@text_options
-@click.option("--picture", metavar="PNG", type=click.Path(path_type=Path), help="A picture, which will hold the card.")
-@json_option
-def edit(name: str, picture: Path | None, as_json: bool, **texts: str | None) -> None:
-    """Change a character. What is not given stays; an empty TEXT takes one away."""
-    changes = _given(texts)
-    if not changes and picture is None:
-        raise BadInput(f"nothing is given to be changed; give --{', --'.join((*OPTIONS, 'picture'))}")
-    if (file := _file(name)) is None:
-        raise _not_found(name)
-    character = load(name).with_changes(**changes)
-    if character.name != name:  # by hand
-        raise BadInput(f"{file} holds {character.name!r} by now; import it as that, and remove {name!r}")
-    save(character, picture=picture, force=True)
-    _show(character, as_json)
-
-
-@characters.command("remove")
-@click.argument("name")
-@click.option("-y", "--yes", is_flag=True, help="Don't ask.")
-@json_option
-def remove_(name: str, yes: bool, as_json: bool) -> None:
-    """Remove a character for good. What was said with it stays in its banks; `everthread forget` removes that."""
-    from everthread.cli.main import confirm  # which is there by now, and itself needs much that the folder doesn't
-
-    if _file(name) is None:
-        raise _not_found(name)
-    if as_json and not yes:
-        raise BadInput(f"with --json nothing is asked; give --yes, too, to remove {name!r} for good")
-    if not yes:
-        confirm(f"Remove {name!r} for good?")
-    remove(name)
-    show_json({"removed": name}) if as_json else click.echo(f"removed: {name}")
-
-
-def _given(texts: dict[str, str | None]) -> dict[str, Any]:
-    """The options that were given."""
-    return {name: text for name, text in texts.items() if text is not None}
-
-
-def _show(character: Character, as_json: bool) -> None:
-    if as_json:
-        show_json(character.to_json())
-        return
-    for name, value in character.to_json().items():
-        text = to_json(value) if name == "card" else str(value)
-        click.echo(escape_control_chars(f"{name:>12}  " + "\n              ".join(text.splitlines())))

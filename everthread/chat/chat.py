@@ -24,6 +24,7 @@ from everthread.bank.line_validation import clean_line
 from everthread.bank.settings import remember_policy
 from everthread.chat import ending, pins, style_sample
 from everthread.chat.character import Character
+from everthread.chat.character_library import open_character
 from everthread.chat.conversation import Conversation, current_session, find_resumable, is_open
 from everthread.chat.ending import QUESTION as QUESTION
 from everthread.chat.goodbye import next_step
@@ -117,7 +118,7 @@ class Chat:
         """
         self.memory, self.llm, self.budget = memory, llm, budget
         self.banks: Collection[str] = multi_bank.existing_banks(memory.store, banks) if banks else ()
-        self.scribe = scribe_worker.scribe if scribe_worker and scribe is None else factory.scribe(llm, scribe)
+        self.scribe = scribe_worker.scribe if scribe_worker and scribe is None else factory.open_scribe(llm, scribe)
         self.sampling = sampling or Sampling()
         self._count = lru_cache(TOKEN_CACHE_SIZE)(
             count or memory.count
@@ -130,7 +131,7 @@ class Chat:
         self.last_reply: Reply | None = None
         self._roomy: Character | None = None  # the character that was seen to leave room for a conversation
         settings = self._settings = memory.settings()  # as they were when the conversation was looked at
-        self._character, self._kept = factory.character(character, settings), settings.get(SETTING_CHARACTER)
+        self._character, self._kept = open_character(character, settings), settings.get(SETTING_CHARACTER)
         self._offering = Reminders(memory)
         self._begin(session, incognito)
 
@@ -159,7 +160,7 @@ class Chat:
         Ollama that runs on this machine. A recipe that is given is kept with the bank, unless nothing may be written.
         Raises as `Memory.open`, and BadFile for a card that can't be read.
         """
-        model = factory.llm(llm)
+        model = factory.open_llm(llm)
         memory = Memory.open(bank, store=store, embedder=embedder, recipe=recipe, options=options, tokens=tokens)
         try:
             chat = cls(
@@ -374,7 +375,7 @@ class Chat:
         if remember_policy(settings) is False:  # it may have been set meanwhile
             self._conversation.private = True
         if (kept := settings.get(SETTING_CHARACTER)) != self._kept:
-            self._character, self._kept = factory.character(None, settings), kept
+            self._character, self._kept = open_character(None, settings), kept
         self._conversation.refresh()
 
     def use_memory(self, memory: Memory, scribe_worker: ScribeWorker) -> None:

@@ -17,6 +17,7 @@ from everthread import factory
 from everthread.bank.line_validation import LONGEST_NAME
 from everthread.bank.settings import REMEMBER_POLICIES, remember_policy
 from everthread.chat import card, character_library
+from everthread.chat.character_library import open_character
 from everthread.chat.chat import Chat
 from everthread.chat.group_chat import GroupChat
 from everthread.chat.reply import Reply
@@ -148,7 +149,7 @@ def choose_bank(bank: str, character: str, store: str | Path | None, *, asks: bo
     with suppress(LookupError), closing(factory.store(store, create=False)) as found:
         if found.exists(bank) and found.corpus(bank).lines:
             settings = found.settings(bank)
-            now, name = factory.character(None, settings).name, factory.character(character, settings).name
+            now, name = open_character(None, settings).name, open_character(character, settings).name
             return bank if now == name else _chosen(bank, now, name, asks)
     return bank
 
@@ -184,7 +185,7 @@ def _bank_exists(store: str | Path | None, bank: str, character: str | None) -> 
     with suppress(LookupError), closing(factory.store(store, create=False)) as found:
         there = found.exists(bank)
     if character is not None and not there:
-        factory.character(character, {})
+        open_character(character, {})
     return there
 
 

@@ -26,7 +26,7 @@ JSON_OPTION = "--json"
 META_AS_JSON = "everthread.as_json"  # whether JSON was asked for; click keeps it for all of one invocation
 LAZY_COMMANDS = {
     "bench": "everthread.bench.commands",
-    "characters": "everthread.chat.character_library",
+    "characters": "everthread.cli.characters",
     "chat": "everthread.cli.chat",
     "db": "everthread.cli.db",
     "keys": "everthread.cli.keys",
@@ -137,6 +137,22 @@ def fail(ctx: click.Context, words: str, status: int) -> NoReturn:
     print_json_error(words, ctx.meta[META_AS_JSON])
     click.echo(f"everthread: {escape_control_chars(words)}", err=True)
     ctx.exit(status)
+
+
+def confirm(question: str) -> None:
+    """Ask whether to go on, and abort unless the answer is yes.
+
+    Raises:
+        BadInput: where no terminal can answer, with the option that does without.
+    """
+    try:
+        if click.confirm(question, err=True):
+            return
+    except click.Abort:
+        click.echo(err=True)  # ends the question's line
+        if not sys.stdin.isatty():
+            raise BadInput("there is nobody to answer; give --yes, too, to have it done without asking") from None
+    raise click.Abort
 
 
 # ------------------------------------------------------------------------ options

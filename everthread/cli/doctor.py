@@ -74,7 +74,7 @@ def _model(name: str | None) -> Finding:
 def _language_model() -> Finding:
     """Which one a chat would talk through. That there is none is no fault: it then shows what it remembers."""
     try:
-        model = factory.llm()
+        model = factory.open_llm()
     except EverthreadError as error:
         return Finding("language model", False, str(error))
     return Finding(

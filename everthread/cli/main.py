@@ -19,6 +19,7 @@ from everthread.cli.common import (
     bank_option,
     build_filter,
     category_option,
+    confirm,
     decode_utf8,
     filter_options,
     json_option,
@@ -40,6 +41,7 @@ from everthread.stores.postgres import dsn
 from everthread.transfer import copy_bank, importing, jsonl
 from everthread.transfer.dates import zone
 from everthread.transfer.files import spooled, whole
+from everthread.transfer.formats import FORMATS
 from everthread.types import Filter, Role
 
 SHOWN_BANKS = 20  # that a message lists: enough to find a mistyped name
@@ -140,7 +142,7 @@ def read_stdin() -> str:
 @main.command("import")
 @click.argument("file", type=click.Path(path_type=Path))
 @bank_option
-@click.option("--format", "form", metavar="NAME", help=f"{', '.join(factory.FORMATS)}. Default: by the file.")
+@click.option("--format", "form", metavar="NAME", help=f"{', '.join(FORMATS)}. Default: by the file.")
 @click.option("--only", multiple=True, help="Only this conversation of the file (locomo, realtalk).")
 @click.option("--assistant", multiple=True, help="A name that is the bot's (transcript, whatsapp).")
 @click.option("--tz", help="The zone of times without one. Default: UTC.")
@@ -482,18 +484,6 @@ def forget(ctx: click.Context, /, bank: str, yes: bool, as_json: bool, **scope: 
     show_json(receipt) if as_json else click.echo(
         f"forgotten: {pluralize(receipt.lines, 'line')}, {receipt.forgotten_at:%Y-%m-%d %H:%M:%S} UTC"
     )
-
-
-def confirm(question: str) -> None:
-    """Ask before it is done. Where there is nobody to answer, say how it is done without."""
-    try:
-        if click.confirm(question, err=True):
-            return
-    except click.Abort:
-        click.echo(err=True)  # ends the question's line
-        if not sys.stdin.isatty():
-            raise BadInput("there is nobody to answer; give --yes, too, to have it done without asking") from None
-    raise click.Abort
 
 
 @main.command()

@@ -64,7 +64,7 @@ def refusals(
     if not as_json:
         _tell(found, condemned, replies)
     if found and not yes:
-        from everthread.cli.main import confirm  # which imports the commands
+        from everthread.cli.common import confirm
 
         confirm(f"Add them to {path}?")
     if found:
@@ -121,7 +121,7 @@ def _of_file(source: Path) -> list[str]:
 def _learnt(model: str | None, replies: list[str], language: str) -> dict[str, float]:
     from everthread.scribes import refusal_learning  # needs pydantic, which no other command loads
 
-    llm = factory.llm(model)
+    llm = factory.open_llm(model)
     if llm is None:
         raise BadInput("no language model is configured; name one with --model or EVERTHREAD_LLM_MODEL")
     return refusal_learning.from_replies(llm, replies) if replies else refusal_learning.from_itself(llm, language)

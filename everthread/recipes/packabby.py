@@ -17,6 +17,7 @@ import numpy as np
 
 from everthread.embedders import shapes
 from everthread.errors import ModelError
+from everthread.llms.names import open_llm
 from everthread.recall import unit_search
 from everthread.recall.features import UNKNOWN_COSINE
 from everthread.recall.query import LONGEST
@@ -26,6 +27,7 @@ from everthread.recipes.base import OFFERS, Recipe
 from everthread.recipes.general_knowledge import KIND as GENERAL_KIND
 from everthread.recipes.options import option
 from everthread.scribes.base import CATEGORIES, Scribe
+from everthread.scribes.names import open_scribe
 from everthread.text.analyzer import terms
 from everthread.text.formatting import date_heading
 from everthread.types import Context, Filter, Hit, Line, Sampling, Unit, Vector, Vectors
@@ -174,9 +176,7 @@ class Packabby(Recipe):
     def _configured(self) -> Scribe | None:
         """Returns the scribe that the configuration names, if it is to judge."""
         if self.judge and not self._judges:
-            from everthread import factory  # which imports the recipes
-
-            self._judges.append(factory.scribe(factory.llm()))
+            self._judges.append(open_scribe(open_llm()))
         return self._judges[0] if self._judges else None
 
     def _bears(self, query: str, hit: Hit) -> bool:

@@ -64,3 +64,20 @@ def setting(recipe: Recipe, usual: Recipe | None) -> JSONValue:
     before = {name: each.default for name, each in options(recipe).items()} | (values(usual) if usual else {})
     own = {name: as_json(value) for name, value in values(recipe).items() if value != before[name]}
     return {"name": recipe.name, "options": own}
+
+
+def save_recipe(store: Store, bank: str, recipe: Recipe | None, usual: Recipe | None) -> None:
+    """Save the recipe that a bank is opened with from now on, where no other is named.
+
+    Args:
+        store: the store of the bank.
+        bank: its id.
+        recipe: the recipe; None removes the one that was saved.
+        usual: the recipe of that name as the configuration has it; None for one of the user's own.
+
+    Raises:
+        StoreError: as `Store.set_setting`.
+    """
+    value = None if recipe is None else setting(recipe, usual)
+    if store.settings(bank).get(SETTING_RECIPE) != value:
+        store.set_setting(bank, SETTING_RECIPE, value)

@@ -8,7 +8,7 @@ from collections import OrderedDict
 from contextlib import suppress
 
 from everthread import factory
-from everthread.common.keys import SETTING_RECIPE, SETTING_SCRIBE
+from everthread.common.keys import SETTING_SCRIBE
 from everthread.embedders.base import Embedder
 from everthread.embedders.encoder import FAILURES
 from everthread.errors import ConfigError, NotFound
@@ -16,7 +16,7 @@ from everthread.llms.base import LLM
 from everthread.memory import Memory
 from everthread.recipes.base import Recipe
 from everthread.recipes.options import identity
-from everthread.recipes.saved_recipe import SavedRecipe, setting
+from everthread.recipes.saved_recipe import SavedRecipe, save_recipe
 from everthread.scribes.base import Scribe
 from everthread.server.bounded_embedder import BoundedEmbedder
 from everthread.server.llm_catalog import Models
@@ -45,7 +45,10 @@ class Services:
         self.multi_process = multi_process
         self.count: Counter = estimate  # the tokens of a text
         self.models = Models(llm)
-        self._scribes: dict[str | None, Scribe] = {None: scribe or factory.scribe(llm), "none": factory.scribe_by(None)}
+        self._scribes: dict[str | None, Scribe] = {
+            None: scribe or factory.open_scribe(llm),
+            "none": factory.scribe_by(None),
+        }
         self._usual = {**factory.configured(), recipe.name: recipe}
         self._memories: OrderedDict[tuple[object, ...], Memory] = OrderedDict()
         self._lock = threading.Lock()
@@ -93,9 +96,7 @@ class Services:
 
     def keep(self, bank: str, way: Recipe | None) -> None:
         """Have a bank keep a recipe; None: the server's, whatever that is. Raises as `Store.set_setting`."""
-        told = None if way is None else setting(way, self.usual(way.name))
-        if self.store.settings(bank).get(SETTING_RECIPE) != told:
-            self.store.set_setting(bank, SETTING_RECIPE, told)
+        save_recipe(self.store, bank, way, None if way is None else self.usual(way.name))
 
     def _held(self, at: tuple[object, ...]) -> Memory | None:
         with self._lock:

@@ -15,13 +15,14 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from everthread import factory
 from everthread.bank.line_keys import versions
 from everthread.bank.line_validation import clean_line, keepable
 from everthread.common.keys import META_KEY_FROM
 from everthread.errors import BadFile
 from everthread.memory import BATCH, Memory
+from everthread.transfer import formats
 from everthread.transfer.files import EPOCH, file_error, shown
+from everthread.transfer.formats import Reader
 from everthread.transfer.jsonl import export_key, exported_seq
 from everthread.types import Line, NewLine
 
@@ -31,17 +32,17 @@ class Source:
     """A file that was read once from beginning to end, and found sound."""
 
     path: Path
-    read: factory.Reader
+    read: Reader
     lines: int
     skipped: Mapping[str, int]  # what holds no line, by its kind
     places: Mapping[str, str]  # where each key of a line's own stands
 
 
 def source(path: Path, form: str | None = None, **options: Any) -> Source:
-    """The file, checked as one of this format; options as for `open.reader`. BadFile where anything in it is wrong, or
+    """Check a file as one of this format; options as for `formats.reader`. BadFile where anything in it is wrong, or
     there is nothing to remember; ConfigError as there."""
     skipped, places = Counter[str](), dict[str, str]()
-    reader = factory.reader(path, form, skipped=skipped, positions=places, **options)
+    reader = formats.reader(path, form, skipped=skipped, places=places, **options)
     total, left_out = sum(1 for _ in reader()), dict(skipped)
     if not total:
         raise BadFile(f"{path}: there is nothing in it to remember{format_skipped(left_out)}; nothing was imported")

@@ -18,9 +18,10 @@ import everthread
 from everthread.cli.common import json_option
 from everthread.cli.main import main
 from everthread.cli.repl import LEGEND
-from everthread.factory import RECIPES, reader
+from everthread.factory import RECIPES
 from everthread.memory import Memory
 from everthread.testing import HashEmbedder
+from everthread.transfer.formats import reader
 
 Cli = Callable[..., Result]
 

@@ -9,9 +9,9 @@ from threading import Thread
 
 import pytest
 
-from everthread import factory
 from everthread.errors import BadFile
 from everthread.transfer.files import load, numbered, parse, shown, spooled, whole
+from everthread.transfer.formats import reader
 
 
 def put(folder: Path, data: bytes) -> Path:
@@ -112,7 +112,7 @@ def test_an_archive_is_named_as_such(tmp_path: Path) -> None:
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("_chat.txt", "[01.01.24, 10:00:00] Ann: Hi!\n")
     with pytest.raises(BadFile, match=r"chat\.zip: this is a zip archive, not text; unpack it and import the file in"):
-        list(factory.reader(path)())
+        list(reader(path)())
     packed = tmp_path / "chat.txt.gz"
     packed.write_bytes(gzip.compress(b"Ann: Hi!\n"))
     with pytest.raises(BadFile, match="this is a gzip archive"):

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from everthread.errors import EverthreadError
+from everthread.llms.names import open_llm
 from everthread.recall import unit_search
 from everthread.recall.context_packing import fit
 from everthread.recall.reader import BankReader
@@ -39,6 +40,7 @@ from everthread.recipes.goodai.token_stream import CHUNK, LINES, SPEAKER, TokenS
 from everthread.recipes.goodai.tokenizers import Tokenizer, word_pieces
 from everthread.recipes.options import option
 from everthread.scribes.base import Scribe
+from everthread.scribes.names import open_scribe
 from everthread.types import Context, Hit, JSONValue, Seqs, Unit, Vector, now
 
 log = logging.getLogger("everthread")
@@ -150,9 +152,7 @@ class GoodAI(Recipe):
         return Rewriter(self._scribe)
 
     def _scribe(self) -> Scribe:
-        from everthread import factory  # it imports the recipes
-
-        return self.scribe or factory.scribe(factory.llm())
+        return self.scribe or open_scribe(open_llm())
 
     def update(self, reader: BankReader) -> None:
         self._chunking(reader).update()

@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
 
-from everthread import factory
 from everthread.bank import stats as timeline
 from everthread.chat.character import Character
+from everthread.chat.character_library import open_character
 from everthread.common.keys import SETTING_REMEMBER, SETTING_SCRIBE
 from everthread.errors import BankDamaged, BankTooNew
 from everthread.memory import Memory
@@ -143,13 +143,13 @@ def set_bank_character(memory: Changing, once: Once, body: CharacterBody) -> dic
 @router.patch("/{bank}/character", response_model=CharacterView, response_model_exclude_unset=True)
 def change_bank_character(memory: Changing, once: Once, body: CharacterChanges) -> dict[str, Any]:
     """Change some of the bank's character, from now on: its description, where you are, your name."""
-    changed = factory.character(None, memory.settings()).with_changes(**body.given())
+    changed = open_character(None, memory.settings()).with_changes(**body.given())
     return _set(memory, once, "character", changed.to_json(), _character)
 
 
 def _character(kept: Settings) -> dict[str, Any]:
     """The bank's character, or ours."""
-    return dict(factory.character(None, kept).to_json())
+    return dict(open_character(None, kept).to_json())
 
 
 def _set(

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import StreamingResponse
 
-from everthread import factory
 from everthread.memory import Memory
 from everthread.server.auth import Reading, Writing
 from everthread.server.bodies import KeyFirst
@@ -18,6 +17,7 @@ from everthread.server.schemas import ImportView
 from everthread.server.uploads import RAW, Upload, hide_paths, received
 from everthread.transfer import importing, jsonl
 from everthread.transfer.dates import zone
+from everthread.transfer.formats import FORMATS
 
 router = APIRouter(prefix="/banks/{bank}", tags=["transfer"], route_class=KeyFirst)
 
@@ -49,7 +49,7 @@ def import_file(
     once: OnceStreamed,
     file: Annotated[Upload, Depends(upload)],
     name: Called,
-    format: Annotated[str | None, Query(description=f"{', '.join(factory.FORMATS)}. Else by the file.")] = None,
+    format: Annotated[str | None, Query(description=f"{', '.join(FORMATS)}. Else by the file.")] = None,
     assistant: Annotated[list[str] | None, Query(description="A name that is the bot's; may be given again.")] = None,
     tz: Annotated[str | None, Query(description="The zone of times without one. Else UTC.")] = None,
 ) -> dict[str, Any]:

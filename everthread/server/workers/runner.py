@@ -80,8 +80,8 @@ class AppFactory:
 
     def engine(self) -> Services:
         """An engine of its own. ConfigError for a name that is unknown."""
-        recipe, llm = factory.recipe(self.recipe, options=self.options), factory.llm(self.model)
-        scribe, count = factory.scribe(llm, self.scribe), factory.counter(self.tokens)
+        recipe, llm = factory.recipe(self.recipe, options=self.options), factory.open_llm(self.model)
+        scribe, count = factory.open_scribe(llm, self.scribe), factory.counter(self.tokens)
         store = factory.store(self.store)
         if isinstance(store, SQLiteStore):  # to open a bank again costs a third of a reply
             store.open_banks = self.settings.streams

@@ -1,0 +1,145 @@
+"""`everthread characters`: list, write, edit, import and export the characters of the library."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from everthread.chat import character_library
+from everthread.chat.character import Character
+from everthread.cli.common import confirm, json_option, show_json, to_json
+from everthread.cli.sanitize import escape_control_chars
+from everthread.errors import BadInput
+
+Command = TypeVar("Command", bound=Callable[..., None])
+
+OPTIONS = {
+    "description": "Who it is.",
+    "location": "Where you two are.",
+    "scenario": "What is going on.",
+    "greeting": "What it says first.",
+    "person": "Your name, as it knows you.",
+    "nickname": "What it is called in its texts, where that is not its name.",
+    "examples": "Dialogues that show how it speaks, each after a row <START>.",
+    "instructions": "What stands in place of our instructions to the model.",
+    "reminder": "What the model reads last.",
+}
+
+
+def text_options(command: Command) -> Command:
+    """Add an option for each text of a character."""
+    for name, words in reversed(OPTIONS.items()):
+        command = click.option(f"--{name}", metavar="TEXT", help=words)(command)
+    return command
+
+
+@click.group(invoke_without_command=True)
+@click.pass_context
+def characters(ctx: click.Context) -> None:
+    """Keep characters to talk with, and exchange them as character cards. Without a command: list them."""
+    if ctx.invoked_subcommand is None:
+        ctx.invoke(list_, as_json=False)
+
+
+@characters.command("list")
+@json_option
+def list_(as_json: bool) -> None:
+    """List the characters."""
+    found = character_library.listed()
+    none = "there are no characters yet; make one with: everthread characters new NAME"
+    show_json(found) if as_json else click.echo("\n".join(found) or none)
+
+
+@characters.command()
+@click.argument("name")
+@json_option
+def show(name: str, as_json: bool) -> None:
+    """Show a character, of the folder or of a card's file."""
+    _show(character_library.load(name), as_json)
+
+
+@characters.command()
+@click.argument("name")
+@text_options
+@json_option
+def new(name: str, as_json: bool, **texts: str | None) -> None:
+    """Make a character. {{char}} and {{user}} stand for the names in every text."""
+    character = Character(name, **_given(texts))
+    character_library.save(character)
+    _show(character, as_json)
+
+
+@characters.command("import")
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--force", is_flag=True, help="Replace characters of the same names.")
+@json_option
+def import_(files: tuple[Path, ...], force: bool, as_json: bool) -> None:
+    """Keep the characters of card FILES, JSON or PNG (V1, V2, V3); of all of them or, where one is wrong, of none."""
+    done = [character.name for character in character_library.add_all(files, force=force)]
+    show_json(done) if as_json else click.echo("\n".join(done))
+
+
+@characters.command("export")
+@click.argument("name")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--version", type=click.Choice(["2", "3"]), default="3", show_default=True, help="Of the card.")
+@click.option("--picture", metavar="PNG", type=click.Path(path_type=Path), help="Default: its own, or a plain one.")
+@click.option("--force", is_flag=True, help="Replace the file.")
+@json_option
+def export_(name: str, file: Path, version: str, picture: Path | None, force: bool, as_json: bool) -> None:
+    """Write a character's card to FILE, whose name ends in .json or .png.
+
+    All of the character is in it, also your name and the place; look at it before you give it to others.
+    """
+    character_library.export(name, file, version=int(version), picture=picture, force=force)
+    show_json({"name": name, "file": str(file)}) if as_json else click.echo(f"{name} → {file}")
+
+
+@characters.command()
+@click.argument("name")
+@text_options
+@click.option("--picture", metavar="PNG", type=click.Path(path_type=Path), help="A picture, which will hold the card.")
+@json_option
+def edit(name: str, picture: Path | None, as_json: bool, **texts: str | None) -> None:
+    """Change a character. What is not given stays; an empty TEXT takes one away."""
+    changes = _given(texts)
+    if not changes and picture is None:
+        raise BadInput(f"nothing is given to be changed; give --{', --'.join((*OPTIONS, 'picture'))}")
+    file = character_library.file_of(name)
+    character = character_library.load(name).with_changes(**changes)
+    if character.name != name:  # by hand
+        raise BadInput(f"{file} holds {character.name!r} by now; import it as that, and remove {name!r}")
+    character_library.save(character, picture=picture, force=True)
+    _show(character, as_json)
+
+
+@characters.command("remove")
+@click.argument("name")
+@click.option("-y", "--yes", is_flag=True, help="Don't ask.")
+@json_option
+def remove_(name: str, yes: bool, as_json: bool) -> None:
+    """Remove a character for good. What was said with it stays in its banks; `everthread forget` removes that."""
+    character_library.file_of(name)
+    if as_json and not yes:
+        raise BadInput(f"with --json nothing is asked; give --yes, too, to remove {name!r} for good")
+    if not yes:
+        confirm(f"Remove {name!r} for good?")
+    character_library.remove(name)
+    show_json({"removed": name}) if as_json else click.echo(f"removed: {name}")
+
+
+def _given(texts: dict[str, str | None]) -> dict[str, Any]:
+    """Return the options that were given."""
+    return {name: text for name, text in texts.items() if text is not None}
+
+
+def _show(character: Character, as_json: bool) -> None:
+    if as_json:
+        show_json(character.to_json())
+        return
+    for name, value in character.to_json().items():
+        text = to_json(value) if name == "card" else str(value)
+        click.echo(escape_control_chars(f"{name:>12}  " + "\n              ".join(text.splitlines())))

@@ -1,0 +1,102 @@
+"""Opens language models by name or URL: one of a running Ollama, of OpenAI, or of any server that speaks its API."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import replace
+
+from everthread import config
+from everthread.config import Config
+from everthread.errors import ConfigError
+from everthread.llms import discovery
+from everthread.llms.base import LLM
+from everthread.llms.discovery import OPENAI
+from everthread.llms.errors import redact_url
+from everthread.llms.openai_compatible import OpenAICompatible, installed
+
+OPENAI_MODEL = re.compile(r"(gpt-(?!oss)|chatgpt-|o\d|ft:)")  # models that OpenAI alone has; gpt-oss runs anywhere
+HOSTED = re.compile(r"(?:claude|gemini|grok)-")  # models that no Ollama has
+
+
+def open_llm(spec: LLM | str | None = None) -> LLM | None:
+    """Open a language model.
+
+    Args:
+        spec: a model as it is, a name (`llama3.2`, `gpt-4o-mini`), or `https://host/v1#model`; `none` for no model.
+            Without it, the configured one. A name without a URL, also in the configuration, is looked for in a running
+            Ollama (without a name: its first model), then at OpenAI, if OPENAI_API_KEY is set and the model is one of
+            OpenAI's. A server with only one model needs no name.
+
+    Returns:
+        The model; None for `none`, and where none is configured and none found.
+
+    Raises:
+        ConfigError: for a model that isn't found.
+    """
+    if not isinstance(spec, str | None):
+        return spec
+    settings = config.load()
+    return find_model(settings, spec or settings.llm_model)
+
+
+def find_model(settings: Config, name: str) -> LLM | None:
+    """Open the language model of that name, as `open_llm` does.
+
+    Raises:
+        ConfigError: if no server is found that has it.
+    """
+    if name == "none":
+        return None
+    if name.startswith(("http://", "https://")):
+        address, _, name = name.partition("#")
+        return _llm_at(replace(settings, llm_url=address), name)
+    if settings.llm_url:
+        return _llm_at(settings, name)
+    if not name and not installed():
+        return None  # nothing was configured, so an Ollama that happens to run is no error
+    host, found = discovery.ollama(name)
+    if found:
+        return _llm_at(replace(settings, llm_url=f"{host}/v1"), found)
+    if not name:
+        return None
+    if os.environ.get("OPENAI_API_KEY") and OPENAI_MODEL.match(name):
+        return _llm_at(replace(settings, llm_url=OPENAI), name)
+    if "/" in name and ":" in name and "://" not in name:
+        raise ConfigError(f"language model {name!r} looks like a URL without its beginning; write http://{name}")
+    raise ConfigError(
+        f"there is no language model {name!r}: no Ollama with it answers at {redact_url(host)}; {_llm_remedy(name)}"
+    )
+
+
+def _llm_remedy(name: str) -> str:
+    """Return what makes a model of that name available: only open models can be pulled."""
+    if OPENAI_MODEL.match(name):
+        return "it is a model of OpenAI: set OPENAI_API_KEY, or EVERTHREAD_LLM_URL to another server that has it"
+    if HOSTED.match(name):
+        return "it runs at its maker's alone: set EVERTHREAD_LLM_URL and EVERTHREAD_LLM_KEY to a server that has it"
+    return f"start Ollama and run `ollama pull {name}`, or set EVERTHREAD_LLM_URL to the server that has it"
+
+
+def _llm_at(settings: Config, name: str) -> LLM:
+    """Open the model of that name on the configured server, or its only one."""
+    address, key = settings.llm_url, settings.llm_key
+    key = key or discovery.openai_key(address)
+    return OpenAICompatible(
+        address,
+        name or _onlyfind_model(address, key),
+        key or None,
+        context=settings.llm_context,
+        timeout=settings.llm_timeout,
+        prices=config.prices(settings.llm_prices),
+    )
+
+
+def _onlyfind_model(address: str, key: str) -> str:
+    remedy = "name one with EVERTHREAD_LLM_MODEL, or after the URL: #model"
+    if (names := discovery.models(address, key)) is None:
+        raise ConfigError(f"no model of {redact_url(address)} is named, and it doesn't list its models; {remedy}")
+    if len(names) != 1:
+        some = ", ".join(names[:20]) + (" …" if len(names) > 20 else "") if names else "none"
+        raise ConfigError(f"no model of {redact_url(address)} is named, and it has {some}; {remedy}")
+    return names[0]

@@ -1,0 +1,47 @@
+"""Opens the scribe, which writes notes and summaries, by the name of its language model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from everthread import config
+from everthread.llms.base import LLM
+from everthread.llms.names import find_model
+from everthread.scribes.base import Scribe
+from everthread.scribes.extractive import ExtractiveScribe
+
+
+def open_scribe(llm: LLM | None, spec: Scribe | str | None = None) -> Scribe:
+    """Open the scribe, which writes notes and summaries.
+
+    Args:
+        llm: the language model that replies, which is also the scribe's where no other is named.
+        spec: a scribe as it is, or its model by name as for `open_llm`; `none` is the extractive scribe, which needs no
+            model. Without it, the configuration's `scribe_model`.
+
+    Returns:
+        The scribe.
+
+    Raises:
+        ConfigError: for a model that isn't found.
+    """
+    if not isinstance(spec, str | None):
+        return spec
+    settings = config.load()
+    name = spec or settings.scribe_model
+    if not name:
+        return scribe_by(llm)
+    key = settings.llm_key
+    if name.startswith(("http://", "https://")):
+        same = name.partition("#")[0].rstrip("/") == settings.llm_url.rstrip("/")
+        key = settings.scribe_key or (key if same else "")  # no key goes to another server than its own
+    return scribe_by(find_model(replace(settings, llm_key=key, llm_prices=""), name))
+
+
+def scribe_by(llm: LLM | None) -> Scribe:
+    """Make a scribe that writes with a language model; None: the extractive one, which needs none."""
+    if llm is None:
+        return ExtractiveScribe()
+    from everthread.scribes.llm import LLMScribe  # loads packages that only a language model needs
+
+    return LLMScribe(llm)

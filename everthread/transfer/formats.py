@@ -1,0 +1,97 @@
+"""The formats that files of conversations are imported from, each read by the module of its name.
+
+A format's module is imported when a file of that format is read.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
+from datetime import tzinfo
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+
+from everthread.errors import ConfigError
+from everthread.transfer.files import describe, like_json, load
+from everthread.types import NewLine
+
+Reader = Callable[[], Iterator[NewLine]]
+
+FORMATS = {  # what the `read` of each module takes, apart from the path
+    "jsonl": ("tz", "skipped", "places"),
+    "messages": ("tz", "skipped", "places"),
+    "transcript": ("assistant", "tz"),
+    "whatsapp": ("assistant", "tz", "skipped"),
+    "locomo": ("only",),
+    "realtalk": ("only",),
+}
+
+
+def reader(
+    path: Path,
+    format: str | None = None,
+    *,
+    only: Collection[str] = (),
+    assistant: Collection[str] = (),
+    tz: tzinfo | None = None,
+    skipped: Counter[str] | None = None,
+    places: dict[str, str] | None = None,
+) -> Reader:
+    """Open a file of conversations.
+
+    Args:
+        path: the file.
+        format: one of `FORMATS`; without it, the one that the file's name and first lines indicate.
+        only: conversations of a data set to read; without any, all.
+        assistant: names under which the chatbot speaks.
+        tz: the zone of times without one.
+        skipped: counts the entries that hold no line, by kind.
+        places: receives the place in the file of each line that has a key of its own.
+
+    Returns:
+        A function that reads the file from its beginning, each time it is called.
+
+    Raises:
+        ConfigError: for an unknown format, and for an option that the format doesn't have.
+    """
+    format = format or _recognize(path)
+    if format not in FORMATS:
+        raise ConfigError(f"format {format!r} is unknown; known are {', '.join(FORMATS)}")
+    takes = FORMATS[format]
+    given = {name: value for name, value in (("only", only), ("assistant", assistant), ("tz", tz)) if value}
+    for name in given.keys() - set(takes):
+        those = ", ".join(each for each, takes in FORMATS.items() if name in takes)
+        raise ConfigError(
+            f"{path} is read as {format}, for which --{name} means nothing (it is for {those}); leave it out"
+        )
+    filled = {name: value for name, value in (("skipped", skipped), ("places", places)) if name in takes}
+    return partial(import_module(f"everthread.transfer.{format}").read, path, **given, **filled)
+
+
+def _recognize(path: Path) -> str:
+    """Return the format of a file, by its name and its first lines."""
+    if path.suffix.lower() in (".jsonl", ".ndjson"):
+        return "jsonl"
+    if path.suffix.lower() != ".json":
+        if like_json(path):
+            raise ConfigError(f"{path} looks like JSON; name its format with --format {' or '.join(FORMATS)}")
+        from everthread.transfer import whatsapp
+
+        return "whatsapp" if whatsapp.recognised(path) else "transcript"
+    from everthread.transfer import foreign, messages
+
+    value = load(path)
+    first = value[0] if isinstance(value, list) and value else value
+    if isinstance(first, dict):
+        if "conversation" in first:
+            return "locomo"
+        if "session_1" in first:
+            return "realtalk"
+    if messages.recognised(value) or foreign.service(value) is not None:
+        return "messages"  # which refuses another service's export by its name
+    raise ConfigError(
+        f"{path} is JSON of an unknown kind: {describe(value)}. Taken are messages as chat APIs have them "
+        '([{"role": "user", "content": "…"}], or an object with "messages"), an export of Everthread (.jsonl), and the '
+        f"files of LoCoMo and REALTALK; if it is one of these, name it with --format {' or '.join(FORMATS)}"
+    )

@@ -1,0 +1,202 @@
+import http.server
+import re
+import sys
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+
+import pytest
+from hardship.llm import llm_server
+
+from everthread.common.installation import install_extra
+from everthread.errors import ConfigError
+from everthread.llms import discovery
+from everthread.llms.names import open_llm
+from everthread.llms.openai_compatible import OpenAICompatible
+from everthread.testing import ScriptedLLM
+from everthread.types import Message
+
+
+def address(llm: object) -> tuple[str, str]:
+    assert isinstance(llm, OpenAICompatible)
+    return llm.url, llm.name
+
+
+def key_sent(llm: object) -> str:
+    """The key that a language model sends."""
+    assert isinstance(llm, OpenAICompatible)
+    return llm._key
+
+
+def test_a_language_model_is_taken_as_it_is() -> None:
+    given = ScriptedLLM([])
+    assert open_llm(given) is given
+
+
+def test_with_nothing_said_and_nothing_found_there_is_no_language_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert open_llm() is None
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-lies-about")
+    assert open_llm() is None
+
+
+def test_none_is_none_whatever_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    with llm_server(models=["llama3.2:latest"]) as server:
+        monkeypatch.setenv("OLLAMA_HOST", server.host)
+        assert open_llm("none") is None
+        monkeypatch.setenv("EVERTHREAD_LLM_MODEL", "none")
+        assert open_llm() is None
+        assert not server.requests
+
+
+def test_a_url_names_server_and_model() -> None:
+    assert address(open_llm("http://localhost:8000/v1#qwen/qwen3:8b")) == (
+        "http://localhost:8000/v1",
+        "qwen/qwen3:8b",
+    )
+
+
+def test_a_configured_model_speaks_with_what_is_configured(monkeypatch: pytest.MonkeyPatch) -> None:
+    with llm_server("Aye.") as server:
+        settings = {"URL": server.url, "MODEL": "m", "KEY": "sk-ours", "CONTEXT": "4096", "PRICES": "1000000/0"}
+        for name, value in settings.items():
+            monkeypatch.setenv(f"EVERTHREAD_LLM_{name}", value)
+        llm = open_llm()
+        assert llm is not None
+        assert (llm.complete([Message("user", "Hi")]), llm.context, llm.usage.cost) == ("Aye.", 4096, 11)
+        assert address(open_llm("other")) == (server.url, "other")
+    assert server.asked[0].headers["authorization"] == "Bearer sk-ours"
+
+
+def test_a_server_with_one_model_needs_no_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    with llm_server(models=["only"]) as server:
+        assert address(open_llm(server.url)) == (server.url, "only")
+        monkeypatch.setenv("EVERTHREAD_LLM_URL", server.url + "/")
+        monkeypatch.setenv("EVERTHREAD_LLM_KEY", "sk-ours")
+        assert address(open_llm()) == (server.url, "only")
+        assert server.requests[-1].headers["authorization"] == "Bearer sk-ours"
+
+
+@pytest.mark.parametrize(("models", "some"), [(["a", "b"], "it has a, b;"), ([], "it has none;")])
+def test_a_server_with_more_or_fewer_lists_them(models: Sequence[str], some: str) -> None:
+    with (
+        llm_server(models=models) as server,
+        pytest.raises(ConfigError, match=f"{some} name one with EVERTHREAD_LLM_M"),
+    ):
+        open_llm(server.url)
+
+
+def test_a_server_that_lists_nothing_needs_a_name() -> None:
+    with llm_server() as server, pytest.raises(ConfigError, match="doesn't list its models; name one"):
+        open_llm(server.host)
+
+
+def test_an_ollama_that_runs_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    with llm_server(models=["nomic-embed-text:latest", "llama3.2:latest", "qwen3:8b"]) as server:
+        monkeypatch.setenv("OLLAMA_HOST", server.host.removeprefix("http://"))
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-theirs")
+        assert address(open_llm()) == (server.url, "llama3.2:latest")
+        assert address(open_llm("llama3.2")) == (server.url, "llama3.2:latest")
+        assert address(open_llm("qwen3:8b")) == (server.url, "qwen3:8b")
+        assert key_sent(open_llm()) == "none"
+        with pytest.raises(ConfigError, match="no language model 'gemma3'"):
+            open_llm("gemma3")
+
+
+def test_a_model_of_openai_is_asked_there_only_when_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-theirs")
+    llm = open_llm("gpt-4o-mini")
+    assert address(llm) == ("https://api.openai.com/v1", "gpt-4o-mini")
+    assert key_sent(llm) == "sk-theirs"
+
+
+@pytest.mark.parametrize("name", ["llama3.2", "gpt-oss:20b"])
+def test_a_model_that_openai_does_not_have_is_not_asked_for_there(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-theirs")
+    with pytest.raises(
+        ConfigError, match=f"no language model '{name}': .* run `ollama pull {name}`, or set EVERTHREAD_L"
+    ):
+        open_llm(name)
+
+
+def test_the_key_of_openai_goes_nowhere_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-theirs")
+    assert key_sent(open_llm("https://openrouter.ai/api/v1#some/model")) == "none"
+    assert key_sent(open_llm("https://api.openai.com.evil.example/v1#gpt-4o")) == "none"
+    assert key_sent(open_llm("http://api.openai.com/v1#gpt-4o")) == "none"
+    monkeypatch.setenv("EVERTHREAD_LLM_KEY", "sk-ours")
+    assert key_sent(open_llm("https://api.openai.com/v1#gpt-4o")) == "sk-ours"
+
+
+def test_a_model_without_anyone_to_ask_is_told_with_what_was_looked_for() -> None:
+    with pytest.raises(
+        ConfigError, match=r"no Ollama with it answers at http://127\.0\.0\.1:\d+; .*OpenAI: set OPENAI_API_KEY, or"
+    ):
+        open_llm("gpt-4o-mini")
+
+
+@pytest.mark.parametrize("name", ["gpt-4o", "o3-mini", "claude-sonnet-4", "gemini-2.5-flash"])
+def test_pulling_a_model_that_its_maker_keeps_is_not_suggested(name: str) -> None:
+    with pytest.raises(ConfigError, match=r"no language model .*; it .* set .*EVERTHREAD_LLM_") as raised:
+        open_llm(name)
+    assert "ollama pull" not in str(raised.value)
+
+
+def test_without_the_sdk_an_ollama_that_happens_to_run_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "openai", None)
+    with llm_server(models=["llama3.2"]) as server:
+        monkeypatch.setenv("OLLAMA_HOST", server.host)
+        assert open_llm() is None
+        with pytest.raises(ConfigError, match=re.escape(install_extra("llm"))):
+            open_llm("llama3.2")
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://api.openai.com.example.test/v1",
+        "https://api.openai.com@127.0.0.1:9/v1",
+        "http://api.openai.com/v1",
+        "https://example.test/https://api.openai.com/v1",
+        "https://API.OPENAI.COM:444/v1",
+    ],
+)
+def test_what_only_looks_like_openai_gets_no_key_of_theirs(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    llm = open_llm(f"{address}#m")
+    assert isinstance(llm, OpenAICompatible)
+    assert "sk-secret" not in str(vars(llm))
+
+
+def test_openai_itself_gets_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    assert "sk-secret" in str(vars(open_llm("https://api.openai.com/v1#gpt-4o-mini")))  # so the test above can fail
+
+
+@pytest.mark.parametrize("name", ["http://", "http://:x/v1#m", "https:///v1#m", "http://host:99999/v1#m"])
+def test_what_is_no_address_is_refused_as_such(name: str) -> None:
+    with pytest.raises(ConfigError, match="is no address of a language model; it looks like http://localhost"):
+        open_llm(name)
+
+
+def test_a_server_whose_list_of_models_never_ends_tells_none() -> None:
+    class Endless(http.server.BaseHTTPRequestHandler):
+        sent = 0
+
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            with suppress(OSError):
+                while type(self).sent < 40 * discovery.LARGEST:
+                    self.wfile.write(b" " * 1_000_000)
+                    type(self).sent += 1_000_000
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Endless) as server:
+        thread = threading.Thread(target=server.handle_request)
+        thread.start()
+        with pytest.raises(ConfigError, match="is named, and it doesn't list its models"):
+            open_llm(f"http://127.0.0.1:{server.server_port}/v1")
+        thread.join()
+    assert Endless.sent < 10 * discovery.LARGEST

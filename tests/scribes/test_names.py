@@ -1,0 +1,46 @@
+from contextlib import suppress
+from datetime import UTC, datetime
+
+import pytest
+from hardship.llm import llm_server
+
+from everthread.errors import ModelError
+from everthread.llms.names import open_llm
+from everthread.scribes.extractive import ExtractiveScribe
+from everthread.scribes.llm import LLMScribe
+from everthread.scribes.names import open_scribe
+from everthread.testing import ScriptedLLM
+from everthread.types import Line
+
+
+def test_without_a_model_of_its_own_the_scribe_writes_with_the_one_that_replies() -> None:
+    model = ScriptedLLM([])
+    assert open_scribe(model).name == LLMScribe(model).name
+    assert isinstance(open_scribe(None), ExtractiveScribe)
+    own = ExtractiveScribe()
+    assert open_scribe(model, own) is own
+
+
+def test_another_model_writes_where_it_is_configured_or_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    with llm_server(models=("large", "small")) as server:
+        monkeypatch.setenv("EVERTHREAD_LLM_URL", server.url)
+        monkeypatch.setenv("EVERTHREAD_SCRIBE_MODEL", "small")
+        assert "small" in open_scribe(open_llm("large")).name
+        assert "large" in open_scribe(None, "large").name
+        assert isinstance(open_scribe(open_llm("large"), "none"), ExtractiveScribe)
+    monkeypatch.setenv("EVERTHREAD_SCRIBE_MODEL", "none")
+    assert isinstance(open_scribe(ScriptedLLM([])), ExtractiveScribe)
+
+
+def test_no_key_goes_to_another_server_than_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    with llm_server(models=("large",)) as ours, llm_server(models=("small",)) as theirs:
+        monkeypatch.setenv("EVERTHREAD_LLM_URL", ours.url)
+        monkeypatch.setenv("EVERTHREAD_LLM_KEY", "ours")
+        open_scribe(None, theirs.url)
+        assert [each.headers.get("authorization") for each in theirs.requests] == [None]
+        monkeypatch.setenv("EVERTHREAD_SCRIBE_KEY", "theirs")
+        open_scribe(None, theirs.url)
+        assert theirs.requests[-1].headers["authorization"] == "Bearer theirs"
+        with suppress(ModelError):  # its answer is no summary
+            open_scribe(None, "large").summarize([Line(1, "s", "user", "Ann", "I sail.", datetime.now(UTC))], "Ann")
+        assert ours.requests[-1].headers["authorization"] == "Bearer ours"

@@ -1,0 +1,70 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from everthread.errors import ConfigError
+from everthread.transfer.formats import reader
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "form"),
+    [
+        ("bank.jsonl", '{"text": "One line.", "said_at": "2024-01-01T00:00:00Z"}\n', "jsonl"),
+        ("chat.txt", "[2024-01-01 10:00] Ann: One line.\n", "transcript"),
+        ("chat.txt", "01/01/2024, 10:00 - Ann: One line.\n", "whatsapp"),
+        ("chat.json", '[{"role": "user", "content": "One line."}]', "messages"),
+    ],
+)
+def test_the_name_of_a_file_tells_its_format(tmp_path: Path, name: str, text: str, form: str) -> None:
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    told = [line.text for line in reader(path)()]
+    assert told == [line.text for line in reader(path, form)()] == ["One line."]
+
+
+def test_a_reader_can_be_asked_again(tmp_path: Path) -> None:
+    path = tmp_path / "bank.jsonl"
+    path.write_text('{"text": "One line."}\n', encoding="utf-8")
+    read = reader(path)
+    assert list(read()) == list(read())
+
+
+def test_json_of_an_unknown_kind_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "what.json"
+    for value, found in (
+        ({"recipes": []}, "an object with 'recipes'"),
+        ({f"field {n}": n for n in range(1005)}, "'field 3', 'field 4' and 1,000 more"),
+        ([{"a": 1}], "a list that begins with an object with 'a'"),
+        ([[]], "a list that begins with an empty list"),
+        ({}, "an empty object"),
+        ("x" * 1000, "'xxx"),
+        (None, "None"),
+    ):
+        path.write_text(json.dumps(value), encoding="utf-8")
+        with pytest.raises(ConfigError) as told:
+            reader(path)
+        assert f"{path} is JSON of an unknown kind: " in str(told.value)
+        assert found in str(told.value)
+        assert "name it with --format jsonl" in str(told.value)
+        assert len(str(told.value)) - len(str(path)) < 500
+
+
+@pytest.mark.parametrize("text", ['{"text": "One."}\n', '\n [{"role": "user"}]', "[\n  {}\n]"])
+def test_json_without_the_name_of_json_asks_for_its_format(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "what.txt"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=r"what\.txt looks like JSON; name its format with --format jsonl or mess"):
+        reader(path)
+
+
+def test_an_option_that_means_nothing_to_a_format_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(
+        ConfigError, match=r"read as jsonl, for which --only means nothing .it is for locomo, realtalk.;"
+    ):
+        reader(tmp_path / "x.jsonl", only=["conv-1"])
+
+
+def test_an_unknown_format_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="format 'yaml' is unknown; known are jsonl, messages, transcript, whatsapp"):
+        reader(tmp_path / "x.yaml", "yaml")
