@@ -147,7 +147,7 @@ def file_of(name: str) -> Path:
     """Return the file of the character of this name in the folder.
 
     Raises:
-        NotFound: if there is none.
+        NotFound: if no character has it.
     """
     if (file := _file(name)) is None:
         raise _not_found(name)

@@ -24,7 +24,7 @@ OPTIONS = {
     "person": "Your name, as it knows you.",
     "nickname": "What it is called in its texts, where that is not its name.",
     "examples": "Dialogues that show how it speaks, each after a row <START>.",
-    "instructions": "What stands in place of our instructions to the model.",
+    "instructions": "Instructions to the model that replace the built-in ones.",
     "reminder": "What the model reads last.",
 }
 

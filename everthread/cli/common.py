@@ -151,7 +151,7 @@ def confirm(question: str) -> None:
     except click.Abort:
         click.echo(err=True)  # ends the question's line
         if not sys.stdin.isatty():
-            raise BadInput("there is nobody to answer; give --yes, too, to have it done without asking") from None
+            raise BadInput("no terminal to confirm at; give --yes to go on without a question") from None
     raise click.Abort
 
 

@@ -155,7 +155,7 @@ def test_a_character_is_removed_when_that_is_confirmed() -> None:
     character_library.save(NORA)
     assert run("remove", "Nora", stdin="n\n").exit_code == 1
     assert character_library.listed() == ["Nora"]
-    assert "there is nobody to answer" in run("remove", "Nora", stdin="").stderr
+    assert "no terminal to confirm at" in run("remove", "Nora", stdin="").stderr
     assert run("remove", "Nora", stdin="y\n").stdout.endswith("removed: Nora\n")
     assert character_library.listed() == []
     character_library.save(NORA)

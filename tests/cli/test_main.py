@@ -485,9 +485,7 @@ def test_where_nobody_can_answer_the_error_names_the_option_that_asks_nothing(al
     refused = alice("forget", "-b", "alice", "--everything", stdin="")
     assert refused.exit_code == 2
     assert "Forget everything of bank 'alice' for good?" in refused.stderr
-    assert refused.stderr.endswith(
-        "\neverthread: there is nobody to answer; give --yes, too, to have it done without asking\n"
-    )
+    assert refused.stderr.endswith("\neverthread: no terminal to confirm at; give --yes to go on without a question\n")
     assert len(out(alice("lines", "-b", "alice", "--json"))) == 3
 
 
