@@ -66,7 +66,7 @@ def about(request: Request, engine: Shared) -> AboutView:
         model=None if llm is None else ModelView(name=llm.name, context=llm.context),
         embedder=engine.embedder.name,
         key_required=request.app.state.access.required,
-        incognito=not request.app.state.talks.apart,
+        incognito=not request.app.state.talks.isolated,
     )
 
 
