@@ -23,6 +23,11 @@ def render(context: Context, first: bool, private: bool) -> str:
     return f"{LABEL} This is what I remember that bears on it:\n{shown}"
 
 
+def without_label(text: str) -> str:
+    """Return a recall-only reply without the label that it opens with."""
+    return text.removeprefix(f"{LABEL} ")
+
+
 class PassthroughFilter:
     """In place of `Speech`: every word is shown."""
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field, TypeAdapter
 
 from everthread.bank.settings import remember_policy
 from everthread.chat.alternatives import alternatives
 from everthread.chat.chat import Chat
+from everthread.chat.offline_reply import without_label
 from everthread.chat.reply import Reply
-from everthread.server.schemas import MOST, Body, HitView, LineView, ReceiptView, Remember, View
+from everthread.common.keys import META_REPEATS
+from everthread.server.schemas import MOST, Body, HitView, LineView, ReceiptView, Remember, View, corrected_positions
 from everthread.types import Context, Hit, Line, Sampling, Usage
 
 
@@ -89,10 +91,11 @@ class UsageView(View):
 
 
 class StateView(View):
-    """A conversation as it stands."""
+    """A conversation as it stands. repeats: for each line that repeats a discarded one, the number of that one."""
 
     session: str
     lines: list[LineView]
+    repeats: dict[int, int]
     swipes: list[SwipeView]
     greeting: str
     offer: str
@@ -130,6 +133,7 @@ def state(chat: Chat, usage: Usage, replying: bool) -> StateView:
         {
             "session": chat.session,
             "lines": lines,
+            "repeats": {line.seq: line.metadata[META_REPEATS] for line in lines if META_REPEATS in line.metadata},
             "swipes": [] if replying else alternatives(chat.memory, lines),
             "greeting": chat.greeting,
             "offer": chat.offer,
@@ -164,23 +168,36 @@ def _context(found: Context) -> dict[str, object]:
         "relevance": found.relevance,
         "hits": hits(found.hits),
         "lines": lines(found.lines),
+        "corrects": corrected_positions(line for hit in found.hits for line in hit.passage),
         "bank": found.bank,
         "others": list(map(_context, found.others)),
     }
 
 
 def done_event(line: Line | None, reply: Reply | None = None) -> dict[str, object]:
-    """The data of `done`: the line that was kept, of a reply that has just ended or of an earlier one."""
+    """Return the data of `done`: the stored line, of a reply that has just ended or of an earlier one.
+
+    `kind` says what the text is, and `body` is the text without the label of a recall-only reply.
+    """
     told = line.metadata if line else {}
+    kind, text = _kind(reply), reply.text.strip() if reply else line.text if line else ""
     return {
         "line": lines([line])[0] if line else None,
-        "text": reply.text.strip() if reply else line.text if line else "",
+        "kind": kind,
+        "text": text,
+        "body": without_label(text) if kind == "recall_only" else text,
         "partial": reply.partial if reply else bool(told.get("partial")),
         "refused": reply.refused if reply else bool(told.get("refused")),
         "model": told.get("model") or None,
         "usage": UsageView.model_validate(reply.usage if reply else Usage()).model_dump(),
-        "labelled": reply is not None and reply.prompt is None and reply.ending is None,
+        "labelled": kind == "recall_only",
     }
+
+
+def _kind(reply: Reply | None) -> Literal["reply", "recall_only", "ending"]:
+    if reply is None or reply.prompt is not None:
+        return "reply"
+    return "recall_only" if reply.ending is None else "ending"
 
 
 def ending_event(reply: Reply) -> tuple[str, dict[str, Any]]:

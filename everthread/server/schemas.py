@@ -3,16 +3,18 @@ shape alone: what it means, the library checks."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 
 from fastapi import Path
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, computed_field, model_validator
 
+from everthread.common.keys import META_CORRECTS
 from everthread.errors import BadLine, BadQuery
 from everthread.recall.buffer import CAPACITY
 from everthread.stores.limits import LARGEST_SEQ
-from everthread.types import Filter, NewLine, Role
+from everthread.types import Filter, Line, NewLine, Role
 
 Item = TypeVar("Item")
 
@@ -95,6 +97,18 @@ class ContextView(View):
     cut: list[HitView]
     bank: str = ""
     others: list[ContextView] = Field(default=[], description="Of the other banks that were asked, each with its name.")
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def corrects(self) -> dict[int, int]:
+        """For each corrected line of a passage, the number of the line whose position it takes."""
+        return corrected_positions(line for hit in self.hits for line in hit.passage)
+
+
+def corrected_positions(lines: Iterable[Line | LineView]) -> dict[int, int]:
+    """Return, for each corrected line by its number, the number of the line whose position it takes."""
+    found = {line.seq: line.metadata.get(META_CORRECTS) for line in lines}
+    return {seq: first for seq, first in found.items() if isinstance(first, int)}
 
 
 class StatsView(View):

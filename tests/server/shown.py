@@ -49,15 +49,15 @@ def visit(page: Page, url: str, bank: str) -> None:
 
 
 def say(page: Page, text: str) -> None:
-    page.fill("#say", text)
+    page.fill("#message", text)
     page.keyboard.press("Enter")
 
 
 def tell(page: Page, text: str) -> None:
     """Say it, and wait for the reply."""
-    replies = page.locator(".of-character .recalled").count()
+    replies = page.locator(".from-character .recall-link").count()
     say(page, text)
-    expect(page.locator(".of-character .recalled")).to_have_count(replies + 1)
+    expect(page.locator(".from-character .recall-link")).to_have_count(replies + 1)
 
 
 def remember(url: str, bank: str, *texts: str, session: str = "before") -> None:

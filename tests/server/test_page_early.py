@@ -44,16 +44,16 @@ def test_what_is_sent_as_soon_as_the_page_takes_it_is_answered_however_slow_the_
     page.wait_for_function(INTERACTIVE)
     page.keyboard.type(MIA)
     page.keyboard.press("Enter")
-    expect(page.locator(".line.sending .said")).to_have_text(MIA)
+    expect(page.locator(".line.sending .line-text")).to_have_text(MIA)
     page.keyboard.type("And one thing more.")
     page.keyboard.press("Enter")  # one line waits already
-    expect(page.locator("#say")).to_have_value("And one thing more.")
+    expect(page.locator("#message")).to_have_value("And one thing more.")
     assert page.evaluate("document.documentElement.dataset.ready") is None
     held.let_go()
-    expect(page.locator(".of-character .said").last).to_contain_text(MIA)
-    expect(page.locator(".of-person .said")).to_have_text([MIA])
-    expect(page.locator("#say")).to_have_value("And one thing more.")
-    expect(page.locator("#panel")).to_contain_text("remembered for this reply")
+    expect(page.locator(".from-character .line-text").last).to_contain_text(MIA)
+    expect(page.locator(".from-person .line-text")).to_have_text([MIA])
+    expect(page.locator("#message")).to_have_value("And one thing more.")
+    expect(page.locator("#panel")).to_contain_text("used for this reply")
     assert said(url, "early") == [MIA]
 
 
@@ -62,12 +62,12 @@ def test_what_is_sent_while_the_columns_are_still_to_come_is_answered_and_stands
     page.goto(f"{url}/#/alone")
     page.wait_for_function(INTERACTIVE)
     say(page, MIA)
-    expect(page.locator(".of-character .said").last).to_contain_text(MIA)
+    expect(page.locator(".from-character .line-text").last).to_contain_text(MIA)
     expect(page.locator("#tabs")).to_be_empty()
     held.let_go()
     page.wait_for_selector("html[data-ready]")
-    expect(page.locator("#panel")).to_contain_text("remembered for this reply")
-    expect(page.locator("#past .opening")).to_have_text(MIA)
+    expect(page.locator("#panel")).to_contain_text("used for this reply")
+    expect(page.locator("#session-list .preview")).to_have_text(MIA)
 
 
 def test_what_could_not_be_sent_stands_where_it_was_typed_and_goes_the_next_time(browser: Browser, url: str) -> None:
@@ -77,12 +77,12 @@ def test_what_could_not_be_sent_stands_where_it_was_typed_and_goes_the_next_time
     page.wait_for_function(INTERACTIVE)
     say(page, MIA)
     expect(page.locator("#notices")).to_contain_text("can't be reached")
-    expect(page.locator("#say")).to_have_value(MIA)
+    expect(page.locator("#message")).to_have_value(MIA)
     expect(page.locator(".line")).to_have_count(0)
     page.unroute(API)
     page.wait_for_selector("html[data-ready]")  # it comes back by itself
     page.keyboard.press("Enter")
-    expect(page.locator(".of-character .said").last).to_contain_text(MIA)
+    expect(page.locator(".from-character .line-text").last).to_contain_text(MIA)
     assert said(url, "refused") == [MIA]
     page.close()
 
@@ -90,36 +90,36 @@ def test_what_could_not_be_sent_stands_where_it_was_typed_and_goes_the_next_time
 def test_what_was_typed_before_the_page_could_take_it_is_still_there(page: Page, url: str) -> None:
     held = Held(page, "**/static/app.js")
     page.goto(f"{url}/#/typed", wait_until="commit")
-    page.fill("#say", "half a thought")
+    page.fill("#message", "half a thought")
     held.let_go()
     page.wait_for_selector("html[data-ready]")
-    expect(page.locator("#say")).to_have_value("half a thought")
+    expect(page.locator("#message")).to_have_value("half a thought")
     page.reload()
-    expect(page.locator("#say")).to_have_value("half a thought")
+    expect(page.locator("#message")).to_have_value("half a thought")
 
 
 @pytest.mark.parametrize("sent", ["Enter", "Send"])
 def test_what_is_sent_before_the_scripts_are_read_is_sent_once_they_are(page: Page, url: str, sent: str) -> None:
     held = Held(page, "**/static/app.js")
     page.goto(f"{url}/#/unread-{sent}", wait_until="commit")
-    page.fill("#say", MIA)
+    page.fill("#message", MIA)
     if sent == "Enter":
         page.keyboard.press("Enter")
     else:
         page.click("#send")
-    expect(page.locator(".line.sending .said")).to_have_text(MIA)
-    expect(page.locator("#say")).to_have_value("")
+    expect(page.locator(".line.sending .line-text")).to_have_text(MIA)
+    expect(page.locator("#message")).to_have_value("")
     page.keyboard.type("And one thing")
     page.keyboard.press("Shift+Enter")
     page.keyboard.type("more.")
     page.keyboard.press("Enter")  # one line waits already
     held.let_go()
-    expect(page.locator(".of-character .said").last).to_contain_text(MIA)
-    expect(page.locator(".of-person .said")).to_have_text([MIA])
-    expect(page.locator("#say")).to_have_value("And one thing\nmore.")
+    expect(page.locator(".from-character .line-text").last).to_contain_text(MIA)
+    expect(page.locator(".from-person .line-text")).to_have_text([MIA])
+    expect(page.locator("#message")).to_have_value("And one thing\nmore.")
     assert said(url, f"unread-{sent}") == [MIA]
     page.reload()
-    expect(page.locator("#say")).to_have_value("And one thing\nmore.")
+    expect(page.locator("#message")).to_have_value("And one thing\nmore.")
 
 
 def test_nothing_jumps_while_the_page_comes(page: Page, url: str) -> None:
@@ -129,7 +129,7 @@ def test_nothing_jumps_while_the_page_comes(page: Page, url: str) -> None:
     )
     visit(page, url, "still")
     expect(page.locator(".welcome")).to_be_visible()
-    expect(page.locator("#face")).to_have_text("E")
+    expect(page.locator("#avatar")).to_have_text("E")
     page.wait_for_timeout(200)
     assert page.evaluate("moved") < 0.01  # of the window, times how far: the least that is seen is 0.1
 

@@ -34,7 +34,7 @@ def hidden(page: Page, url: str, bank: str) -> None:
     """A visit in incognito, with something said."""
     visit(page, url, bank)
     page.get_by_label("Incognito").click()
-    expect(page.locator("#private")).to_contain_text("nothing that is said now is written down")
+    expect(page.locator("#incognito")).to_contain_text("nothing you say now is saved")
     tell(page, "A secret about the surprise.")
 
 
@@ -47,36 +47,36 @@ def tab(browser: Browser) -> Iterator[Page]:
     page.close()
 
 
-@pytest.mark.parametrize("chosen", ["Go on openly", "Incognito again"])
+@pytest.mark.parametrize("chosen", ["Continue without incognito", "Turn incognito back on"])
 def test_what_is_typed_in_incognito_is_not_sent_when_it_is_over_until_the_person_chooses(
     tab: Page, url: str, chosen: str
 ) -> None:
-    bank = "openly" if chosen == "Go on openly" else "again"
+    bank = "openly" if chosen == "Continue without incognito" else "again"
     hidden(tab, url, bank)
-    tab.fill("#say", SECRET)
+    tab.fill("#message", SECRET)
     end_elsewhere(url, bank)
     tab.evaluate(FOCUS)
-    expect(tab.locator("#private")).to_contain_text("Incognito is over")
-    expect(tab.locator("#private")).to_contain_text("What was said in it is gone")
+    expect(tab.locator("#incognito")).to_contain_text("Incognito has ended")
+    expect(tab.locator("#incognito")).to_contain_text("What was said in it is gone")
     expect(tab.locator(".line")).to_have_count(0)
     axe(tab)
-    tab.locator("#say").press("Enter")
+    tab.locator("#message").press("Enter")
     expect(tab.locator("#notices")).to_contain_text("not in incognito any more")
-    expect(tab.locator("#say")).to_have_value(SECRET)
-    tab.locator("#notices").get_by_label("Close this message").click()
+    expect(tab.locator("#message")).to_have_value(SECRET)
+    tab.locator("#notices").get_by_label("Dismiss").click()
     tab.reload()  # which changes nothing about it
     tab.wait_for_selector("html[data-ready]")
-    expect(tab.locator("#private")).to_contain_text("Incognito is over")
-    tab.locator("#say").press("Enter")
+    expect(tab.locator("#incognito")).to_contain_text("Incognito has ended")
+    tab.locator("#message").press("Enter")
     expect(tab.locator("#notices")).to_contain_text("not in incognito any more")
-    expect(tab.locator("#say")).to_have_value(SECRET)
+    expect(tab.locator("#message")).to_have_value(SECRET)
     assert lines(url, bank) == []
     tab.get_by_role("button", name=chosen).click()
-    expect(tab.locator("#say")).to_be_focused()
-    expect(tab.locator("#private")).to_be_visible(visible=chosen == "Incognito again")
-    tab.locator("#say").press("Enter")
-    expect(tab.locator(".of-character .said")).to_contain_text(SECRET)
-    assert (SECRET in lines(url, bank)) == (chosen == "Go on openly")
+    expect(tab.locator("#message")).to_be_focused()
+    expect(tab.locator("#incognito")).to_be_visible(visible=chosen == "Turn incognito back on")
+    tab.locator("#message").press("Enter")
+    expect(tab.locator(".from-character .line-text")).to_contain_text(SECRET)
+    assert (SECRET in lines(url, bank)) == (chosen == "Continue without incognito")
 
 
 def test_a_server_that_was_started_anew_takes_nothing_that_was_typed_in_incognito(
@@ -90,7 +90,7 @@ def test_a_server_that_was_started_anew_takes_nothing_that_was_typed_in_incognit
 
         with serving(create(started())) as first, serving(create(started())) as second:
             hidden(tab, first, "anew")
-            tab.fill("#say", SECRET)
+            tab.fill("#message", SECRET)
 
             def anew(route: Route) -> None:
                 headers = {
@@ -100,8 +100,8 @@ def test_a_server_that_was_started_anew_takes_nothing_that_was_typed_in_incognit
 
             tab.route("**/api/v1/**", anew)
             tab.evaluate(FOCUS)
-            expect(tab.locator("#private")).to_contain_text("Incognito is over")
-            tab.locator("#say").press("Enter")
+            expect(tab.locator("#incognito")).to_contain_text("Incognito has ended")
+            tab.locator("#message").press("Enter")
             expect(tab.locator("#notices")).to_contain_text("not in incognito any more")
             assert lines(second, "anew") == []
             tab.unroute_all(behavior="wait")
@@ -111,10 +111,10 @@ def test_a_server_that_was_started_anew_takes_nothing_that_was_typed_in_incognit
 def test_whoever_switches_incognito_off_is_asked_nothing(page: Page, url: str) -> None:
     hidden(page, url, "off")
     page.get_by_label("Incognito").click()
-    expect(page.locator("#private")).to_be_hidden()
+    expect(page.locator("#incognito")).to_be_hidden()
     page.evaluate(FOCUS)
     tell(page, "Said openly.")
-    expect(page.locator("#private")).to_be_hidden()
+    expect(page.locator("#incognito")).to_be_hidden()
     assert "Said openly." in lines(url, "off")
 
 
@@ -128,10 +128,10 @@ def test_another_conversation_is_an_open_one_and_the_hidden_one_is_hidden_still(
     page.get_by_label("Incognito").click()
     tell(page, "A secret about the surprise.")
     page.evaluate(f"location.hash = '#/both/talk/{session}'")
-    expect(page.locator("#private")).to_be_hidden()
+    expect(page.locator("#incognito")).to_be_hidden()
     page.go_back()
-    expect(page.locator("#private")).to_contain_text("nothing that is said now is written down")
-    expect(page.locator(".unwritten")).to_have_count(2)
+    expect(page.locator("#incognito")).to_contain_text("nothing you say now is saved")
+    expect(page.locator(".unsaved")).to_have_count(2)
 
 
 def test_the_conversation_stays_while_a_reply_comes_in_incognito(page: Page, url: str) -> None:
@@ -142,18 +142,18 @@ def test_the_conversation_stays_while_a_reply_comes_in_incognito(page: Page, url
     )
     said = ["A secret about the surprise.", "Tell me slowly."]
     say(page, said[1])
-    expect(page.locator(".growing")).to_contain_text("piece3")
-    expect(page.locator(".of-person .said")).to_have_text(said)
+    expect(page.locator(".streaming")).to_contain_text("piece3")
+    expect(page.locator(".from-person .line-text")).to_have_text(said)
     expect(page.locator(".line")).to_have_count(4)
     page.click("#send")  # which stops it
     expect(page.locator("#send")).to_have_text("Send")
     expect(page.locator(".line")).to_have_count(4)
     assert page.evaluate("fewest") == 2
-    page.locator(".of-person").first.get_by_label("Edit this line").evaluate("each => each.click()")
-    page.get_by_label("The line's text").fill("Tell me otherwise, and slowly.")
+    page.locator(".from-person").first.get_by_label("Edit message").evaluate("each => each.click()")
+    page.get_by_label("Message text").fill("Tell me otherwise, and slowly.")
     page.get_by_role("button", name="Save").click()
-    expect(page.locator(".growing")).to_contain_text("piece3")
-    expect(page.locator(".of-person .said")).to_have_text(["Tell me otherwise, and slowly."])
+    expect(page.locator(".streaming")).to_contain_text("piece3")
+    expect(page.locator(".from-person .line-text")).to_have_text(["Tell me otherwise, and slowly."])
     expect(page.locator(".line")).to_have_count(2)
     page.click("#send")
     expect(page.locator("#send")).to_have_text("Send")
@@ -164,16 +164,16 @@ def test_two_tabs_agree_about_incognito(page: Page, url: str) -> None:
     other = page.context.new_page()
     visit(other, url, "agree")
     page.get_by_label("Incognito").click()
-    expect(page.locator("#private")).to_be_visible()
+    expect(page.locator("#incognito")).to_be_visible()
     other.evaluate(FOCUS)
-    expect(other.locator("#private")).to_contain_text("nothing that is said now is written down")
+    expect(other.locator("#incognito")).to_contain_text("nothing you say now is saved")
     expect(other.get_by_label("Incognito")).to_have_attribute("aria-pressed", "true")
     other.get_by_label("Incognito").click()
-    expect(other.locator("#private")).to_be_hidden()
+    expect(other.locator("#incognito")).to_be_hidden()
     page.evaluate(FOCUS)
-    expect(page.locator("#private")).to_contain_text("Incognito is over")
-    page.get_by_role("button", name="Go on openly").click()
-    expect(page.locator("#private")).to_be_hidden()
+    expect(page.locator("#incognito")).to_contain_text("Incognito has ended")
+    page.get_by_role("button", name="Continue without incognito").click()
+    expect(page.locator("#incognito")).to_be_hidden()
     other.close()
 
 
@@ -181,11 +181,11 @@ def test_whoever_reads_an_earlier_conversation_while_a_reply_comes_is_in_incogni
     remember(url, "reads", "The blue bicycle stands in the cellar.")
     hidden(page, url, "reads")
     say(page, "Tell me slowly.")
-    expect(page.locator(".growing")).to_contain_text("piece3")
+    expect(page.locator(".streaming")).to_contain_text("piece3")
     page.evaluate("location.hash = '#/reads/read/before/1'")
-    expect(page.locator(".reading")).to_be_visible()
+    expect(page.locator(".transcript-head")).to_be_visible()
     expect(page.locator("#send")).to_have_text("Send")
-    expect(page.locator("#private")).to_contain_text("nothing that is said now is written down")
-    page.get_by_role("button", name="Back to now").click()
-    expect(page.locator(".unwritten")).to_have_count(4)
+    expect(page.locator("#incognito")).to_contain_text("nothing you say now is saved")
+    page.get_by_role("button", name="Back to current chat").click()
+    expect(page.locator(".unsaved")).to_have_count(4)
     assert lines(url, "reads") == ["The blue bicycle stands in the cellar."]

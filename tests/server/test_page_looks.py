@@ -22,28 +22,28 @@ def test_how_replies_are_made_is_sent_with_each(page: Page, url: str) -> None:
         say(page, "Hello.")
     options = (found.value.post_data_json or {})["options"]
     assert options == {"temperature": 0.4, "max_tokens": 200, "budget": 300}
-    expect(page.locator("#cost")).to_contain_text("tokens")
+    expect(page.locator("#usage")).to_contain_text("tokens")
 
 
 def test_without_a_model_replies_are_labelled_as_recall(page: Page, url_without_model: str) -> None:
     url = url_without_model
     remember(url, "bare", "The blue bicycle stands in the cellar.")
     visit(page, url, "bare")
-    expect(page.locator(".connect")).to_contain_text("ollama serve")
+    expect(page.locator(".connect-hint")).to_contain_text("ollama serve")
     say(page, "Where does the blue bicycle stand?")
     expect(page.locator(".recall-only .label")).to_contain_text("Recall only")
-    expect(page.locator(".recall-only .said")).to_contain_text("cellar")
-    expect(page.locator(".recall-only .connect")).to_contain_text("EVERTHREAD_LLM_URL")
+    expect(page.locator(".recall-only .line-text")).to_contain_text("cellar")
+    expect(page.locator(".recall-only .connect-hint")).to_contain_text("EVERTHREAD_LLM_URL")
     page.reload()
-    page.get_by_role("button", name="Look it up again").click()
-    expect(page.locator(".recall-only .said")).to_contain_text("cellar")
+    page.get_by_role("button", name="Retry").click()
+    expect(page.locator(".recall-only .line-text")).to_contain_text("cellar")
 
 
 def test_every_part_is_reached_by_the_keyboard(page: Page, url: str) -> None:
     visit(page, url, "keys")
-    page.locator("#say").press("Shift+Enter")
-    assert page.locator("#say").input_value() == "\n"
-    page.locator("#say").fill("")
+    page.locator("#message").press("Shift+Enter")
+    assert page.locator("#message").input_value() == "\n"
+    page.locator("#message").fill("")
     page.locator("#tab-0").focus()
     page.keyboard.press("ArrowRight")
     expect(page.get_by_role("tab", name="Notes")).to_have_attribute("aria-selected", "true")
@@ -64,13 +64,13 @@ def test_names_and_contrast_hold_in_the_main_states(page: Page, url: str, scheme
     visit(page, url, f"axe-{scheme}")
     tell(page, "Where does the blue bicycle stand?")
     axe(page)
-    page.get_by_role("tab", name="Months").click()
-    page.locator("#past .session").last.click()
-    page.wait_for_selector(".reading")
+    page.get_by_role("tab", name="Timeline").click()
+    page.locator("#session-list .session").last.click()
+    page.wait_for_selector(".transcript-head")
     axe(page)
     for opener in ("#open-characters", "#open-settings"):
         page.click(opener)
-        page.wait_for_selector("dialog .face, dialog select")
+        page.wait_for_selector("dialog .avatar, dialog select")
         axe(page)
         page.keyboard.press("Escape")
 
@@ -83,7 +83,7 @@ def test_dark_and_light_follow_the_system_until_one_is_chosen(page: Page, url: s
     dark = page.evaluate(paper)
     assert dark != light
     page.click("#open-settings")
-    page.get_by_label("Look").select_option("light")
+    page.get_by_label("Theme").select_option("light")
     assert page.evaluate(paper) == light
     page.reload()
     assert page.evaluate(paper) == light
@@ -94,7 +94,7 @@ def test_a_phone_shows_one_part_at_a_time_and_never_scrolls_sideways(page: Page,
     remember(url, "phone", "The blue bicycle stands in the cellar.", "An-unbreakable-word-" * 20)
     visit(page, url, "phone")
     tell(page, "Where does the blue bicycle stand?")
-    for view in ("sessions", "memory", "talk"):
+    for view in ("sessions", "memory", "chat"):
         page.click(f"#views [data-to={view}]")
         shown = page.locator(".column:visible")
         expect(shown).to_have_count(1)

@@ -19,7 +19,7 @@ def vey() -> None:
 
 def choose_vey(page: Page) -> None:
     page.click("#open-characters")
-    page.get_by_label("Talk with Captain Vey").click()
+    page.get_by_label("Chat with Captain Vey").click()
 
 
 def name_in(url: str, bank: str) -> str:
@@ -41,11 +41,11 @@ def test_a_character_chosen_in_a_bank_of_another_gets_a_bank_of_its_own(page: Pa
     visit(page, url, "laura")
     tell(page, "I hid the gold in the barn.")
     choose_vey(page)
-    question = page.get_by_role("dialog", name="Where do you want to talk with Captain Vey?")
+    question = page.get_by_role("dialog", name="Where do you want to chat with Captain Vey?")
     expect(question).to_contain_text("laura, holds what Ever remembers")
-    expect(question.locator(".main")).to_have_text("Talk in a bank of its own")
-    question.locator(".main").click()
-    expect(page.locator("#who")).to_have_text("Captain Vey")
+    expect(question.locator(".primary")).to_have_text("Use a separate bank")
+    question.locator(".primary").click()
+    expect(page.locator("#character-name")).to_have_text("Captain Vey")
     expect(page.locator("#bank")).to_have_text("laura/captain-vey")
     expect(page.locator("dialog")).to_have_count(0)
     tell(page, "Where is the gold?")
@@ -62,9 +62,9 @@ def test_a_character_that_has_a_bank_of_its_own_is_met_there_again(page: Page, u
     remember(url, "ruth%2Fever", "I hid the gold in the barn.")
     visit(page, url, "ruth%2Fever")
     choose_vey(page)
-    page.get_by_role("button", name="Talk in a bank of its own").click()
+    page.get_by_role("button", name="Use a separate bank").click()
     expect(page.locator("#bank")).to_have_text("ruth/captain-vey")
-    expect(page.locator("#where")).to_have_text("a deck")
+    expect(page.locator("#location")).to_have_text("a deck")
 
 
 @pytest.mark.usefixtures("vey")
@@ -73,11 +73,11 @@ def test_a_bank_is_handed_over_only_on_purpose(page: Page, url: str) -> None:
     tell(page, "I hid the gold in the barn.")
     choose_vey(page)
     page.get_by_role("button", name="Cancel").click()
-    expect(page.locator("#who")).to_have_text("Ever")
+    expect(page.locator("#character-name")).to_have_text("Ever")
     assert name_in(url, "nils") == "Ever"
-    page.get_by_label("Talk with Captain Vey").click()
+    page.get_by_label("Chat with Captain Vey").click()
     page.get_by_role("button", name="Hand this bank over to Captain Vey").click()
-    expect(page.locator("#who")).to_have_text("Captain Vey")
+    expect(page.locator("#character-name")).to_have_text("Captain Vey")
     expect(page.locator("#bank")).to_have_text("nils")
     assert name_in(url, "nils") == "Captain Vey"
 
@@ -86,7 +86,7 @@ def test_a_bank_is_handed_over_only_on_purpose(page: Page, url: str) -> None:
 def test_in_a_bank_in_which_nothing_was_said_nothing_is_asked(page: Page, url: str) -> None:
     visit(page, url, "empty")
     choose_vey(page)
-    expect(page.locator("#who")).to_have_text("Captain Vey")
+    expect(page.locator("#character-name")).to_have_text("Captain Vey")
     expect(page.locator("#bank")).to_have_text("empty")
 
 
@@ -97,12 +97,12 @@ def test_in_a_bank_in_which_nothing_was_said_nothing_is_asked(page: Page, url: s
 def test_the_characters_name_is_changed_in_the_scene(page: Page, url: str) -> None:
     visit(page, url, "names")
     tell(page, "Hello.")
-    page.get_by_label("The scene").click()
-    page.get_by_label("The character's name").fill("Ondine")
+    page.get_by_label("Scene").click()
+    page.get_by_label("Character's name").fill("Ondine")
     page.get_by_role("dialog").get_by_role("button", name="Save").click()
-    expect(page.locator("#who")).to_have_text("Ondine")
+    expect(page.locator("#character-name")).to_have_text("Ondine")
     tell(page, "And who are you now?")
-    expect(page.locator(".of-character .speaker")).to_have_text(["Ever", "Ondine"])
+    expect(page.locator(".from-character .speaker")).to_have_text(["Ever", "Ondine"])
     assert name_in(url, "names") == "Ondine"
 
 
@@ -110,11 +110,11 @@ def test_a_nickname_is_changed_where_it_is_what_the_character_is_called(page: Pa
     visit(page, url, "nicknames")
     web.patch(f"{url}/api/v1/banks/nicknames/character", json={"nickname": "Evie"}).raise_for_status()
     page.reload()
-    expect(page.locator("#who")).to_have_text("Evie")
-    page.get_by_label("The scene").click()
-    page.get_by_label("The character's name").fill("Eve")
+    expect(page.locator("#character-name")).to_have_text("Evie")
+    page.get_by_label("Scene").click()
+    page.get_by_label("Character's name").fill("Eve")
     page.get_by_role("dialog").get_by_role("button", name="Save").click()
-    expect(page.locator("#who")).to_have_text("Eve")
+    expect(page.locator("#character-name")).to_have_text("Eve")
     assert name_in(url, "nicknames") == "Ever"
 
 
@@ -124,15 +124,15 @@ def test_a_nickname_is_changed_where_it_is_what_the_character_is_called(page: Pa
 def test_a_conversation_that_ends_is_forgotten_only_after_a_second_question(page: Page, url: str) -> None:
     visit(page, url, "ending")
     tell(page, "A secret.")
-    page.get_by_label("End this conversation").click()
+    page.get_by_role("button", name="New chat").click()
     page.get_by_role("button", name="Forget all of it").click()
-    page.get_by_role("dialog", name="Forget this conversation?").get_by_role("button", name="Keep it").click()
+    page.get_by_role("dialog", name="Forget this chat?").get_by_role("button", name="Keep it").click()
     expect(page.locator(".line")).to_have_count(2)
     assert "A secret." in said_in(url, "ending")
-    page.get_by_label("End this conversation").click()
+    page.get_by_role("button", name="New chat").click()
     page.get_by_role("button", name="Forget all of it").click()
     page.get_by_role("button", name="Forget it all").click()
-    expect(page.get_by_role("dialog", name="It is forgotten")).to_contain_text("2 lines")
+    expect(page.get_by_role("dialog", name="Forgotten")).to_contain_text("2 messages")
     page.get_by_role("button", name="Done").click()
     assert said_in(url, "ending") == []
 
@@ -147,14 +147,14 @@ def part(page: Page, url: str, bank: str) -> None:
     tell(page, "I planted ferns.")
     say(page, "ok bye then!")
     expect(page.get_by_label("A question to you")).to_contain_text("Shall I remember this conversation?")
-    expect(page.locator("#say")).to_have_value("")
+    expect(page.locator("#message")).to_have_value("")
 
 
 def test_a_goodbye_is_answered_with_the_question_which_a_button_answers(page: Page, url: str) -> None:
     part(page, url, "parting")
     page.reload()
     page.get_by_role("button", name="Remember it").click()
-    expect(page.locator("#notices")).to_contain_text("It is remembered.")
+    expect(page.locator("#notices")).to_contain_text("Remembered.")
     expect(page.get_by_label("A question to you")).to_have_count(0)
     assert [text for text in said_in(url, "parting") if "Answer" not in text] == ["I planted ferns.", "ok bye then!"]
 
@@ -166,7 +166,7 @@ def test_the_question_is_answered_by_typing_and_an_unclear_answer_is_asked_again
     expect(page.get_by_label("A question to you")).to_contain_text("Please answer yes or no")
     page.get_by_role("button", name="Forget all of it").click(trial=True)  # nothing covers it
     say(page, "no")
-    expect(page.get_by_role("dialog", name="It is forgotten")).to_contain_text("3 lines")
+    expect(page.get_by_role("dialog", name="Forgotten")).to_contain_text("3 messages")
     page.get_by_role("button", name="Done").click()
     expect(page.locator(".line")).to_have_count(0)
     assert said_in(url, "typing") == []

@@ -22,7 +22,7 @@ def test_the_bank_keeps_the_recipe_that_is_chosen_and_replies_by_it(page: Page, 
     assert kept(url, "chosen") == {"name": "membot", "kept": True, "changed": {}}
     page.keyboard.press("Escape")
     say(page, "Hello.")
-    expect(page.locator(".of-character .recalled")).to_have_count(1)
+    expect(page.locator(".from-character .recall-link")).to_have_count(1)
     assert httpx.get(f"{url}/api/v1/banks/chosen/chat/current").json()["recipe"] == "membot"
     page.reload()
     page.wait_for_selector("html[data-ready]")
@@ -74,7 +74,7 @@ def test_a_box_is_ticked_and_a_number_that_is_missing_is_refused(page: Page, url
     assert abs(one["x"] - other["x"]) < 10
     top.fill("")
     top.press("Tab")
-    expect(page.locator(".option", has=top).get_by_role("alert")).to_contain_text("fill out this field. From 1.")
+    expect(page.locator(".option", has=top).get_by_role("alert")).to_contain_text("fill out this field. At least 1.")
     assert kept(url, "boxes")["changed"] == {"person": True}
 
 

@@ -1,13 +1,13 @@
-// The REST API. Everything that the page knows and does goes through here.
+// The REST API client. All of the page's requests go through here.
 
-import { here } from "./here.js";
+import { route } from "./router.js";
 
-const ROOT = "/api/v1";
-const KEY = "everthread key";
+const API_ROOT = "/api/v1";
+const KEY_STORAGE = "everthread key";
 
-let askForKey = async () => null;
+let promptForKey = async () => null;
 
-/** What went wrong, as the server's problem document says it. */
+/** An error from the server's problem document (RFC 9457); kind is its type without the prefix. */
 export class Problem extends Error {
   constructor(document) {
     super(document.detail || document.title || "The server could not do that.");
@@ -16,67 +16,71 @@ export class Problem extends Error {
   }
 }
 
-/** Who asks the person for a key, when the server wants one. */
-export const whoAsks = (ask) => (askForKey = ask);
+/** Set the function that asks the person for an access key when the server requires one. */
+export const setKeyPrompt = (prompt) => (promptForKey = prompt);
 
-export const hasKey = () => Boolean(sessionStorage.getItem(KEY));
-export const setKey = (key) => (key ? sessionStorage.setItem(KEY, key) : sessionStorage.removeItem(KEY));
+export const hasKey = () => Boolean(sessionStorage.getItem(KEY_STORAGE));
+export const setKey = (key) =>
+  key ? sessionStorage.setItem(KEY_STORAGE, key) : sessionStorage.removeItem(KEY_STORAGE);
 
-/** A path within the bank that the page is at. */
-export const inBank = (path = "") => `/banks/${encodeURIComponent(here.bank)}${path}`;
+/** An API path in the current bank. */
+export const bankPath = (path = "") => `/banks/${encodeURIComponent(route.bank)}${path}`;
 
-/** A path within a conversation there. */
-export const inChat = (path = "", session = here.session) => inBank(`/chat/${encodeURIComponent(session)}${path}`);
+/** An API path in a conversation of the current bank. */
+export const chatPath = (path = "", session = route.session) => bankPath(`/chat/${encodeURIComponent(session)}${path}`);
 
-const digits = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (n) => n.toString(16).padStart(2, "0"));
+const randomHex = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (n) => n.toString(16).padStart(2, "0"));
 
-/** The server's answer, whatever it is. body: what is sent, JSON unless it is a file. Raises Problem. */
-export async function ask(method, path, { body, type, signal } = {}) {
+/** Send a request; ask for a key and retry on 401. body is sent as JSON unless a type is given. Throws Problem. */
+export async function request(method, path, { body, type, signal } = {}) {
   const headers = { Accept: "application/json, text/event-stream, */*" };
   if (body !== undefined) headers["Content-Type"] = type ?? "application/json";
-  if (method !== "GET") headers["Idempotency-Key"] = digits().join("");
-  const sent = body === undefined || type ? body : JSON.stringify(body);
+  if (method !== "GET") headers["Idempotency-Key"] = randomHex().join("");
+  const payload = body === undefined || type ? body : JSON.stringify(body);
   for (;;) {
-    const key = sessionStorage.getItem(KEY);
+    const key = sessionStorage.getItem(KEY_STORAGE);
     if (key) headers.Authorization = `Bearer ${key}`;
-    const answer = await reach(ROOT + path, { method, headers, body: sent, signal });
-    if (answer.ok) return answer;
-    const problem = await explained(answer);
-    if (answer.status !== 401 || !(await askForKey(problem.message))) throw problem;
+    const response = await send(API_ROOT + path, { method, headers, body: payload, signal });
+    if (response.ok) return response;
+    const problem = await problemOf(response);
+    if (response.status !== 401 || !(await promptForKey(problem.message))) throw problem;
   }
 }
 
-async function reach(url, request) {
+async function send(url, request) {
   try {
     return await fetch(url, { credentials: "omit", ...request });
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    const detail = "The server can't be reached. Nothing you typed is lost: see that it runs, and try again.";
+    const detail = "The server can't be reached. Nothing you typed is lost; check that it is running and try again.";
     throw new Problem({ detail, type: "urn:everthread:unreachable" });
   }
 }
 
-async function explained(answer) {
+async function problemOf(response) {
   try {
-    return new Problem(await answer.json());
+    return new Problem(await response.json());
   } catch {
-    return new Problem({ status: answer.status, detail: `The server answered ${answer.status} and did not say why.` });
+    return new Problem({
+      status: response.status,
+      detail: `The server returned status ${response.status} without an explanation.`,
+    });
   }
 }
 
-async function json(method, path, body, more = {}) {
-  const answer = await ask(method, path, { body, ...more });
-  return answer.status === 204 ? null : answer.json();
+async function requestJson(method, path, body, more = {}) {
+  const response = await request(method, path, { body, ...more });
+  return response.status === 204 ? null : response.json();
 }
 
-export const get = (path, more) => json("GET", path, undefined, more);
-export const post = (path, body, more) => json("POST", path, body, more);
-export const put = (path, body) => json("PUT", path, body);
-export const patch = (path, body) => json("PATCH", path, body);
-export const remove = (path) => json("DELETE", path);
+export const get = (path, more) => requestJson("GET", path, undefined, more);
+export const post = (path, body, more) => requestJson("POST", path, body, more);
+export const put = (path, body) => requestJson("PUT", path, body);
+export const patch = (path, body) => requestJson("PATCH", path, body);
+export const remove = (path) => requestJson("DELETE", path);
 
-/** All items of a list, page by page, up to this many. */
-export async function every(path, most = 5_000) {
+/** All items of a paginated list, up to a maximum. */
+export async function getAll(path, max = 5_000) {
   const found = [];
   let after = null;
   do {
@@ -84,13 +88,13 @@ export async function every(path, most = 5_000) {
     const page = await get(`${path}${sign}limit=500${after ? `&after=${encodeURIComponent(after)}` : ""}`);
     found.push(...page.items);
     after = page.next;
-  } while (after && found.length < most);
+  } while (after && found.length < max);
   return found;
 }
 
-/** The server-sent events of an answer, as they arrive: [name, data]; to a POST too, which EventSource can't do. */
-export async function* events(answer) {
-  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+/** The server-sent events of a response as they arrive: [name, data]. EventSource can't send a POST. */
+export async function* readEvents(response) {
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
     const { done, value } = await reader.read();
@@ -98,13 +102,13 @@ export async function* events(answer) {
     const blocks = (rest + value).split(/\r?\n\r?\n/);
     rest = blocks.pop();
     for (const block of blocks) {
-      const event = parsed(block);
+      const event = parseEvent(block);
       if (event) yield event;
     }
   }
 }
 
-function parsed(block) {
+function parseEvent(block) {
   let name = "message";
   const data = [];
   for (const row of block.split(/\r?\n/)) {

@@ -1,205 +1,213 @@
-// The page begins here, with the talk: who comes to say something waits for nothing else. Then all that stands beside it
-// is read (later.js), and what was told is handed around.
+// The entry point. It starts the chat first, so that a message can be sent at once; then it loads the columns beside it
+// (lazy.js), and connects the parts of the page.
 
-import { get, inBank, put, setKey, whoAsks } from "./api.js";
-import { on, tell } from "./bus.js";
-import { Talk } from "./chat.js";
-import { Compose } from "./compose.js";
-import { at, button, dropping, fill, icon, iconButton } from "./dom.js";
-import { arrive, go, here } from "./here.js";
-import { hide, ribbon } from "./incognito.js";
-import { columns, windows } from "./later.js";
-import { careful, clear, failed, notice } from "./notices.js";
-import { pref, prefer } from "./prefs.js";
+import { bankPath, get, put, setKey, setKeyPrompt } from "./api.js";
+import { ChatView } from "./chat.js";
+import { Composer } from "./composer.js";
+import { acceptDrops, button, byId, fill, icon, iconButton } from "./dom.js";
+import { emit, on } from "./events.js";
+import { mountRibbon, setIncognito } from "./incognito.js";
+import { loadColumns, loadOverlays } from "./lazy.js";
+import { clearNotice, showError, showNotice, withErrors } from "./notices.js";
+import { getPref, setPref } from "./prefs.js";
+import { applyHash, navigate, route } from "./router.js";
 
 const VIEWS = [
-  ["sessions", "Conversations", "threads"],
-  ["talk", "Talk", "talk"],
+  ["sessions", "Chats", "sessions"],
+  ["chat", "Chat", "chat"],
   ["memory", "Memory", "memory"],
 ];
+const SESSIONS_PATH = "/sessions?limit=50";
+const OVERLAYS_DELAY_MS = 1_000; // after the page is complete; then its dialogs are loaded before one is opened
 
-const LISTED = "/sessions?limit=50";
-const REST = 1_000; // milliseconds after which a page that is there reads its windows, before anyone opens one
+const chat = new ChatView();
+const composer = new Composer(chat);
+let serverInfo = null;
+let listedBank = null; // the bank whose conversations and pins are shown
+let sessionsChanged = false; // since they were last read
+let transcript = null;
+let keyPrompt = null; // a promise; requests that fail at the same time share one prompt
 
-const talk = new Talk();
-const compose = new Compose(talk);
-let about = null;
-let shown = null; // the bank whose conversations and pins are shown
-let outdated = false; // whether something was said since they were read
-let reading = null; // what shows earlier conversations, once one was opened
-let asking = null; // one question for a key, however many want it
+setKeyPrompt((reason) => (keyPrompt ??= promptForKey(reason).finally(() => (keyPrompt = null))));
 
-whoAsks((why) => (asking ??= enter(why).finally(() => (asking = null))));
-
-async function enter(why) {
-  const key = await (await windows()).askKey(why);
+async function promptForKey(reason) {
+  const key = await (await loadOverlays()).askKey(reason);
   if (!key) return false;
   setKey(key);
-  get("/about").then((told) => (about = told), failed); // more of it is told to whoever has a key
+  get("/about").then((info) => (serverInfo = info), showError); // it contains more with a key
   return true;
 }
 
-// ------------------------------------------------------------------- places
+// ------------------------------------------------------------------- routes
 
-/** Show what the address says. A bank that isn't there yet is made: one can talk at once. */
-const show = careful(async () => {
+/** Show the place in the address. A bank that does not exist is created, so that one can talk at once. */
+const showRoute = withErrors(async () => {
   try {
-    await arrived();
-    prefer("held", here.bank);
+    await openRoute();
+    setPref("held", route.bank);
   } catch (error) {
-    const bank = error.status === 403 && here.view === "talk" ? await (await windows()).another() : null;
+    const forbidden = error.status === 403 && route.view === "talk";
+    const bank = forbidden ? await (await loadOverlays()).findAllowedBank() : null;
     if (bank === null) throw error;
-    clear();
-    go({ bank });
+    clearNotice();
+    navigate({ bank });
   }
 });
 
-async function arrived() {
-  document.body.dataset.place = here.view;
-  at("compose").hidden = here.view !== "talk";
-  at("bank").textContent = here.bank;
-  at("bank").setAttribute("aria-label", `Bank ${here.bank}: choose another`);
-  view("talk");
-  const there = ready();
-  const lists = shown === here.bank ? null : there.then(readLists).catch(madeAnew).catch(failed);
-  if (here.view === "read") await read(there);
-  else await talk.open(there).catch(unlessForbidden);
+async function openRoute() {
+  byId("composer").hidden = route.view !== "talk";
+  byId("bank").textContent = route.bank;
+  byId("bank").setAttribute("aria-label", `Memory bank ${route.bank}: switch`);
+  showView("chat");
+  const bankReady = ensureBank();
+  const lists = listedBank === route.bank ? null : bankReady.then(loadLists).catch(recreateBank).catch(showError);
+  if (route.view === "read") await openTranscript(bankReady);
+  else await chat.open(bankReady).catch(showUnlessForbidden);
   performance.mark("read");
   await lists;
 }
 
-/** Show an earlier conversation; who is talked with is told there, too. */
-async function read(there) {
-  if (!talk.state) await talk.open(there).catch(failed);
-  const { Reading } = await windows();
-  reading ??= new Reading(talk);
-  await reading.open();
+/** Show an earlier conversation. The chat's state is read as well: the header shows its character. */
+async function openTranscript(bankReady) {
+  if (!chat.state) await chat.open(bankReady).catch(showError);
+  const { TranscriptView } = await loadOverlays();
+  transcript ??= new TranscriptView(chat);
+  await transcript.open();
 }
 
-/** A key may be for another bank; whatever else goes wrong is told. */
-function unlessForbidden(error) {
+/** Show an error, or pass it on if the key is for another bank. */
+function showUnlessForbidden(error) {
   if (error.status === 403) throw error;
-  failed(error);
+  showError(error);
 }
 
-/** A bank that was there the last time and was forgotten since, elsewhere, is made anew. */
-async function madeAnew(error) {
-  if (error.status !== 404 || pref("known") !== here.bank) throw error;
-  prefer("known", null);
-  shown = null;
-  await show();
-  clear();
+/** Create a bank that existed at the last visit and has been deleted elsewhere since. */
+async function recreateBank(error) {
+  if (error.status !== 404 || getPref("known") !== route.bank) throw error;
+  setPref("known", null);
+  listedBank = null;
+  await showRoute();
+  clearNotice();
 }
 
-/** What stands in the columns beside the talk. */
-async function readLists() {
-  const { bank } = here;
-  shown = bank;
-  outdated = false;
-  const [pins, listed] = await Promise.all([get(inBank("/pins")), get(inBank(LISTED))]);
-  if (bank !== here.bank) return;
-  tell("listed", listed.items);
-  const { sessions } = (await columns()).beside(talk);
-  if (bank !== here.bank) return;
-  if (outdated) await sessions.read();
-  else sessions.take(listed.items, listed.next);
-  tell("pins", pins.items);
+async function loadLists() {
+  const { bank } = route;
+  listedBank = bank;
+  sessionsChanged = false;
+  const [pins, page] = await Promise.all([get(bankPath("/pins")), get(bankPath(SESSIONS_PATH))]);
+  if (bank !== route.bank) return;
+  emit("sessions-loaded", page.items);
+  const { sessions } = (await loadColumns()).createColumns(chat);
+  if (bank !== route.bank) return;
+  if (sessionsChanged) await sessions.read();
+  else sessions.setItems(page.items, page.next);
+  emit("pins", pins.items);
 }
 
-/** See that the bank is there, unless it was there the last time. */
-async function ready() {
-  if (pref("known") === here.bank) return;
+/** Create the bank, unless it existed at the last visit. */
+async function ensureBank() {
+  if (getPref("known") === route.bank) return;
   try {
-    await put(inBank());
-    prefer("known", here.bank);
+    await put(bankPath());
+    setPref("known", route.bank);
   } catch (error) {
-    if (error.status !== 403) throw error; // a key that may only read: the bank is there, or it says so by itself
+    if (error.status !== 403) throw error; // a read-only key: a later request fails if the bank does not exist
   }
 }
 
-function view(name) {
+/** Where a narrow window shows one column at a time, show this one. */
+function showView(name) {
   document.body.dataset.view = name;
-  for (const each of at("views").children) each.toggleAttribute("aria-current", each.dataset.to === name);
+  for (const each of byId("views").children) each.toggleAttribute("aria-current", each.dataset.to === name);
 }
 
-on("place", show);
-on("sessions", () => (outdated = true));
-on("view", view);
-on("ended", (ending) => {
-  go({});
-  if (!ending.receipt) notice("It is remembered. A new conversation begins with what you say next.");
+on("route", showRoute);
+on("sessions-changed", () => (sessionsChanged = true));
+on("view", showView);
+on("conversation-ended", (ending) => {
+  navigate({});
+  if (!ending.receipt) showNotice("Remembered. Your next message starts a new chat.");
 });
 
 // ------------------------------------------------------------------- header
 
 on("state", ({ character, incognito, lines }) => {
   const name = character.nickname || character.name;
-  const filled = (text) => (text ?? "").replaceAll("{{char}}", name).replaceAll("{{user}}", character.person ?? "you");
+  const expand = (text) => (text ?? "").replaceAll("{{char}}", name).replaceAll("{{user}}", character.person ?? "you");
   document.title = `${name} · Everthread`;
-  at("who").textContent = name;
-  at("where").textContent = filled(character.location);
-  if (at("face").dataset.of !== character.name) showFace(character.name);
+  byId("character-name").textContent = name;
+  byId("location").textContent = expand(character.location);
+  if (byId("avatar").dataset.of !== character.name) showAvatar(character.name);
   fill(
-    at("talk-acts"),
-    iconButton("scene", "The scene: who, where, your name", async () => (await windows()).scene(talk)),
-    about?.incognito !== false &&
-      iconButton("mask", "Incognito: write nothing down", () => hide(talk, !incognito), { "aria-pressed": String(incognito) }),
-    button("End", () => talk.end(), { class: "quiet", "aria-label": "End this conversation", disabled: !lines.length }),
+    byId("chat-actions"),
+    iconButton("scene", "Scene: character, location, your name", async () => (await loadOverlays()).editScene(chat)),
+    serverInfo?.incognito !== false &&
+      iconButton("mask", "Incognito: save nothing", () => setIncognito(chat, !incognito), {
+        "aria-pressed": String(incognito),
+      }),
+    button("New chat", () => chat.end(), {
+      class: "quiet",
+      title: "End this chat and start another",
+      disabled: !lines.length,
+    }),
   );
 });
 
-const showFace = careful(async (name) => {
-  at("face").dataset.of = name;
-  const { face } = await columns();
-  if (at("face").dataset.of !== name) return;
-  const box = face(name);
-  Object.assign(box, { id: "face" }).dataset.of = name;
-  at("face").replaceWith(box);
+const showAvatar = withErrors(async (name) => {
+  byId("avatar").dataset.of = name;
+  const { avatar } = await loadColumns();
+  if (byId("avatar").dataset.of !== name) return;
+  const box = avatar(name);
+  Object.assign(box, { id: "avatar" }).dataset.of = name;
+  byId("avatar").replaceWith(box);
 });
 
-on("characters", () => delete at("face").dataset.of);
+on("characters", () => delete byId("avatar").dataset.of);
 
-ribbon(talk, () => about?.incognito !== false);
+mountRibbon(chat, () => serverInfo?.incognito !== false);
 
-const opens = (id, act) => at(id).addEventListener("click", careful(async () => act(await windows())));
-opens("bank", ({ banks }) => banks());
-opens("open-characters", ({ gallery }) => gallery(talk));
-opens("open-settings", ({ settings }) => settings(about, talk));
+const onClick = (id, act) =>
+  byId(id).addEventListener(
+    "click",
+    withErrors(async () => act(await loadOverlays())),
+  );
+onClick("bank", ({ openBanks }) => openBanks());
+onClick("open-characters", ({ openGallery }) => openGallery(chat));
+onClick("open-settings", ({ openSettings }) => openSettings(serverInfo, chat));
 fill(
-  at("views"),
-  VIEWS.map(([name, label, drawn]) => button([icon(drawn), label], () => view(name), { "data-to": name })),
+  byId("views"),
+  VIEWS.map(([name, label, image]) => button([icon(image), label], () => showView(name), { "data-to": name })),
 );
 
-// A card or a file of conversations may be dropped anywhere.
-dropping(
+acceptDrops(
   document.body,
-  careful(async (files) => {
-    const { importCard, isCard, take } = await windows();
-    for (const file of files) await ((await isCard(file)) ? importCard(file) : take(file));
+  withErrors(async (files) => {
+    const { importCard, importFile, isCard } = await loadOverlays();
+    for (const file of files) await ((await isCard(file)) ? importCard(file) : importFile(file));
   }),
 );
 
-// -------------------------------------------------------------------- begin
+// -------------------------------------------------------------------- start
 
-on("back", () => {
-  shown = null;
-  if (document.documentElement.dataset.ready === undefined) begin();
-  else show();
+on("reconnected", () => {
+  listedBank = null;
+  if (document.documentElement.dataset.ready === undefined) start();
+  else showRoute();
 });
-addEventListener("hashchange", arrive);
+addEventListener("hashchange", applyHash);
 addEventListener("keydown", ({ key }) => {
-  if (key === "Escape" && here.view === "read" && !document.querySelector("dialog[open]")) go({});
+  if (key === "Escape" && route.view === "read" && !document.querySelector("dialog[open]")) navigate({});
 });
-const begin = careful(async () => {
-  compose.begin();
-  const place = show();
-  compose.early();
-  performance.mark("interactive"); // what is typed is taken, and what is sent waits for the conversation by itself
-  const [told] = await Promise.all([get("/about"), place, columns()]);
-  about ??= told;
-  if (!about.incognito && talk.state) tell("state", talk.state);
+const start = withErrors(async () => {
+  composer.start();
+  const shown = showRoute();
+  composer.sendQueued();
+  performance.mark("interactive"); // from here on a message that is sent waits for the conversation by itself
+  const [info] = await Promise.all([get("/about"), shown, loadColumns()]);
+  serverInfo ??= info;
+  if (!serverInfo.incognito && chat.state) emit("state", chat.state);
   performance.mark("whole");
   document.documentElement.dataset.ready = "";
-  setTimeout(() => windows().catch(() => {}), REST); // whoever opens one is told of what goes wrong
+  setTimeout(() => loadOverlays().catch(() => {}), OVERLAYS_DELAY_MS); // opening a dialog shows the error
 });
-begin();
+start();

@@ -1,77 +1,79 @@
-// Which memory: one bank for each relationship.
+// Choosing a memory bank: there is one for each relationship.
 
-import { every, put } from "./api.js";
-import { counted, short } from "./dates.js";
-import { open } from "./dialogs.js";
-import { button, fill, h, said } from "./dom.js";
-import { go, here } from "./here.js";
-import { careful } from "./notices.js";
-import { pref } from "./prefs.js";
+import { getAll, put } from "./api.js";
+import { countOf, shortDate } from "./dates.js";
+import { openDialog } from "./dialogs.js";
+import { button, fill, h, textElement } from "./dom.js";
+import { withErrors } from "./notices.js";
+import { getPref } from "./prefs.js";
+import { navigate, route } from "./router.js";
 
-const refused = new Set(); // banks that the present key is not for
+const refusedBanks = new Set(); // by the present key
 
-/** Another bank, where the key that was entered is not for the present one: the one talked in before, the first of those
- * that there are, or one that the person names; null if none is named. */
-export async function another() {
-  refused.add(here.bank);
-  const there = (await every("/banks").catch(() => [])).map((each) => each.id);
-  const open = [pref("held"), ...there].filter((bank) => bank && !refused.has(bank));
-  return open[0] ?? askName();
+/** A bank that the present key allows: the last one that was open, the first of the list, or one that the person names;
+ * null if none is named. */
+export async function findAllowedBank() {
+  refusedBanks.add(route.bank);
+  const listed = (await getAll("/banks").catch(() => [])).map((each) => each.id);
+  const allowed = [getPref("held"), ...listed].filter((bank) => bank && !refusedBanks.has(bank));
+  return allowed[0] ?? askBankName();
 }
 
-function askName() {
-  return open("Which bank is this key for?", (close) => {
+function askBankName() {
+  return openDialog("Which bank is this key for?", (close) => {
     const field = h("input", { dir: "auto", required: true, autofocus: true, "aria-label": "The bank's name" });
-    const enter = (event) => (event.preventDefault(), close(field.value.trim() || null));
+    const submit = (event) => (event.preventDefault(), close(field.value.trim() || null));
     return [
-      said("p", `It is not for the bank ${here.bank}. Whoever made the key knows its bank's name.`),
-      h("form", { class: "field", on: { submit: enter } }, field, h("button", { type: "submit" }, "Go there")),
+      textElement("p", `This key can't open the bank ${route.bank}. Ask whoever created the key for the bank's name.`),
+      h("form", { class: "field", on: { submit } }, field, h("button", { type: "submit" }, "Open")),
     ];
   });
 }
 
-/** Choose a bank, or make one. */
-export function banks() {
-  return open("Banks", (close) => {
+/** Choose or create a bank. */
+export function openBanks() {
+  return openDialog("Memory banks", (close) => {
     const list = h("ul", { class: "banks" });
-    const to = (bank) => (close(), go({ bank }));
-    const draw = careful(async () =>
+    const open = (bank) => (close(), navigate({ bank }));
+    const draw = withErrors(async () => {
+      const banks = await getAll("/banks");
       fill(
         list,
-        (await every("/banks")).map((each) => entry(each, to)),
-      ),
-    );
+        banks.map((each) => bankItem(each, open)),
+      );
+    });
     const field = h("input", {
       dir: "auto",
       required: true,
-      "aria-label": "The name of a new bank",
+      "aria-label": "Name of the new bank",
       placeholder: "alice/captain-nemo",
     });
-    const make = careful(async (event) => {
+    const create = withErrors(async (event) => {
       event.preventDefault();
       const name = field.value.trim();
       await put(`/banks/${encodeURIComponent(name)}`);
-      to(name);
+      open(name);
     });
     draw();
     return [
       h(
         "p",
         { class: "small" },
-        "A bank is everything that one character remembers of one person. Nothing passes from one to another.",
+        "A bank is everything that one character remembers about one person. Nothing passes between banks.",
       ),
       list,
-      h("form", { class: "field", on: { submit: make } }, field, h("button", { type: "submit" }, "Make it")),
+      h("form", { class: "field", on: { submit: create } }, field, h("button", { type: "submit" }, "Create")),
     ];
   });
 }
 
-function entry(each, to) {
-  const when = each.last_said_at ? `, last ${short(each.last_said_at)}` : "";
-  const text = [said("span", each.id), h("span", { class: "small" }, `${counted(each.lines, "line")}${when}`)];
+function bankItem(each, open) {
+  const when = each.last_said_at ? `, last ${shortDate(each.last_said_at)}` : "";
+  const size = h("span", { class: "small" }, `${countOf(each.lines, "message")}${when}`);
+  const props = each.id === route.bank ? { "aria-current": "true" } : {};
   return h(
     "li",
     {},
-    button(text, () => to(each.id), each.id === here.bank ? { "aria-current": "true" } : {}),
+    button([textElement("span", each.id), size], () => open(each.id), props),
   );
 }

@@ -1,26 +1,26 @@
-// The gallery: whom one can talk with. A card, JSON or a picture, is dropped here or chosen from the disk.
+// The gallery of characters, and the import of character cards (JSON or PNG).
 
-import { ask, get, inBank, post, put, remove } from "./api.js";
-import { tell } from "./bus.js";
-import { choose, open } from "./dialogs.js";
-import { button, cut, download, dropping, fill, h, said } from "./dom.js";
-import { edit } from "./editor.js";
-import { all, face, path } from "./faces.js";
-import { go, here } from "./here.js";
-import { careful, notice } from "./notices.js";
+import { bankPath, get, post, put, remove, request } from "./api.js";
+import { avatar, characterPath, listCharacters } from "./avatars.js";
+import { askChoice, openDialog } from "./dialogs.js";
+import { acceptDrops, button, download, fill, h, textElement, truncate } from "./dom.js";
+import { editCharacter } from "./editor.js";
+import { emit } from "./events.js";
+import { showNotice, withErrors } from "./notices.js";
+import { navigate, route } from "./router.js";
 
-const LARGEST = 8 << 20; // bytes of a card, as the server takes them
+const MAX_CARD_BYTES = 8 << 20; // the server's limit
 
 /** Open the gallery. */
-export function gallery(talk) {
-  return open(
+export function openGallery(chat) {
+  return openDialog(
     "Characters",
     (close, body) => {
       const grid = h("ul", { class: "gallery" });
-      const draw = careful(async () => {
+      const draw = withErrors(async () => {
         fill(
           grid,
-          (await all(true)).map((each) => tile(each, { talk, close, draw })),
+          (await listCharacters({ refresh: true })).map((each) => characterTile(each, { chat, close, draw })),
         );
       });
       const file = h("input", {
@@ -29,18 +29,18 @@ export function gallery(talk) {
         "aria-label": "A character card",
         hidden: true,
       });
-      const take = careful(async (files) => {
+      const importAll = withErrors(async (files) => {
         for (const each of files) await importCard(each);
         await draw();
       });
-      file.addEventListener("change", () => take([...file.files]));
-      dropping(body, take);
+      file.addEventListener("change", () => importAll([...file.files]));
+      acceptDrops(body, importAll);
       draw();
       return [
         h(
           "p",
           { class: "drop" },
-          "Drop a character card here, a picture or JSON, or ",
+          "Drop a character card here (PNG or JSON), or ",
           button("choose a file", () => file.click(), { class: "link" }),
           file,
         ),
@@ -49,8 +49,8 @@ export function gallery(talk) {
           "div",
           { class: "bar end" },
           button(
-            "Make a new one",
-            careful(async () => (await edit({ name: "", description: "" }, { fresh: true })) && draw()),
+            "New character",
+            withErrors(async () => (await editCharacter({ name: "", description: "" }, { fresh: true })) && draw()),
           ),
         ),
       ];
@@ -59,125 +59,126 @@ export function gallery(talk) {
   );
 }
 
-function tile(each, { talk, close, draw }) {
+function characterTile(each, { chat, close, draw }) {
   const { name, builtin } = each;
-  const now = talk.state?.character.name === name;
-  const drop = async () => {
-    const sure = await choose(
+  const active = chat.state?.character.name === name;
+  const removeCard = async () => {
+    const confirmed = await askChoice(
       `Remove ${name}?`,
-      "The character's card is removed. What was said with it stays where it was said.",
+      "The character's card is removed. Its chats stay where they are.",
       [
-        ["Remove it", true],
-        ["Keep it", false],
+        ["Remove", true],
+        ["Cancel", false],
       ],
     );
-    if (sure) (await remove(path(name)), tell("characters", name), await draw());
+    if (confirmed) (await remove(characterPath(name)), emit("characters", name), await draw());
   };
   return h(
     "li",
-    { class: `tile${now ? " chosen" : ""}` },
-    face(name),
+    { class: `tile${active ? " selected" : ""}` },
+    avatar(name),
     h(
       "div",
       {},
-      said("h3", name),
-      said("p", cut(each.description.replaceAll("{{char}}", name).replaceAll("{{user}}", "you"), 180), {
+      textElement("h3", name),
+      textElement("p", truncate(each.description.replaceAll("{{char}}", name).replaceAll("{{user}}", "you"), 180), {
         class: "small",
       }),
     ),
     h(
       "div",
       { class: "bar" },
-      now
-        ? h("span", { class: "small" }, "You talk with it here")
+      active
+        ? h("span", { class: "small" }, "Active here")
         : button(
-            "Talk",
-            careful(async () => (await meet(name, talk)) && close()),
-            { "aria-label": `Talk with ${name}` },
+            "Chat",
+            withErrors(async () => (await startChat(name, chat)) && close()),
+            { "aria-label": `Chat with ${name}` },
           ),
       button(
         "Edit",
-        careful(async () => (await edit(await get(path(name)), { fresh: builtin })) && draw()),
+        withErrors(async () => (await editCharacter(await get(characterPath(name)), { fresh: builtin })) && draw()),
         { class: "link", "aria-label": `Edit ${name}` },
       ),
       button(
-        "Card",
-        careful(() => saveCard(each)),
-        { class: "link", "aria-label": `Save the card of ${name}` },
+        "Export card",
+        withErrors(() => exportCard(each)),
+        { class: "link", "aria-label": `Export the card of ${name}` },
       ),
-      !builtin && button("Remove", careful(drop), { class: "link", "aria-label": `Remove ${name}` }),
+      !builtin && button("Remove", withErrors(removeCard), { class: "link", "aria-label": `Remove ${name}` }),
     ),
   );
 }
 
-/** Talk with this one from now on; one's own name stays. Where another one remembers something, the person says in which
- * bank. Whether they did. */
-async function meet(name, talk) {
-  const now = talk.state?.character;
-  const held = talk.state?.lines.length || (await get(inBank())).lines;
-  const bank = held ? await whichBank(name, now?.name ?? "another character") : here.bank;
+/** Start chatting with a character; the person's name is kept. If the bank holds another character's memories, ask
+ * which bank to use. Returns whether one was chosen. */
+async function startChat(name, chat) {
+  const current = chat.state?.character;
+  const hasLines = chat.state?.lines.length || (await get(bankPath())).lines;
+  const bank = hasLines ? await chooseBank(name, current?.name ?? "another character") : route.bank;
   if (!bank) return false;
-  const of = `/banks/${encodeURIComponent(bank)}`;
-  const met = bank !== here.bank && (await put(of)).lines > 0;
-  if (!met) {
-    const character = await get(path(name));
-    await put(`${of}/character`, now?.person ? { ...character, person: now.person } : character);
+  const path = `/banks/${encodeURIComponent(bank)}`;
+  const hasItsCharacter = bank !== route.bank && (await put(path)).lines > 0;
+  if (!hasItsCharacter) {
+    const character = await get(characterPath(name));
+    await put(`${path}/character`, current?.person ? { ...character, person: current.person } : character);
   }
-  const kept = bank === here.bank ? "It knows all that is remembered here." : `What is said is kept in the bank ${bank}.`;
-  if (bank === here.bank) await talk.load();
-  else go({ bank });
-  notice(`You talk with ${name} from now on. ${kept}`);
+  if (bank === route.bank) await chat.reload();
+  else navigate({ bank });
+  const scope = bank === route.bank ? "who knows everything remembered here" : `in the bank ${bank}`;
+  showNotice(`You are now chatting with ${name}, ${scope}.`);
   return true;
 }
 
-/** The bank to talk in with a character, where this one holds what another remembers; null where it is left as it is. */
-function whichBank(name, now) {
-  const own = ownBank(name, now);
-  return choose(
-    `Where do you want to talk with ${name}?`,
-    `This bank, ${here.bank}, holds what ${now} remembers. In a bank of its own, ${own}, ${name} knows only what is said ` +
-      `there. If you hand this bank over, ${name} takes ${now}'s place and knows everything said here.`,
+/** Ask in which bank to chat with a character, where this one holds the memories of another; null if cancelled. */
+function chooseBank(name, current) {
+  const separate = separateBank(name, current);
+  return askChoice(
+    `Where do you want to chat with ${name}?`,
+    `This bank, ${route.bank}, holds what ${current} remembers. In a separate bank, ${separate}, ${name} knows ` +
+      `only what is said there. If you hand this bank over, ${name} takes ${current}'s place and knows everything said here.`,
     [
-      ["Talk in a bank of its own", own],
-      [`Hand this bank over to ${name}`, here.bank],
+      ["Use a separate bank", separate],
+      [`Hand this bank over to ${name}`, route.bank],
       ["Cancel", null],
     ],
   );
 }
 
-/** The bank of a character's own: laura/captain-vey, beside laura or laura/ever. */
-function ownBank(name, now) {
-  const below = (each) => `/${each.toLowerCase().replaceAll(/[\s/]+/g, "-")}`;
-  const { bank } = here;
-  return (bank.endsWith(below(now)) ? bank.slice(0, -below(now).length) : bank) + below(name);
+/** The name of a character's separate bank: laura/captain-vey, next to laura or laura/ever. */
+function separateBank(name, current) {
+  const suffixOf = (each) => `/${each.toLowerCase().replaceAll(/[\s/]+/g, "-")}`;
+  const { bank } = route;
+  const suffix = suffixOf(current);
+  return (bank.endsWith(suffix) ? bank.slice(0, -suffix.length) : bank) + suffixOf(name);
 }
 
-async function saveCard({ name, has_picture: png }) {
+async function exportCard({ name, has_picture: png }) {
   const format = png ? "png" : "json";
-  const answer = await ask("GET", path(name, `/card?format=${format}`));
-  download(await answer.blob(), `${name.replaceAll(/[^\p{L}\p{N} _-]/gu, "_")}.${format}`);
+  const response = await request("GET", characterPath(name, `/card?format=${format}`));
+  download(await response.blob(), `${name.replaceAll(/[^\p{L}\p{N} _-]/gu, "_")}.${format}`);
 }
 
-/** Keep a card's character. */
+/** Add a card's character to the gallery. */
 export async function importCard(file) {
-  if (file.size > LARGEST)
+  if (file.size > MAX_CARD_BYTES)
     throw new Error(
-      `${file.name} has ${(file.size / 2 ** 20).toFixed(1)} MB; a card has at most 8. Make its picture smaller.`,
+      `${file.name} is ${(file.size / 2 ** 20).toFixed(1)} MB; a card may be at most 8 MB. Use a smaller picture.`,
     );
   const type = /\.png$/i.test(file.name) || file.type === "image/png" ? "image/png" : "application/json";
   const character = await post("/characters", file, { type }).catch((error) => {
     error.message = `${file.name}: ${error.message}`;
     throw error;
   });
-  tell("characters", character.name);
-  notice(`${character.name} is here. Choose “Talk” in the gallery to begin.`);
+  emit("characters", character.name);
+  showNotice(`${character.name} was added. Choose “Chat” in the gallery to start.`);
   return character;
 }
 
-/** Whether a file is a character's card, and not conversations. */
+/** Whether a file looks like a character card, and not like a file of chats. */
 export async function isCard(file) {
   if (/\.png$/i.test(file.name)) return true;
-  if (!/\.json$/i.test(file.name) || file.size > LARGEST) return false;
+  if (!/\.json$/i.test(file.name) || file.size > MAX_CARD_BYTES) return false;
   const text = await file.text();
   return /"spec"\s*:\s*"chara_card|"first_mes"\s*:|"char_name"\s*:/.test(text);
 }

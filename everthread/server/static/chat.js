@@ -1,577 +1,579 @@
-// The conversation that runs: what was said, the reply that arrives, and all that can be done about both.
+// The running conversation: its lines, the reply that arrives, and everything that can be done about them.
 
-import { ask, events, get, inBank, inChat, post, Problem, put, remove } from "./api.js";
-import { on, tell } from "./bus.js";
-import { at, button, h, said } from "./dom.js";
-import { conversation, here } from "./here.js";
-import { windows } from "./later.js";
-import { acts, dayBefore, editing, growing, lineElement, swipes, unfold } from "./line.js";
-import { careful, clear, failed, notice, speak } from "./notices.js";
-import { keepUnwritten, options, unwritten } from "./prefs.js";
-import { Following } from "./scroll.js";
-import { connect, welcome } from "./welcome.js";
+import { bankPath, chatPath, get, patch, post, Problem, put, readEvents, remove, request } from "./api.js";
+import { byId } from "./dom.js";
+import { emit, on } from "./events.js";
+import { loadOverlays } from "./lazy.js";
+import { dateSeparator, editInPlace, expand, lineActions, lineElement, streamingLine, swipeControls } from "./line.js";
+import { announce, clearNotice, showError, showNotice, withErrors } from "./notices.js";
+import { getIncognitoSessions, replyOptions, saveIncognitoSessions } from "./prefs.js";
+import { reconcile } from "./rerender.js";
+import { route, shownSession } from "./router.js";
+import { ScrollFollower } from "./scroll.js";
+import { endQuestion, transientReply } from "./transient.js";
+import { welcomeScreen } from "./welcome.js";
 
-const ASIDE = "When it is saved, what came after it is set aside. It can be brought back until you say something new.";
-const LOST = "When it is saved, what came after it is gone: nothing of it was written down.";
-const ANSWERS = "You can also type yes or no. If you say something else, the conversation goes on.";
-const UNCLEAR = "Please answer yes or no, or go on talking.";
-const BROKEN = "The connection broke. As soon as the server is there again, you see what came of the reply.";
+const MAX_CONTEXTS = 200;
+const EDIT_HINT = "Saving sets aside what came after this message. You can restore it until you send something new.";
+const EDIT_HINT_INCOGNITO = "Saving deletes what came after this message: nothing is saved in incognito.";
+const CORRECT_HINT =
+  "The original is set aside and never recalled again. Your correction takes its place and keeps its date.";
+const CONNECTION_LOST = "The connection was lost. Once the server is back, you will see how far the reply got.";
 
-export class Talk {
+export class ChatView {
   constructor() {
-    this.box = at("lines");
-    this.following = new Following(this.box);
+    this.box = byId("lines");
+    this.follower = new ScrollFollower(this.box);
     this.state = null;
-    this.contexts = new Map(); // what was remembered for a reply, by its seq
+    this.place = null; // the place whose conversation is shown
+    this.contexts = new Map(); // what was recalled for each reply, by its seq
     this.pins = new Set();
-    this.shown = null; // what is shown in place of a reply where no model speaks; it is not kept
-    this.inspected = null;
-    this.arriving = null; // the reply that is on its way
-    this.opened = null; // a promise that the conversation is read
-    this.waiting = null; // the line that was said before that
-    this.unclear = false; // whether the answer to a question was no clear one
-    this.aside = null; // the last line of what was set aside: {session, seq}
-    this.drawn = new Map(); // the elements of lines, by seq, each with what it shows
-    this.knows = null; // whether anything was ever said in this bank; null until that is known
+    this.transient = null; // a reply that is shown without being saved
+    this.inspected = null; // the seq of the reply whose memories are shown
+    this.pending = null; // the reply that is arriving
+    this.loading = null; // a promise of the conversation
+    this.queued = null; // the element of a message that waits for that promise
+    this.unclear = false; // whether the last answer to the end question was neither yes nor no
+    this.discarded = null; // the last line of what was set aside: {session, seq}
+    this.elements = new Map(); // cached elements, by seq or name, each with the data it was drawn from
+    this.bankHasLines = null; // null until it is known
     for (const name of [
-      "load",
-      "lookAgain",
+      "reload",
+      "refresh",
       "regenerate",
       "answer",
       "undo",
       "stop",
-      "pin",
-      "forget",
+      "togglePin",
+      "forgetLine",
+      "correctLine",
       "edit",
       "branch",
       "swipe",
-      "bringBack",
+      "restore",
       "end",
-      "parted",
+      "onConversationEnd",
     ]) {
-      this[name] = careful(this[name].bind(this));
+      this[name] = withErrors(this[name].bind(this));
     }
-    on("forgotten", (seqs) => this.without(seqs));
-    on("corrected", () => here.view === "talk" && this.load());
-    on("listed", (sessions) => ((this.knows = sessions.length > 0), this.render()));
-    on("bank", () => (this.knows = null));
-    on("place", () => (this.waiting = null));
-    on("named", () => this.load());
-    window.addEventListener("focus", this.lookAgain);
-    on("back", () => this.shown?.label && (this.shown = null));
+    on("forgotten", (seqs) => this.removeLines(seqs));
+    on("corrected", () => route.view === "talk" && this.reload());
+    on("sessions-loaded", (sessions) => ((this.bankHasLines = sessions.length > 0), this.render()));
+    on("bank", () => (this.bankHasLines = null));
+    on("route", () => (this.queued = null));
+    on("person-named", () => this.reload());
+    on("reconnected", () => this.transient?.kind === "partial" && (this.transient = null));
     on("pins", (lines) => ((this.pins = new Set(lines.map((line) => line.seq))), this.render()));
+    window.addEventListener("focus", this.refresh);
   }
 
   get model() {
     return this.state?.model ?? null;
   }
 
-  /** Whether the person takes it that nothing said here is written, be it so or not: the server refuses it if not. */
-  get unwritten() {
-    return unwritten(here.bank).includes(conversation());
+  /** Whether this tab assumes that nothing said here is saved. If that is wrong, the server refuses messages. */
+  get assumesIncognito() {
+    return getIncognitoSessions(route.bank).includes(shownSession());
   }
 
   // ------------------------------------------------------------------ state
 
-  /** Read the conversation as it stands; a reply that runs is followed. */
-  load() {
+  /** Read the conversation, and follow a reply that is arriving. */
+  reload() {
     return this.open();
   }
 
-  /** The same, once its bank is there, for whoever wants to know what goes wrong. What is said meanwhile waits. */
-  async open(there = Promise.resolve()) {
-    this.opened = there.then(() => this.read());
-    const state = await this.opened;
-    if (state?.replying && !this.arriving) await this.attach();
+  /** The same once the bank is there, without catching errors. Messages that are sent meanwhile wait. */
+  async open(bankReady = Promise.resolve()) {
+    this.loading = bankReady.then(() => this.readState());
+    const state = await this.loading;
+    if (state?.replying && !this.pending) await this.followRunningReply();
   }
 
-  /** See what was said elsewhere, in another tab for instance, by whoever comes back to this one. */
-  async lookAgain() {
-    if (!this.state || this.arriving || this.waiting || here.view !== "talk") return;
-    const known = ({ session, incognito, lines }) => JSON.stringify([session, incognito, lines.map((line) => line.seq)]);
-    const state = await standing();
-    if (this.arriving || this.waiting || here.view !== "talk" || known(state) === known(this.state)) return;
-    if (state.replying) await this.attach();
-    else this.take(state);
-    this.following.toEnd();
+  /** Show what was said elsewhere, in another tab for instance, when this one gets the focus. */
+  async refresh() {
+    if (!this.state || this.isBusy) return;
+    const version = ({ session, incognito, lines }) =>
+      JSON.stringify([session, incognito, lines.map((line) => line.seq)]);
+    const state = await fetchState();
+    if (this.isBusy || version(state) === version(this.state)) return;
+    if (state.replying) await this.followRunningReply();
+    else this.setState(state);
+    this.follower.scrollToEnd();
   }
 
-  /** The conversation's state; null where the reader went elsewhere. */
-  async read() {
-    const place = spot();
-    const { view } = here;
-    const state = await standing();
-    if (place !== spot() || here.view !== view) return null;
-    if (view === "talk" && this.place !== place) this.arrived(place);
-    this.take(state); // whom one talks with is told beside an earlier conversation, too
+  get isBusy() {
+    return this.pending || this.queued || route.view !== "talk";
+  }
+
+  /** The conversation's state; null if the person went elsewhere meanwhile. */
+  async readState() {
+    const place = currentPlace();
+    const { view } = route;
+    const state = await fetchState();
+    if (place !== currentPlace() || route.view !== view) return null;
+    if (view === "talk" && this.place !== place) this.reset(place);
+    this.setState(state); // the header shows the character next to a transcript, too
     return view === "talk" ? state : null;
   }
 
-  arrived(place) {
+  reset(place) {
     this.place = place;
     this.contexts.clear();
-    this.drawn.clear();
-    this.shown = this.inspected = null;
+    this.elements.clear();
+    this.transient = this.inspected = null;
     this.box.replaceChildren();
-    this.following.toEnd();
-    tell("context", null);
+    this.follower.scrollToEnd();
+    emit("context", null);
   }
 
-  take(state) {
+  setState(state) {
     this.state = state;
-    if (state.incognito && !this.unwritten) keepUnwritten(here.bank, [...unwritten(here.bank), conversation()]);
-    if (this.aside?.session !== state.session) this.aside = null;
-    for (const line of state.lines) this.saidAgain(line);
+    if (state.incognito && !this.assumesIncognito)
+      saveIncognitoSessions(route.bank, [...getIncognitoSessions(route.bank), shownSession()]);
+    if (this.discarded?.session !== state.session) this.discarded = null;
+    for (const [seq, original] of Object.entries(state.repeats)) this.copyContext(Number(seq), original);
     if (this.inspected && !state.lines.some((line) => line.seq === this.inspected)) {
       this.inspected = null;
-      tell("context", null);
+      emit("context", null);
     }
     this.render();
-    tell("state", state);
+    emit("state", state);
   }
 
-  /** What is said in this bank may be written from now on: the person wants it so. */
-  openly() {
-    keepUnwritten(here.bank, []);
+  /** Stop assuming that the conversations of this bank are in incognito. */
+  leaveIncognito() {
+    saveIncognitoSessions(route.bank, []);
   }
 
-  /** Tell what parts of the page have missed that were made only now. */
-  tellAgain() {
+  /** Emit the present state again, for parts of the page that were loaded late. */
+  replayEvents() {
     if (!this.state) return;
-    const context = this.arriving?.context ?? this.contexts.get(this.inspected);
-    tell("state", this.state);
-    if (context) tell("context", { context, of: this.inspected });
+    const context = this.pending?.context ?? this.contexts.get(this.inspected);
+    emit("state", this.state);
+    if (context) emit("context", { context, of: this.inspected });
   }
 
-  async attach() {
-    this.arriving = { element: null, text: null, context: null, mine: null }; // so nothing is said meanwhile
-    const answer = await ask("GET", inChat("/stream")).catch((error) => {
-      this.arriving = null;
-      if (error.status === 404) return null; // it ended meanwhile
+  async followRunningReply() {
+    this.pending = newPending(); // so that nothing is sent meanwhile
+    const response = await request("GET", chatPath("/stream")).catch((error) => {
+      this.pending = null;
+      if (error.status === 404) return null; // it has ended meanwhile
       throw error;
     });
-    if (answer) await this.follow(answer);
-    else this.take(await standing());
+    if (response) await this.followReply(response);
+    else this.setState(await fetchState());
   }
 
   // ---------------------------------------------------------------- talking
 
-  /** Say something. What couldn't be said is handed back, to stand where it was typed. */
-  async say(text) {
+  /** Send a message. Returns whether the server accepted it. */
+  async send(text) {
     const speaker = this.state?.character.person ?? "user";
-    const mine = lineElement({ seq: 0, role: "user", speaker, text, said_at: new Date().toISOString(), metadata: {} });
-    mine.classList.add("sending");
+    const message = lineElement({
+      seq: 0,
+      role: "user",
+      speaker,
+      text,
+      said_at: new Date().toISOString(),
+      metadata: {},
+    });
+    message.classList.add("sending");
     this.box.querySelector(".welcome")?.remove();
-    this.waiting = mine;
-    this.append(mine);
-    this.following.toEnd();
-    const there = await this.there();
-    const { shown, aside } = this;
-    this.waiting = this.shown = this.aside = null;
-    const taken = there && (await this.stream("/reply", { text }, mine));
-    if (!taken) (mine.remove(), Object.assign(this, { shown, aside }));
+    this.queued = message;
+    this.append(message);
+    this.follower.scrollToEnd();
+    const loaded = await this.waitUntilLoaded();
+    const { transient, discarded } = this;
+    this.queued = this.transient = this.discarded = null;
+    const accepted = loaded && (await this.requestReply("/reply", { text }, message));
+    if (!accepted) (message.remove(), Object.assign(this, { transient, discarded }));
     this.render();
-    return taken;
+    return accepted;
   }
 
-  /** Whether the conversation of this place is read, so that something can be said in it. */
-  async there() {
-    const place = spot();
+  /** Wait for the conversation of this place. Returns whether the place is still shown. */
+  async waitUntilLoaded() {
+    const place = currentPlace();
     try {
-      await this.opened.catch(() => this.read()); // which may succeed this time
-      return place === spot();
+      await this.loading.catch(() => this.readState()); // which may succeed this time
+      return place === currentPlace();
     } catch (error) {
-      failed(error);
+      showError(error);
       return false;
     }
   }
 
   regenerate() {
-    return this.stream("/regenerate", {});
+    return this.requestReply("/regenerate", {});
   }
 
   answer() {
-    return this.stream("/answer", {});
+    return this.requestReply("/answer", {});
   }
 
   async edit(line) {
-    const element = this.element(line.seq);
-    const after = this.state.lines.at(-1).seq !== line.seq;
-    const text = await editing(element, line, after && (this.state.incognito ? LOST : ASIDE));
+    const last = this.state.lines.at(-1);
+    const hint = last.seq !== line.seq && (this.state.incognito ? EDIT_HINT_INCOGNITO : EDIT_HINT);
+    const text = await editInPlace(this.elementOf(line.seq), line, hint);
     if (text === null) return;
     const before = this.state.lines.at(-1);
-    const { aside } = this;
-    if (before.seq !== line.seq) this.setAside(before);
-    if (!(await this.stream("/edit", { seq: line.seq, text }))) this.aside = aside;
+    const { discarded } = this;
+    if (before.seq !== line.seq) this.recordDiscarded(before);
+    if (!(await this.requestReply("/edit", { seq: line.seq, text }))) this.discarded = discarded;
   }
 
-  /** Ask for a reply, and follow it. Whether it was taken on. */
-  async stream(path, body, mine = null) {
-    if (this.arriving) return false;
-    clear();
-    this.arriving = { element: null, text: null, context: null, mine };
-    tell("replying", true);
+  /** Request a reply and follow it. Returns whether the server accepted the request. */
+  async requestReply(path, body, message = null) {
+    if (this.pending) return false;
+    clearNotice();
+    this.pending = newPending(message);
+    emit("replying", true);
     try {
-      const answer = await ask("POST", inChat(path), { body: { ...body, options: options(), incognito: this.unwritten } });
-      return await this.follow(answer, mine);
+      const options = { options: replyOptions(), incognito: this.assumesIncognito };
+      const response = await request("POST", chatPath(path), { body: { ...body, ...options } });
+      return await this.followReply(response, message);
     } catch (error) {
-      mine?.remove();
-      failed(error);
-      if (error.kind === "not-incognito") this.take(await standing());
+      message?.remove();
+      showError(error);
+      if (error.kind === "not-incognito") this.setState(await fetchState());
       return false;
     } finally {
-      this.arriving = null;
-      tell("replying", false);
+      this.pending = null;
+      emit("replying", false);
     }
   }
 
-  /** Show a reply as it arrives. Whether what was said is kept. */
-  async follow(answer, mine = null) {
-    const place = this.place;
-    const reply = growing(this.state.character.nickname || this.state.character.name);
-    this.arriving = { ...reply, context: null, done: null, problem: null, mine };
-    tell("replying", true);
+  /** Show a reply as it arrives. Returns whether the person's message was stored. */
+  async followReply(response, message = null) {
+    const { place } = this;
+    this.pending = {
+      ...newPending(message),
+      ...streamingLine(this.state.character.nickname || this.state.character.name),
+    };
+    emit("replying", true);
     this.render();
     try {
-      for await (const [name, data] of events(answer)) {
-        if (place !== this.place) return true; // the reader went elsewhere; the reply goes on
-        await this.event(name, data);
+      for await (const [name, data] of readEvents(response)) {
+        if (place !== this.place) return true; // the person went elsewhere; the reply goes on
+        await this.onReplyEvent(name, data);
       }
     } catch (error) {
       if (error.name !== "AbortError")
-        this.arriving.problem = { detail: BROKEN, type: "urn:everthread:unreachable" };
+        this.pending.problem = { detail: CONNECTION_LOST, type: "urn:everthread:unreachable" };
     }
-    const kept = this.arriving.mine === null;
-    await this.ended(place);
-    return kept;
+    const stored = this.pending.message === null;
+    await this.onReplyEnd(place);
+    return stored;
   }
 
-  async event(name, data) {
-    const now = this.arriving;
-    if (name === "line") await this.kept(data.line);
-    else if (name === "context") ((now.context = data), tell("context", { context: data, of: null }));
-    else if (name === "piece") (now.text.appendData(data.text), this.following.grown());
-    else if (name === "question") Object.assign(now, { asked: data, unclear: now.mine !== null, mine: null });
-    else if (name === "ended") Object.assign(now, { ending: data, mine: null });
-    else if (name === "done") now.done = data;
-    else if (name === "error") now.problem = data;
+  async onReplyEvent(name, data) {
+    const { pending } = this;
+    if (name === "line") await this.onLineStored(data.line);
+    else if (name === "context") ((pending.context = data), emit("context", { context: data, of: null }));
+    else if (name === "piece") (pending.text.appendData(data.text), this.follower.onGrow());
+    else if (name === "question") Object.assign(pending, { unclear: pending.message !== null, message: null });
+    else if (name === "ended") Object.assign(pending, { ending: data, message: null });
+    else if (name === "done") pending.done = data;
+    else if (name === "error") pending.problem = data;
   }
 
-  /** What the person said is kept: it stands behind the line that it answers, which may be a greeting kept just now. In
-   * incognito no line tells which one it answers. */
-  async kept(line) {
+  /** Insert the person's line after the one that it answers, which may be a greeting that was stored just now. In
+   * incognito lines have no parent. */
+  async onLineStored(line) {
     const { lines } = this.state;
-    const place = lines.findIndex((each) => each.seq === line.parent);
-    const first = line.parent === null && line.seq > 0;
-    const before = place < 0 && !first ? await this.before(line) : lines.slice(0, place + 1);
-    this.arriving.mine = null;
-    if (spot() !== this.place) return; // the reader went elsewhere meanwhile
+    const parent = lines.findIndex((each) => each.seq === line.parent);
+    const isFirst = line.parent === null && line.seq > 0;
+    const before = parent < 0 && !isFirst ? await this.linesBefore(line) : lines.slice(0, parent + 1);
+    this.pending.message = null;
+    if (currentPlace() !== this.place) return; // the person went elsewhere meanwhile
     this.state = { ...this.state, lines: [...before, line], swipes: [] };
-    tell("said", line.text);
+    emit("line-stored", line.text);
     this.render();
   }
 
-  async before(line) {
-    const { lines } = await standing().catch(() => this.state); // what is said is kept all the same
-    const place = lines.findIndex((each) => each.seq === line.seq);
-    return place < 0 ? lines : lines.slice(0, place);
+  async linesBefore(line) {
+    const { lines } = await fetchState().catch(() => this.state); // the line is stored in any case
+    const index = lines.findIndex((each) => each.seq === line.seq);
+    return index < 0 ? lines : lines.slice(0, index);
   }
 
-  /** The reply is there, or as much of it as came. */
-  async ended(place) {
-    const { done, context, problem, text, asked, unclear, ending } = this.arriving;
-    if (done?.line) unfold(done.line); // all of it was seen as it came
-    if (done?.line && context) this.remembered(done.line.seq, context);
-    this.shown = done && !done.line && done.text && !asked && !ending ? { text: done.text, labelled: done.labelled, context } : null;
-    speak(done?.text ?? text.data);
-    const state = await standing().catch((error) => (failed(error), this.as(done?.line)));
-    if (problem?.detail === BROKEN && text.data) this.shown = { text: text.data, label: "This much of it came.", context };
-    this.arriving = null;
-    tell("replying", false);
+  async onReplyEnd(place) {
+    const { done, context, problem, text, unclear, ending } = this.pending;
+    if (done?.line) expand(done.line); // all of it was shown while it arrived
+    if (done?.line && context) this.cacheContext(done.line.seq, context);
+    const unsaved = done && !done.line && done.body && done.kind !== "ending";
+    this.transient = unsaved ? { kind: done.kind, text: done.body, context } : null;
+    announce(done?.text ?? text.data);
+    const state = await fetchState().catch((error) => (showError(error), this.stateWith(done?.line)));
+    if (problem?.detail === CONNECTION_LOST && text.data)
+      this.transient = { kind: "partial", text: text.data, context };
+    this.pending = null;
+    emit("replying", false);
     if (place !== this.place) return;
-    if (ending) return void this.parted(ending);
-    this.unclear = unclear ?? false;
-    this.take(state);
-    if (done?.line && context) this.look(done.line.seq, context);
-    if (problem) failed(new Problem(problem));
-    else if (done?.refused) notice("The model declined to answer. Say it otherwise, or ask for another reply.");
-    tell("sessions");
+    if (ending) return void this.onConversationEnd(ending);
+    this.unclear = unclear;
+    this.setState(state);
+    if (done?.line && context) this.selectReply(done.line.seq, context);
+    if (problem) showError(new Problem(problem));
+    else if (done?.refused) showNotice("The model declined to answer. Rephrase your message, or regenerate the reply.");
+    emit("sessions-changed");
   }
 
-  /** The state with this reply in it, as it must be by now. */
-  as(line) {
+  /** The present state with this reply added, for when the server's state can't be read. */
+  stateWith(line) {
     const { state } = this;
     if (!line || state.lines.some((each) => each.seq === line.seq)) return state;
-    const place = state.lines.findIndex((each) => each.seq === line.parent);
-    return { ...state, lines: [...(place < 0 ? state.lines : state.lines.slice(0, place + 1)), line] };
+    const parent = state.lines.findIndex((each) => each.seq === line.parent);
+    return { ...state, lines: [...(parent < 0 ? state.lines : state.lines.slice(0, parent + 1)), line] };
   }
 
-  remembered(seq, context) {
+  cacheContext(seq, context) {
     this.contexts.set(seq, context);
-    if (this.contexts.size > 200) this.contexts.delete(this.contexts.keys().next().value);
+    if (this.contexts.size > MAX_CONTEXTS) this.contexts.delete(this.contexts.keys().next().value);
   }
 
-  // ------------------------------------------------------- going back and on
+  /** A restored line has a new number; its memories are those of the line that it repeats. */
+  copyContext(seq, original) {
+    const context = this.contexts.get(original);
+    if (context && !this.contexts.has(seq)) this.cacheContext(seq, context);
+  }
+
+  // ---------------------------------------------------- undo, branch, versions
 
   async stop() {
-    await post(inChat("/stop"));
+    await post(chatPath("/stop"));
   }
 
   async undo() {
     const last = this.state.lines.findLast((line) => line.role === "user");
-    const state = await post(inChat("/undo"));
-    this.shown = null;
-    this.setAside(this.state.lines.at(-1));
-    this.take(state);
-    const field = at("say");
-    if (last && !field.value) tell("draft", last.text);
+    const state = await post(chatPath("/undo"));
+    this.transient = null;
+    this.recordDiscarded(this.state.lines.at(-1));
+    this.setState(state);
+    if (last && !byId("message").value) emit("draft", last.text);
   }
 
   async branch(line) {
-    const state = await post(inChat("/branch"), { seq: line.seq });
-    this.setAside(this.state.lines.at(-1));
-    this.take(state);
+    const state = await post(chatPath("/branch"), { seq: line.seq });
+    this.recordDiscarded(this.state.lines.at(-1));
+    this.setState(state);
   }
 
-  /** Remember where the talk stood before all after a line was set aside: there it can be gone back to. */
-  setAside(line) {
-    this.aside = line.seq > 0 ? { session: line.session, seq: line.seq } : null;
+  /** Record the last line of what is set aside, so that it can be restored. */
+  recordDiscarded(line) {
+    this.discarded = line.seq > 0 ? { session: line.session, seq: line.seq } : null;
   }
 
-  /** Bring back what was set aside; where something else was said meanwhile, that is set aside in its place. */
-  async bringBack() {
+  /** Restore what was set aside. If something else was said meanwhile, that is set aside in turn. */
+  async restore() {
     const last = this.state.lines.at(-1);
-    const state = await post(inChat("/branch"), { seq: this.aside.seq });
-    this.aside = null;
-    if (last && !state.lines.some((line) => line.seq === last.seq)) this.setAside(last);
-    this.take(state);
+    const state = await post(chatPath("/branch"), { seq: this.discarded.seq });
+    this.discarded = null;
+    if (last && !state.lines.some((line) => line.seq === last.seq)) this.recordDiscarded(last);
+    this.setState(state);
   }
 
+  /** Show the previous (-1) or next (1) version of the last reply; after the newest one, regenerate it. */
   async swipe(step) {
-    if (!this.state || this.arriving) return;
+    if (!this.state || this.pending) return;
     const all = this.state.swipes ?? [];
-    const place = all.findIndex((each) => each.seq === this.state.lines.at(-1)?.seq) + step;
-    if (place < 0) return;
-    if (place >= all.length) await (this.model && this.regenerate());
-    else await this.version(all[place].seq);
-    speak(this.state.lines.at(-1)?.text ?? "");
+    const index = all.findIndex((each) => each.seq === this.state.lines.at(-1)?.seq) + step;
+    if (index < 0) return;
+    if (index >= all.length) await (this.model && this.regenerate());
+    else await this.showVersion(all[index].seq);
+    announce(this.state.lines.at(-1)?.text ?? "");
   }
 
-  /** Put another version of the last reply in its place, and beside it what was remembered for that one. */
-  async version(seq) {
-    this.take(await post(inChat("/branch"), { seq }));
+  async showVersion(seq) {
+    this.setState(await post(chatPath("/branch"), { seq }));
     const line = this.state.lines.at(-1);
-    const context = this.contexts.get(line.seq) ?? (this.said(line) && (await this.again(line)));
-    if (line.seq === this.state.lines.at(-1)?.seq) this.look(line.seq, context ?? null);
+    const context = this.contexts.get(line.seq) ?? (this.promptOf(line) && (await this.recallAgain(line)));
+    if (line.seq === this.state.lines.at(-1)?.seq) this.selectReply(line.seq, context ?? null);
   }
 
-  /** A line that was gone back to has a new number; what was remembered for it is the same. */
-  saidAgain(line) {
-    const context = this.contexts.get(line.metadata?.["everthread.again"]);
-    if (context && !this.contexts.has(line.seq)) this.remembered(line.seq, context);
-  }
+  // ------------------------------------------------- pin, correct, forget, end
 
-  async pin(line) {
+  async togglePin(line) {
     const pinned = this.pins.has(line.seq);
-    const { items } = await (pinned ? remove : put)(inBank(`/pins/${line.seq}`));
-    tell("pins", items);
+    const { items } = await (pinned ? remove : put)(bankPath(`/pins/${line.seq}`));
+    emit("pins", items);
   }
 
-  /** What a question about forgetting says besides, while a reply is on its way. */
-  get stopping() {
-    return this.arriving ? " The reply that is on its way is stopped by it, for it may be made of it." : "";
+  /** What a question about forgetting adds while a reply is arriving. */
+  get stopWarning() {
+    return this.pending ? " It also stops the reply in progress, which may quote it." : "";
   }
 
-  async forget(line) {
-    const { choose, receipt } = await windows();
-    const sure = await choose(
-      "Forget this line?",
-      `It is removed for good, wherever it was kept. This can't be undone.${this.stopping}`,
+  async forgetLine(line) {
+    const { askChoice, showReceipt } = await loadOverlays();
+    const confirmed = await askChoice(
+      "Forget this message?",
+      `It is permanently removed from everywhere it was stored. This can't be undone.${this.stopWarning}`,
       [
         ["Forget it", true],
         ["Keep it", false],
       ],
       line,
     );
-    if (!sure) return;
-    const proof = await remove(inBank(`/lines/${line.seq}`));
-    tell("forgotten", new Set([line.seq]));
-    await receipt(proof);
+    if (!confirmed) return;
+    const proof = await remove(bankPath(`/lines/${line.seq}`));
+    emit("forgotten", new Set([line.seq]));
+    await showReceipt(proof);
   }
 
-  /** Lines are gone: nothing shown may hold them still. */
-  without(seqs) {
-    const clean = (hit) => !seqs.has(hit.line.seq) && !hit.passage.some((line) => seqs.has(line.seq));
-    for (const context of new Set(this.contexts.values())) context.hits = context.hits.filter(clean);
-    if (this.shown) this.shown = null;
-    if (this.state && here.view === "talk") this.load();
+  /** Replace a line's text; the original is retracted. */
+  async correctLine(line) {
+    const { editText } = await loadOverlays();
+    const text = await editText("Correct this memory", line, CORRECT_HINT);
+    if (text === null || text === line.text) return;
+    const corrected = await patch(bankPath(`/lines/${line.seq}`), { text });
+    emit("corrected", { old: line.seq, line: corrected });
+    showNotice("Corrected.");
   }
 
-  /** End the conversation: remembered, or forgotten, as the person says, or has answered already. */
-  async end(answer = null) {
-    const { choose, sureToForget } = await windows();
-    if (answer === false && !(await sureToForget(this.stopping))) return;
-    let ending = await post(inChat("/end"), { remember: answer });
+  /** Remove forgotten lines from everything that is shown. */
+  removeLines(seqs) {
+    const keeps = (hit) => !seqs.has(hit.line.seq) && !hit.passage.some((line) => seqs.has(line.seq));
+    for (const context of new Set(this.contexts.values())) context.hits = context.hits.filter(keeps);
+    if (this.transient) this.transient = null;
+    if (this.state && route.view === "talk") this.reload();
+  }
+
+  /** End the conversation. remember: the person's answer, or null for the bank's setting, which may be to ask. */
+  async end(remember = null) {
+    const { askChoice, confirmForget } = await loadOverlays();
+    if (remember === false && !(await confirmForget(this.stopWarning))) return;
+    let ending = await post(chatPath("/end"), { remember });
     if (ending.remembered === null && ending.question) {
-      const agreed = await choose(ending.question, "It can be forgotten later as well: all of it, or a single line.", [
+      const agreed = await askChoice(ending.question, "You can also forget all of it, or single messages, later.", [
         ["Remember it", true],
         ["Forget all of it", false],
       ]);
-      if (agreed === null || (!agreed && !(await sureToForget(this.stopping)))) return;
-      ending = await post(inChat("/end"), { remember: agreed });
+      if (agreed === null || (!agreed && !(await confirmForget(this.stopWarning)))) return;
+      ending = await post(chatPath("/end"), { remember: agreed });
     }
-    await this.parted(ending);
+    await this.onConversationEnd(ending);
   }
 
-  /** The conversation has ended; another one begins. */
-  async parted(ending) {
+  async onConversationEnd(ending) {
     this.place = null;
-    tell("sessions");
-    tell("ended", ending);
-    if (ending.receipt) await (await windows()).receipt(ending.receipt);
+    emit("sessions-changed");
+    emit("conversation-ended", ending);
+    if (ending.receipt) await (await loadOverlays()).showReceipt(ending.receipt);
   }
 
-  // ---------------------------------------------------------------- showing
+  // --------------------------------------------------------------- memories
 
-  /** Show in the memory column what was remembered for a reply. */
+  /** Show a reply's memories in the memory column. */
   async inspect(line) {
-    this.look(line.seq, this.contexts.get(line.seq) ?? (await this.again(line)));
-    tell("view", "memory");
+    this.selectReply(line.seq, this.contexts.get(line.seq) ?? (await this.recallAgain(line)));
+    emit("view", "memory");
   }
 
-  look(seq, context) {
+  selectReply(seq, context) {
     this.inspected = seq;
-    tell("context", { context, of: seq });
+    emit("context", { context, of: seq });
     this.render();
   }
 
-  /** What would be remembered for an older reply, asked as of its moment. */
-  async again(line) {
-    const said = this.said(line);
-    const without = this.state.lines.map((each) => each.seq).filter((seq) => seq > 0);
-    const body = { query: said.text, as_of: said.said_at, exclude: without, ...budget() };
-    const context = await careful(post)(inBank("/context"), body);
-    if (context) this.remembered(line.seq, { ...context, again: true });
+  /** What is recalled for an older reply, as of the time of its prompt. */
+  async recallAgain(line) {
+    const prompt = this.promptOf(line);
+    const exclude = this.state.lines.map((each) => each.seq).filter((seq) => seq > 0);
+    const body = { query: prompt.text, as_of: prompt.said_at, exclude, ...memoryBudget() };
+    const context = await withErrors(post)(bankPath("/context"), body);
+    if (context) this.cacheContext(line.seq, { ...context, recalledAgain: true });
     return this.contexts.get(line.seq) ?? null;
   }
 
-  /** What the person said before this line; undefined before a greeting. */
-  said(line) {
-    const place = this.state.lines.findIndex((each) => each.seq === line.seq);
-    return this.state.lines.slice(0, place).findLast((each) => each.role === "user");
+  /** The person's line that a line answers; undefined for a greeting. */
+  promptOf(line) {
+    const index = this.state.lines.findIndex((each) => each.seq === line.seq);
+    return this.state.lines.slice(0, index).findLast((each) => each.role === "user");
   }
 
-  element(seq) {
+  // -------------------------------------------------------------- rendering
+
+  elementOf(seq) {
     return this.box.querySelector(`[data-seq="${seq}"]`);
   }
 
   append(element) {
     this.box.append(element);
-    this.following.grown();
+    this.follower.onGrow();
   }
 
   render() {
-    if (!this.state || here.view !== "talk") return;
+    if (!this.state || route.view !== "talk") return;
     const { lines } = this.state;
-    const one = (line, place) => [dayBefore(line, lines[place - 1], this.drawn), this.one(line, place === lines.length - 1)];
-    const parts = [this.opening(), ...lines.flatMap(one)];
-    const mine = this.arriving?.mine ?? this.waiting;
-    if (mine) parts.push(mine);
-    if (this.arriving?.element) parts.push(this.arriving.element);
-    else if (this.shown) parts.push(recalled(this.shown, this));
+    const drawLine = (line, index) => [
+      dateSeparator(line, lines[index - 1], this.elements),
+      this.cachedLine(line, index === lines.length - 1),
+    ];
+    const parts = [this.welcome(), ...lines.flatMap(drawLine), this.pending?.message ?? this.queued];
+    if (this.pending?.element) parts.push(this.pending.element);
+    else if (this.transient) parts.push(transientReply(this.transient, this));
     parts.push(this.question());
-    keep(this.box, parts.filter(Boolean));
-    this.following.grown();
+    reconcile(this.box, parts.filter(Boolean), byId("message"));
+    this.follower.onGrow();
   }
 
-  /** A line's element: the one that is there, as long as it would look the same. */
-  one(line, last) {
-    const state = last && [this.arriving !== null, Boolean(this.arriving?.mine), this.state.swipes, this.model];
-    const looks = JSON.stringify([line, this.pins.has(line.seq), this.inspected === line.seq, state]);
-    const old = this.drawn.get(line.seq);
-    if (old?.looks === looks || old?.element.querySelector(".editing")) return old.element;
-    const element = this.draw(line, last);
-    this.drawn.set(line.seq, { looks, element });
+  /** A line's element, drawn again only if it would look different. */
+  cachedLine(line, last) {
+    const state = last && [this.pending !== null, Boolean(this.pending?.message), this.state.swipes, this.model];
+    const data = JSON.stringify([line, this.pins.has(line.seq), this.inspected === line.seq, state]);
+    const old = this.elements.get(line.seq);
+    if (old?.data === data || old?.element.querySelector(".editing")) return old.element;
+    const element = this.drawLine(line, last);
+    this.elements.set(line.seq, { data, element });
     return element;
   }
 
-  draw(line, last) {
-    const element = lineElement(line, acts(line, { last, talk: this }));
-    const choice = last && !this.arriving && swipes(this.state, this);
-    if (choice) element.querySelector(".acts").prepend(choice);
-    if (this.arriving && last && line.role === "assistant" && !this.arriving.mine) element.classList.add("replaced");
+  drawLine(line, last) {
+    const element = lineElement(line, lineActions(line, { last, chat: this }));
+    const controls = last && !this.pending && swipeControls(this.state, this);
+    if (controls) element.querySelector(".actions").prepend(controls);
+    if (this.pending && last && line.role === "assistant" && !this.pending.message) element.classList.add("replaced");
     return element;
   }
 
-  /** The question that the person's goodbye leads to, as long as it is not answered. */
+  /** An element that is drawn again only if its data have changed. */
+  cached(name, data, draw) {
+    const key = JSON.stringify(data);
+    if (this.elements.get(name)?.data !== key) this.elements.set(name, { data: key, element: draw() });
+    return this.elements.get(name).element;
+  }
+
+  /** The unanswered question whether to remember the conversation. */
   question() {
     const { question, session } = this.state;
-    if (!question || this.arriving || this.waiting) return null;
-    const looks = JSON.stringify([session, question, this.unclear]);
-    if (this.drawn.get("question")?.looks !== looks) this.drawn.set("question", { looks, element: asking(question, this) });
-    return this.drawn.get("question").element;
+    if (!question || this.pending || this.queued) return null;
+    return this.cached("question", [session, question, this.unclear], () => endQuestion(question, this, this.unclear));
   }
 
-  opening() {
+  welcome() {
     const { lines, greeting, offer, character } = this.state;
-    if (lines.length || this.arriving || this.waiting || this.knows === null) return null;
-    const told = { greeting, offer, character, fresh: !this.knows, model: this.model };
-    const looks = JSON.stringify(told);
-    if (this.drawn.get("welcome")?.looks !== looks) this.drawn.set("welcome", { looks, element: welcome(told) });
-    return this.drawn.get("welcome").element;
+    if (lines.length || this.pending || this.queued || this.bankHasLines === null) return null;
+    const data = { greeting, offer, character, first: !this.bankHasLines, model: this.model };
+    return this.cached("welcome", data, () => welcomeScreen(data));
   }
 }
 
-const spot = () => `${here.bank}/${here.session}`; // the place where the page is
+/** A requested reply of which nothing has arrived. message: the element of the person's message until it is stored. */
+const newPending = (message = null) => ({
+  message,
+  element: null,
+  text: null,
+  context: null,
+  done: null,
+  problem: null,
+  ending: null,
+  unclear: false,
+});
 
-const standing = () => get(inChat("", conversation())); // the state that the page is to show
+const currentPlace = () => `${route.bank}/${route.session}`;
 
-const budget = () => (options().budget ? { budget: options().budget } : {});
+const fetchState = () => get(chatPath("", shownSession()));
 
-/** Put these in the box; who had the focus has it still, and nothing moves. */
-function keep(box, parts) {
-  const focused = box.contains(document.activeElement) ? document.activeElement : null;
-  const seq = focused?.closest(".line")?.dataset.seq;
-  parts.forEach((part, place) => box.children[place] === part || box.insertBefore(part, box.children[place] ?? null));
-  while (box.children.length > parts.length) box.lastElementChild.remove();
-  if (!focused || document.activeElement === focused) return;
-  const buttons = seq ? [...box.querySelectorAll(`[data-seq="${seq}"] button`)] : [];
-  (buttons.find((each) => name(each) === name(focused)) ?? at("say")).focus({ preventScroll: true });
-}
-
-const name = (element) => element.getAttribute("aria-label") ?? element.textContent;
-
-/** A question to the person, with its answers; they may be typed as well. */
-const asking = (question, talk) =>
-  h(
-    "article",
-    { class: "line of-character recall-only", "aria-label": "A question to you" },
-    said("div", `Goodbye! ${question}`, { class: "said" }),
-    h("p", { class: "small label" }, talk.unclear ? UNCLEAR : ANSWERS),
-    h(
-      "div",
-      { class: "bar" },
-      button("Remember it", () => talk.end(true), { class: "main" }),
-      button("Forget all of it", () => talk.end(false)),
-    ),
-  );
-
-/** What is remembered, where there is no model that would put it into words. */
-function recalled(shown, talk) {
-  const label = shown.labelled ? ["Recall only: what was said before, in its own words. ", connect()] : shown.label;
-  return h(
-    "article",
-    { class: "line of-character recall-only", "aria-label": "What is remembered" },
-    label && h("p", { class: "small label" }, label),
-    said("div", shown.text.replace(/^\(no language model configured\) /, ""), { class: "said" }), // the label tells it
-    h(
-      "footer",
-      { class: "acts" },
-      shown.context &&
-        button("Remembered", () => (tell("context", { context: shown.context, of: null }), tell("view", "memory")), {
-          class: "link recalled",
-        }),
-      talk.model && button("Answer", () => talk.answer(), { class: "link" }),
-    ),
-  );
-}
+const memoryBudget = () => (replyOptions().budget ? { budget: replyOptions().budget } : {});

@@ -1,16 +1,16 @@
-// The columns beside the talk, and the face above it.
+// The columns beside the chat, and the avatar above it. Loaded lazily.
 
 import { MemoryColumn } from "./memory.js";
-import { Sessions } from "./sessions.js";
+import { SessionList } from "./sessions.js";
 
-export { face } from "./faces.js";
+export { avatar } from "./avatars.js";
 
-let made = null;
+let created = null;
 
-/** The columns beside this talk: made once, and told what they have missed. */
-export function beside(talk) {
-  if (made) return made;
-  made = { memory: new MemoryColumn(talk), sessions: new Sessions() };
-  talk.tellAgain();
-  return made;
+/** Create the columns once, and give them the events that were emitted before they existed. */
+export function createColumns(chat) {
+  if (created) return created;
+  created = { memory: new MemoryColumn(chat), sessions: new SessionList() };
+  chat.replayEvents();
+  return created;
 }

@@ -1,14 +1,14 @@
-// Questions, receipts, and the frame of every window of the page. Escape closes each.
+// Questions, receipts, and the frame of every dialog. Escape closes a dialog.
 
-import { counted, full } from "./dates.js";
-import { button, cut, download, fill, h, said } from "./dom.js";
-import { called } from "./line.js";
+import { countOf, dateTime } from "./dates.js";
+import { button, download, fill, h, textElement, truncate } from "./dom.js";
+import { speakerName } from "./line.js";
 
-const QUOTED = 600; // characters of a line that a question quotes
-const SCOPES = { session: "one conversation", bank: "everything in this bank" };
+const MAX_QUOTED_CHARS = 600;
+const SCOPE_LABELS = { session: "one chat", bank: "everything in this bank" };
 
-/** A window with a title; what it resolves to is what `close(value)` is given, null where it is left. */
-export function open(title, make, { wide = false } = {}) {
+/** Open a dialog. make(close, body) returns its contents. Resolves to the value passed to close, null if dismissed. */
+export function openDialog(title, make, { wide = false } = {}) {
   return new Promise((resolve) => {
     const box = h("dialog", { class: wide ? "wide" : "", "aria-label": title });
     let outcome = null;
@@ -17,9 +17,9 @@ export function open(title, make, { wide = false } = {}) {
       box.close();
     };
     const body = h("div", { class: "body" });
-    const shut = button("×", () => close(), { class: "icon", "aria-label": "Close" });
-    const told = h("p", { class: "told", dir: "auto", hidden: true }); // what is told while it is open
-    box.append(h("header", {}, h("h2", {}, title), shut), told, body);
+    const dismiss = button("×", () => close(), { class: "icon", "aria-label": "Close" });
+    const notice = h("p", { class: "dialog-notice", dir: "auto", hidden: true }); // notices.js fills it
+    box.append(h("header", {}, h("h2", {}, title), dismiss), notice, body);
     fill(body, make(close, body));
     box.addEventListener("click", (event) => event.target === box && close());
     box.addEventListener("close", () => (box.remove(), resolve(outcome)));
@@ -28,68 +28,72 @@ export function open(title, make, { wide = false } = {}) {
   });
 }
 
-/** A line as it was said, by whom and when, for a question about it. */
-export function quoted(line) {
+/** A quoted line with its speaker and time. */
+function quotedLine(line) {
   return h(
     "figure",
-    { class: "quoted" },
-    h("figcaption", { class: "small" }, said("b", called(line)), `, ${full(line.said_at)}`),
-    said("blockquote", cut(line.text, QUOTED)),
+    { class: "quote" },
+    h("figcaption", { class: "small" }, textElement("b", speakerName(line)), `, ${dateTime(line.said_at)}`),
+    textElement("blockquote", truncate(line.text, MAX_QUOTED_CHARS)),
   );
 }
 
-/** A question with answers: [[label, value], …], the first of which is the main one. line: what it is about. */
-export function choose(title, text, answers, line = null) {
-  return open(title, (close) => [
-    line && quoted(line),
-    text && said("p", text),
+/** Ask a question. answers: [[label, value], …], the primary one first. line: quoted above the text. */
+export function askChoice(title, text, answers, line = null) {
+  return openDialog(title, (close) => [
+    line && quotedLine(line),
+    text && textElement("p", text),
     h(
       "div",
       { class: "bar end" },
-      answers.map(([label, value], place) => button(label, () => close(value), { class: place ? "" : "main" })),
+      answers.map(([label, value], index) => button(label, () => close(value), { class: index ? "" : "primary" })),
     ),
   ]);
 }
 
-/** Whether all of a conversation is to be forgotten. more: what else comes of it. */
-export const sureToForget = (more) =>
-  choose(
-    "Forget this conversation?",
-    `Every line of it is removed for good, with what was noted of it. This can't be undone.${more}`,
+/** Ask whether to forget a whole conversation. more: a sentence to add. */
+export const confirmForget = (more) =>
+  askChoice(
+    "Forget this chat?",
+    `Every message in it is permanently removed, with everything noted from it. This can't be undone.${more}`,
     [
       ["Forget it all", true],
       ["Keep it", false],
     ],
   );
 
-/** A line's text to be changed; null where it is left as it is. */
-export function rewrite(title, line, hint) {
-  return open(title, (close) => {
+/** Edit a line's text. Resolves to the new text, or to null. */
+export function editText(title, line, hint) {
+  return openDialog(title, (close) => {
     const field = h("textarea", { rows: 6, dir: "auto", "aria-label": title, value: line.text, autofocus: true });
     const save = () => close(field.value.trim() || null);
     field.addEventListener("keydown", (event) => {
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) save();
     });
     return [
-      quoted(line),
+      quotedLine(line),
       h("p", { class: "small" }, hint),
       field,
-      h("div", { class: "bar end" }, button("Save", save, { class: "main" })),
+      h("div", { class: "bar end" }, button("Save", save, { class: "primary" })),
     ];
   });
 }
 
-/** Proof that something was forgotten: numbers alone. */
-export function receipt(proof) {
+/** Show the receipt of a deletion. */
+export function showReceipt(proof) {
   const ranges = proof.seqs.map(([first, last]) => (first === last ? first : `${first}–${last}`)).join(", ");
   const rows = [
-    ["Forgotten", full(proof.forgotten_at)],
-    ["What", [counted(proof.lines, "line"), SCOPES[proof.scope]].filter(Boolean).join(": ")],
-    ["Their numbers", ranges || "none"],
+    ["Forgotten", dateTime(proof.forgotten_at)],
+    ["Removed", [countOf(proof.lines, "message"), SCOPE_LABELS[proof.scope]].filter(Boolean).join(": ")],
+    ["Message numbers", ranges || "none"],
     ["Bank (SHA-256 of its name)", proof.bank],
   ];
-  return open("It is forgotten", (close) => [
-    h("p", {}, "Removed for good, to the last byte. This receipt proves it; it holds no word of what was said."),
+  return openDialog("Forgotten", (close) => [
+    h(
+      "p",
+      {},
+      "Permanently removed from storage. This receipt records what was removed, without a word of what was said.",
+    ),
     h(
       "dl",
       { class: "receipt" },
@@ -98,24 +102,34 @@ export function receipt(proof) {
     h(
       "div",
       { class: "bar end" },
-      button("Save the receipt", () => download(new Blob([JSON.stringify(proof, null, 2)]), "everthread-receipt.json")),
-      button("Done", () => close(), { class: "main" }),
+      button("Save receipt", () => download(new Blob([JSON.stringify(proof, null, 2)]), "everthread-receipt.json")),
+      button("Done", () => close(), { class: "primary" }),
     ),
   ]);
 }
 
-/** A key, as the server wants one. */
-export function askKey(why) {
-  return open("This server wants a key", (close) => {
-    const field = h("input", { type: "password", autocomplete: "off", "aria-label": "Key", placeholder: "et_…", autofocus: true });
-    const enter = (event) => (event.preventDefault(), close(field.value.trim() || null));
+/** Ask for an access key. reason: the server's explanation. */
+export function askKey(reason) {
+  return openDialog("Enter your access key", (close) => {
+    const field = h("input", {
+      type: "password",
+      autocomplete: "off",
+      "aria-label": "Key",
+      placeholder: "et_…",
+      autofocus: true,
+    });
+    const submit = (event) => (event.preventDefault(), close(field.value.trim() || null));
     return h(
       "form",
-      { on: { submit: enter } },
-      said("p", why),
-      h("p", { class: "small" }, "Its owner makes keys with `everthread keys`. It is kept until this tab is closed."),
+      { on: { submit } },
+      textElement("p", reason),
+      h(
+        "p",
+        { class: "small" },
+        "The server's owner creates keys with `everthread keys`. Yours is kept until you close this tab.",
+      ),
       field,
-      h("div", { class: "bar end" }, h("button", { type: "submit", class: "main" }, "Enter")),
+      h("div", { class: "bar end" }, h("button", { type: "submit", class: "primary" }, "Continue")),
     );
   });
 }

@@ -1,65 +1,65 @@
-// A character's card as a form, and the scene of the running conversation: who, where, and with whom.
+// Forms for a character's card, and for the scene of the running conversation.
 
-import { inBank, patch, put } from "./api.js";
-import { tell } from "./bus.js";
-import { open } from "./dialogs.js";
+import { bankPath, patch, put } from "./api.js";
+import { openDialog } from "./dialogs.js";
 import { button, h } from "./dom.js";
-import { careful, notice } from "./notices.js";
+import { emit } from "./events.js";
+import { showNotice, withErrors } from "./notices.js";
 
-const CARD = [
+const CARD_FIELDS = [
   ["name", "Name", 1],
-  ["description", "Who it is, and how it speaks", 6],
-  ["greeting", "What it says first", 3],
-  ["location", "Where the two of you are", 1],
-  ["scenario", "What goes on", 3],
-  ["examples", "Conversations that show how it speaks", 5],
+  ["description", "Description: personality and voice", 6],
+  ["greeting", "First message", 3],
+  ["location", "Location", 1],
+  ["scenario", "Scenario", 3],
+  ["examples", "Example dialogues", 5],
 ];
-const MORE = [
-  ["nickname", "What it is called, where that is not its name", 1],
-  ["instructions", "Instructions of its own, in place of ours", 4],
-  ["reminder", "A reminder behind the conversation", 2],
+const ADVANCED_FIELDS = [
+  ["nickname", "Nickname, shown instead of the name", 1],
+  ["instructions", "System prompt, replacing the default", 4],
+  ["reminder", "Reminder after the chat history", 2],
 ];
-const SCENE = [
+const SCENE_FIELDS = [
   ["person", "Your name", 1],
-  ["location", "Where the two of you are", 1],
-  ["description", "Who it is, and how it speaks", 8],
+  ["location", "Location", 1],
+  ["description", "Description: personality and voice", 8],
 ];
 
-function field([name, label, rows], values) {
+function formField([name, label, rows], values) {
   const props = { dir: "auto", name, value: values[name] ?? "" };
   return h("label", {}, h("span", {}, label), rows === 1 ? h("input", props) : h("textarea", { ...props, rows }));
 }
 
-const read = (form) => Object.fromEntries([...new FormData(form)].map(([name, value]) => [name, value.trim()]));
+const readForm = (form) => Object.fromEntries([...new FormData(form)].map(([name, value]) => [name, value.trim()]));
 
-/** Edit a character of the gallery. Whether it was saved. */
-export function edit(character, { fresh = false } = {}) {
-  const title = character.name ? `Edit ${character.name}` : "A new character";
-  return open(
+/** Edit a character of the gallery. fresh: whether it is created by saving. Resolves to true if it was saved. */
+export function editCharacter(character, { fresh = false } = {}) {
+  const title = character.name ? `Edit ${character.name}` : "New character";
+  return openDialog(
     title,
     (close) => {
-      const save = careful(async (event) => {
+      const save = withErrors(async (event) => {
         event.preventDefault();
-        const now = { ...character, ...read(form) };
+        const now = { ...character, ...readForm(form) };
         await put(`/characters/${encodeURIComponent(now.name)}`, now);
-        tell("characters", now.name);
+        emit("characters", now.name);
         close(true);
       });
       const form = h(
         "form",
         { class: "fields", on: { submit: save } },
-        h("p", { class: "small" }, "{{char}} stands for its name, {{user}} for yours."),
-        CARD.map((each) => field(each, character)),
+        h("p", { class: "small" }, "{{char}} is replaced by the character's name, {{user}} by yours."),
+        CARD_FIELDS.map((each) => formField(each, character)),
         h(
           "details",
           {},
           h("summary", {}, "More"),
-          MORE.map((each) => field(each, character)),
+          ADVANCED_FIELDS.map((each) => formField(each, character)),
         ),
         h(
           "div",
           { class: "bar end" },
-          h("button", { type: "submit", class: "main" }, fresh ? "Keep this character" : "Save"),
+          h("button", { type: "submit", class: "primary" }, fresh ? "Create character" : "Save"),
         ),
       );
       form.elements.name.required = true;
@@ -70,29 +70,29 @@ export function edit(character, { fresh = false } = {}) {
   );
 }
 
-/** Change the scene in the middle of the conversation. */
-export function scene(talk) {
-  const { person } = talk.state.character;
-  const character = { ...talk.state.character, person: person === "user" ? "" : person };
-  const name = [character.nickname ? "nickname" : "name", "The character's name", 1]; // as it is shown
-  return open("The scene", (close) => {
-    const save = careful(async (event) => {
+/** Edit the scene: the bank's character, as of the next reply. */
+export function editScene(chat) {
+  const { person } = chat.state.character;
+  const character = { ...chat.state.character, person: person === "user" ? "" : person };
+  const name = [character.nickname ? "nickname" : "name", "Character's name", 1]; // the one that is shown
+  return openDialog("Scene", (close) => {
+    const save = withErrors(async (event) => {
       event.preventDefault();
-      const { person, ...changes } = read(form);
-      await patch(inBank("/character"), person ? { ...changes, person } : changes);
-      await talk.load();
+      const { person, ...changes } = readForm(form);
+      await patch(bankPath("/character"), person ? { ...changes, person } : changes);
+      await chat.reload();
       close(true);
-      notice("From the next reply on, it is so.");
+      showNotice("Saved. It takes effect with the next reply.");
     });
     const form = h(
       "form",
       { class: "fields", on: { submit: save } },
-      [name, ...SCENE].map((each) => field(each, character)),
+      [name, ...SCENE_FIELDS].map((each) => formField(each, character)),
       h(
         "div",
         { class: "bar end" },
-        button("Leave it", () => close()),
-        h("button", { type: "submit", class: "main" }, "Save"),
+        button("Cancel", () => close()),
+        h("button", { type: "submit", class: "primary" }, "Save"),
       ),
     );
     form.elements[name[0]].required = true;

@@ -1,41 +1,50 @@
-// Incognito: switched on and off, and told. Where it is over though nobody here switched it off, that is told until the
-// person chooses; until then the server refuses what is said (chat.js).
+// Incognito: turning it on and off, and the ribbon that shows it. If it has ended although this tab did not turn it
+// off, the ribbon says so until the person chooses; until then the server refuses messages (chat.js).
 
-import { inChat, post } from "./api.js";
-import { on } from "./bus.js";
-import { at, button, fill } from "./dom.js";
-import { conversation } from "./here.js";
-import { careful, notice } from "./notices.js";
+import { chatPath, post } from "./api.js";
+import { button, byId, fill } from "./dom.js";
+import { on } from "./events.js";
+import { showNotice, withErrors } from "./notices.js";
+import { shownSession } from "./router.js";
 
-const ON = "Incognito: nothing that is said now is written down.";
-const OVER =
-  "Incognito is over: the server was started anew, or it was switched off elsewhere. What was said in it is gone. " +
+const ON_TEXT = "Incognito: nothing you say now is saved.";
+const ENDED_TEXT =
+  "Incognito has ended: the server was restarted, or it was turned off elsewhere. What was said in it is gone. " +
   "Nothing more is sent until you choose. ";
 
-/** Switch it. What was said in it goes with it. */
-export const hide = careful(async (talk, to) => {
-  const lost = !to && talk.state.lines.some((line) => line.seq < 0);
-  const state = await post(inChat("/incognito", conversation()), { on: to });
-  if (!to) talk.openly();
-  talk.take(state);
-  if (lost) notice("What was said in incognito is gone: it was never written down.");
+/** Turn incognito on or off. Turning it off discards what was said in it. */
+export const setIncognito = withErrors(async (chat, enabled) => {
+  const lost = !enabled && chat.state.lines.some((line) => line.seq < 0);
+  const state = await post(chatPath("/incognito", shownSession()), { on: enabled });
+  if (!enabled) chat.leaveIncognito();
+  chat.setState(state);
+  if (lost) showNotice("What was said in incognito is gone: it was never saved.");
 });
 
-/** Keep the line above the talk true. can: whether the server can do it at all. */
-export function ribbon(talk, can) {
-  const box = at("private");
-  let told = "";
+/** Keep the ribbon above the chat up to date. available: returns whether the server offers incognito. */
+export function mountRibbon(chat, available) {
+  const box = byId("incognito");
+  let shown = "";
   on("state", ({ incognito }) => {
-    const over = !incognito && talk.unwritten;
-    const now = JSON.stringify([incognito, over, over && can()]);
-    if (told === now) return; // who is about to choose has the focus there
-    told = now;
-    box.hidden = !incognito && !over;
-    fill(box, incognito && ON, over && [OVER, choices(talk, can())]);
+    const ended = !incognito && chat.assumesIncognito;
+    const now = JSON.stringify([incognito, ended, ended && available()]);
+    if (shown === now) return; // redrawing would take the focus off its buttons
+    shown = now;
+    box.hidden = !incognito && !ended;
+    fill(box, incognito && ON_TEXT, ended && [ENDED_TEXT, ribbonChoices(chat, available())]);
   });
 }
 
-const choices = (talk, can) => [
-  button("Go on openly", () => (talk.openly(), talk.take(talk.state), at("say").focus()), { class: "link" }),
-  can && [" · ", button("Incognito again", async () => (await hide(talk, true), at("say").focus()), { class: "link" })],
+const ribbonChoices = (chat, available) => [
+  button(
+    "Continue without incognito",
+    () => (chat.leaveIncognito(), chat.setState(chat.state), byId("message").focus()),
+    { class: "link" },
+  ),
+  available && [
+    " · ",
+    button("Turn incognito back on", async () => (await setIncognito(chat, true), byId("message").focus()), {
+      class: "link",
+    }),
+  ],
 ];

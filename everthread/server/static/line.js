@@ -1,160 +1,159 @@
-// One line of a conversation, as it is shown, with what can be done about it.
+// A line of a conversation as an element, with its actions.
 
-import { clock, counted, day, full } from "./dates.js";
-import { button, fill, h, iconButton, said } from "./dom.js";
-import { formatted } from "./markdown.js";
+import { clockTime, countOf, dateTime, longDate } from "./dates.js";
+import { button, fill, h, iconButton, textElement } from "./dom.js";
+import { renderMarkdown } from "./markdown.js";
 
-const LONG = 8_000; // characters; what is longer is shown by its beginning
-const BEGINNING = 4_000; // characters
-const unfolded = new Set(); // the lines that are shown whole all the same
+const FOLD_ABOVE_CHARS = 8_000; // longer texts are folded
+const FOLDED_CHARS = 4_000; // of a folded text that are shown
+const expanded = new Set(); // keys of long lines that are shown in full
 
-/** The line's element. acts: the buttons below it; mine: whether it stands on the person's side. */
-export function lineElement(line, acts = [], mine = line.role !== "assistant") {
-  const unwritten = line.seq < 0 ? " unwritten" : "";
-  const name = `${called(line)}, ${full(line.said_at)}`;
+/** A line's element. actions: the buttons below it; fromPerson: whether it is on the person's side. */
+export function lineElement(line, actions = [], fromPerson = line.role !== "assistant") {
+  const side = fromPerson ? "from-person" : "from-character";
+  const unsaved = line.seq < 0 ? " unsaved" : "";
+  const name = `${speakerName(line)}, ${dateTime(line.said_at)}`;
   return h(
     "article",
-    { class: `line ${mine ? "of-person" : "of-character"}${unwritten}`, "data-seq": line.seq, "aria-label": name, tabindex: "-1" },
-    head(line),
-    text(line),
-    h("footer", { class: "acts", role: "group", "aria-label": `About this line by ${called(line)}` }, acts),
+    { class: `line ${side}${unsaved}`, "data-seq": line.seq, "aria-label": name, tabindex: "-1" },
+    lineHeader(line),
+    lineText(line),
+    h(
+      "footer",
+      { class: "actions", role: "group", "aria-label": `Actions for this message by ${speakerName(line)}` },
+      actions,
+    ),
   );
 }
 
-/** What was said; of what is very long the beginning, until all of it is asked for. */
-function text(line) {
-  const drawn = (part) => (line.role === "assistant" ? formatted(part) : part);
-  const box = said("div", null, { class: "said" });
-  if (line.text.length > LONG) box.classList.add("long");
-  if (line.text.length <= LONG || unfolded.has(place(line))) return (fill(box, drawn(line.text)), box);
-  const beginning = line.text.slice(0, BEGINNING).replace(/[\ud800-\udbff]$/, "");
+/** A line's text; of a very long one the beginning, with a button that shows the rest. */
+function lineText(line) {
+  const render = (part) => (line.role === "assistant" ? renderMarkdown(part) : part);
+  const box = textElement("div", null, { class: "line-text" });
+  if (line.text.length > FOLD_ABOVE_CHARS) box.classList.add("long");
+  if (line.text.length <= FOLD_ABOVE_CHARS || expanded.has(lineKey(line))) return (fill(box, render(line.text)), box);
+  const beginning = line.text.slice(0, FOLDED_CHARS).replace(/[\ud800-\udbff]$/, "");
   const show = () => {
-    unfold(line);
-    fill(box, drawn(line.text));
+    expand(line);
+    fill(box, render(line.text));
     box.closest(".line").focus({ preventScroll: true });
   };
-  const many = counted(line.text.length, "character");
-  fill(box, drawn(`${beginning} …`), h("p", {}, button(`Show all of it: ${many}`, show, { class: "link" })));
+  const size = countOf(line.text.length, "character");
+  fill(box, render(`${beginning} …`), h("p", {}, button(`Show all: ${size}`, show, { class: "link" })));
   return box;
 }
 
-/** Have a line shown whole, however long it is. */
-export const unfold = (line) => unfolded.add(place(line));
+/** Show a line in full from now on, however long it is. */
+export const expand = (line) => expanded.add(lineKey(line));
 
-const place = (line) => `${line.session} ${line.seq}`;
+const lineKey = (line) => `${line.session} ${line.seq}`;
 
-/** Whether a line stands on the person's side. Of people who talked with each other only one is the person. */
-export function mine(line, lines, person) {
+/** Whether a line is on the person's side. Where several people talked with each other, one of them is the person. */
+export function isFromPerson(line, lines, person) {
   if (line.role === "assistant") return false;
   const several = new Set(lines.filter((each) => each.role === "user").map((each) => each.speaker)).size > 1;
   return !several || line.speaker === person;
 }
 
-/** A speaker's name; the person who gave none is "You". */
-export const called = (line) => (line.role === "user" && line.speaker === "user" ? "You" : line.speaker);
+/** A speaker's name; "You" for a person who has given none. */
+export const speakerName = (line) => (line.role === "user" && line.speaker === "user" ? "You" : line.speaker);
 
-function head(line) {
-  const when = h("time", { datetime: line.said_at, title: full(line.said_at) }, clock(line.said_at));
-  const marks = [
-    line.seq < 0 && h("span", {}, "incognito"),
-    line.metadata?.partial && unfinished(line.metadata.cut),
-  ];
-  return h("header", { class: "by" }, said("span", called(line), { class: "speaker" }), when, marks);
+function lineHeader(line) {
+  const when = h("time", { datetime: line.said_at, title: dateTime(line.said_at) }, clockTime(line.said_at));
+  const marks = [line.seq < 0 && h("span", {}, "incognito"), line.metadata?.partial && cutLabel(line.metadata.cut)];
+  return h("header", { class: "byline" }, textElement("span", speakerName(line), { class: "speaker" }), when, marks);
 }
 
-const CUTS = {
-  stopped: ["stopped", "It was stopped before it was whole"],
-  broken: ["broke off", "The model broke off before it was whole"],
-  length: ["cut at its length", "It had reached the most that a reply may have"],
+const CUT_LABELS = {
+  stopped: ["stopped", "Stopped before it was complete"],
+  broken: ["interrupted", "The connection to the model was lost before it was complete"],
+  length: ["length limit reached", "It reached the maximum length of a reply"],
 };
 
-/** Why a reply is not whole; earlier ones don't tell. */
-function unfinished(cut) {
-  const [name, title] = Object.hasOwn(CUTS, cut ?? "") ? CUTS[cut] : ["cut short", "It ended before it was whole"];
+/** Why a reply is incomplete, as far as that was recorded. */
+function cutLabel(cut) {
+  const [name, title] = Object.hasOwn(CUT_LABELS, cut ?? "")
+    ? CUT_LABELS[cut]
+    : ["cut short", "It ended before it was complete"];
   return h("span", { title }, name);
 }
 
-/** The day, where a line is the first of another one than the line before it; of the first only if that is past. Its
- * element is kept among those that are drawn. */
-export function dayBefore(line, before, drawn = new Map()) {
-  const name = day(line.said_at);
-  if (name === day(before?.said_at ?? new Date())) return null;
+/** The date above a line that is the first of its day; null if there is none, as for today at the top of the chat. */
+export function dateSeparator(line, before, cache = new Map()) {
+  const name = longDate(line.said_at);
+  if (name === longDate(before?.said_at ?? new Date())) return null;
   const key = `${name} before ${line.seq}`;
-  if (!drawn.has(key)) drawn.set(key, h("p", { class: "day small" }, h("time", { datetime: line.said_at }, name)));
-  return drawn.get(key);
+  if (!cache.has(key)) cache.set(key, h("p", { class: "date small" }, h("time", { datetime: line.said_at }, name)));
+  return cache.get(key);
 }
 
-/** A line that is still arriving: its element, and the text that grows. */
-export function growing(speaker) {
+/** A reply that is arriving: its element, and the text node that grows. */
+export function streamingLine(speaker) {
   const text = document.createTextNode("");
-  const place = h("div", { class: "said growing", dir: "auto" }, text);
   const element = h(
     "article",
-    { class: "line of-character", "aria-label": speaker, "aria-busy": "true" },
-    h("header", { class: "by" }, said("span", speaker, { class: "speaker" })),
-    place,
-    h("footer", { class: "acts" }),
+    { class: "line from-character", "aria-label": speaker, "aria-busy": "true" },
+    h("header", { class: "byline" }, textElement("span", speaker, { class: "speaker" })),
+    h("div", { class: "line-text streaming", dir: "auto" }, text),
+    h("footer", { class: "actions" }),
   );
   return { element, text };
 }
 
-/** What can be done about a line of the running conversation. */
-export function acts(line, { last, talk }) {
-  const own = line.role === "assistant";
-  const kept = line.seq > 0;
+/** The buttons of a line in the running conversation. */
+export function lineActions(line, { last, chat }) {
+  const isReply = line.role === "assistant";
+  const saved = line.seq > 0;
+  const pinned = chat.pins.has(line.seq);
   return [
-    own && talk.said(line) && memoryButton(line, talk),
-    own &&
+    isReply && chat.promptOf(line) && memoriesButton(line, chat),
+    isReply &&
       last &&
-      talk.model &&
-      talk.state.swipes.length < 2 &&
-      iconButton("again", "Another reply", () => talk.regenerate()),
-    iconButton("edit", "Edit this line", () => talk.edit(line)),
-    !last && iconButton("branch", "Go on from here: what came after it is set aside", () => talk.branch(line)),
-    kept &&
-      iconButton("pin", pinLabel(line, talk), () => talk.pin(line), {
-        "aria-pressed": String(talk.pins.has(line.seq)),
+      chat.model &&
+      chat.state.swipes.length < 2 &&
+      iconButton("regenerate", "Regenerate", () => chat.regenerate()),
+    iconButton("edit", "Edit message", () => chat.edit(line)),
+    !last && iconButton("branch", "Continue from here; later messages are set aside", () => chat.branch(line)),
+    saved &&
+      iconButton("pin", pinned ? "Unpin message" : "Pin message: always in context", () => chat.togglePin(line), {
+        "aria-pressed": String(pinned),
       }),
-    kept && iconButton("forget", "Forget this line", () => talk.forget(line)),
+    saved && iconButton("forget", "Forget message", () => chat.forgetLine(line)),
   ].filter(Boolean);
 }
 
-const pinLabel = (line, talk) =>
-  talk.pins.has(line.seq) ? "Unpin this line" : "Pin this line: always before the character";
-
-function memoryButton(line, talk) {
-  const chosen = talk.inspected === line.seq;
-  return button("Remembered", () => talk.inspect(line), {
-    class: "link recalled",
-    title: "What was remembered for this reply",
-    "aria-pressed": String(chosen),
+function memoriesButton(line, chat) {
+  return button("Memories", () => chat.inspect(line), {
+    class: "link recall-link",
+    title: "The memories that this reply was given",
+    "aria-pressed": String(chat.inspected === line.seq),
   });
 }
 
-/** ‹ 2/3 › for the replies that stood in one place. */
-export function swipes(state, talk) {
+/** ‹ 2/3 › for the versions of the last reply; null if there is only one. */
+export function swipeControls(state, chat) {
   const last = state.lines.at(-1);
   const all = state.swipes ?? [];
-  const place = all.findIndex((each) => each.seq === last?.seq);
-  if (!last || last.role !== "assistant" || place < 0 || all.length < 2) return null;
-  const shift = (label, name, step) =>
-    iconButton(name, label, () => talk.swipe(step), { disabled: step < 0 && place === 0 });
+  const index = all.findIndex((each) => each.seq === last?.seq);
+  if (!last || last.role !== "assistant" || index < 0 || all.length < 2) return null;
+  const arrow = (label, name, step) =>
+    iconButton(name, label, () => chat.swipe(step), { disabled: step < 0 && index === 0 });
   return h(
     "span",
-    { class: "swipes", role: "group", "aria-label": "Replies in this place; the arrow keys change between them" },
-    shift("The reply before", "back", -1),
-    h("span", { class: "count" }, `${place + 1}/${all.length}`),
-    shift(place === all.length - 1 ? "Another reply" : "The next reply", "forth", 1),
+    { class: "swipes", role: "group", "aria-label": "Versions of this reply; switch with the arrow keys" },
+    arrow("Previous reply", "previous", -1),
+    h("span", { class: "count" }, `${index + 1}/${all.length}`),
+    arrow(index === all.length - 1 ? "Regenerate" : "Next reply", "next", 1),
   );
 }
 
-/** A line's text as a field, until it is saved or left. Resolves to the new text, or null. hint: what saving does. */
-export function editing(element, line, hint) {
+/** Edit a line's text in its place. hint: the effect of saving. Resolves to the new text, or to null. */
+export function editInPlace(element, line, hint) {
   return new Promise((resolve) => {
-    const text = element.querySelector(".said");
-    const field = h("textarea", { dir: "auto", class: "said", "aria-label": "The line's text", value: line.text });
-    const done = (outcome) => (box.replaceWith(text), resolve(outcome));
-    const save = () => done(field.value.trim() && field.value !== line.text ? field.value.trim() : null);
+    const text = element.querySelector(".line-text");
+    const field = h("textarea", { dir: "auto", class: "line-text", "aria-label": "Message text", value: line.text });
+    const close = (outcome) => (box.replaceWith(text), resolve(outcome));
+    const save = () => close(field.value.trim() && field.value !== line.text ? field.value.trim() : null);
     const box = h(
       "div",
       { class: "editing" },
@@ -163,12 +162,12 @@ export function editing(element, line, hint) {
       h(
         "div",
         { class: "bar" },
-        button("Save", save, { class: "main" }),
-        button("Leave it", () => done(null)),
+        button("Save", save, { class: "primary" }),
+        button("Cancel", () => close(null)),
       ),
     );
     field.addEventListener("keydown", (event) => {
-      if (event.key === "Escape") (event.stopPropagation(), done(null));
+      if (event.key === "Escape") (event.stopPropagation(), close(null));
       if (event.key === "Enter" && !event.shiftKey && !event.isComposing) (event.preventDefault(), save());
     });
     text.replaceWith(box);

@@ -1,9 +1,9 @@
-// Light markdown of a reply: bold, italic, code, lists, paragraphs. Made of elements; whatever else it looks like, links
-// and pictures too, is text.
+// The Markdown of a reply: bold, italic, code, lists and paragraphs, as elements. Everything else, including links and
+// images, stays text.
 
 import { h } from "./dom.js";
 
-const SPAN = new RegExp(
+const INLINE = new RegExp(
   [
     /`([^`\n]+)`/, // code
     /\*\*(?=\S)((?:[^*\n]|\*(?!\*))+)(?<=\S)\*\*/, // bold
@@ -15,17 +15,21 @@ const SPAN = new RegExp(
 );
 const FENCE = /^ {0,3}```/;
 const ITEM = /^ {0,3}(?:[-*•]|(\d{1,9})[.)]) +(?=\S)/;
-const OF = ["code", "strong", "em"];
+const INLINE_TAGS = ["code", "strong", "em"];
 
-/** The elements of a text, block by block. */
-export function formatted(text) {
+/** The block elements of a text. */
+export function renderMarkdown(text) {
   const rows = text.split("\n");
   const blocks = [];
-  for (let at = 0; at < rows.length; ) {
+  for (let at = 0; at < rows.length;) {
     const gap = blocks.length > 0 && !rows[at].trim();
     while (at < rows.length && !rows[at].trim()) at++;
     if (at === rows.length) break;
-    const [block, next] = FENCE.test(rows[at]) ? fenced(rows, at) : ITEM.test(rows[at]) ? list(rows, at) : plain(rows, at);
+    const [block, next] = FENCE.test(rows[at])
+      ? codeBlock(rows, at)
+      : ITEM.test(rows[at])
+        ? listBlock(rows, at)
+        : paragraph(rows, at);
     if (gap) block.classList.add("gap");
     blocks.push(block);
     at = next;
@@ -33,13 +37,13 @@ export function formatted(text) {
   return blocks;
 }
 
-function fenced(rows, from) {
+function codeBlock(rows, from) {
   const end = rows.findIndex((row, at) => at > from && FENCE.test(row));
   const last = end < 0 ? rows.length : end;
   return [h("pre", {}, h("code", {}, rows.slice(from + 1, last).join("\n"))), last + 1];
 }
 
-function list(rows, from) {
+function listBlock(rows, from) {
   const [, number] = ITEM.exec(rows[from]);
   const of = (row) => {
     const found = ITEM.exec(row ?? "");
@@ -47,23 +51,23 @@ function list(rows, from) {
   };
   let to = from;
   while (of(rows[to])) to++;
-  const items = rows.slice(from, to).map((row) => h("li", { dir: "auto" }, spans(row.replace(ITEM, ""))));
+  const items = rows.slice(from, to).map((row) => h("li", { dir: "auto" }, inlineElements(row.replace(ITEM, ""))));
   return [number ? h("ol", { start: number }, items) : h("ul", {}, items), to];
 }
 
-function plain(rows, from) {
+function paragraph(rows, from) {
   let to = from + 1;
   while (rows[to]?.trim() && !FENCE.test(rows[to]) && !ITEM.test(rows[to])) to++;
-  return [h("p", { dir: "auto" }, spans(rows.slice(from, to).join("\n"))), to];
+  return [h("p", { dir: "auto" }, inlineElements(rows.slice(from, to).join("\n"))), to];
 }
 
-function spans(text) {
+function inlineElements(text) {
   const parts = [];
   let at = 0;
-  for (const found of text.matchAll(SPAN)) {
+  for (const found of text.matchAll(INLINE)) {
     const kind = found.slice(1).findIndex((each) => each !== undefined);
     const inside = found[kind + 1];
-    parts.push(text.slice(at, found.index), h(OF[kind], {}, kind === 1 ? spans(inside) : inside));
+    parts.push(text.slice(at, found.index), h(INLINE_TAGS[kind], {}, kind === 1 ? inlineElements(inside) : inside));
     at = found.index + found[0].length;
   }
   return [...parts, text.slice(at)];

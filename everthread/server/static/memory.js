@@ -1,54 +1,54 @@
-// The memory column: what was remembered for a reply, the notes, what is kept in view, and the months.
+// The memory column: a reply's memories, the notes, what is pinned, and the timeline.
 
-import { on } from "./bus.js";
-import { at, fill, h } from "./dom.js";
-import { Kept } from "./kept.js";
-import { Notes } from "./notes.js";
-import { Remembered } from "./remembered.js";
-import { Timeline } from "./timeline.js";
+import { byId, fill, h } from "./dom.js";
+import { on } from "./events.js";
+import { NotesPanel } from "./notes.js";
+import { PinnedPanel } from "./pinned.js";
+import { RecallPanel } from "./recall.js";
+import { TimelinePanel } from "./timeline.js";
 
 export class MemoryColumn {
-  constructor(talk) {
-    this.panel = at("panel");
+  constructor(chat) {
+    this.box = byId("panel");
     this.tabs = [
-      ["Remembered", new Remembered(talk)],
-      ["Notes", new Notes()],
-      ["In view", new Kept(talk)],
-      ["Months", new Timeline()],
+      ["Memory", new RecallPanel(chat)],
+      ["Notes", new NotesPanel()],
+      ["Pinned", new PinnedPanel(chat)],
+      ["Timeline", new TimelinePanel()],
     ];
-    this.buttons = this.tabs.map(([label], place) => this.tab(label, place));
-    fill(at("tabs"), this.buttons);
-    at("tabs").addEventListener("keydown", (event) => this.key(event));
-    on("view", (name) => name === "memory" && this.choose(0)); // someone asks what was remembered
-    for (const [, each] of this.tabs) each.changed = () => this.current === each && each.show(this.panel);
-    this.choose(0);
+    this.buttons = this.tabs.map(([label], index) => this.tabButton(label, index));
+    fill(byId("tabs"), this.buttons);
+    byId("tabs").addEventListener("keydown", (event) => this.onKey(event));
+    on("view", (name) => name === "memory" && this.select(0));
+    for (const [, panel] of this.tabs) panel.onChange = () => this.current === panel && panel.show(this.box);
+    this.select(0);
   }
 
   get current() {
-    return this.tabs[this.at]?.[1];
+    return this.tabs[this.index]?.[1];
   }
 
-  tab(label, place) {
-    const props = { type: "button", role: "tab", id: `tab-${place}`, "aria-controls": "panel" };
-    return h("button", { ...props, on: { click: () => this.choose(place) } }, label);
+  tabButton(label, index) {
+    const props = { type: "button", role: "tab", id: `tab-${index}`, "aria-controls": "panel" };
+    return h("button", { ...props, on: { click: () => this.select(index) } }, label);
   }
 
-  key(event) {
+  onKey(event) {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (!step) return;
-    const place = (this.at + step + this.tabs.length) % this.tabs.length;
-    this.choose(place);
-    this.buttons[place].focus();
+    const index = (this.index + step + this.tabs.length) % this.tabs.length;
+    this.select(index);
+    this.buttons[index].focus();
   }
 
-  choose(place) {
-    this.at = place;
+  select(index) {
+    this.index = index;
     this.buttons.forEach((each, number) => {
-      each.setAttribute("aria-selected", String(number === place));
-      each.tabIndex = number === place ? 0 : -1;
+      each.setAttribute("aria-selected", String(number === index));
+      each.tabIndex = number === index ? 0 : -1;
     });
-    this.panel.setAttribute("aria-labelledby", `tab-${place}`);
-    this.panel.scrollTop = 0;
-    this.current.show(this.panel);
+    this.box.setAttribute("aria-labelledby", `tab-${index}`);
+    this.box.scrollTop = 0;
+    this.current.show(this.box);
   }
 }

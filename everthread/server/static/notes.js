@@ -1,28 +1,28 @@
-// The character's notes as they stand, which the person may change.
+// The character's notes, which the person may edit.
 
-import { get, inBank, put } from "./api.js";
-import { on } from "./bus.js";
+import { bankPath, get, put } from "./api.js";
 import { button, fill, h } from "./dom.js";
-import { careful, notice } from "./notices.js";
+import { on } from "./events.js";
+import { showNotice, withErrors } from "./notices.js";
 
-export class Notes {
+export class NotesPanel {
   constructor() {
     this.text = "";
-    this.changed = () => {};
-    on("state", (state) => this.take(state.notes ?? ""));
+    this.onChange = () => {};
+    on("state", (state) => this.setText(state.notes ?? ""));
     on(
       "forgotten",
-      careful(async () => this.take((await get(inBank("/notes"))).text)),
+      withErrors(async () => this.setText((await get(bankPath("/notes"))).text)),
     );
   }
 
-  take(text) {
-    const before = this.text;
+  setText(text) {
+    const changed = text !== this.text;
     this.text = text;
-    if (text !== before && !this.edited) this.changed();
+    if (changed && !this.hasEdits) this.onChange();
   }
 
-  get edited() {
+  get hasEdits() {
     return this.field?.isConnected && this.field.value !== this.shown;
   }
 
@@ -30,26 +30,19 @@ export class Notes {
     this.shown = this.text;
     this.field = h("textarea", { class: "notes", rows: 14, dir: "auto", "aria-label": "Notes", value: this.text });
     const hint =
-      "What the character noted as the talk outgrew the prompt. It reads this before each reply; change what is wrong.";
+      "What the character noted as chats outgrew its context. It reads this before each reply; correct what is wrong.";
+    const save = withErrors(() => this.save());
     fill(
       panel,
       h("p", { class: "small" }, hint),
       this.field,
-      h(
-        "div",
-        { class: "bar end" },
-        button(
-          "Save the notes",
-          careful(() => this.save()),
-          { class: "main" },
-        ),
-      ),
+      h("div", { class: "bar end" }, button("Save notes", save, { class: "primary" })),
     );
   }
 
   async save() {
-    const { text } = await put(inBank("/notes"), { text: this.field.value });
+    const { text } = await put(bankPath("/notes"), { text: this.field.value });
     this.text = this.shown = text;
-    notice("The notes are changed.");
+    showNotice("Notes saved.");
   }
 }

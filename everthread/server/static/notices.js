@@ -1,78 +1,73 @@
-// One calm line on what happened and what to do about it, just above where the person types, and in the window that is
-// open above the page.
+// Notices: one calm line on what happened and what to do about it, above the message box and in an open dialog.
 
 import { get } from "./api.js";
-import { on, tell } from "./bus.js";
-import { at, button, fill, h } from "./dom.js";
+import { button, byId, fill, h } from "./dom.js";
+import { emit, on } from "./events.js";
 
-const PAUSE = 3_000; // milliseconds between two questions whether the server is there again
+const NOTICE_MS = 8_000;
+const RETRY_DELAY_MS = 3_000; // between two checks whether the server is back
+const ANNOUNCEMENT_MS = 5_000; // enough for a screen reader to pick up the text
 
-const SPOKEN = 5_000; // milliseconds for a screen reader to take up what it is to say
+let hideTimer = 0;
+let announceTimer = 0;
+let showsUnreachable = false;
+let polling = false;
 
-let timer = 0;
-let spoken = 0;
-let away = false; // whether the line tells that the server is away
-let waiting = false; // for the server to come back
+on("view", placeNotices);
+on("reconnected", () => showsUnreachable && clearNotice());
+on("forgotten", () => byId("announcer").replaceChildren());
 
-on("view", settle);
-on("back", () => away && clear());
-on("forgotten", () => at("spoken").replaceChildren());
-
-/** Show a line; with an act, something to do about it. It goes away of itself unless it is a problem. */
-export function notice(text, { act = null, label = "", lasting = false } = {}) {
-  clearTimeout(timer);
-  away = false;
-  above(text, "status");
-  settle();
-  const box = at("notices");
-  const shown = [h("span", { dir: "auto" }, text)];
-  if (act) shown.push(button(label, () => (clear(), act()), { class: "link" }));
-  shown.push(button("×", clear, { class: "icon", "aria-label": "Close this message" }));
-  fill(box, h("div", {}, shown));
-  if (!lasting) timer = setTimeout(clear, 8_000);
+/** Show a notice. It disappears by itself unless it is lasting. */
+export function showNotice(text, { lasting = false } = {}) {
+  clearTimeout(hideTimer);
+  showsUnreachable = false;
+  showInDialog(text, "status");
+  placeNotices();
+  const dismiss = button("×", clearNotice, { class: "icon", "aria-label": "Dismiss" });
+  fill(byId("notices"), h("div", {}, h("span", { dir: "auto" }, text), dismiss));
+  if (!lasting) hideTimer = setTimeout(clearNotice, NOTICE_MS);
 }
 
-export function clear() {
-  clearTimeout(timer);
-  at("notices").replaceChildren();
+export function clearNotice() {
+  clearTimeout(hideTimer);
+  byId("notices").replaceChildren();
 }
 
-/** Where a narrow window shows another part of the page than the talk, the line stands below that one. */
-function settle() {
-  const place = at("talk").checkVisibility() ? at("compose") : at("views");
-  if (at("notices").nextElementSibling !== place) place.before(at("notices"));
+/** Where a narrow window shows another column than the chat, put the notices below that one. */
+function placeNotices() {
+  const next = byId("chat").checkVisibility() ? byId("composer") : byId("views");
+  if (byId("notices").nextElementSibling !== next) next.before(byId("notices"));
 }
 
-/** Tell it in the window that is open above the page, which hides the page. Whether there is one. */
-function above(text, role) {
-  const told = [...document.querySelectorAll("dialog[open] > .told")].at(-1);
-  if (!told) return false;
-  told.setAttribute("role", role);
-  told.hidden = false;
-  told.textContent = text;
-  told.scrollIntoView({ block: "nearest" });
+/** Show a text in the topmost dialog, which covers the page. Returns whether one is open. */
+function showInDialog(text, role) {
+  const box = [...document.querySelectorAll("dialog[open] > .dialog-notice")].at(-1);
+  if (!box) return false;
+  box.setAttribute("role", role);
+  box.hidden = false;
+  box.textContent = text;
+  box.scrollIntoView({ block: "nearest" });
   return true;
 }
 
-/** Tell of a problem. */
-export function failed(error) {
+/** Show an error. If the server can't be reached, check until it is back. */
+export function showError(error) {
   if (error.name === "AbortError") return;
-  if (!above(error.message, "alert")) notice(error.message, { lasting: true });
-  away = error.kind === "unreachable";
-  if (away) comeBack();
+  if (!showInDialog(error.message, "alert")) showNotice(error.message, { lasting: true });
+  showsUnreachable = error.kind === "unreachable";
+  if (showsUnreachable) waitForServer();
 }
 
-/** Ask quietly until the server is there again. */
-async function comeBack() {
-  if (waiting) return;
-  waiting = true;
-  do await new Promise((resolve) => setTimeout(resolve, PAUSE));
-  while (!(await there()));
-  waiting = false;
-  tell("back");
+async function waitForServer() {
+  if (polling) return;
+  polling = true;
+  do await new Promise((resolve) => setTimeout(resolve, RETRY_DELAY_MS));
+  while (!(await isReachable()));
+  polling = false;
+  emit("reconnected");
 }
 
-async function there() {
+async function isReachable() {
   try {
     return Boolean(await get("/about"));
   } catch (error) {
@@ -80,21 +75,21 @@ async function there() {
   }
 }
 
-/** A listener that tells of what goes wrong in it. */
-export const careful =
+/** Wrap a listener so that its errors are shown. It returns undefined then. */
+export const withErrors =
   (act) =>
-  async (...given) => {
+  async (...args) => {
     try {
-      return await act(...given);
+      return await act(...args);
     } catch (error) {
-      failed(error);
+      showError(error);
       return undefined;
     }
   };
 
-/** Read this aloud to whoever doesn't see the page. */
-export function speak(text) {
-  at("spoken").textContent = text;
-  clearTimeout(spoken);
-  spoken = setTimeout(() => at("spoken").replaceChildren(), SPOKEN); // it may be forgotten meanwhile
+/** Have a screen reader read a text. It is removed afterwards, since it may be forgotten later. */
+export function announce(text) {
+  byId("announcer").textContent = text;
+  clearTimeout(announceTimer);
+  announceTimer = setTimeout(() => byId("announcer").replaceChildren(), ANNOUNCEMENT_MS);
 }

@@ -1,51 +1,59 @@
-// What this browser remembers: how the person likes the page (for good), and what is being typed (for this tab).
+// Browser storage: preferences (permanent), and drafts and incognito conversations (until the tab is closed).
 
-const NAME = "everthread";
-const SAMPLING = ["model", "temperature", "top_p", "frequency_penalty", "presence_penalty", "max_tokens", "budget"];
+const STORAGE_KEY = "everthread";
+const REPLY_OPTIONS = [
+  "model",
+  "temperature",
+  "top_p",
+  "frequency_penalty",
+  "presence_penalty",
+  "max_tokens",
+  "budget",
+];
 
-function read() {
+function readPrefs() {
   try {
-    return JSON.parse(localStorage.getItem(NAME) ?? "{}");
+    return JSON.parse(localStorage.getItem(STORAGE_KEY) ?? "{}");
   } catch {
     return {};
   }
 }
 
-/** A preference, null where there is none. */
-export const pref = (name) => read()[name] ?? null;
+/** A preference, or null. */
+export const getPref = (name) => readPrefs()[name] ?? null;
 
-/** Set a preference; null takes it back. */
-export function prefer(name, value) {
-  const all = read();
+/** Set a preference; null removes it. */
+export function setPref(name, value) {
+  const all = readPrefs();
   if (value === null) delete all[name];
   else all[name] = value;
   try {
-    localStorage.setItem(NAME, JSON.stringify(all));
+    localStorage.setItem(STORAGE_KEY, JSON.stringify(all));
   } catch {
-    // Without storage it holds until the page is left.
+    // Storage is disabled: preferences are not saved.
   }
 }
 
-/** How replies are to be made, as far as that was set. */
-export function options() {
-  const all = read();
-  return Object.fromEntries(SAMPLING.filter((name) => name in all).map((name) => [name, all[name]]));
+/** The options of a reply that the person has set. */
+export function replyOptions() {
+  const all = readPrefs();
+  return Object.fromEntries(REPLY_OPTIONS.filter((name) => name in all).map((name) => [name, all[name]]));
 }
 
-/** What was being typed at this place. */
-export const draft = (place) => sessionStorage.getItem(`draft ${place}`) ?? "";
+/** The unsent text of a place. */
+export const getDraft = (place) => sessionStorage.getItem(`draft ${place}`) ?? "";
 
-/** The conversations of a bank, by the names in their addresses, in which the person takes it that nothing is written. */
-export const unwritten = (bank) => JSON.parse(sessionStorage.getItem(`unwritten ${bank}`) ?? "[]");
+/** The conversations of a bank (as named in their addresses) that this tab assumes to be in incognito. */
+export const getIncognitoSessions = (bank) => JSON.parse(sessionStorage.getItem(`unwritten ${bank}`) ?? "[]");
 
-/** Keep them, so that no reload makes one of them an open one without a word. */
-export function keepUnwritten(bank, sessions) {
+/** Save them, so that a reload can't turn an incognito conversation into an ordinary one unnoticed. */
+export function saveIncognitoSessions(bank, sessions) {
   if (sessions.length) sessionStorage.setItem(`unwritten ${bank}`, JSON.stringify(sessions));
   else sessionStorage.removeItem(`unwritten ${bank}`);
 }
 
-/** Keep what is being typed, so that no reload loses it. */
-export function keepDraft(place, text) {
+/** Save an unsent text, so that a reload does not lose it. */
+export function saveDraft(place, text) {
   if (text) sessionStorage.setItem(`draft ${place}`, text);
   else sessionStorage.removeItem(`draft ${place}`);
 }

@@ -1,78 +1,83 @@
-// How a bank remembers: its recipe, and a field for each of its options, as the server describes them.
+// The recipe of a bank in the settings: a select box, and a field for each option that the server describes.
 
-import { get, inBank, patch, put } from "./api.js";
+import { bankPath, get, patch, put } from "./api.js";
 import { button, fill, h, select } from "./dom.js";
-import { careful } from "./notices.js";
+import { withErrors } from "./notices.js";
 
-const NONE = "none"; // shown where an option has no value
+const NO_VALUE = "none";
 
-/** The part of the settings that chooses the recipe. */
-export function recipe(about) {
+/** The recipe's part of the settings. */
+export function recipeSettings(serverInfo) {
   const box = h("div", { class: "recipe" });
   const all = get("/recipes").then(({ items }) => items);
-  const draw = careful(async (told) => {
-    const present = told ?? (await get(inBank("/recipe")));
-    fill(box, chooser(await all, about, present, draw), h("p", { class: "small" }, present.about), fields(present, draw));
+  const draw = withErrors(async (updated) => {
+    const current = updated ?? (await get(bankPath("/recipe")));
+    fill(
+      box,
+      recipeSelect(await all, serverInfo, current, draw),
+      h("p", { class: "small" }, current.about),
+      optionFields(current, draw),
+    );
   });
   draw();
   return box;
 }
 
-function chooser(all, about, present, draw) {
-  const choices = [["", `As the server has it (${about.recipe})`], ...all.map((each) => [each.name, each.name])];
-  const take = careful(async (name) => {
-    draw(await put(inBank("/recipe"), { name: name || null }));
+function recipeSelect(all, serverInfo, current, draw) {
+  const choices = [["", `Server default (${serverInfo.recipe})`], ...all.map((each) => [each.name, each.name])];
+  const setRecipe = withErrors(async (name) => {
+    draw(await put(bankPath("/recipe"), { name: name || null }));
   });
-  return select("Recipe", choices, present.kept ? present.name : "", take);
+  return select("Recipe", choices, current.kept ? current.name : "", setRecipe);
 }
 
-function fields(present, draw) {
+function optionFields(current, draw) {
   return h(
     "details",
     { class: "options" },
-    h("summary", {}, `Options of ${present.name}`),
-    present.options.map((option) => field(option, present, draw)),
+    h("summary", {}, `Options of ${current.name}`),
+    current.options.map((option) => optionField(option, current, draw)),
   );
 }
 
-function field(option, present, draw) {
-  const wrong = h("span", { class: "wrong", role: "alert" });
-  const control = input(option);
+function optionField(option, current, draw) {
+  const message = h("span", { class: "error", role: "alert" });
+  const control = optionInput(option);
   const save = async (value) => {
     try {
-      const told = await patch(inBank("/recipe"), { name: present.name, options: { [option.name]: value } });
-      Object.assign(present, told);
+      const updated = await patch(bankPath("/recipe"), { name: current.name, options: { [option.name]: value } });
+      Object.assign(current, updated);
       Object.assign(
         option,
-        told.options.find((each) => each.name === option.name),
+        updated.options.find((each) => each.name === option.name),
       );
-      wrong.textContent = "";
+      message.textContent = "";
       show();
     } catch (error) {
-      wrong.textContent = error.message;
+      message.textContent = error.message;
     }
   };
   const reset = button("reset", () => save(option.usual), { class: "link", "aria-label": `Reset ${option.name}` });
   const show = () => {
-    write(control, option);
-    reset.hidden = same(option.value, option.usual);
+    writeValue(control, option);
+    reset.hidden = isEqual(option.value, option.usual);
   };
   control.addEventListener("change", () => {
-    if (control.validity.valid) save(read(control, option));
-    else wrong.textContent = `${control.validationMessage}${limits(option)}`;
+    if (control.validity.valid) save(readValue(control, option));
+    else message.textContent = `${control.validationMessage}${rangeHint(option)}`;
   });
   show();
   return h(
     "div",
     { class: "option" },
     h("label", { class: "row" }, h("span", {}, option.name.replaceAll("_", " ")), control),
-    h("p", { class: "small" }, option.meaning, limits(option), " ", reset, " ", wrong),
+    h("p", { class: "small" }, option.meaning, rangeHint(option), " ", reset, " ", message),
   );
 }
 
-function input(option) {
+function optionInput(option) {
   if (option.type === "bool") return h("input", { type: "checkbox" });
-  if (option.type === "texts") return h("textarea", { rows: 2, dir: "auto", placeholder: "One text a row" });
+  if (option.type === "texts") return h("textarea", { rows: 2, dir: "auto", placeholder: "One text per line" });
   if (option.choices.length)
     return h(
       "select",
@@ -82,28 +87,28 @@ function input(option) {
   if (option.type === "str") return h("input", { dir: "auto", autocomplete: "off" });
   const { low, high } = option;
   const step = option.type === "int" ? 1 : "any";
-  const may = option.optional ? { placeholder: NONE } : { required: true };
-  return h("input", { type: "number", min: low, max: high, step, ...may });
+  const required = option.optional ? { placeholder: NO_VALUE } : { required: true };
+  return h("input", { type: "number", min: low, max: high, step, ...required });
 }
 
-function write(control, { type, value }) {
+function writeValue(control, { type, value }) {
   if (type === "bool") control.checked = value;
   else control.value = type === "texts" ? value.join("\n") : (value ?? "");
 }
 
-/** What a valid control says, as the server takes it. */
-function read(control, { type }) {
+/** A valid control's value, as the server expects it. */
+function readValue(control, { type }) {
   if (type === "bool") return control.checked;
   if (type === "texts") return control.value.split("\n").filter((text) => text.trim());
   if (type === "str") return control.value;
   return control.value === "" ? null : Number(control.value);
 }
 
-function limits({ type, low, high }) {
+function rangeHint({ type, low, high }) {
   if (type !== "int" && type !== "float") return "";
   if (low !== null && high !== null) return ` From ${low} to ${high}.`;
-  if (low !== null) return ` From ${low}.`;
-  return high === null ? "" : ` Up to ${high}.`;
+  if (low !== null) return ` At least ${low}.`;
+  return high === null ? "" : ` At most ${high}.`;
 }
 
-const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
+const isEqual = (one, other) => JSON.stringify(one) === JSON.stringify(other);

@@ -1,34 +1,36 @@
-// A box that stays at its end while text arrives, but only if the reader is there.
+// Keeps a scroll box at its end while text arrives, unless the reader has scrolled up.
 
-export class Following {
+const NEAR_END_PX = 48;
+
+export class ScrollFollower {
   constructor(box) {
     this.box = box;
-    this.stuck = true;
-    this.asked = false;
-    this.last = 0; // where it stood; only who goes back up leaves the end, not what grows before the event has come
-    box.addEventListener("scroll", () => this.scrolled());
-    new ResizeObserver(() => this.grown()).observe(box);
+    this.following = true;
+    this.scheduled = false;
+    this.lastTop = 0; // only scrolling up stops following: text may also grow before the scroll event arrives
+    box.addEventListener("scroll", () => this.onScroll());
+    new ResizeObserver(() => this.onGrow()).observe(box);
   }
 
-  scrolled() {
+  onScroll() {
     const { scrollTop, scrollHeight, clientHeight } = this.box;
-    const near = scrollHeight - scrollTop - clientHeight < 48;
-    this.stuck = near || (this.stuck && scrollTop >= this.last);
-    this.last = scrollTop;
+    const nearEnd = scrollHeight - scrollTop - clientHeight < NEAR_END_PX;
+    this.following = nearEnd || (this.following && scrollTop >= this.lastTop);
+    this.lastTop = scrollTop;
   }
 
-  /** Something was added. */
-  grown() {
-    if (!this.stuck || this.asked) return;
-    this.asked = true;
+  /** Scroll to the end in the next frame if the box follows. */
+  onGrow() {
+    if (!this.following || this.scheduled) return;
+    this.scheduled = true;
     requestAnimationFrame(() => {
-      this.asked = false;
-      if (this.stuck) this.box.scrollTop = this.box.scrollHeight;
+      this.scheduled = false;
+      if (this.following) this.box.scrollTop = this.box.scrollHeight;
     });
   }
 
-  toEnd() {
-    this.stuck = true;
-    this.grown();
+  scrollToEnd() {
+    this.following = true;
+    this.onGrow();
   }
 }

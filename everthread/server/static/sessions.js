@@ -1,147 +1,144 @@
-// The conversations of a bank, and the search over everything ever said in it.
+// The list of a bank's conversations, and the search over everything said in it.
 
-import { get, inBank, post } from "./api.js";
-import { on, tell } from "./bus.js";
-import { counted, month, short } from "./dates.js";
-import { at, button, fill, h, said } from "./dom.js";
-import { address, here } from "./here.js";
-import { called } from "./line.js";
-import { careful } from "./notices.js";
-import { bearing, marked, pattern } from "./search.js";
+import { bankPath, get, post } from "./api.js";
+import { countOf, monthName, shortDate } from "./dates.js";
+import { button, byId, fill, h, textElement } from "./dom.js";
+import { emit, on } from "./events.js";
+import { speakerName } from "./line.js";
+import { withErrors } from "./notices.js";
+import { hashOf, route } from "./router.js";
+import { filterRelevant, highlight, searchPattern } from "./search.js";
 
-const FOUND = 20;
-const PAUSE = 200; // milliseconds without a key before it is searched
+const MAX_HITS = 20;
+const SEARCH_DELAY_MS = 200; // after the last key
 
-export class Sessions {
+export class SessionList {
   constructor() {
-    this.box = at("past");
+    this.box = byId("session-list");
     this.items = [];
-    this.next = null;
-    this.read = careful(this.read.bind(this));
-    this.search = careful(this.search.bind(this));
-    at("search").addEventListener("submit", (event) => (event.preventDefault(), this.search()));
-    at("query").addEventListener("input", () => this.typed());
-    at("query").addEventListener("keydown", (event) => event.key === "Escape" && this.leave());
-    on("sessions", () => this.read());
-    on("bank", () => ((this.items = []), this.leave()));
-    on("place", () => this.query || this.render());
+    this.next = null; // the cursor of the next page
+    this.current = null; // the id of the running conversation
+    this.read = withErrors(this.read.bind(this));
+    this.readMore = withErrors(this.readMore.bind(this));
+    this.search = withErrors(this.search.bind(this));
+    byId("search").addEventListener("submit", (event) => (event.preventDefault(), this.search()));
+    byId("query").addEventListener("input", () => this.onInput());
+    byId("query").addEventListener("keydown", (event) => event.key === "Escape" && this.clearSearch());
+    on("sessions-changed", () => this.read());
+    on("bank", () => ((this.items = []), this.clearSearch()));
+    on("route", () => this.query || this.render());
     on("state", (state) => ((this.current = state.session), this.query || this.render()));
     on("forgotten", () => (this.query ? this.search() : this.read()));
   }
 
   get query() {
-    return at("query").value.trim();
+    return byId("query").value.trim();
   }
 
   async read() {
-    const bank = here.bank;
-    const page = await get(inBank("/sessions?limit=50"));
-    if (bank === here.bank) this.take(page.items, page.next);
+    const { bank } = route;
+    const page = await get(bankPath("/sessions?limit=50"));
+    if (bank === route.bank) this.setItems(page.items, page.next);
   }
 
-  async more() {
-    const page = await get(inBank(`/sessions?limit=50&after=${encodeURIComponent(this.next)}`));
-    this.take([...this.items, ...page.items], page.next);
+  async readMore() {
+    const page = await get(bankPath(`/sessions?limit=50&after=${encodeURIComponent(this.next)}`));
+    this.setItems([...this.items, ...page.items], page.next);
   }
 
-  take(items, next) {
+  setItems(items, next) {
     Object.assign(this, { items, next });
-    tell("listed", items);
+    emit("sessions-loaded", items);
     if (!this.query) this.render();
   }
 
   render() {
-    const groups = [];
-    for (const each of this.items.filter((each) => each.id !== this.current)) {
-      const name = month(each.last_at);
-      if (groups.at(-1)?.[0] !== name) groups.push([name, []]);
-      groups.at(-1)[1].push(this.entry(each));
+    const months = [];
+    for (const each of this.items.filter(({ id }) => id !== this.current)) {
+      const name = monthName(each.last_at);
+      if (months.at(-1)?.[0] !== name) months.push([name, []]);
+      months.at(-1)[1].push(sessionItem(each));
     }
     fill(
       this.box,
-      this.now(),
-      groups.map(([name, entries]) => [h("h2", { class: "small" }, name), h("ul", {}, entries)]).flat(),
-      this.next &&
-        button(
-          "Earlier ones",
-          careful(() => this.more()),
-          { class: "link" },
-        ),
-      !this.items.length && h("p", { class: "nothing" }, "Conversations are listed here, newest first."),
+      this.currentChat(),
+      months.map(([name, items]) => [h("h2", { class: "small" }, name), h("ul", {}, items)]),
+      this.next && button("Show older", () => this.readMore(), { class: "link" }),
+      !this.items.length && h("p", { class: "empty" }, "Your chats appear here, newest first."),
     );
   }
 
-  now() {
-    const opening = this.items.find((each) => each.id === this.current)?.opening;
-    const chosen = here.view === "talk" && here.session === "current";
+  currentChat() {
+    const preview = this.items.find((each) => each.id === this.current)?.opening;
+    const shown = route.view === "talk" && route.session === "current";
     return h(
       "a",
-      { class: "session", href: address(), ...mark(chosen) },
-      h("span", { class: "now" }, "The conversation now"),
-      opening && said("span", opening, { class: "opening" }),
-    );
-  }
-
-  entry(each) {
-    const place = address({ view: "read", session: each.id });
-    const chosen = here.view === "read" && here.session === each.id;
-    return h(
-      "li",
-      {},
-      h(
-        "a",
-        { class: "session", href: place, ...mark(chosen) },
-        said("span", each.opening || each.summary || "A conversation", { class: "opening" }),
-        h("span", { class: "small" }, `${short(each.last_at)} · ${counted(each.lines, "line")}`),
-      ),
+      { class: "session", href: hashOf(), ...currentProps(shown) },
+      h("span", { class: "current-chat" }, "Current chat"),
+      preview && textElement("span", preview, { class: "preview" }),
     );
   }
 
   // --------------------------------------------------------------- searching
 
-  typed() {
+  onInput() {
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => (this.query ? this.search() : this.render()), PAUSE);
+    this.timer = setTimeout(() => (this.query ? this.search() : this.render()), SEARCH_DELAY_MS);
   }
 
-  leave() {
-    at("query").value = "";
+  clearSearch() {
+    byId("query").value = "";
     this.render();
   }
 
   async search() {
-    this.asking?.abort();
-    this.asking = new AbortController();
-    const query = this.query;
-    const { items } = await post(inBank("/recall"), { query, k: FOUND }, { signal: this.asking.signal });
+    this.running?.abort();
+    this.running = new AbortController();
+    const { query } = this;
+    const { items } = await post(bankPath("/recall"), { query, k: MAX_HITS }, { signal: this.running.signal });
     if (query !== this.query) return;
-    const words = pattern(query);
-    const hits = bearing(items, words);
-    const many = hits.length > 1 ? `${counted(hits.length, "place")}, the most fitting first` : "1 place";
+    const words = searchPattern(query);
+    const hits = filterRelevant(items, words);
+    const count = `${countOf(hits.length, "result")}${hits.length > 1 ? ", best first" : ""}`;
     fill(
       this.box,
-      h("p", { class: "small", role: "status" }, hits.length ? many : "Nothing was said about that."),
+      h("p", { class: "small", role: "status" }, hits.length ? count : "No results"),
       h(
         "ul",
         {},
-        hits.map((hit) => found(hit, words)),
+        hits.map((hit) => searchHit(hit, words)),
       ),
     );
     this.box.scrollTop = 0;
   }
 }
 
-const mark = (chosen) => (chosen ? { "aria-current": "page" } : {});
+const currentProps = (current) => (current ? { "aria-current": "page" } : {});
 
-function found({ line }, words) {
+function sessionItem(each) {
+  const href = hashOf({ view: "read", session: each.id });
+  const shown = route.view === "read" && route.session === each.id;
   return h(
     "li",
     {},
     h(
       "a",
-      { class: "session", href: address({ view: "read", session: line.session, seq: line.seq }) },
-      h("span", { class: "small" }, said("b", called(line)), ` · ${short(line.said_at)}`),
-      said("span", marked(line.text, words), { class: "opening" }),
+      { class: "session", href, ...currentProps(shown) },
+      textElement("span", each.opening || each.summary || "Untitled chat", { class: "preview" }),
+      h("span", { class: "small" }, `${shortDate(each.last_at)} · ${countOf(each.lines, "message")}`),
+    ),
+  );
+}
+
+function searchHit({ line }, words) {
+  return h(
+    "li",
+    {},
+    h(
+      "a",
+      { class: "session", href: hashOf({ view: "read", session: line.session, seq: line.seq }) },
+      h("span", { class: "small" }, textElement("b", speakerName(line)), ` · ${shortDate(line.said_at)}`),
+      textElement("span", highlight(line.text, words), { class: "preview" }),
     ),
   );
 }

@@ -1,179 +1,194 @@
-// How replies are made, how the page looks, and what becomes of the memory as a whole.
+// The settings: replies, memory, appearance; export, import and deletion of a bank.
 
-import { ask, get, hasKey, inBank, patch, post, remove, setKey } from "./api.js";
-import { tell } from "./bus.js";
-import { counted } from "./dates.js";
-import { open, receipt } from "./dialogs.js";
-import { button, download, fill, h, said, select } from "./dom.js";
-import { go, here } from "./here.js";
-import { careful, clear, notice } from "./notices.js";
-import { pref, prefer } from "./prefs.js";
-import { recipe } from "./recipe.js";
-import { connect } from "./welcome.js";
+import { bankPath, get, hasKey, patch, post, remove, request, setKey } from "./api.js";
+import { countOf } from "./dates.js";
+import { openDialog, showReceipt } from "./dialogs.js";
+import { button, download, fill, h, select, textElement } from "./dom.js";
+import { emit } from "./events.js";
+import { clearNotice, showNotice, withErrors } from "./notices.js";
+import { getPref, setPref } from "./prefs.js";
+import { recipeSettings } from "./recipe.js";
+import { navigate, route } from "./router.js";
+import { connectHint } from "./welcome.js";
 
 const SLIDERS = [
-  ["temperature", "Temperature", 0, 2, 0.05, 1, "How freely words are chosen"],
-  ["top_p", "Top-p", 0.05, 1, 0.05, 1, "From how many words each is chosen"],
-  ["frequency_penalty", "Frequency penalty", -2, 2, 0.1, 0, "Against saying the same words"],
-  ["presence_penalty", "Presence penalty", -2, 2, 0.1, 0, "For speaking of new things"],
-  ["max_tokens", "Reply length", 50, 4000, 50, 500, "Tokens of a reply at most"],
-  ["budget", "Memory budget", 100, 4000, 100, 1000, "Tokens of the prompt for what is remembered"],
+  ["temperature", "Temperature", 0, 2, 0.05, 1, "Higher values make replies more varied"],
+  ["top_p", "Top-p", 0.05, 1, 0.05, 1, "Lower values keep to the most likely words"],
+  ["frequency_penalty", "Frequency penalty", -2, 2, 0.1, 0, "Discourages repeated words"],
+  ["presence_penalty", "Presence penalty", -2, 2, 0.1, 0, "Encourages new topics"],
+  ["max_tokens", "Reply length", 50, 4000, 50, 500, "Maximum tokens of a reply"],
+  ["budget", "Memory budget", 100, 4000, 100, 1000, "Maximum prompt tokens for memories"],
 ];
-const REMEMBER = [
-  ["ask", "Ask at the end of each conversation"],
+const REMEMBER_CHOICES = [
+  ["ask", "Ask at the end of each chat"],
   ["always", "Always remember"],
-  ["never", "Never: every conversation is incognito"],
+  ["never", "Never: every chat is incognito"],
 ];
 const THEMES = [
-  ["", "As the system has it"],
+  ["", "System"],
   ["light", "Light"],
   ["dark", "Dark"],
 ];
 
-export function settings(about, talk) {
-  return open(
+export function openSettings(serverInfo, chat) {
+  return openDialog(
     "Settings",
     (close) => [
-      h("section", {}, h("h3", {}, "Replies"), models(about), SLIDERS.map(slider)),
-      h("section", {}, h("h3", {}, "Memory"), recipe(about), remembering(talk), scribe(about), transfer(close)),
-      h("section", {}, h("h3", {}, "The page"), select("Look", THEMES, pref("theme") ?? "", look), hasKey() && key()),
-      h("p", { class: "small" }, `Everthread ${about.version} · found by ${about.embedder}`),
+      h("section", {}, h("h3", {}, "Replies"), modelSelect(serverInfo), SLIDERS.map(slider)),
+      h(
+        "section",
+        {},
+        h("h3", {}, "Memory"),
+        recipeSettings(serverInfo),
+        rememberSelect(chat),
+        scribeSelect(serverInfo),
+        transfer(close),
+      ),
+      h(
+        "section",
+        {},
+        h("h3", {}, "Appearance"),
+        select("Theme", THEMES, getPref("theme") ?? "", setTheme),
+        hasKey() && keyRow(),
+      ),
+      h("p", { class: "small" }, `Everthread ${serverInfo.version} · embeddings by ${serverInfo.embedder}`),
     ],
     { wide: true },
   );
 }
 
-function models(about) {
-  if (!about.model) return h("p", { class: "small" }, connect());
+function modelSelect(serverInfo) {
+  if (!serverInfo.model) return h("p", { class: "small" }, connectHint());
   const box = h("div", {});
   const draw = (names) =>
     fill(
       box,
       select(
         "Model",
-        [["", `As the server has it (${about.model.name})`], ...names.map((each) => [each, each])],
-        pref("model") ?? "",
-        (value) => prefer("model", value || null),
+        [["", `Server default (${serverInfo.model.name})`], ...names.map((each) => [each, each])],
+        getPref("model") ?? "",
+        (value) => setPref("model", value || null),
       ),
     );
-  draw(pref("model") ? [pref("model")] : []);
+  draw(getPref("model") ? [getPref("model")] : []);
   get("/models").then(
     ({ items }) => draw(items),
     () => null,
-  ); // that server may be away; the default stays
+  ); // the model's server may be down; the default can still be chosen
   return box;
 }
 
-function slider([name, label, min, max, step, usual, hint]) {
+function slider([name, label, min, max, step, initial, hint]) {
   const shown = h("output", {});
   const range = h("input", { type: "range", min, max, step, "aria-label": `${label}: ${hint}` });
-  const reset = button("reset", () => take(null), {
+  const reset = button("reset", () => set(null), {
     class: "link",
-    "aria-label": `Leave ${label} to the model's server`,
+    "aria-label": `Reset ${label} to the default`,
   });
-  const take = (value) => {
-    prefer(name, value);
+  const set = (value) => {
+    setPref(name, value);
     draw(value);
   };
   const draw = (value) => {
-    range.value = value ?? usual;
-    shown.textContent = value ?? "as usual";
+    range.value = value ?? initial;
+    shown.textContent = value ?? "default";
     reset.hidden = value === null;
   };
-  range.addEventListener("input", () => take(Number(range.value)));
-  draw(pref(name));
+  range.addEventListener("input", () => set(Number(range.value)));
+  draw(getPref(name));
   return h("div", { class: "slider", title: hint }, h("span", {}, label), range, shown, reset);
 }
 
-function look(value) {
-  prefer("theme", value || null);
+function setTheme(value) {
+  setPref("theme", value || null);
   if (value) document.documentElement.dataset.theme = value;
   else delete document.documentElement.dataset.theme;
 }
 
-function remembering(talk) {
-  const set = careful(async (remember) => {
-    await patch(inBank("/settings"), { remember });
-    await talk.load();
+function rememberSelect(chat) {
+  const set = withErrors(async (remember) => {
+    await patch(bankPath("/settings"), { remember });
+    await chat.reload();
   });
-  return select("Conversations", REMEMBER, talk.state?.remember ?? "ask", set);
+  return select("Remember chats", REMEMBER_CHOICES, chat.state?.remember ?? "ask", set);
 }
 
-/** Who writes notes and summaries. */
-function scribe(about) {
-  if (!about.model) return null;
+/** Choose the model that writes notes and summaries. */
+function scribeSelect(serverInfo) {
+  if (!serverInfo.model) return null;
   const box = h("div", {});
-  const set = careful((name) => patch(inBank("/settings"), { scribe: name || null }));
-  Promise.all([get(inBank("/settings")), get("/models")]).then(
+  const set = withErrors((name) => patch(bankPath("/settings"), { scribe: name || null }));
+  Promise.all([get(bankPath("/settings")), get("/models")]).then(
     ([settings, { items }]) => {
       const names = [...new Set([...items, settings.scribe])].filter((name) => name && name !== "none");
       const choices = [
-        ["", "As the server has it"],
-        ["none", "No model: the most telling sentences"],
+        ["", "Server default"],
+        ["none", "No model: key sentences only"],
         ...names.map((name) => [name, name]),
       ];
-      fill(box, select("Notes by", choices, settings.scribe ?? "", set));
+      fill(box, select("Notes written by", choices, settings.scribe ?? "", set));
     },
     () => null,
   );
   return box;
 }
 
-function key() {
+function keyRow() {
   return h(
     "div",
     { class: "row" },
-    h("span", {}, "Your key"),
-    button("Forget it in this tab", () => (setKey(null), location.reload())),
+    h("span", {}, "Your access key"),
+    button("Remove from this tab", () => (setKey(null), location.reload())),
   );
 }
 
-// ------------------------------------------------------------ the whole of it
+// ------------------------------------------------- export, import, deletion
 
 function transfer(close) {
-  const file = h("input", { type: "file", hidden: true, "aria-label": "A file of conversations" });
+  const file = h("input", { type: "file", hidden: true, "aria-label": "A file of chats" });
   file.addEventListener(
     "change",
-    careful(async () => (await take(file.files[0]), close())),
+    withErrors(async () => (await importFile(file.files[0]), close())),
   );
   return h(
     "div",
     { class: "bar" },
-    button("Export all", careful(save)),
-    button("Import conversations", () => file.click()),
+    button("Export all", withErrors(exportBank)),
+    button("Import chats", () => file.click()),
     file,
     button(
       "Delete everything",
-      careful(async () => (await everything()) && close()),
+      withErrors(async () => (await deleteEverything()) && close()),
       { class: "danger" },
     ),
   );
 }
 
-async function save() {
-  const answer = await ask("GET", inBank("/export"));
-  download(await answer.blob(), `${here.bank.replaceAll(/[^\p{L}\p{N}_-]/gu, "_")}.jsonl`);
+async function exportBank() {
+  const response = await request("GET", bankPath("/export"));
+  download(await response.blob(), `${route.bank.replaceAll(/[^\p{L}\p{N}_-]/gu, "_")}.jsonl`);
 }
 
-const UNSAID = /; (if it is one of these, )?name (it|its format) with \?format=.*$/s; // which nobody can say here
-const CARDS = '; and characters: their cards, a picture or JSON with a "spec" or a "first_mes".';
+const FORMAT_HINT = /; (if it is one of these, )?name (it|its format) with \?format=.*$/s; // which nobody can say here
+const CARDS_HINT = '; and characters: their cards, a picture or JSON with a "spec" or a "first_mes".';
 
-/** Take in a file of conversations. */
-export async function take(file) {
-  notice(`Reading ${file.name} …`, { lasting: true });
-  const path = inBank(`/import?name=${encodeURIComponent(file.name)}`);
+/** Import a file of chats. */
+export async function importFile(file) {
+  showNotice(`Reading ${file.name} …`, { lasting: true });
+  const path = bankPath(`/import?name=${encodeURIComponent(file.name)}`);
   const { read, added } = await post(path, file, { type: "application/octet-stream" }).catch((error) => {
-    clear();
-    if (error.kind === "config-error") error.message = error.message.replace(UNSAID, CARDS);
+    clearNotice();
+    if (error.kind === "config-error") error.message = error.message.replace(FORMAT_HINT, CARDS_HINT);
     throw error;
   });
-  notice(`${counted(added, "line")} ${added === 1 ? "was" : "were"} added from ${file.name}${read > added ? `; ${read - added} were there already` : ""}.`);
-  tell("sessions");
+  const duplicates = read > added ? `; ${(read - added).toLocaleString()} were there already` : "";
+  showNotice(`Added ${countOf(added, "message")} from ${file.name}${duplicates}.`);
+  emit("sessions-changed");
 }
 
-async function everything() {
-  const { bank } = here;
-  const sure = await open("Delete everything?", (close) => {
+async function deleteEverything() {
+  const { bank } = route;
+  const confirmed = await openDialog("Delete everything?", (close) => {
     const field = h("input", { dir: "auto", autocomplete: "off", "aria-label": "The bank's name", autofocus: true });
     const act = button("Delete everything", () => close(true), { class: "danger", disabled: true });
     field.addEventListener("input", () => (act.disabled = field.value.trim() !== bank));
@@ -181,23 +196,23 @@ async function everything() {
       h(
         "p",
         {},
-        "Every conversation of this bank and all that was noted of it is removed for good. This can't be undone.",
+        "Every chat in this bank is permanently removed, with everything noted from it. This can't be undone.",
       ),
-      h("p", {}, "To go on, write the bank's name: ", said("b", bank)),
+      h("p", {}, "To confirm, type the bank's name: ", textElement("b", bank)),
       field,
       h(
         "div",
         { class: "bar end" },
-        button("Keep it", () => close()),
+        button("Cancel", () => close()),
         act,
       ),
     ];
   });
-  if (!sure) return false;
-  const proof = await remove(inBank());
-  prefer("known", null);
-  await receipt(proof);
-  go({ bank });
+  if (!confirmed) return false;
+  const proof = await remove(bankPath());
+  setPref("known", null);
+  await showReceipt(proof);
+  navigate({ bank });
   location.reload();
   return true;
 }

@@ -1,7 +1,7 @@
-// Before the first paint: dark or light as it was chosen, else as the system has it.
+// Runs before the first paint: applies the theme that was chosen; without one the page follows the system.
 try {
   const chosen = JSON.parse(localStorage.getItem("everthread") ?? "{}").theme;
   if (chosen === "dark" || chosen === "light") document.documentElement.dataset.theme = chosen;
 } catch {
-  // Storage is off or holds something else: the system's way.
+  // Storage is disabled or holds something else: follow the system.
 }

@@ -1,63 +1,65 @@
-// The memory over months, as a picture, and in words for those who don't see it.
+// The timeline: messages per month as a bar chart and as a table.
 
-import { get, inBank } from "./api.js";
-import { on } from "./bus.js";
-import { counted, month } from "./dates.js";
+import { bankPath, get } from "./api.js";
+import { countOf, monthName } from "./dates.js";
 import { fill, h, svg } from "./dom.js";
-import { careful } from "./notices.js";
+import { on } from "./events.js";
+import { withErrors } from "./notices.js";
 
 const WIDTH = 320;
 const HEIGHT = 150;
-const FLOOR = 126; // where the bars stand
+const BASELINE = 126; // y of the foot of the bars
+const MAX_MONTHS = 1_200;
+const OPEN_TABLE_ROWS = 8; // longer tables are folded
 
-export class Timeline {
+export class TimelinePanel {
   constructor() {
     this.items = null;
-    this.changed = () => {};
-    this.read = careful(this.read.bind(this));
-    on("sessions", () => this.forgetIt());
-    on("bank", () => this.forgetIt());
-    on("forgotten", () => this.forgetIt());
+    this.onChange = () => {};
+    this.read = withErrors(this.read.bind(this));
+    for (const name of ["sessions-changed", "bank", "forgotten"]) on(name, () => this.reset());
   }
 
-  forgetIt() {
+  reset() {
     this.items = null;
-    this.changed();
+    this.onChange();
   }
 
   async read() {
-    this.items = (await get(inBank("/timeline"))).items;
-    this.changed();
+    this.items = (await get(bankPath("/timeline"))).items;
+    this.onChange();
   }
 
   show(panel) {
     if (this.items === null) return this.read();
     if (!this.items.length)
-      return fill(panel, h("p", { class: "nothing" }, "What is said, month by month, will stand here."));
-    const lines = this.items.reduce((sum, each) => sum + each.lines, 0);
-    const text = `${counted(lines, "line")} since ${month(`${this.items[0].month}-15`)}`;
-    return fill(panel, h("p", { class: "small" }, text), picture(months(this.items)), table(this.items));
+      return fill(panel, h("p", { class: "empty" }, "Your messages, month by month, will appear here."));
+    const total = this.items.reduce((sum, each) => sum + each.lines, 0);
+    const text = `${countOf(total, "message")} since ${nameOf(this.items[0])}`;
+    return fill(panel, h("p", { class: "small" }, text), chart(fillMonths(this.items)), monthTable(this.items));
   }
 }
 
-/** The months from the first to the last, those without a word too. */
-export function months(items) {
-  const said = new Map(items.map((each) => [each.month, each]));
-  const found = [];
+const nameOf = ({ month }) => monthName(`${month}-15`); // its middle, whatever the time zone
+
+/** All months from the first to the last, including those without a message. */
+export function fillMonths(items) {
+  const known = new Map(items.map((each) => [each.month, each]));
+  const months = [];
   let [year, number] = items[0].month.split("-").map(Number);
   for (const last = items.at(-1).month; ; [year, number] = number === 12 ? [year + 1, 1] : [year, number + 1]) {
-    const name = `${year}-${String(number).padStart(2, "0")}`;
-    found.push(said.get(name) ?? { month: name, lines: 0, sessions: 0 });
-    if (name === last || found.length > 1200) return found;
+    const month = `${year}-${String(number).padStart(2, "0")}`;
+    months.push(known.get(month) ?? { month, lines: 0, sessions: 0 });
+    if (month === last || months.length > MAX_MONTHS) return months;
   }
 }
 
-function picture(all) {
-  const most = Math.max(...all.map((each) => each.lines));
-  const step = WIDTH / Math.max(all.length, 6);
-  const bars = all.map((each, place) => bar(each, place * step, step, most));
-  const years = all.flatMap((each, place) =>
-    place === 0 || each.month.endsWith("-01") ? [year(each, place * step)] : [],
+function chart(months) {
+  const max = Math.max(...months.map((each) => each.lines));
+  const step = WIDTH / Math.max(months.length, 6);
+  const bars = months.map((each, index) => bar(each, index * step, step, max));
+  const years = months.flatMap((each, index) =>
+    index === 0 || each.month.endsWith("-01") ? [yearLabel(each, index * step)] : [],
   );
   return svg(
     "svg",
@@ -65,59 +67,53 @@ function picture(all) {
       viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
       class: "timeline",
       role: "list",
-      "aria-label": `Lines a month, ${counted(most, "line")} at most`,
+      "aria-label": `Messages per month, at most ${max.toLocaleString()}`,
     },
-    svg("line", { x1: 0, x2: WIDTH, y1: FLOOR, y2: FLOOR, class: "floor", "aria-hidden": "true" }),
+    svg("line", { x1: 0, x2: WIDTH, y1: BASELINE, y2: BASELINE, class: "baseline", "aria-hidden": "true" }),
     bars,
     years,
   );
 }
 
-/** A month's bar in all the height there is, so that a low one can be pointed at; one without a word is only seen. */
-function bar(each, x, step, most) {
+/** A month's bar, with a transparent area of the chart's full height, so that a low bar can be pointed at. */
+function bar(each, x, step, max) {
   const { lines } = each;
-  const height = lines ? Math.max(2, (lines / most) * (FLOOR - 10)) : 0;
+  const height = lines ? Math.max(2, (lines / max) * (BASELINE - 10)) : 0;
   const width = Math.max(0.5, step * 0.72);
-  const named = told(each);
+  const label = describeMonth(each);
   return svg(
     "g",
-    lines ? { role: "listitem", "aria-label": named } : { "aria-hidden": "true" },
-    svg("title", {}, named),
-    svg("path", { d: `M${x} 0h${step}v${FLOOR}h${-step}z`, class: "about" }),
-    svg("rect", { x: x + step * 0.14, y: FLOOR - height, width, height, rx: Math.min(2, width / 2) }),
+    lines ? { role: "listitem", "aria-label": label } : { "aria-hidden": "true" },
+    svg("title", {}, label),
+    svg("path", { d: `M${x} 0h${step}v${BASELINE}h${-step}z`, class: "plot" }),
+    svg("rect", { x: x + step * 0.14, y: BASELINE - height, width, height, rx: Math.min(2, width / 2) }),
   );
 }
 
-function told({ month: name, lines, sessions }) {
-  const said = lines ? `${counted(lines, "line")} in ${counted(sessions, "conversation")}` : "nothing was said";
-  return `${month(`${name}-15`)}: ${said}`;
+function describeMonth(each) {
+  const { lines, sessions } = each;
+  return `${nameOf(each)}: ${lines ? `${countOf(lines, "message")} in ${countOf(sessions, "chat")}` : "no messages"}`;
 }
 
-const year = (each, x) => svg("text", { x, y: HEIGHT - 8, "aria-hidden": "true" }, each.month.slice(0, 4));
+const yearLabel = (each, x) => svg("text", { x, y: HEIGHT - 8, "aria-hidden": "true" }, each.month.slice(0, 4));
 
-function table(items) {
-  const head = h(
-    "tr",
-    {},
-    h("th", { scope: "col" }, "Month"),
-    h("th", { scope: "col" }, "Lines"),
-    h("th", { scope: "col" }, "Conversations"),
-  );
+function monthTable(items) {
+  const head = ["Month", "Messages", "Chats"].map((name) => h("th", { scope: "col" }, name));
   const rows = items
     .toReversed()
     .map((each) =>
       h(
         "tr",
         {},
-        h("th", { scope: "row" }, month(`${each.month}-15`)),
+        h("th", { scope: "row" }, nameOf(each)),
         h("td", {}, each.lines.toLocaleString()),
         h("td", {}, each.sessions),
       ),
     );
   return h(
     "details",
-    { open: items.length < 8 },
+    { open: items.length < OPEN_TABLE_ROWS },
     h("summary", {}, "In numbers"),
-    h("table", {}, h("thead", {}, head), h("tbody", {}, rows)),
+    h("table", {}, h("thead", {}, h("tr", {}, head)), h("tbody", {}, rows)),
   );
 }

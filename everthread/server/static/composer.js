@@ -1,0 +1,122 @@
+// The message box. Enter sends, Shift+Enter starts a new line; unsent text survives a reload.
+
+import { button, byId, fill, h } from "./dom.js";
+import { on } from "./events.js";
+import { getDraft, saveDraft } from "./prefs.js";
+import { route } from "./router.js";
+
+const RESTORE_HINT = "Restores the messages that were set aside; possible until you send something new";
+
+export class Composer {
+  constructor(chat) {
+    this.chat = chat;
+    this.field = byId("message");
+    this.replying = false;
+    byId("composer").addEventListener("submit", (event) => (event.preventDefault(), this.submit()));
+    this.field.addEventListener("input", () => this.onInput());
+    this.field.addEventListener("keydown", (event) => this.onKey(event));
+    on("draft", (text) => this.write(text));
+    on("route", () => this.restoreDraft());
+    on("line-stored", (text) => getDraft(this.place) === text && saveDraft(this.place, ""));
+    on("replying", (replying) => this.setReplying(replying));
+    on("state", (state) => this.onState(state));
+  }
+
+  get place() {
+    return `${route.bank}/${route.session}`;
+  }
+
+  onKey(event) {
+    const { key, shiftKey, isComposing } = event;
+    if (key === "Enter" && !shiftKey && !isComposing) (event.preventDefault(), this.replying || this.submit());
+    if ((key === "ArrowLeft" || key === "ArrowRight") && !this.field.value) {
+      event.preventDefault();
+      this.chat.swipe(key === "ArrowLeft" ? -1 : 1);
+    }
+  }
+
+  onInput() {
+    saveDraft(this.place, this.field.value);
+    this.field.style.setProperty("height", "auto");
+    this.field.style.setProperty("height", `${this.field.scrollHeight + 2}px`);
+  }
+
+  write(text, focus = true) {
+    this.field.value = text;
+    this.onInput();
+    if (focus) this.field.focus();
+  }
+
+  /** Show the draft, unless something was typed while the page was loading. */
+  start() {
+    const typed = this.field.value;
+    this.restoreDraft();
+    if (typed && !this.restored) this.write(typed);
+    this.field.focus();
+  }
+
+  /** Show the draft of this place. If its text turns out to have been sent, `onState` removes it. */
+  restoreDraft() {
+    this.restored = getDraft(this.place);
+    this.write(this.restored, false);
+  }
+
+  async submit() {
+    if (this.replying) return this.chat.stop();
+    const text = this.field.value.trim();
+    if (!text || this.chat.queued) return undefined;
+    this.write("");
+    return this.send(text);
+  }
+
+  async send(text) {
+    const { place } = this;
+    saveDraft(place, text); // until the server has it
+    const accepted = await this.chat.send(text);
+    if (accepted) saveDraft(place, place === this.place ? this.field.value : "");
+    else if (place === this.place) this.write([text, this.field.value].filter(Boolean).join("\n"));
+  }
+
+  /** Send the message that was submitted before the page was loaded (prehydrate.js). */
+  sendQueued() {
+    const queued = byId("queued");
+    if (!queued) return;
+    queued.remove();
+    if (route.view === "talk") this.send(queued.textContent);
+    else this.write([queued.textContent, this.field.value].filter(Boolean).join("\n"));
+  }
+
+  setReplying(replying) {
+    this.replying = replying;
+    const send = byId("send");
+    send.textContent = replying ? "Stop" : "Send";
+    send.classList.toggle("stop", replying);
+    byId("follow-ups").hidden = replying;
+  }
+
+  /** Show what can be done next, and the tokens used so far. */
+  onState({ unanswered, lines, usage, model }) {
+    const last = lines.findLast((line) => line.role === "user")?.text;
+    if (this.restored && this.restored === last && this.field.value === last) this.write("", false);
+    this.restored = null;
+    fill(
+      byId("follow-ups"),
+      unanswered && button("Retry", () => this.chat.answer(), { class: "link" }),
+      lines.some((line) => line.role === "user") && button("Undo", () => this.chat.undo(), { class: "link" }),
+      this.chat.discarded &&
+        button("Restore previous version", () => this.chat.restore(), { class: "link", title: RESTORE_HINT }),
+    );
+    fill(byId("usage"), usageLine(usage, model));
+  }
+}
+
+function usageLine(usage, model) {
+  const total = (usage?.prompt ?? 0) + (usage?.completion ?? 0);
+  const parts = [model ?? ""];
+  if (total) parts.push(`${total.toLocaleString()} tokens so far${usage.estimated ? ", estimated" : ""}`);
+  if (usage?.cost !== null && usage?.cost !== undefined) parts.push(`cost ${usage.cost.toFixed(4)}`);
+  const title = total
+    ? `${usage.prompt.toLocaleString()} prompt tokens, ${usage.completion.toLocaleString()} reply tokens in this chat`
+    : "";
+  return h("span", { title }, parts.filter(Boolean).join(" · "));
+}

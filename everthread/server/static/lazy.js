@@ -1,0 +1,32 @@
+// Parts of the page that a first message doesn't need: the columns, the dialogs and the transcripts. Each is loaded
+// with its style sheet when it is first needed.
+
+import { Problem } from "./api.js";
+import { h } from "./dom.js";
+
+export const loadColumns = lazy(() => import("./columns.js"), "/static/memory.css");
+export const loadOverlays = lazy(() => import("./overlays.js"), "/static/overlays.css");
+
+/** A function that loads a module and its style sheet once; a load that failed is tried again by the next call. Throws
+ * Problem. */
+function lazy(load, href) {
+  let loading = null;
+  return () => {
+    loading ??= Promise.all([load(), loadStylesheet(href)]).then(
+      ([module]) => module,
+      () => {
+        loading = null;
+        const detail =
+          "Part of the page could not be loaded because the server can't be reached. Check that it is running.";
+        throw new Problem({ detail, type: "urn:everthread:unreachable" });
+      },
+    );
+    return loading;
+  };
+}
+
+function loadStylesheet(href) {
+  return new Promise((load, error) =>
+    document.head.append(h("link", { rel: "stylesheet", href, on: { load, error } })),
+  );
+}

@@ -1,0 +1,8 @@
+// Dialogs, and the transcript view that takes the chat's place. Loaded lazily.
+
+export { findAllowedBank, openBanks } from "./banks.js";
+export { importCard, isCard, openGallery } from "./characters.js";
+export { askChoice, askKey, confirmForget, editText, showReceipt } from "./dialogs.js";
+export { editScene } from "./editor.js";
+export { importFile, openSettings } from "./settings.js";
+export { TranscriptView } from "./transcript.js";

@@ -1,0 +1,87 @@
+// What stays in the character's context: pinned lines, and the passages that the running conversation holds on to.
+
+import { bankPath, get, put } from "./api.js";
+import { shortDate } from "./dates.js";
+import { button, fill, h, textElement, truncate } from "./dom.js";
+import { emit, on } from "./events.js";
+import { speakerName } from "./line.js";
+import { withErrors } from "./notices.js";
+import { hashOf } from "./router.js";
+
+const MAX_QUOTED_CHARS = 2_000; // of a line; its conversation shows all of it
+
+export class PinnedPanel {
+  constructor(chat) {
+    this.chat = chat;
+    this.pinned = [];
+    this.buffer = [];
+    this.onChange = () => {};
+    on("pins", (lines) => ((this.pinned = lines), this.onChange()));
+    on("buffer", (items) => ((this.buffer = items), this.onChange()));
+    on("state", () => this.onChange());
+    on("forgotten", () => this.read());
+    on("bank", () => ((this.pinned = this.buffer = []), this.onChange()));
+    this.read = withErrors(this.read.bind(this));
+  }
+
+  get bufferPath() {
+    return bankPath(`/sessions/${encodeURIComponent(this.chat.state.session)}/buffer`);
+  }
+
+  async read() {
+    emit("pins", (await get(bankPath("/pins"))).items);
+    if (this.chat.state?.lines.length && !this.chat.state.incognito) emit("buffer", (await get(this.bufferPath)).items);
+  }
+
+  show(panel) {
+    const version = `${this.chat.state?.session} ${this.chat.state?.lines.length}`;
+    if (version !== this.version) ((this.version = version), this.read());
+    fill(
+      panel,
+      h("h3", {}, "In every chat"),
+      h("p", { class: "small" }, "Pinned messages are always in the character's context."),
+      passageList(
+        this.pinned.map((line) => passageItem([line], "Unpin", () => this.chat.togglePin(line))),
+        "Nothing is pinned.",
+      ),
+      h("h3", {}, "In this chat"),
+      h("p", { class: "small" }, "Memories that were recalled earlier and are still in context."),
+      passageList(
+        this.buffer.map((item) => passageItem(item.lines, "Remove", () => this.removePassage(item))),
+        "Nothing here yet.",
+      ),
+    );
+  }
+
+  removePassage(item) {
+    const spans = this.buffer.filter((each) => each !== item).map((each) => [each.first_seq, each.last_seq]);
+    return withErrors(async () => emit("buffer", (await put(this.bufferPath, { spans })).items))();
+  }
+}
+
+const passageList = (items, empty) =>
+  items.length ? h("ul", { class: "hits" }, items) : h("p", { class: "empty" }, empty);
+
+function passageItem(lines, label, act) {
+  const [first] = lines;
+  const href = first && hashOf({ view: "read", session: first.session, seq: first.seq });
+  return h(
+    "li",
+    { class: "hit" },
+    first && h("header", { class: "byline" }, h("a", { href }, shortDate(first.said_at))),
+    h(
+      "div",
+      { class: "passage" },
+      lines.map((line) =>
+        h(
+          "p",
+          {},
+          textElement("b", speakerName(line)),
+          " ",
+          textElement("span", truncate(line.text, MAX_QUOTED_CHARS)),
+        ),
+      ),
+    ),
+    h("footer", { class: "actions always-visible" }, button(label, act, { class: "link" })),
+  );
+}

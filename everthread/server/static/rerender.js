@@ -1,0 +1,41 @@
+// Replaces the contents of a box without disturbing the reader: focus, open details and scrolling are preserved.
+
+import { fill } from "./dom.js";
+
+const FOCUSABLE = "button, a, summary, input, textarea";
+
+/** Replace all children of a box. */
+export function rerender(box, ...children) {
+  const focused = box.contains(document.activeElement) ? elementKey(document.activeElement) : null;
+  const open = new Set([...box.querySelectorAll("details[open]")].map(elementKey));
+  const top = box.scrollTop;
+  fill(box, ...children);
+  for (const each of box.querySelectorAll("details")) each.open ||= open.has(elementKey(each));
+  box.scrollTop = top;
+  if (focused)
+    [...box.querySelectorAll(FOCUSABLE)].find((each) => elementKey(each) === focused)?.focus({ preventScroll: true });
+}
+
+/** An element's card and its index there: a pressed button may have another label afterwards. */
+function elementKey(element) {
+  const card = element.closest("[data-card]");
+  const index = [...(card?.querySelectorAll(`${FOCUSABLE}, details`) ?? [])].indexOf(element);
+  return `${card?.dataset.card} ${index}`;
+}
+
+/** Make these elements the children of a box, leaving those in place that are there already. If a line with a focused
+ * button was drawn again, its new button gets the focus, or else the fallback. */
+export function reconcile(box, elements, fallback) {
+  const focused = box.contains(document.activeElement) ? document.activeElement : null;
+  const seq = focused?.closest(".line")?.dataset.seq;
+  elements.forEach(
+    (each, index) => box.children[index] === each || box.insertBefore(each, box.children[index] ?? null),
+  );
+  while (box.children.length > elements.length) box.lastElementChild.remove();
+  if (!focused || document.activeElement === focused) return;
+  const buttons = seq ? [...box.querySelectorAll(`[data-seq="${seq}"] button`)] : [];
+  const label = accessibleName(focused);
+  (buttons.find((each) => accessibleName(each) === label) ?? fallback).focus({ preventScroll: true });
+}
+
+const accessibleName = (element) => element.getAttribute("aria-label") ?? element.textContent;
