@@ -68,7 +68,11 @@ def test_a_reply_is_stopped_and_what_came_of_it_stays(page: Page, url: str) -> N
 
 @pytest.mark.parametrize(
     ("asked", "told"),
-    [("Tell it slowly.", "stopped"), ("It is broken off.", "interrupted"), ("Tell it at length.", "length limit reached")],
+    [
+        ("Tell it slowly.", "stopped"),
+        ("It is broken off.", "interrupted"),
+        ("Tell it at length.", "length limit reached"),
+    ],
 )
 def test_why_a_reply_is_not_whole_is_told_also_after_a_reload(page: Page, url: str, asked: str, told: str) -> None:
     visit(page, url, f"cut-{told}")
@@ -337,7 +341,7 @@ def test_a_card_that_is_dropped_becomes_a_character_to_talk_with(page: Page, url
     expect(page.locator(".from-character .speaker")).to_have_text("Ines")
     page.get_by_label("Scene").click()
     page.get_by_role("textbox", name="Your name").fill("Alex")
-    page.get_by_label("Location").fill("a chart room")
+    page.get_by_role("textbox", name="Location").fill("a chart room")
     page.get_by_role("dialog").get_by_role("button", name="Save").click()
     expect(page.locator("#location")).to_have_text("a chart room")
     tell(page, "And now?")
@@ -548,7 +552,9 @@ def test_everything_is_exported_imported_and_deleted_with_a_receipt(page: Page, 
     visit(page, url, "whole")
     page.get_by_role("tab", name="Timeline").click()
     expect(page.locator("svg.timeline rect")).to_have_count(1)
-    expect(page.locator("svg.timeline").get_by_role("listitem", name="March 2024: 2 messages in 1 chat")).to_be_visible()
+    expect(
+        page.locator("svg.timeline").get_by_role("listitem", name="March 2024: 2 messages in 1 chat")
+    ).to_be_visible()
     expect(page.locator("svg.timeline title")).to_have_text("March 2024: 2 messages in 1 chat")
     expect(page.locator("#panel table")).to_contain_text("March 2024")
     page.click("#open-settings")

@@ -1,12 +1,10 @@
 """The page before all of it is there: what is typed is taken, sent and kept, however late the rest comes."""
 
-import re
-
 import pytest
 from hardship import web
 from playwright.sync_api import Browser, Page, Route, expect
 
-from server.shown import DESK, FOLDER, say, visit
+from server.shown import DESK, say, visit
 
 API = "**/api/v1/**"
 INTERACTIVE = "performance.getEntriesByName('interactive').length"
@@ -132,20 +130,3 @@ def test_nothing_jumps_while_the_page_comes(page: Page, url: str) -> None:
     expect(page.locator("#avatar")).to_have_text("E")
     page.wait_for_timeout(200)
     assert page.evaluate("moved") < 0.01  # of the window, times how far: the least that is seen is 0.1
-
-
-def test_what_the_talk_is_made_of_is_asked_for_at_once_and_nothing_else(page: Page, url: str) -> None:
-    named = re.compile(r"""^(?:import|export) [^;]*?["']\./([a-z]+\.js)["'];$""", re.MULTILINE)
-    texts = {each.name: each.read_text(encoding="utf-8") for each in FOLDER.glob("*.js")}
-    found, waiting = set[str](), ["app.js"]
-    while waiting:
-        name = waiting.pop()
-        waiting += [each for each in named.findall(texts[name]) if each not in found]
-        found.add(name)
-    index = (FOLDER / "index.html").read_text(encoding="utf-8")
-    assert set(re.findall(r'"modulepreload" href="/static/([a-z]+\.js)"', index)) == found - {"app.js"}
-    visit(page, url, "asked")
-    page.wait_for_selector("link[href$='windows.css']", state="attached")  # read when the page has come to rest
-    page.wait_for_load_state("networkidle")
-    read = "performance.getEntriesByType('resource').map(each => each.name.split('/').pop())"
-    assert {each for each in page.evaluate(read) if each.endswith(".js")} == set(texts)

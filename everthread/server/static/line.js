@@ -67,7 +67,7 @@ function lineHeader(line) {
 const CUT_LABELS = {
   stopped: ["stopped", "Stopped before it was complete"],
   broken: ["interrupted", "The connection to the model was lost before it was complete"],
-  length: ["length limit reached", "It reached the maximum length of a reply"],
+  length: ["length limit", "It reached the maximum length of a reply"],
 };
 
 /** Why a reply is incomplete, as far as that was recorded. */

@@ -132,9 +132,11 @@ def test_a_reply_tells_what_was_kept_what_was_remembered_each_piece_and_the_end(
     told = site.ask("reply", {"text": "Who moved to Lisbon?"})
     assert names(told) == ["line", "context", "piece", "done"]
     assert told[0][1]["line"]["text"] == "Who moved to Lisbon?"
-    assert set(told[1][1]) == {"text", "tokens", "relevance", "hits", "lines", "bank", "others", "offer", "notes"}
+    parts = {"text", "tokens", "relevance", "hits", "lines", "corrects", "bank", "others", "offer", "notes"}
+    assert set(told[1][1]) == parts
     done = told[-1][1]
-    assert text(told) == done["text"] == done["line"]["text"] == "It is Mia who moved there."
+    assert text(told) == done["text"] == done["body"] == done["line"]["text"] == "It is Mia who moved there."
+    assert done["kind"] == "reply"
     assert (done["partial"], done["refused"], done["labelled"], done["model"]) == (False, False, False, "m")
     assert done["usage"] == {"prompt": 11, "completion": 7, "cost": None, "estimated": False}
     state = site.state()
@@ -159,8 +161,10 @@ def test_without_a_model_what_is_shown_is_labelled_and_not_kept(begin: Begin) ->
     site = begin()
     told = site.say("Hello there.")
     assert text(told).startswith(LABEL)
-    assert told[-1][1]["labelled"]
-    assert told[-1][1]["line"] is None
+    done = told[-1][1]
+    assert (done["labelled"], done["kind"]) == (True, "recall_only")
+    assert done["text"] == f"{LABEL} {done['body']}"
+    assert done["line"] is None
     assert site.kept() == ["Hello there."]
     assert site.state()["model"] is None
 
@@ -265,8 +269,11 @@ def test_another_reply_makes_the_first_a_swipe_that_can_be_gone_back_to(begin: B
     assert names(site.ask("regenerate", {"options": {"temperature": 1.5}}))[0] == "context"
     state = site.state()
     assert [swipe["text"] for swipe in state["swipes"]] == ["First.", "Second.", "Third."]
-    state = site.post("branch", {"seq": state["swipes"][0]["seq"]})
+    assert state["repeats"] == {}
+    first = state["swipes"][0]["seq"]
+    state = site.post("branch", {"seq": first})
     assert state["lines"][-1]["text"] == "First."
+    assert state["repeats"] == {str(state["lines"][-1]["seq"]): first}
     assert [swipe["text"] for swipe in state["swipes"]] == ["First.", "Second.", "Third."]
     assert state["swipes"][0]["seq"] == state["lines"][-1]["seq"]
     state = site.post("branch", {"seq": state["swipes"][1]["seq"]})
@@ -577,7 +584,7 @@ def parting(begin: Begin) -> Site:
     assert told[0][1]["line"]["text"] == "ok bye then!"
     assert told[1][1] == {"question": QUESTION}
     assert told[2][1]["text"] == f"Goodbye! {QUESTION}"
-    assert not told[2][1]["labelled"]
+    assert (told[2][1]["labelled"], told[2][1]["kind"]) == (False, "ending")
     return site
 
 

@@ -36,6 +36,14 @@ def test_a_context_is_that_of_the_library(told: TestClient, engine: Services) ->
     assert told_["text"]
 
 
+def test_a_context_names_the_position_of_each_corrected_line(told: TestClient) -> None:
+    body = {"query": "Where does my sister Mia live?", "gate": False, "min_relevance": 0}
+    assert told.post(f"{BANK}/context", json=body).json()["corrects"] == {}
+    line = told.patch(f"{BANK}/lines/1", json={"text": "My sister Mia moved to Porto."}).json()
+    line = told.patch(f"{BANK}/lines/{line['seq']}", json={"text": "My sister Mia moved to Braga."}).json()
+    assert told.post(f"{BANK}/context", json=body).json()["corrects"] == {str(line["seq"]): 1}
+
+
 def test_a_context_of_several_banks_has_a_part_for_each(told: TestClient, engine: Services) -> None:
     told.post("banks/bob/lines", json={"text": "My sister lives in Lisbon, too."})
     body = {"query": "Who lives in Lisbon?", "banks": ["bob", "alice/nemo"], "gate": False, "min_relevance": 0}

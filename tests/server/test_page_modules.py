@@ -1,0 +1,74 @@
+"""The page's modules: how they import each other, which are loaded first, and what no file may contain."""
+
+import re
+from collections.abc import Iterator
+
+from playwright.sync_api import Page
+
+from server.shown import FOLDER, visit
+
+STATIC_IMPORT = re.compile(r"""^(?:import|export) [^;]*?["']\./([a-z]+\.js)["'];$""", re.MULTILINE)
+DYNAMIC_IMPORT = re.compile(r"""\bimport\(["']\./([a-z]+\.js)["']\)""")
+SOURCES = {path.name: path.read_text(encoding="utf-8") for path in FOLDER.iterdir()}
+MODULES = {name: source for name, source in SOURCES.items() if name.endswith(".js")}
+
+
+def find_cycle(graph: dict[str, list[str]]) -> list[str]:
+    """Return the modules of one import circle, in order; an empty list if there is none."""
+    done = set[str]()
+
+    def walk(path: list[str]) -> Iterator[list[str]]:
+        for name in graph[path[-1]]:
+            if name in path:
+                yield [*path[path.index(name) :], name]
+            elif name not in done:
+                yield from walk([*path, name])
+        done.add(path[-1])
+
+    return next((cycle for name in graph for cycle in walk([name])), [])
+
+
+def test_no_module_imports_itself_through_others() -> None:
+    graph = {name: STATIC_IMPORT.findall(source) + DYNAMIC_IMPORT.findall(source) for name, source in MODULES.items()}
+    assert {"columns.js", "overlays.js"} <= set(graph["lazy.js"])  # dynamic imports count
+    assert set().union(*graph.values()) <= set(graph)
+    assert find_cycle(graph) == []
+    assert find_cycle({"a": ["b"], "b": ["c"], "c": ["b"]}) == ["b", "c", "b"]
+
+
+def test_what_the_chat_needs_is_preloaded_and_nothing_else(page: Page, url: str) -> None:
+    found, waiting = set[str](), ["app.js"]
+    while waiting:
+        name = waiting.pop()
+        waiting += [each for each in STATIC_IMPORT.findall(MODULES[name]) if each not in found]
+        found.add(name)
+    preloaded = re.findall(r'"modulepreload" href="/static/([a-z]+\.js)"', SOURCES["index.html"])
+    assert set(preloaded) == found - {"app.js"}
+    visit(page, url, "asked")
+    page.wait_for_selector("link[href$='overlays.css']", state="attached")  # loaded after the rest of the page
+    page.wait_for_load_state("networkidle")
+    loaded = "performance.getEntriesByType('resource').map(each => each.name.split('/').pop())"
+    assert {each for each in page.evaluate(loaded) if each.endswith(".js")} == set(MODULES)
+
+
+def test_no_file_parses_text_as_markup_or_names_another_host() -> None:
+    for name, source in SOURCES.items():
+        for banned in (
+            "innerHTML",
+            "outerHTML",
+            "insertAdjacentHTML",
+            "document.write",
+            "eval(",
+            "http://",
+            "https://",
+        ):
+            assert banned not in source.replace("http://www.w3.org/2000/svg", ""), (name, banned)
+    index = SOURCES["index.html"]
+    assert " style=" not in index
+    assert " on" not in index.replace(" one", "").replace(" only", "").replace(" own", "")
+
+
+def test_no_script_knows_metadata_keys_or_labels_of_the_library() -> None:
+    for name, source in MODULES.items():
+        assert not re.search(r"everthread\.[a-z]", source), name
+        assert "no language model" not in source.lower(), name
