@@ -71,7 +71,7 @@ def test_a_reply_is_stopped_and_what_came_of_it_stays(page: Page, url: str) -> N
     [
         ("Tell it slowly.", "stopped"),
         ("It is broken off.", "interrupted"),
-        ("Tell it at length.", "length limit reached"),
+        ("Tell it at length.", "length limit"),
     ],
 )
 def test_why_a_reply_is_not_whole_is_told_also_after_a_reload(page: Page, url: str, asked: str, told: str) -> None:
