@@ -91,7 +91,7 @@ class UsageView(View):
 
 
 class StateView(View):
-    """A conversation as it stands. repeats: for each line that repeats a discarded one, the number of that one."""
+    """The state of a conversation. repeats: for each line that repeats a discarded one, the number of that one."""
 
     session: str
     lines: list[LineView]
