@@ -138,7 +138,7 @@ def test_the_conversation_stays_while_a_reply_comes_in_incognito(page: Page, url
     hidden(page, url, "stays")
     page.evaluate(
         "window.fewest = 9; const box = document.getElementById('lines'); new MutationObserver(() =>"
-        "fewest = Math.min(fewest, box.querySelectorAll('.unwritten').length)).observe(box, { childList: true })"
+        "fewest = Math.min(fewest, box.querySelectorAll('.unsaved').length)).observe(box, { childList: true })"
     )
     said = ["A secret about the surprise.", "Tell me slowly."]
     say(page, said[1])

@@ -45,10 +45,10 @@ def test_an_option_is_saved_at_once_reset_and_refused_next_to_its_field(page: Pa
     threshold.press("Tab")
     expect(page.get_by_label("Reset threshold")).to_be_visible()
     assert kept(url, "options")["changed"] == {"threshold": 0.3}
-    page.get_by_label("general", exact=True).fill("They met.\nThey left.")
-    page.get_by_label("general", exact=True).press("Tab")
-    expect(page.get_by_label("Reset general")).to_be_visible()
-    assert kept(url, "options")["changed"] == {"threshold": 0.3, "general": ["They met.", "They left."]}
+    page.get_by_label("decoys", exact=True).fill("They met.\nThey left.")
+    page.get_by_label("decoys", exact=True).press("Tab")
+    expect(page.get_by_label("Reset decoys")).to_be_visible()
+    assert kept(url, "options")["changed"] == {"threshold": 0.3, "decoys": ["They met.", "They left."]}
     threshold.fill("5")
     threshold.press("Tab")
     expect(field.get_by_role("alert")).to_contain_text("less than or equal to 1. From -1 to 1.")
@@ -57,7 +57,7 @@ def test_an_option_is_saved_at_once_reset_and_refused_next_to_its_field(page: Pa
     page.get_by_label("Reset threshold").click()
     expect(threshold).to_have_value("")
     expect(field.get_by_role("alert")).to_be_empty()
-    assert kept(url, "options")["changed"] == {"general": ["They met.", "They left."]}
+    assert kept(url, "options")["changed"] == {"decoys": ["They met.", "They left."]}
 
 
 def test_a_box_is_ticked_and_a_number_that_is_missing_is_refused(page: Page, url: str) -> None:
@@ -65,27 +65,27 @@ def test_a_box_is_ticked_and_a_number_that_is_missing_is_refused(page: Page, url
     page.click("#open-settings")
     page.get_by_label("Recipe").select_option("emi")
     page.get_by_text("Options of emi").click()
-    page.get_by_label("person", exact=True).check()
-    expect(page.get_by_label("Reset person")).to_be_visible()
+    page.get_by_label("include user", exact=True).check()
+    expect(page.get_by_label("Reset include_user")).to_be_visible()
     top = page.get_by_label("top", exact=True)
-    one, other = (box.bounding_box() for box in (page.get_by_label("person", exact=True), top))
+    one, other = (box.bounding_box() for box in (page.get_by_label("include user", exact=True), top))
     assert one is not None
     assert other is not None
     assert abs(one["x"] - other["x"]) < 10
     top.fill("")
     top.press("Tab")
     expect(page.locator(".option", has=top).get_by_role("alert")).to_contain_text("fill out this field. At least 1.")
-    assert kept(url, "boxes")["changed"] == {"person": True}
+    assert kept(url, "boxes")["changed"] == {"include_user": True}
 
 
 def test_what_the_server_refuses_is_shown_next_to_the_field(browser: Browser, url: str) -> None:
     page = browser.new_page()  # whose console tells of the refusal
     visit(page, url, "refused")
     httpx.put(f"{url}/api/v1/banks/refused/recipe", json={"name": "character"}).raise_for_status()
-    detail = "of a window of full=2 lines left=8 can't go"
+    detail = "invalid window: got overlap=2, evict=8, window_max=2"
     page.click("#open-settings")
     page.get_by_text("Options of character").click()
-    full = page.get_by_label("full", exact=True)
+    full = page.get_by_label("window max", exact=True)
     full.fill("2")
     full.press("Tab")
     expect(page.locator(".option", has=full).get_by_role("alert")).to_contain_text(detail)
